@@ -1,0 +1,1 @@
+"""Near-duplicate detection for news, inside the newsroom's own Postgres."""

@@ -1,0 +1,58 @@
+"""Every error this package raises on purpose.
+
+    DedupError
+    ├── InputError            a file, a row or an argument cannot be used
+    ├── SettingError          an unknown setting, or a value out of range
+    ├── NotFoundError         no article with that source_id
+    └── DatabaseError         the database said no
+        ├── UnreachableError      it does not answer
+        ├── RightsError           the role lacks a privilege
+        ├── SchemaError           the schema is missing, older or newer than the program
+        ├── StorageError          disk full or out of memory on the server
+        └── EmbeddedServerError   the embedded server could not be started or stopped
+
+The message of an error is what a user reads: what happened, on what, and the next command to type.
+It never holds a password or the text of an article.
+"""
+
+from __future__ import annotations
+
+
+class DedupError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class InputError(DedupError):
+    """A file, a row or an argument cannot be used."""
+
+
+class SettingError(DedupError):
+    """An unknown setting, or a value out of its range."""
+
+
+class NotFoundError(DedupError):
+    """No article with that source_id."""
+
+
+class DatabaseError(DedupError):
+    """The database refused or failed."""
+
+
+class UnreachableError(DatabaseError):
+    """The database does not answer."""
+
+
+class RightsError(DatabaseError):
+    """The database role lacks a privilege."""
+
+
+class SchemaError(DatabaseError):
+    """The schema is missing, older or newer than this program."""
+
+
+class StorageError(DatabaseError):
+    """The server ran out of disk or memory."""
+
+
+class EmbeddedServerError(DatabaseError):
+    """The embedded server could not be started or stopped."""
