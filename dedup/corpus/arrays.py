@@ -1,0 +1,65 @@
+"""bigint[] to and from Postgres as numpy arrays.
+
+psycopg converts lists element by element in Python; a settle transaction sends and receives some
+hundred thousand hashes, and this is 50 times faster. The layout is that of Postgres' array_send: a header
+of 32-bit integers (dimensions, null flag, element type, then length and lower bound per dimension) and
+each element after its length. Read next: `database.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+from psycopg import pq
+from psycopg.adapt import Buffer, Dumper, Loader
+
+Hashes = npt.NDArray[np.int64]
+"""Shape (n,): signed 64-bit hashes as Postgres stores them."""
+
+_INT8 = 20
+_INT8_ARRAY = 1016
+_HEADER = np.dtype(">i4")
+_ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
+_EMPTY = np.array([0, 0, _INT8], _HEADER).tobytes()
+
+
+def hashes(values: Collection[int]) -> Hashes:
+    """Signed 64-bit integers as an array that this module sends."""
+    return np.fromiter(values, np.int64, len(values))
+
+
+class _ArrayDumper(Dumper):
+    format = pq.Format.BINARY
+    oid = _INT8_ARRAY
+
+    def dump(self, obj: Hashes) -> Buffer:
+        if obj.dtype != np.int64 or obj.ndim != 1:
+            raise psycopg.DataError(f"expected int64 values in one dimension, not {obj.dtype}, {obj.ndim}")
+        if not len(obj):
+            return _EMPTY
+        elements = np.empty(len(obj), _ELEMENT)
+        elements["size"] = 8
+        elements["value"] = obj
+        return np.array([1, 0, _INT8, len(obj), 1], _HEADER).tobytes() + elements.tobytes()
+
+
+class _ArrayLoader(Loader):
+    format = pq.Format.BINARY
+
+    def load(self, data: Buffer) -> Hashes:
+        header = np.frombuffer(data, _HEADER, 3)
+        if header[0] == 0:
+            return np.empty(0, np.int64)
+        if header[0] != 1 or header[1]:
+            raise psycopg.DataError("expected a bigint[] of one dimension without nulls")
+        return np.frombuffer(data, _ELEMENT, offset=20)["value"].astype(np.int64)
+
+
+def register(connection: psycopg.Connection[Any]) -> None:
+    """Let a connection send and receive bigint[] as numpy arrays (binary format only)."""
+    connection.adapters.register_dumper(np.ndarray, _ArrayDumper)
+    connection.adapters.register_loader(_INT8_ARRAY, _ArrayLoader)

@@ -1,0 +1,114 @@
+"""Articles in and out of the database: load, edit, delete, export. It decides nothing about marks.
+
+What a change touches is made pending by the triggers of the schema (`migrations/sql`). Read next:
+`fingerprints.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dedup.article import ARTICLE_FIELDS, Article, storable
+from dedup.corpus.arrays import hashes
+from dedup.corpus.database import Cursor, Database
+
+_EDITABLE = tuple(name for name in ARTICLE_FIELDS if name != "source_id")
+EXPORT_PAGE = 5_000
+"""Rows fetched from the server at a time while exporting."""
+
+
+@dataclass(slots=True)
+class Stored:
+    """How many articles of a batch were new, changed, and the same as stored."""
+
+    new: int = 0
+    changed: int = 0
+    same: int = 0
+
+    def __iadd__(self, other: Stored) -> Stored:
+        self.new += other.new
+        self.changed += other.changed
+        self.same += other.same
+        return self
+
+
+_TYPES = {name: "timestamptz" if name.endswith("_at") else "text" for name in ARTICLE_FIELDS}
+_INCOMING = (
+    f"SELECT DISTINCT ON (source_id) * FROM unnest({', '.join(f'%s::{kind}[]' for kind in _TYPES.values())})"
+    f" WITH ORDINALITY AS i ({', '.join(ARTICLE_FIELDS)}, line) ORDER BY source_id, line DESC"
+)
+_INSERT = f"""
+    INSERT INTO dedup.article ({", ".join(ARTICLE_FIELDS)})
+    SELECT {", ".join("coalesce(added_at, now())" if n == "added_at" else n for n in ARTICLE_FIELDS)}
+    FROM ({_INCOMING}) AS incoming ORDER BY line
+    ON CONFLICT (source_id) DO NOTHING
+"""  # noqa: S608 - made of constants of this program
+_UPDATE = f"""
+    UPDATE dedup.article a SET {", ".join(f"{n} = coalesce(i.{n}, a.{n})" for n in _EDITABLE)}
+    FROM ({_INCOMING}) AS i WHERE i.source_id = a.source_id AND a.id = ANY (%s)
+"""  # noqa: S608
+_CHANGED = f"""
+    SELECT a.id FROM ({_INCOMING}) AS i JOIN dedup.article a USING (source_id)
+    WHERE {" OR ".join(f"(i.{n} IS NOT NULL AND i.{n} IS DISTINCT FROM a.{n})" for n in _EDITABLE)}
+"""  # noqa: S608
+
+
+def store(cursor: Cursor, articles: Sequence[Article]) -> Stored:
+    """Store articles: new ones as pending, known ones as edits. Of one source_id given twice the last wins.
+
+    A field that is None keeps its stored value. An article that brings nothing new is left untouched.
+    """
+    values: list[Any] = [[getattr(a, name) for a in articles] for name in ARTICLE_FIELDS]
+    values[ARTICLE_FIELDS.index("text")] = [storable(a.text) for a in articles]
+    cursor.execute(_INSERT.encode(), values)
+    new = cursor.rowcount
+    known = len({a.source_id for a in articles}) - new
+    if not known:
+        return Stored(new)
+    changed = [row[0] for row in cursor.execute(_CHANGED.encode(), values).fetchall()]
+    if changed:
+        cursor.execute(_UPDATE.encode(), [*values, hashes(changed)])
+    return Stored(new, len(changed), known - len(changed))
+
+
+def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:
+    """Delete articles; what they were original or partner of becomes pending.
+
+    Returns:
+        The source_ids that existed.
+    """
+    rows = cursor.execute(
+        "DELETE FROM dedup.article WHERE source_id = ANY (%s) RETURNING source_id", [list(source_ids)]
+    )
+    return [row[0] for row in rows.fetchall()]
+
+
+MARKS = """
+    SELECT a.source_id AS id, a.status, o.source_id AS duplicate_of, a.score, a.reason
+    FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
+    ORDER BY a.source_id
+"""
+"""Every mark, by source_id."""
+
+MATCHES = """
+    SELECT a.source_id AS a, o.source_id AS b, m.relation, m.sentence_jaccard, m.signature_jaccard,
+           m.containment
+    FROM dedup.match m JOIN dedup.article a ON a.id = m.article_id JOIN dedup.article o ON o.id = m.other_id
+    ORDER BY a.source_id, o.source_id
+"""
+"""Every scored pair: `a` the later article, `b` the earlier canonical one."""
+
+
+def export(database: Database, query: str) -> Iterator[dict[str, Any]]:
+    """The rows of a query as dictionaries, page by page: memory does not grow with the result."""
+    with database.transaction() as cursor:
+        cursor.execute(f"DECLARE export NO SCROLL CURSOR FOR {query}".encode())  # constants above
+        while True:
+            rows = cursor.execute(f"FETCH {EXPORT_PAGE} FROM export").fetchall()
+            if not rows:
+                return
+            names = [column.name for column in cursor.description or ()]
+            for row in rows:
+                yield dict(zip(names, row, strict=True))

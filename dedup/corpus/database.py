@@ -1,0 +1,239 @@
+"""The connection to Postgres: where it is, how to open it, and what its errors mean to a user.
+
+Transactions come from here and nowhere else. It holds no statements about articles. Read next:
+`store.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import errors as pg
+from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.pool import QueuePool
+
+from dedup.corpus import arrays
+from dedup.errors import (
+    DatabaseError,
+    DedupError,
+    InputError,
+    RightsError,
+    SchemaError,
+    StorageError,
+    UnreachableError,
+)
+
+URL_VARIABLE = "DEDUP_DATABASE_URL"
+"""Environment variable that names the database; unset means the embedded server."""
+
+CONNECT_TIMEOUT_SECONDS = 10
+"""How long to wait for a server that does not answer."""
+
+MIN_SERVER_VERSION = 140000
+"""PostgreSQL 14, the oldest version the project supports."""
+
+SETTLE_LOCK_KEY = int.from_bytes(b"dedup", "big")
+"""Advisory lock of the settler; `dedup.settle_lock()` takes the same."""
+
+BACKFILL_LOCK_KEY = int.from_bytes(b"dedup+1", "big")
+"""Advisory lock that a running backfill holds for its session."""
+
+Cursor = psycopg.Cursor[Any]
+
+
+def conninfo(url: str) -> str:
+    """A connection string for libpq from a SQLAlchemy URL, a libpq URL or `key=value` pairs.
+
+    Raises:
+        InputError: it is none of these.
+    """
+    url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url.strip())
+    try:
+        conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        raise InputError(
+            f"{URL_VARIABLE} is not a Postgres address; write postgresql://user@host:5432/database"
+        ) from None
+    return url
+
+
+def place(url: str) -> str:
+    """Where a connection string leads, for people: host, port and database, never a password."""
+    parts = conninfo_to_dict(conninfo(url))
+    host = parts.get("host") or parts.get("hostaddr") or "localhost"
+    return f"database {parts.get('dbname') or parts.get('user') or 'postgres'!r} on {host}"
+
+
+class Session:
+    """A connection borrowed from the pool."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    @contextmanager
+    def transaction(self, *, settling: bool = False) -> Iterator[Cursor]:
+        """A cursor in a transaction that commits at the end and rolls back on any error.
+
+        Args:
+            settling: hold the settle lock to the end of the transaction.
+        """
+        with self._connection.transaction(), self._connection.cursor(binary=True) as cursor:
+            if settling:
+                cursor.execute("SELECT dedup.settle_lock()")
+            yield cursor
+
+
+class Database:
+    """A pool of connections to one database.
+
+    Args:
+        url: SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or the embedded server, which
+            is started if need be.
+    """
+
+    def __init__(self, url: str | None = None) -> None:
+        url = url or os.environ.get(URL_VARIABLE)
+        if not url:
+            from dedup.corpus import embedded
+
+            url = embedded.start()
+        self.url = conninfo(url)
+        self.place = place(self.url)
+        self._checked = False
+        self._engine = create_engine(
+            "postgresql+psycopg://",
+            creator=self._connect,
+            poolclass=QueuePool,
+            pool_size=2,
+            max_overflow=2,
+            pool_pre_ping=True,
+        )
+
+    @property
+    def engine(self) -> Engine:
+        """The SQLAlchemy engine, for Alembic and for tools that want one."""
+        return self._engine
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """A connection of its own, outside the pool, for locks that last as long as a command."""
+        with translated(self.place):
+            return self._connect()
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """One connection for several transactions, with what Postgres keeps per session.
+
+        Raises:
+            DatabaseError: one of its kinds, for every error of the server.
+        """
+        with translated(self.place), self._engine.connect() as connection:
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, psycopg.Connection)
+            yield Session(driver)
+
+    @contextmanager
+    def transaction(self, *, settling: bool = False) -> Iterator[Cursor]:
+        """A transaction on any free connection; see `Session.transaction`."""
+        with self.session() as session, session.transaction(settling=settling) as cursor:
+            yield cursor
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        connection = psycopg.connect(
+            self.url,
+            autocommit=True,
+            connect_timeout=CONNECT_TIMEOUT_SECONDS,
+            application_name="dedup",
+        )
+        info = connection.info
+        if info.server_version < MIN_SERVER_VERSION:
+            connection.close()
+            raise DatabaseError(
+                f"{self.place} is PostgreSQL {info.server_version // 10000}; dedup needs 14 or newer"
+            )
+        encoding = info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            connection.close()
+            raise DatabaseError(
+                f"{self.place} has encoding {encoding}; create one with CREATE DATABASE … ENCODING 'UTF8'"
+            )
+        # Times are compared as UTC; plans of one-off statements gain nothing from JIT.
+        arrays.register(connection)
+        connection.execute("SET timezone = 'UTC'; SET jit = off; SET client_encoding = 'UTF8'")
+        return connection
+
+
+def prefer_indexes(cursor: Cursor) -> None:
+    """For the rest of the transaction: reach rows through indexes only.
+
+    The planner cannot know how rare the given keys are; its other plans read whole tables.
+    """
+    cursor.execute(
+        "SELECT set_config(name, 'off', true)"
+        " FROM unnest(ARRAY['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin']) AS s (name)"
+    )
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Turn errors of the driver into ours: one line, a next step, no password and no article text."""
+    try:
+        yield
+    except DedupError:
+        raise
+    except psycopg.Error as error:
+        raise _explain(error, where) from None
+    except Exception as error:
+        original = getattr(error, "orig", None)  # SQLAlchemy wraps what its pool meets
+        if isinstance(original, psycopg.Error):
+            raise _explain(original, where) from None
+        raise
+
+
+_SAFE_CLASSES = frozenset({"08", "25", "28", "3D", "40", "42", "53", "54", "55", "57", "58"})
+"""SQLSTATE classes whose primary message names objects and states, never values of rows."""
+
+
+def _explain(error: psycopg.Error, where: str) -> DatabaseError:
+    state = error.sqlstate
+    message = (error.diag.message_primary or "").strip() if state and state[:2] in _SAFE_CLASSES else ""
+    match error:
+        case pg.InsufficientPrivilege():
+            return RightsError(
+                f"{where}: {message}; ask its owner for the privilege, or connect as the owner"
+            )
+        case pg.InvalidCatalogName():
+            return UnreachableError(f"{where} does not exist; create it with `createdb`")
+        case pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():
+            return UnreachableError(f"{where} refused the login; check user and password in {URL_VARIABLE}")
+        case pg.DiskFull():
+            return StorageError(f"{where}: disk full; nothing was lost: free some space and run it again")
+        case pg.OutOfMemory() | pg.InsufficientResources():
+            return StorageError(f"{where}: the server is out of resources ({message}); run it again")
+        case pg.InvalidSchemaName() | pg.UndefinedTable() | pg.UndefinedFunction() | pg.UndefinedColumn():
+            return SchemaError(f"{where} has no dedup schema of this version; run `dedup init`")
+        case pg.AdminShutdown() | pg.CrashShutdown() | pg.CannotConnectNow():
+            return UnreachableError(f"{where} is shutting down or starting; run it again when it is up")
+        case psycopg.OperationalError() if state is None:
+            return UnreachableError(f"{where} does not answer; {_hint(str(error))}")
+    return DatabaseError(f"{where}: {message or type(error).__name__} (SQLSTATE {state})")
+
+
+def _hint(text: str) -> str:
+    """The next step for a failed connection, from libpq's words but without repeating them."""
+    if "password" in text or "authentication" in text or "role" in text:
+        return f"it refused the login: check user and password in {URL_VARIABLE}"
+    if "does not exist" in text:
+        return "there is no such database: create it with `createdb`"
+    if "closed" in text or "terminat" in text or "lost" in text:
+        return "the connection was lost: run it again"
+    return f"check that it runs and that {URL_VARIABLE} is right (`dedup db status` for the embedded one)"

@@ -1,0 +1,92 @@
+"""Creates and upgrades the schema with Alembic, from a checkout and from an installed wheel.
+
+The migrations are in `migrations/` beside the package in a checkout and inside it in a wheel.
+Read next: `../../migrations/env.py`.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from psycopg import errors as pg
+from sqlalchemy import text
+
+from dedup.corpus.database import Cursor, Database, translated
+from dedup.errors import SchemaError
+
+MIGRATION_LOCK_KEY = int.from_bytes(b"dedup+m", "big")
+"""Advisory lock that lets several upgrades start at once and one run."""
+
+
+def upgrade(database: Database, revision: str = "head") -> tuple[str | None, str | None]:
+    """Bring the schema to a revision; does nothing where it is there already.
+
+    Returns:
+        The revision before and after.
+
+    Raises:
+        SchemaError: the schema is newer than this program.
+        DatabaseError: the server refused.
+    """
+    config = _config()
+    with translated(database.place), database.engine.connect() as connection:
+        connection.execute(text(f"SELECT pg_advisory_lock({MIGRATION_LOCK_KEY})"))
+        connection.commit()
+        try:
+            with database.transaction() as cursor:
+                before = current(cursor)
+            _refuse_newer(before, database.place)
+            config.attributes["connection"] = connection
+            command.upgrade(config, revision)
+        finally:
+            connection.rollback()
+            connection.execute(text(f"SELECT pg_advisory_unlock({MIGRATION_LOCK_KEY})"))
+            connection.execute(text("RESET lock_timeout; RESET statement_timeout"))
+            connection.commit()
+    with database.transaction() as cursor:
+        return before, current(cursor)
+
+
+def current(cursor: Cursor) -> str | None:
+    """The revision of the schema in the database, or None where there is none."""
+    try:
+        with cursor.connection.transaction():
+            row = cursor.execute("SELECT version_num FROM dedup.alembic_version").fetchone()
+    except (pg.UndefinedTable, pg.InvalidSchemaName):
+        return None
+    return str(row[0]) if row else None
+
+
+def require_head(cursor: Cursor, place: str) -> None:
+    """Refuse to work with a schema of another version.
+
+    Raises:
+        SchemaError: there is none, or it is older or newer than this program.
+    """
+    found = current(cursor)
+    _refuse_newer(found, place)
+    if found is None:
+        raise SchemaError(f"{place} has no dedup schema; run `dedup init`")
+    if found != _scripts().get_current_head():
+        raise SchemaError(f"{place} has the schema of an older dedup; run `dedup init` to upgrade it")
+
+
+def _refuse_newer(found: str | None, place: str) -> None:
+    if found is not None and found not in {script.revision for script in _scripts().walk_revisions()}:
+        raise SchemaError(f"{place} has the schema of a newer dedup ({found}); upgrade this program")
+
+
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())
+
+
+def _config() -> Config:
+    packaged = Path(str(resources.files("dedup") / "migrations"))
+    folder = packaged if packaged.is_dir() else packaged.parent.parent / "migrations"
+    config = Config()
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    return config

@@ -1,0 +1,294 @@
+"""What settling reads and writes: pending articles, their neighbours, marks and pairs.
+
+Every statement works on sets; none is called per article. It decides nothing. Read next:
+`../engine/settle.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from psycopg import sql
+
+from dedup.corpus.arrays import Hashes, hashes
+from dedup.corpus.database import Cursor
+from dedup.corpus.fingerprints import ORDER_TIME
+from dedup.rules.marks import Mark, OrderKey, Pair
+from dedup.text.signature import Signature
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A fingerprinted article as settling reads it.
+
+    Attributes:
+        canonical: its flag: True or False in a settled article, None in one that takes no part yet.
+    """
+
+    id: int
+    order: OrderKey
+    canonical: bool | None
+    content_hash: int
+    sentence_hashes: Hashes
+    signature: Signature
+    buckets: Hashes
+    shingle_count: int
+
+
+_ROW = sql.SQL("""
+    a.id, {time}, a.source_id, f.canonical, f.content_hash, f.sentence_hashes, f.signature, f.buckets,
+    f.shingle_count
+""")
+
+
+def pending(
+    cursor: Cursor, policy: str, *, limit: int | None = None, ids: Sequence[int] | None = None
+) -> list[Row]:
+    """Pending articles whose present text has a fingerprint, in canonical order.
+
+    Args:
+        policy: the setting `canonical_order`.
+        limit: only so many, the earliest.
+        ids: only these.
+    """
+    query = sql.SQL("""
+        SELECT {row} FROM dedup.article a
+        JOIN dedup.fingerprint f ON f.article_id = a.id AND f.revision = a.revision
+        WHERE a.status = 'pending' AND {chosen} ORDER BY {time}, a.source_id LIMIT %(limit)s
+    """).format(
+        row=_ROW.format(time=ORDER_TIME[policy]),
+        time=ORDER_TIME[policy],
+        chosen=sql.SQL("true" if ids is None else "a.id = ANY (%(ids)s)"),
+    )
+    return _rows(cursor, query, {"limit": limit, "ids": hashes(ids or ())})
+
+
+def common_among(cursor: Cursor, sentences: Collection[int]) -> set[int]:
+    """Those of the sentence hashes that are common."""
+    if not sentences:
+        return set()
+    rows = cursor.execute(
+        "SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%s)", [hashes(sentences)]
+    )
+    return {row[0] for row in rows.fetchall()}
+
+
+def sharing(
+    cursor: Cursor,
+    policy: str,
+    sentences: Collection[int],
+    buckets: Collection[int],
+    contents: Collection[int],
+    *,
+    canonical: bool,
+    after: datetime | None = None,
+) -> list[Row]:
+    """Settled articles that have one of these sentences, buckets or content hashes.
+
+    Args:
+        canonical: look among canonical articles, or among the others.
+        after: only articles at or after this time in canonical order.
+    """
+    query = sql.SQL("""
+        SELECT {row} FROM dedup.sharing(%(canonical)s, %(sentences)s, %(buckets)s, %(contents)s) AS hit
+        JOIN dedup.fingerprint f USING (article_id)
+        JOIN dedup.article a ON a.id = f.article_id
+        WHERE %(after)s::timestamptz IS NULL OR {time} >= %(after)s
+    """).format(
+        row=_ROW.format(time=ORDER_TIME[policy]),
+        time=ORDER_TIME[policy],
+    )
+    return _rows(
+        cursor,
+        query,
+        {
+            "canonical": canonical,
+            "sentences": hashes(sentences),
+            "buckets": hashes(buckets),
+            "contents": hashes(contents),
+            "after": after,
+        },
+    )
+
+
+def settled_through(cursor: Cursor) -> datetime | None:
+    """A time that no settled article is later than; None where nothing is settled."""
+    row = cursor.execute("SELECT settled_through FROM dedup.corpus_state").fetchone()
+    return row[0] if row else None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one settle transaction decided, ready to be written.
+
+    Attributes:
+        duplicates: mark of each article settled as a duplicate.
+        canonical: ids settled as canonical; their status follows from their pairs.
+        flags: new values of the canonical flag, where it changed.
+        pairs: the rows of `match` in which a settled article is the later one.
+        displaced: ids that were canonical and no longer are; pairs in which they are the earlier end go.
+        unsettled: ids, settled before, that have to be settled again.
+        latest: the latest time in canonical order among the settled articles.
+    """
+
+    duplicates: dict[int, Mark]
+    canonical: list[int]
+    flags: dict[int, bool]
+    pairs: list[Pair]
+    displaced: list[int]
+    unsettled: set[int]
+    latest: datetime
+
+
+def write(cursor: Cursor, outcome: Outcome) -> set[int]:
+    """Write an outcome.
+
+    Returns:
+        The ids that became pending by it.
+    """
+    settled = [*outcome.duplicates, *outcome.canonical]
+    old = cursor.execute(
+        """
+        DELETE FROM dedup.match WHERE article_id = ANY (%s) OR other_id = ANY (%s)
+        RETURNING article_id, other_id
+        """,
+        [hashes(settled), hashes(outcome.displaced)],
+    ).fetchall()
+    displaced = set(outcome.displaced)
+    unsettled = outcome.unsettled | {a for a, other in old if other in displaced}
+    unsettled -= set(settled)
+    if outcome.flags:
+        cursor.execute(
+            """
+            UPDATE dedup.fingerprint f SET canonical = n.canonical
+            FROM unnest(%s::bigint[], %s::boolean[]) AS n (id, canonical) WHERE f.article_id = n.id
+            """,
+            [hashes(outcome.flags), list(outcome.flags.values())],
+        )
+    _write_pairs(cursor, outcome.pairs)
+    _write_duplicates(cursor, outcome.duplicates)
+    became = _write_pending(cursor, unsettled)
+    touched = {other for _, other in old} | {p.other_id for p in outcome.pairs if p.relation == "similar"}
+    _write_canonical(cursor, outcome.canonical, touched - set(settled) - unsettled)
+    cursor.execute(
+        """
+        UPDATE dedup.corpus_state SET settled_through = %(latest)s
+        WHERE settled_through IS NULL OR settled_through < %(latest)s
+        """,
+        {"latest": outcome.latest},
+    )
+    return became
+
+
+def _write_pairs(cursor: Cursor, pairs: Sequence[Pair]) -> None:
+    if not pairs:
+        return
+    cursor.execute(
+        """
+        INSERT INTO dedup.match
+            (article_id, other_id, relation, sentence_jaccard, signature_jaccard, containment)
+        SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::double precision[],
+                             %s::double precision[], %s::double precision[])
+        """,
+        [
+            hashes([p.article_id for p in pairs]),
+            hashes([p.other_id for p in pairs]),
+            [p.relation for p in pairs],
+            [p.sentence_jaccard for p in pairs],
+            [p.signature_jaccard for p in pairs],
+            [p.containment for p in pairs],
+        ],
+    )
+
+
+def _write_duplicates(cursor: Cursor, marks: dict[int, Mark]) -> None:
+    if not marks:
+        return
+    cursor.execute(
+        """
+        UPDATE dedup.article a
+        SET status = 'duplicate', duplicate_of = n.duplicate_of, score = n.score, reason = n.reason,
+            marked_at = now()
+        FROM unnest(%s::bigint[], %s::bigint[], %s::double precision[], %s::text[])
+             AS n (id, duplicate_of, score, reason)
+        WHERE a.id = n.id
+        """,
+        [
+            hashes(marks),
+            hashes([mark.duplicate_of or 0 for mark in marks.values()]),
+            [mark.score for mark in marks.values()],
+            [mark.reason for mark in marks.values()],
+        ],
+    )
+
+
+def _write_pending(cursor: Cursor, ids: Collection[int]) -> set[int]:
+    if not ids:
+        return set()
+    rows = cursor.execute(
+        """
+        UPDATE dedup.article
+        SET status = 'pending', duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
+        WHERE id = ANY (%s) AND status <> 'pending' RETURNING id
+        """,
+        [hashes(ids)],
+    )
+    return {row[0] for row in rows.fetchall()}
+
+
+def _write_canonical(cursor: Cursor, settled: Sequence[int], touched: Iterable[int]) -> None:
+    """Mark canonical articles unique or similar by their pairs; `touched` only if they are settled."""
+    cursor.execute(
+        """
+        WITH chosen AS (
+            SELECT id FROM unnest(%(settled)s::bigint[]) AS s (id)
+            UNION ALL
+            SELECT a.id FROM dedup.article a
+            WHERE a.id = ANY (%(touched)s) AND a.status IN ('unique', 'similar')
+        ), best AS (
+            SELECT id, max(sentence_jaccard) AS sentences, max(signature_jaccard) AS signature
+            FROM (
+                SELECT c.id, m.sentence_jaccard, m.signature_jaccard
+                FROM chosen c JOIN dedup.match m ON m.article_id = c.id
+                WHERE m.relation = 'similar'
+                UNION ALL
+                SELECT c.id, m.sentence_jaccard, m.signature_jaccard
+                FROM chosen c JOIN dedup.match m ON m.other_id = c.id
+                WHERE m.relation = 'similar'
+            ) similar_pair GROUP BY id
+        ), mark AS (
+            SELECT c.id,
+                   CASE WHEN b.id IS NULL THEN 'unique' ELSE 'similar' END AS status,
+                   greatest(b.sentences, b.signature) AS score,
+                   CASE WHEN b.sentences >= b.signature THEN 'sentences'
+                        WHEN b.id IS NOT NULL THEN 'signature' END AS reason
+            FROM chosen c LEFT JOIN best b ON b.id = c.id
+        )
+        UPDATE dedup.article a
+        SET status = mark.status, duplicate_of = NULL, score = mark.score, reason = mark.reason,
+            marked_at = now()
+        FROM mark
+        WHERE a.id = mark.id AND (a.status, a.score, a.reason)
+              IS DISTINCT FROM (mark.status, mark.score, mark.reason)
+        """,
+        {"settled": hashes(settled), "touched": hashes(list(touched))},
+    )
+
+
+def _rows(cursor: Cursor, query: sql.Composed, values: dict[str, object]) -> list[Row]:
+    return [
+        Row(
+            id=row[0],
+            order=(row[1], row[2].encode()),
+            canonical=row[3],
+            content_hash=row[4],
+            sentence_hashes=row[5],
+            signature=np.frombuffer(row[6], "<u4"),
+            buckets=row[7],
+            shingle_count=row[8],
+        )
+        for row in cursor.execute(query, values).fetchall()
+    ]

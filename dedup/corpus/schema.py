@@ -1,0 +1,4 @@
+from sqlalchemy import MetaData
+
+SCHEMA = "dedup"
+metadata = MetaData(schema=SCHEMA)

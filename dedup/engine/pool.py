@@ -1,0 +1,203 @@
+"""Texts become fingerprints on all cores, and no text can stop the work.
+
+Each worker process is fed by a thread of its own. A worker that dies or takes too long is replaced, its
+articles are tried again one by one, and the one to blame is reported as failed. No database here.
+Read next: `backfill.py`.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+
+from dedup.corpus.fingerprints import Reading, Unread
+from dedup.settings import Settings
+from dedup.text.fingerprint import Fingerprinter, UnreadableError
+from dedup.text.punkt import PunktModel
+
+CHUNK_SECONDS = 120.0
+"""A chunk takes about 0.1 s; one that takes this long holds a text that does not end."""
+
+ARTICLE_SECONDS = 30.0
+"""The largest readable text, a million characters, takes about half a second."""
+
+CHUNKS_AHEAD = 12
+"""Chunks handed out per worker: enough that none waits while the database is written."""
+
+Chunk = list[Unread]
+Reader = Callable[[Unread], Reading]
+ReaderFactory = Callable[[Settings, Mapping[str, PunktModel]], Reader]
+
+
+def make_reader(settings: Settings, models: Mapping[str, PunktModel]) -> Reader:
+    """The function that reads one article."""
+    fingerprinter = Fingerprinter(settings, models)
+
+    def read(article: Unread) -> Reading:
+        return read_article(fingerprinter, article)
+
+    return read
+
+
+def read_article(fingerprinter: Fingerprinter, article: Unread) -> Reading:
+    """The fingerprint of an article, or why it has none. Never raises."""
+    try:
+        made = fingerprinter.fingerprint(article.text, article.language)
+    except UnreadableError as error:
+        return Reading(article.id, article.revision, None, str(error))
+    except Exception as error:  # whatever a text can do, it must not stop the others
+        return Reading(article.id, article.revision, None, f"unreadable: {type(error).__name__}")
+    return Reading(article.id, article.revision, made)
+
+
+class ReaderPool:
+    """Worker processes that read articles. Use as a context manager.
+
+    Args:
+        settings, models: what fingerprints are made with.
+        workers: processes; None for one per core; 0 reads in this process, for a handful of articles.
+        factory: makes the reading function inside a worker; must be importable by name.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        models: Mapping[str, PunktModel],
+        workers: int | None = None,
+        factory: ReaderFactory = make_reader,
+        chunk_seconds: float = CHUNK_SECONDS,
+        article_seconds: float = ARTICLE_SECONDS,
+    ) -> None:
+        count = len(os.sched_getaffinity(0)) if workers is None else workers
+        self._tasks: SimpleQueue[Chunk | None] = SimpleQueue()
+        self._results: SimpleQueue[list[Reading]] = SimpleQueue()
+        self._read = factory(settings, models) if count == 0 else None
+        self._feeders = [
+            _Feeder(
+                self._tasks, self._results, (factory, settings, dict(models)), chunk_seconds, article_seconds
+            )
+            for _ in range(count)
+        ]
+
+    def __enter__(self) -> ReaderPool:
+        for feeder in self._feeders:
+            feeder.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for feeder in self._feeders:
+            feeder.stop()
+        for _ in self._feeders:
+            self._tasks.put(None)
+
+    def read(self, chunks: Iterable[Chunk]) -> Iterator[list[Reading]]:
+        """Read chunks of articles; results come chunk by chunk, in any order. Pulls chunks as needed."""
+        if self._read:
+            for chunk in chunks:
+                yield [self._read(article) for article in chunk]
+            return
+        waiting = 0
+        for chunk in chunks:
+            self._tasks.put(chunk)
+            waiting += 1
+            if waiting >= CHUNKS_AHEAD * len(self._feeders):
+                yield self._results.get()
+                waiting -= 1
+        for _ in range(waiting):
+            yield self._results.get()
+
+
+class _LostError(Exception):
+    """The worker died or took too long; the message says which."""
+
+
+class _Feeder(threading.Thread):
+    """Hands chunks to one worker process and waits for its answers."""
+
+    def __init__(
+        self,
+        tasks: SimpleQueue[Chunk | None],
+        results: SimpleQueue[list[Reading]],
+        recipe: tuple[ReaderFactory, Settings, dict[str, PunktModel]],
+        chunk_seconds: float,
+        article_seconds: float,
+    ) -> None:
+        super().__init__(daemon=True)
+        self._tasks, self._results, self._recipe = tasks, results, recipe
+        self._chunk_seconds, self._article_seconds = chunk_seconds, article_seconds
+        self._process: multiprocessing.process.BaseProcess | None = None
+        self._connection: Connection | None = None
+        self._stopping = False
+
+    def run(self) -> None:
+        # Workers inherit this: Ctrl-C is the parent's business, and it stops them.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        while (chunk := self._tasks.get()) is not None and not self._stopping:
+            try:
+                readings = self._ask(chunk, self._chunk_seconds)
+            except _LostError:
+                readings = [self._ask_alone(article) for article in chunk if not self._stopping]
+            self._results.put(readings)
+        self._discard()
+
+    def stop(self) -> None:
+        """Give up the work in hand; the thread ends soon after."""
+        self._stopping = True
+        if self._process and self._process.is_alive():
+            self._process.kill()
+
+    def _ask_alone(self, article: Unread) -> Reading:
+        try:
+            return self._ask([article], self._article_seconds)[0]
+        except _LostError as error:
+            return Reading(article.id, article.revision, None, f"unreadable: {error}")
+
+    def _ask(self, chunk: Chunk, seconds: float) -> list[Reading]:
+        connection = self._connection or self._spawn()
+        try:
+            connection.send(chunk)
+            if not connection.poll(seconds):
+                raise _LostError(f"reading it took longer than {seconds:.0f} s")
+            readings: list[Reading] = connection.recv()
+        except (EOFError, OSError):
+            self._discard()
+            raise _LostError("reading it ended the worker process") from None
+        except _LostError:
+            self._discard()
+            raise
+        return readings
+
+    def _spawn(self) -> Connection:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(theirs, *self._recipe), daemon=True)
+        self._process.start()
+        theirs.close()
+        return self._connection
+
+    def _discard(self) -> None:
+        if self._process:
+            self._process.kill()
+            self._process.join()
+        if self._connection:
+            self._connection.close()
+        self._process = self._connection = None
+
+
+def _work(
+    connection: Connection, factory: ReaderFactory, settings: Settings, models: dict[str, PunktModel]
+) -> None:
+    """The life of a worker process: ends when the parent does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    read = factory(settings, models)
+    while True:
+        try:
+            chunk: Chunk = connection.recv()
+            connection.send([read(article) for article in chunk])
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            return

@@ -1,0 +1,88 @@
+"""The common sentences brought up to date, by the backfill only (SEMANTICS section 2).
+
+Counts what changed since the last time, or everything where that is less work; then changes the table
+sentence by sentence, each with its carriers made pending in the same transaction. Read next:
+`backfill.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+
+from dedup.corpus import common
+from dedup.corpus.common import Change
+from dedup.corpus.database import Database
+from dedup.corpus.settings_store import Rulebook
+from dedup.text.fingerprint import Fingerprinter
+
+FULL_COUNT_SHARE = 0.1
+"""Above this share of changed fingerprints one pass over all is less work than many index probes."""
+
+CHANGES_PER_TRANSACTION = 500
+"""How many sentences change under one hold of the settle lock."""
+
+EXAMPLES_PER_PAGE = 200
+"""Texts read at a time while looking for an example of each new common sentence."""
+
+EXAMPLE_CHARACTERS = 500
+"""Longer examples are cut: a table cell is no place for a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """How many sentences became common, stopped being common, and how many articles that touched."""
+
+    entered: int = 0
+    left: int = 0
+    carriers: int = 0
+
+
+def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None) -> Refreshed:
+    """Bring the common sentences up to date with the fingerprints; costs one query if nothing changed.
+
+    Args:
+        full: count every sentence, or only those that changed; None chooses by cost.
+
+    Raises:
+        StaleRulesError: the settings changed meanwhile; what was done so far is kept and right.
+    """
+    limit = rulebook.settings.common_stories
+    with database.session() as session:
+        with session.transaction() as cursor:
+            everything, waiting, fingerprints = common.change_counts(cursor)
+            if not everything and not waiting:
+                return Refreshed()
+            common.take_changes(cursor)
+        if full is None:
+            full = waiting > FULL_COUNT_SHARE * fingerprints
+        everything = everything or full
+        with session.transaction() as cursor:
+            changes = (common.count_all if everything else common.count_changed)(cursor, limit)
+        examples = _examples(database, rulebook.fingerprinter, [c for c in changes if c.enters])
+        carriers = 0
+        for start in range(0, len(changes), CHANGES_PER_TRANSACTION):
+            with session.transaction(settling=True) as cursor:
+                rulebook.check(cursor)
+                carriers += common.apply(cursor, changes[start : start + CHANGES_PER_TRANSACTION], examples)
+        with session.transaction(settling=True) as cursor:
+            rulebook.check(cursor)
+            common.forget_changes(cursor)
+            if everything:
+                common.all_counted(cursor)
+    return Refreshed(sum(c.enters for c in changes), sum(c.leaves for c in changes), carriers)
+
+
+def _examples(database: Database, fingerprinter: Fingerprinter, changes: list[Change]) -> dict[int, str]:
+    """The words of each sentence, from a text that carries it."""
+    wanted = {c.sentence_hash for c in changes}
+    ids = iter(sorted({c.carrier for c in changes if c.carrier is not None}))
+    found: dict[int, str] = {}
+    while page := list(islice(ids, EXAMPLES_PER_PAGE)):
+        with database.transaction() as cursor:
+            rows = common.texts(cursor, page)
+        for _, language, text in rows:
+            for sentence, sentence_hash in fingerprinter.sentences(text, language):
+                if sentence_hash in wanted:
+                    found.setdefault(sentence_hash, sentence[:EXAMPLE_CHARACTERS])
+    return found

@@ -1,0 +1,128 @@
+"""What a corpus can be told: every default as a named constant with its unit, bounds and source.
+
+A setting has one of two kinds. A `fingerprint` setting changes what is kept of a text: every article is
+fingerprinted again. A `rule` setting changes what fingerprints mean: every article is settled again
+without reading its text. Settings live in the corpus (table `setting`), so every program that opens it
+agrees. Read next: `text/fingerprint.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+from dedup.errors import SettingError
+
+Kind = Literal["fingerprint", "rule"]
+
+
+def _setting(
+    default: Any,
+    kind: Kind,
+    about: str,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    metadata = {"kind": kind, "about": about, "low": low, "high": high, "choices": choices}
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings of a corpus; immutable. `with_values` checks and replaces."""
+
+    default_language: str = _setting("en", "fingerprint", "language of articles that name none")
+    text_max_characters: int = _setting(
+        # The longest of 120,000 real articles, a live blog, has 132,000 characters.
+        1_000_000, "fingerprint", "longer texts are marked failed", 1_000, 50_000_000
+    )  # fmt: skip
+    text_min_words: int = _setting(8, "fingerprint", "shorter texts are marked failed", 1, 1_000)
+    sentence_min_characters: int = _setting(
+        20, "fingerprint", "a sentence counts from this many normalised characters", 1, 1_000
+    )
+    stop_word_length: int = _setting(4, "fingerprint", "words of fewer characters start a shingle", 2, 20)
+    stop_words: str = _setting(
+        "", "fingerprint", "words that start a shingle, space-separated, instead of the length rule"
+    )
+    signature_size: int = _setting(64, "fingerprint", "MinHash values per signature", 4, 512)
+    bands: int = _setting(16, "fingerprint", "LSH bands: buckets per article", 1, 128)
+    rows: int = _setting(4, "fingerprint", "MinHash values per band", 1, 16)
+    common_stories: int = _setting(
+        10, "rule", "a sentence of more different stories than this is common", 1, 1_000_000
+    )
+    duplicate_sentence_jaccard: float = _setting(0.7, "rule", "duplicate from this sentence Jaccard", 0, 1)
+    duplicate_signature_jaccard: float = _setting(0.7, "rule", "duplicate from this signature Jaccard", 0, 1)
+    similar_sentence_jaccard: float = _setting(0.3, "rule", "similar from this sentence Jaccard", 0, 1)
+    similar_signature_jaccard: float = _setting(0.3, "rule", "similar from this signature Jaccard", 0, 1)
+    evidence_sentences: int = _setting(
+        2, "rule", "sentences two articles must share to be duplicates by sentences", 1, 100
+    )
+    evidence_shingles: int = _setting(
+        12, "rule", "shingles each of two articles must have to be duplicates by signature", 1, 10_000
+    )
+    canonical_order: str = _setting(
+        "published", "rule", "what makes an article earlier", choices=("published", "added")
+    )
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            _check(item.name, getattr(self, item.name), item.metadata)
+        if self.bands * self.rows > self.signature_size:
+            raise SettingError(
+                f"bands * rows is {self.bands * self.rows}, more than signature_size {self.signature_size}"
+            )
+        for channel in ("sentence", "signature"):
+            low = getattr(self, f"similar_{channel}_jaccard")
+            if not 0 < low <= getattr(self, f"duplicate_{channel}_jaccard"):
+                raise SettingError(
+                    f"similar_{channel}_jaccard must be above 0 and at most duplicate_{channel}_jaccard"
+                )
+
+    def with_values(self, values: Mapping[str, Any]) -> Settings:
+        """A copy with some values replaced; texts are read as the setting's type.
+
+        Raises:
+            SettingError: an unknown name, a value of the wrong type or out of range.
+        """
+        known = {item.name: item for item in fields(self)}
+        read: dict[str, Any] = {}
+        for name, value in values.items():
+            if name not in known:
+                raise SettingError(f"unknown setting {name!r}; see `dedup settings`")
+            read[name] = _read(name, value, type(known[name].default))
+        return replace(self, **read)
+
+    def digest(self, kind: Kind) -> str:
+        """The settings of one kind as a canonical string, for versions and comparisons."""
+        lines = [
+            f"{item.name}={getattr(self, item.name)!r}"
+            for item in fields(self)
+            if item.metadata["kind"] == kind and item.name != "default_language"
+        ]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _read(name: str, value: Any, wanted: type) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise SettingError(f"{name} must be {_article(wanted)}")
+    if wanted is str:
+        return str(value)
+    try:
+        return wanted(value)
+    except ValueError:
+        raise SettingError(f"{name} must be {_article(wanted)}, not {value!r}") from None
+
+
+def _article(wanted: type) -> str:
+    return {int: "a whole number", float: "a number", str: "text"}[wanted]
+
+
+def _check(name: str, value: Any, metadata: Mapping[str, Any]) -> None:
+    low, high, choices = metadata["low"], metadata["high"], metadata["choices"]
+    if choices and value not in choices:
+        raise SettingError(f"{name} must be one of {', '.join(choices)}")
+    if low is not None and not low <= value <= high:
+        raise SettingError(f"{name} must be between {low:,} and {high:,}, not {value}")

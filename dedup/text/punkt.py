@@ -1,0 +1,119 @@
+"""Punkt parameters: what makes a period an abbreviation's or a sentence's end, per language.
+
+A `PunktModel` is NLTK's `PunktParameters` as a value: comparable, hashable by checksum, written in
+NLTK's own tab format (four small text files). English ships in `punkt/english`; other languages have
+the neutral model until the user trains one (`training.py`). Nothing is downloaded or unpickled.
+Read next: `sentences.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+
+from nltk.tokenize.punkt import PunktParameters
+
+from dedup.errors import InputError
+
+FILES = ("abbrev_types.txt", "collocations.tab", "sent_starters.txt", "ortho_context.tab")
+"""The files of a model in NLTK's tab format, in the order the checksum reads them."""
+
+ENGLISH_SHA256 = "fe546d59addfaf2a8c8755486522381a58899aee6d91f2c228ae7bc383544e48"
+"""Checksum of the shipped English model, as `PunktModel.checksum` computes it."""
+
+
+@dataclass(frozen=True)
+class PunktModel:
+    """Parameters of Punkt (Kiss and Strunk 2006) for one language.
+
+    Attributes:
+        abbrev_types: lower-case words that end in a period without ending a sentence, without it.
+        collocations: pairs of types whose first ends in a period that does not end a sentence.
+        sent_starters: types that often start a sentence.
+        ortho_context: type to NLTK's bit mask of the cases and positions it was seen in.
+    """
+
+    abbrev_types: frozenset[str] = frozenset()
+    collocations: frozenset[tuple[str, str]] = frozenset()
+    sent_starters: frozenset[str] = frozenset()
+    ortho_context: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256, as 64 hexadecimal digits, of the four files in the order of `FILES`."""
+        digest = hashlib.sha256()
+        for name, content in self.to_files().items():
+            digest.update(f"{name}\0{content}\0".encode())
+        return digest.hexdigest()
+
+    def to_files(self) -> dict[str, str]:
+        """File name to content, in NLTK's tab format, sorted so that equal models are equal bytes."""
+        return {
+            "abbrev_types.txt": "\n".join(sorted(self.abbrev_types)),
+            "collocations.tab": "\n".join(f"{a}\t{b}" for a, b in sorted(self.collocations)),
+            "sent_starters.txt": "\n".join(sorted(self.sent_starters)),
+            "ortho_context.tab": "\n".join(f"{t}\t{n}" for t, n in sorted(self.ortho_context.items())),
+        }
+
+    @classmethod
+    def from_files(cls, files: Mapping[str, str]) -> PunktModel:
+        """The inverse of `to_files`.
+
+        Raises:
+            InputError: a file is missing or a line has the wrong number of columns.
+        """
+        try:
+            lines = {name: [line for line in files[name].split("\n") if line] for name in FILES}
+            pairs = [line.split("\t") for line in lines["collocations.tab"]]
+            contexts = [line.split("\t") for line in lines["ortho_context.tab"]]
+            return cls(
+                frozenset(lines["abbrev_types.txt"]),
+                frozenset((first, second) for first, second in pairs),
+                frozenset(lines["sent_starters.txt"]),
+                {word: int(flags) for word, flags in contexts},
+            )
+        except (KeyError, ValueError) as error:
+            raise InputError(f"sentence parameters are damaged: {error}") from None
+
+    def __or__(self, other: PunktModel) -> PunktModel:
+        """What either model knows: for corpora of several house styles, trained one by one."""
+        starters = self.sent_starters | other.sent_starters
+        words = self.ortho_context.keys() | other.ortho_context.keys()
+        return PunktModel(
+            self.abbrev_types | other.abbrev_types,
+            # NLTK leaves out pairs whose second word is a frequent sentence starter.
+            frozenset(pair for pair in self.collocations | other.collocations if pair[1] not in starters),
+            starters,
+            {word: self.ortho_context.get(word, 0) | other.ortho_context.get(word, 0) for word in words},
+        )
+
+    def to_nltk(self) -> PunktParameters:
+        """The same parameters as NLTK's own class."""
+        parameters = PunktParameters()
+        parameters.abbrev_types = set(self.abbrev_types)
+        parameters.collocations = set(self.collocations)
+        parameters.sent_starters = set(self.sent_starters)
+        parameters.ortho_context = defaultdict(int, self.ortho_context)
+        return parameters
+
+
+NEUTRAL = PunktModel()
+"""Punkt without parameters: only initials, numbers and ellipses are known not to end a sentence."""
+
+
+@cache
+def english() -> PunktModel:
+    """The shipped English model.
+
+    Raises:
+        InputError: the files are not the ones this version of the program was made with.
+    """
+    folder = resources.files("dedup.text") / "punkt_english"
+    model = PunktModel.from_files({name: (folder / name).read_text("utf-8") for name in FILES})
+    if model.checksum != ENGLISH_SHA256:
+        raise InputError("the shipped English sentence parameters are damaged; reinstall dedup")
+    return model

@@ -1,0 +1,77 @@
+"""Punkt parameters from a corpus of one language, with NLTK's own trainer.
+
+Unsupervised: it needs text, not labels. Used by `dedup train-sentences` and by the script that makes
+the shipped English model. Read next: `punkt.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from nltk.tokenize.punkt import PunktTrainer
+
+from dedup.text.clean import blocks
+from dedup.text.punkt import PunktModel
+
+ORTHO_MIN_COUNT = 8
+"""Words seen less often are left out of the orthographic context: a name seen twice says nothing, and
+most of the vocabulary of a corpus is such names. It also keeps the shipped files small."""
+
+COLLOCATION_MIN_COUNT = 4
+"""Pairs seen this often or less are no evidence of a collocation."""
+
+ABBREV_MIN_COUNT = 5
+"""An abbreviation must be seen this often: rarer ones are mostly typing errors and web addresses."""
+
+_WORD = re.compile(r"[^\W\d_]+([.-][^\W\d_]+)*")
+
+TRAINER_BATCH_CHARACTERS = 2_000_000
+"""Texts are handed to the trainer in pieces of this size, which bounds its token lists in memory."""
+
+
+def train(texts: Iterable[str]) -> PunktModel:
+    """Punkt parameters learnt from `texts` (bodies of articles, one language).
+
+    Memory grows with the vocabulary, not with the number of texts. About 0.3 MB of text a second.
+    """
+    trainer = PunktTrainer()
+    # NLTK's penalty drops every abbreviation that is also seen without its period. That suits a small
+    # corpus of one house style; among millions of words "Mr" and "Inc" always occur both ways.
+    trainer.IGNORE_ABBREV_PENALTY = True
+    trainer.MIN_COLLOC_FREQ = COLLOCATION_MIN_COUNT
+    counts: Counter[str] = Counter()
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        found = blocks(text)
+        batch.extend(found)
+        size += sum(map(len, found))
+        if size >= TRAINER_BATCH_CHARACTERS:
+            _train_batch(trainer, counts, batch)
+            batch, size = [], 0
+    _train_batch(trainer, counts, batch)
+    parameters = trainer.get_params()
+    return PunktModel(
+        frozenset(
+            word
+            for word in parameters.abbrev_types
+            if _WORD.fullmatch(word) and counts[word + "."] >= ABBREV_MIN_COUNT
+        ),
+        frozenset(parameters.collocations),
+        frozenset(parameters.sent_starters),
+        {
+            word: flags
+            for word, flags in parameters.ortho_context.items()
+            if flags and counts[word] >= ORTHO_MIN_COUNT
+        },
+    )
+
+
+def _train_batch(trainer: PunktTrainer, counts: Counter[str], batch: list[str]) -> None:
+    if not batch:
+        return
+    text = "\n\n".join(batch)
+    trainer.train(text, finalize=False)
+    counts.update(token.type for token in trainer._tokenize_words(text))

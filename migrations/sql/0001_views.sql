@@ -1,0 +1,154 @@
+-- What an analyst reads. Views show the caller's source_id beside every id.
+
+CREATE VIEW dedup.canonical_article AS
+SELECT a.id, a.source_id, a.url, a.title, a.publication, a.published_at, a.added_at, a.language, a.text,
+       a.status, a.score, a.reason, a.marked_at
+FROM dedup.article a
+WHERE a.status IN ('unique', 'similar');
+COMMENT ON VIEW dedup.canonical_article IS 'One article per story: the earliest. Use it instead of article to read without duplicates.';
+COMMENT ON COLUMN dedup.canonical_article.id IS 'article.id.';
+COMMENT ON COLUMN dedup.canonical_article.source_id IS 'The caller''s own key.';
+COMMENT ON COLUMN dedup.canonical_article.url IS 'Where it was published.';
+COMMENT ON COLUMN dedup.canonical_article.title IS 'Headline.';
+COMMENT ON COLUMN dedup.canonical_article.publication IS 'Who published it.';
+COMMENT ON COLUMN dedup.canonical_article.published_at IS 'When it was published.';
+COMMENT ON COLUMN dedup.canonical_article.added_at IS 'When the corpus first stored it.';
+COMMENT ON COLUMN dedup.canonical_article.language IS 'ISO 639 code, or null.';
+COMMENT ON COLUMN dedup.canonical_article.text IS 'The body.';
+COMMENT ON COLUMN dedup.canonical_article.status IS 'unique or similar.';
+COMMENT ON COLUMN dedup.canonical_article.score IS 'Highest score with a similar article, or null.';
+COMMENT ON COLUMN dedup.canonical_article.reason IS 'What made it similar: sentences or signature; null if unique.';
+COMMENT ON COLUMN dedup.canonical_article.marked_at IS 'When the mark was written.';
+
+CREATE VIEW dedup.duplicate AS
+SELECT a.id, a.source_id, a.title, a.publication, a.published_at,
+       o.id AS original_id, o.source_id AS original_source_id, o.title AS original_title,
+       o.publication AS original_publication, o.published_at AS original_published_at,
+       a.score, a.reason, m.sentence_jaccard, m.signature_jaccard, m.containment,
+       coalesce(a.published_at, a.added_at) - coalesce(o.published_at, o.added_at) AS delay
+FROM dedup.article a
+JOIN dedup.article o ON o.id = a.duplicate_of
+LEFT JOIN dedup.match m ON m.article_id = a.id AND m.other_id = o.id
+WHERE a.status = 'duplicate';
+COMMENT ON VIEW dedup.duplicate IS 'Every duplicate beside its original.';
+COMMENT ON COLUMN dedup.duplicate.id IS 'article.id of the duplicate.';
+COMMENT ON COLUMN dedup.duplicate.source_id IS 'The caller''s key of the duplicate.';
+COMMENT ON COLUMN dedup.duplicate.title IS 'Headline of the duplicate.';
+COMMENT ON COLUMN dedup.duplicate.publication IS 'Who published the duplicate.';
+COMMENT ON COLUMN dedup.duplicate.published_at IS 'When the duplicate was published.';
+COMMENT ON COLUMN dedup.duplicate.original_id IS 'article.id of the original.';
+COMMENT ON COLUMN dedup.duplicate.original_source_id IS 'The caller''s key of the original.';
+COMMENT ON COLUMN dedup.duplicate.original_title IS 'Headline of the original.';
+COMMENT ON COLUMN dedup.duplicate.original_publication IS 'Who published the original.';
+COMMENT ON COLUMN dedup.duplicate.original_published_at IS 'When the original was published.';
+COMMENT ON COLUMN dedup.duplicate.score IS 'The larger of the two Jaccards; 1 for the same words.';
+COMMENT ON COLUMN dedup.duplicate.reason IS 'What decided: content, sentences or signature.';
+COMMENT ON COLUMN dedup.duplicate.sentence_jaccard IS 'Shared sentences over all sentences of both.';
+COMMENT ON COLUMN dedup.duplicate.signature_jaccard IS 'Share of equal MinHash positions.';
+COMMENT ON COLUMN dedup.duplicate.containment IS 'Shared sentences over the sentences of the shorter article.';
+COMMENT ON COLUMN dedup.duplicate.delay IS 'How long after the original it came.';
+
+CREATE VIEW dedup.story AS
+SELECT c.id, c.source_id, c.title, c.publication,
+       coalesce(c.published_at, c.added_at) AS first_at,
+       coalesce(d.last_at, coalesce(c.published_at, c.added_at)) AS last_at,
+       1 + coalesce(d.copies, 0) AS articles,
+       coalesce(d.copies, 0) AS copies,
+       coalesce(d.publications, '{}') AS copied_by,
+       coalesce(d.source_ids, '{}') AS copy_source_ids
+FROM dedup.article c
+LEFT JOIN (
+    SELECT duplicate_of, count(*) AS copies,
+           array_agg(DISTINCT publication ORDER BY publication) FILTER (WHERE publication IS NOT NULL) AS publications,
+           array_agg(source_id ORDER BY coalesce(published_at, added_at), source_id) AS source_ids,
+           max(coalesce(published_at, added_at)) AS last_at
+    FROM dedup.article WHERE status = 'duplicate' GROUP BY duplicate_of
+) d ON d.duplicate_of = c.id
+WHERE c.status IN ('unique', 'similar');
+COMMENT ON VIEW dedup.story IS 'A canonical article with its duplicates, one row per story.';
+COMMENT ON COLUMN dedup.story.id IS 'article.id of the canonical article.';
+COMMENT ON COLUMN dedup.story.source_id IS 'The caller''s key of the canonical article.';
+COMMENT ON COLUMN dedup.story.title IS 'Its headline.';
+COMMENT ON COLUMN dedup.story.publication IS 'Who published it first.';
+COMMENT ON COLUMN dedup.story.first_at IS 'When the canonical article appeared.';
+COMMENT ON COLUMN dedup.story.last_at IS 'When the last copy appeared.';
+COMMENT ON COLUMN dedup.story.articles IS 'Articles in the story, the canonical one included.';
+COMMENT ON COLUMN dedup.story.copies IS 'Duplicates in the story.';
+COMMENT ON COLUMN dedup.story.copied_by IS 'Publications of the duplicates, each once.';
+COMMENT ON COLUMN dedup.story.copy_source_ids IS 'The caller''s keys of the duplicates, earliest first.';
+
+CREATE VIEW dedup.similar_pair AS
+SELECT p.article_id, a.source_id, p.other_id, o.source_id AS other_source_id,
+       a.title, o.title AS other_title, a.publication, o.publication AS other_publication,
+       p.sentence_jaccard, p.signature_jaccard, p.containment,
+       greatest(p.sentence_jaccard, p.signature_jaccard) AS score
+FROM (
+    SELECT article_id, other_id, sentence_jaccard, signature_jaccard, containment
+    FROM dedup.match WHERE relation = 'similar'
+    UNION ALL
+    SELECT other_id, article_id, sentence_jaccard, signature_jaccard, containment
+    FROM dedup.match WHERE relation = 'similar'
+) p
+JOIN dedup.article a ON a.id = p.article_id
+JOIN dedup.article o ON o.id = p.other_id;
+COMMENT ON VIEW dedup.similar_pair IS 'Similar canonical articles, each pair in both directions.';
+COMMENT ON COLUMN dedup.similar_pair.article_id IS 'article.id of one article.';
+COMMENT ON COLUMN dedup.similar_pair.source_id IS 'The caller''s key of the one.';
+COMMENT ON COLUMN dedup.similar_pair.other_id IS 'article.id of the other.';
+COMMENT ON COLUMN dedup.similar_pair.other_source_id IS 'The caller''s key of the other.';
+COMMENT ON COLUMN dedup.similar_pair.title IS 'Headline of the one.';
+COMMENT ON COLUMN dedup.similar_pair.other_title IS 'Headline of the other.';
+COMMENT ON COLUMN dedup.similar_pair.publication IS 'Who published the one.';
+COMMENT ON COLUMN dedup.similar_pair.other_publication IS 'Who published the other.';
+COMMENT ON COLUMN dedup.similar_pair.sentence_jaccard IS 'Shared sentences over all sentences of both.';
+COMMENT ON COLUMN dedup.similar_pair.signature_jaccard IS 'Share of equal MinHash positions.';
+COMMENT ON COLUMN dedup.similar_pair.containment IS 'Shared sentences over the sentences of the shorter article.';
+COMMENT ON COLUMN dedup.similar_pair.score IS 'The larger of the two Jaccards.';
+
+CREATE VIEW dedup.article_sentence AS
+SELECT a.id AS article_id, a.source_id, s.position::integer AS position, s.sentence_hash,
+       c.sentence_hash IS NOT NULL AS common
+FROM dedup.article a
+JOIN dedup.fingerprint f ON f.article_id = a.id
+CROSS JOIN LATERAL unnest(f.sentence_hashes) WITH ORDINALITY AS s (sentence_hash, position)
+LEFT JOIN dedup.common_sentence c ON c.sentence_hash = s.sentence_hash;
+COMMENT ON VIEW dedup.article_sentence IS 'One row per article and distinct sentence that counts.';
+COMMENT ON COLUMN dedup.article_sentence.article_id IS 'article.id.';
+COMMENT ON COLUMN dedup.article_sentence.source_id IS 'The caller''s own key.';
+COMMENT ON COLUMN dedup.article_sentence.position IS 'Order of appearance, from 1.';
+COMMENT ON COLUMN dedup.article_sentence.sentence_hash IS 'Hash of the normalised sentence.';
+COMMENT ON COLUMN dedup.article_sentence.common IS 'Whether the sentence is ignored as common.';
+
+CREATE VIEW dedup.publication_overlap AS
+SELECT coalesce(a.publication, '') AS publication, coalesce(o.publication, '') AS original_publication,
+       count(*) AS duplicates, avg(a.score) AS mean_score,
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY
+           extract(epoch FROM coalesce(a.published_at, a.added_at) - coalesce(o.published_at, o.added_at))
+       ) * interval '1 second' AS median_delay
+FROM dedup.article a JOIN dedup.article o ON o.id = a.duplicate_of
+WHERE a.status = 'duplicate'
+GROUP BY 1, 2;
+COMMENT ON VIEW dedup.publication_overlap IS 'Who reprints whom: duplicates per pair of publications.';
+COMMENT ON COLUMN dedup.publication_overlap.publication IS 'Who published the duplicates; empty where unknown.';
+COMMENT ON COLUMN dedup.publication_overlap.original_publication IS 'Who published the originals.';
+COMMENT ON COLUMN dedup.publication_overlap.duplicates IS 'How many.';
+COMMENT ON COLUMN dedup.publication_overlap.mean_score IS 'Mean score.';
+COMMENT ON COLUMN dedup.publication_overlap.median_delay IS 'Median time from original to duplicate.';
+
+CREATE VIEW dedup.daily_mark AS
+SELECT (coalesce(published_at, added_at) AT TIME ZONE 'UTC')::date AS day,
+       count(*) AS articles,
+       count(*) FILTER (WHERE status = 'unique') AS unique_articles,
+       count(*) FILTER (WHERE status = 'similar') AS similar_articles,
+       count(*) FILTER (WHERE status = 'duplicate') AS duplicates,
+       count(*) FILTER (WHERE status = 'pending') AS pending,
+       count(*) FILTER (WHERE status = 'failed') AS failed
+FROM dedup.article GROUP BY 1;
+COMMENT ON VIEW dedup.daily_mark IS 'Marks per day of publication, in UTC.';
+COMMENT ON COLUMN dedup.daily_mark.day IS 'Day of publication, or of storing where that is unknown.';
+COMMENT ON COLUMN dedup.daily_mark.articles IS 'All articles of the day.';
+COMMENT ON COLUMN dedup.daily_mark.unique_articles IS 'Marked unique.';
+COMMENT ON COLUMN dedup.daily_mark.similar_articles IS 'Marked similar.';
+COMMENT ON COLUMN dedup.daily_mark.duplicates IS 'Marked duplicate.';
+COMMENT ON COLUMN dedup.daily_mark.pending IS 'Not settled yet.';
+COMMENT ON COLUMN dedup.daily_mark.failed IS 'Could not be read.';

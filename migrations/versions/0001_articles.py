@@ -1,0 +1,32 @@
+"""Articles, fingerprints, matches, common sentences, and the views over them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic import op
+
+revision = "0001"
+down_revision = None
+
+SQL = Path(__file__).parent.parent / "sql"
+
+
+def upgrade() -> None:
+    connection = op.get_bind().connection.driver_connection
+    for name in ("0001_tables.sql", "0001_triggers.sql", "0001_views.sql"):
+        # Handed to the driver as it is: SQLAlchemy would read ':name' and '%' in it.
+        connection.execute((SQL / name).read_text("utf-8").encode())
+
+
+def downgrade() -> None:
+    op.execute("""
+        DROP VIEW dedup.daily_mark, dedup.publication_overlap, dedup.article_sentence,
+                  dedup.similar_pair, dedup.story, dedup.duplicate, dedup.canonical_article;
+        DROP TABLE dedup.corpus_state, dedup.sentence_model, dedup.setting, dedup.sentence_change,
+                   dedup.sentence_pin, dedup.common_sentence, dedup.match, dedup.fingerprint, dedup.article;
+        DROP FUNCTION dedup.pin_changed(), dedup.fingerprint_went(), dedup.fingerprint_came(),
+                      dedup.article_withdraw(), dedup.article_edit(), dedup.article_lock(),
+                      dedup.withdraw(bigint[]), dedup.settle_lock(), dedup.carrier(bigint[]),
+                      dedup.sharing(boolean, bigint[], bigint[], bigint[]);
+    """)
