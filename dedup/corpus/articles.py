@@ -44,15 +44,15 @@ _INSERT = f"""
     SELECT {", ".join("coalesce(added_at, now())" if n == "added_at" else n for n in ARTICLE_FIELDS)}
     FROM ({_INCOMING}) AS incoming ORDER BY line
     ON CONFLICT (source_id) DO NOTHING
-"""  # noqa: S608 - made of constants of this program
+"""
 _UPDATE = f"""
     UPDATE dedup.article a SET {", ".join(f"{n} = coalesce(i.{n}, a.{n})" for n in _EDITABLE)}
     FROM ({_INCOMING}) AS i WHERE i.source_id = a.source_id AND a.id = ANY (%s)
-"""  # noqa: S608
+"""
 _CHANGED = f"""
     SELECT a.id FROM ({_INCOMING}) AS i JOIN dedup.article a USING (source_id)
     WHERE {" OR ".join(f"(i.{n} IS NOT NULL AND i.{n} IS DISTINCT FROM a.{n})" for n in _EDITABLE)}
-"""  # noqa: S608
+"""
 
 
 def store(cursor: Cursor, articles: Sequence[Article]) -> Stored:

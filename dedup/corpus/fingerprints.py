@@ -92,6 +92,7 @@ def unread_page(
         WHERE s.before <= %(max)s
         ORDER BY s.time, s.source_id
     """).format(time=ORDER_TIME[policy])
+    prefer_indexes(cursor)
     time, source_id = after or (None, None)
     rows = cursor.execute(
         query, {"time": time, "source_id": source_id, "limit": limit, "max": max_characters}

@@ -66,22 +66,20 @@ def pending(
     return _rows(cursor, query, {"limit": limit, "ids": hashes(ids or ())})
 
 
-def common_among(cursor: Cursor, sentences: Collection[int]) -> set[int]:
+def common_among(cursor: Cursor, sentences: Hashes) -> Hashes:
     """Those of the sentence hashes that are common."""
-    if not sentences:
-        return set()
     rows = cursor.execute(
-        "SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%s)", [hashes(sentences)]
-    )
-    return {row[0] for row in rows.fetchall()}
+        "SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%s)", [sentences]
+    ).fetchall()
+    return hashes([row[0] for row in rows])
 
 
 def sharing(
     cursor: Cursor,
     policy: str,
-    sentences: Collection[int],
-    buckets: Collection[int],
-    contents: Collection[int],
+    sentences: Hashes,
+    buckets: Hashes,
+    contents: Hashes,
     *,
     canonical: bool,
     after: datetime | None = None,
@@ -89,6 +87,7 @@ def sharing(
     """Settled articles that have one of these sentences, buckets or content hashes.
 
     Args:
+        contents: of those articles that have no bucket; the others are found by theirs.
         canonical: look among canonical articles, or among the others.
         after: only articles at or after this time in canonical order.
     """
@@ -106,9 +105,9 @@ def sharing(
         query,
         {
             "canonical": canonical,
-            "sentences": hashes(sentences),
-            "buckets": hashes(buckets),
-            "contents": hashes(contents),
+            "sentences": sentences,
+            "buckets": buckets,
+            "contents": contents,
             "after": after,
         },
     )

@@ -1,63 +1,102 @@
-"""Canonical articles in memory, found by what they share: the candidates of one settle transaction.
+"""The articles of one settle transaction, found by what they share.
 
-It scores nothing. Read next: `settle.py`.
+Most sentences and buckets occur in one article only. A key that no two of the given articles have can
+lead from none to another, so it is left out at once; what stays is a few keys per article. It scores
+nothing. Read next: `settle.py`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
+from dedup.corpus.neighbours import Row
 from dedup.rules.marks import OrderKey
 from dedup.rules.pair import Profile
 
 
-@dataclass(slots=True, eq=False)
 class Node:
-    """An article while it is being settled."""
+    """An article while it is being settled.
 
-    id: int
-    order: OrderKey
-    canonical: bool | None
-    profile: Profile
+    Attributes:
+        canonical: its flag, as it stands after the decisions made so far.
+        keys: what it shares with any other given article: sentences, buckets, content hash.
+    """
+
+    __slots__ = ("_profile", "_row", "_sentences", "canonical", "id", "keys", "order")
+
+    def __init__(self, row: Row, sentences: npt.NDArray[np.int64], keys: list[int]) -> None:
+        self.id: int = row.id
+        self.order: OrderKey = row.order
+        self.canonical = row.canonical
+        self.keys = keys
+        self._row, self._sentences = row, sentences
+        self._profile: Profile | None = None
+
+    @property
+    def profile(self) -> Profile:
+        """What the rules see of it; made when it is first compared, since most articles never are."""
+        if self._profile is None:
+            self._profile = Profile(
+                self._row.content_hash,
+                frozenset(self._sentences.tolist()),
+                self._row.signature,
+                frozenset(self._row.buckets.tolist()),
+                self._row.shingle_count,
+            )
+        return self._profile
+
+
+def make_nodes(rows: Sequence[Row], sentences: Sequence[npt.NDArray[np.int64]]) -> list[Node]:
+    """Nodes of rows that will be compared with each other.
+
+    Args:
+        rows: articles, each once.
+        sentences: per row, its sentence hashes that are not common.
+    """
+    # Sentences, buckets and contents share one key space: hashes of different kinds that happen to be
+    # equal make a candidate pair that scores nothing.
+    keys = [
+        np.concatenate((found, row.buckets, [row.content_hash]))
+        for row, found in zip(rows, sentences, strict=True)
+    ]
+    if not keys:
+        return []
+    everything = np.concatenate(keys)
+    _, position, counts = np.unique(everything, return_inverse=True, return_counts=True)
+    shared = counts[position] > 1
+    nodes, start = [], 0
+    for row, found, own in zip(rows, sentences, keys, strict=True):
+        stop = start + len(own)
+        nodes.append(Node(row, found, own[shared[start:stop]].tolist()))
+        start = stop
+    return nodes
 
 
 class CandidateIndex:
-    """Articles by sentence, bucket and content hash."""
+    """Nodes by the keys they share."""
 
     def __init__(self) -> None:
-        self._nodes: dict[str, defaultdict[int, list[Node]]] = {
-            kind: defaultdict(list) for kind in ("sentence", "bucket", "content")
-        }
+        self._nodes: defaultdict[int, list[Node]] = defaultdict(list)
 
     def add(self, node: Node) -> None:
-        """Let an article be found."""
-        for kind, keys in _keys(node.profile):
-            found = self._nodes[kind]
-            for key in keys:
-                found[key].append(node)
+        """Let a node be found."""
+        for key in node.keys:
+            self._nodes[key].append(node)
 
     def remove(self, node: Node) -> None:
-        """Let an article be found no more."""
-        for kind, keys in _keys(node.profile):
-            for key in keys:
-                self._nodes[kind][key].remove(node)
+        """Let a node be found no more."""
+        for key in node.keys:
+            self._nodes[key].remove(node)
 
-    def sharing(self, profile: Profile) -> set[Node]:
-        """Every article that shares a sentence, a bucket or the content hash with a profile."""
+    def sharing(self, node: Node) -> set[Node]:
+        """Every other node in the index that shares a key with this one."""
         found: set[Node] = set()
-        for kind, keys in _keys(profile):
-            nodes = self._nodes[kind]
-            for key in keys:
-                if key in nodes:
-                    found.update(nodes[key])
+        for key in node.keys:
+            if key in self._nodes:
+                found.update(self._nodes[key])
+        found.discard(node)
         return found
-
-
-def _keys(profile: Profile) -> tuple[tuple[str, Iterable[int]], ...]:
-    return (
-        ("sentence", profile.sentences),
-        ("bucket", profile.buckets),
-        ("content", (profile.content_hash,)),
-    )

@@ -12,16 +12,19 @@ Read next: `backfill.py` (many articles) and `hook.py` (one).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
+
 from dedup.corpus import neighbours
+from dedup.corpus.arrays import Hashes, hashes
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.neighbours import Outcome, Row
-from dedup.engine.index import CandidateIndex, Node
+from dedup.engine.index import CandidateIndex, Node, make_nodes
 from dedup.rules.marks import Mark, Pair, Status, choose_original
-from dedup.rules.pair import Judgement, Profile, Relation, judge
+from dedup.rules.pair import Judgement, Relation, judge
 from dedup.settings import Settings
 
 
@@ -65,13 +68,17 @@ class _Batch:
     def __init__(self, cursor: Cursor, settings: Settings, rows: list[Row]) -> None:
         self._cursor = cursor
         self._settings = settings
-        self._common: dict[int, bool] = {}
-        self._learn_common(rows)
-        self._nodes = [self._node(row) for row in rows]  # in canonical order
-        self._known = {node.id: node for node in self._nodes}
+        own = _without_common(cursor, rows)
+        ids = {row.id for row in rows}
+        found = self._settled_sharing(rows, own, canonical=True)
+        others = [row for row in found if row.id not in ids]
+        nodes = make_nodes([*rows, *others], [*own, *_without_common(cursor, others)])
+        self._rows, self._sentences = rows, own
+        self._nodes = nodes[: len(rows)]  # in canonical order, as `rows` are
         self._index = CandidateIndex()
-        for row in self._settled_sharing(self._nodes, canonical=True):
-            self._index.add(self._known.get(row.id) or self._node(row))
+        for node in nodes:
+            if node.canonical:
+                self._index.add(node)
         self.compared = 0
 
     def decide(self) -> Outcome:
@@ -81,16 +88,12 @@ class _Batch:
         flags: dict[int, bool] = {}
         pairs: list[Pair] = []
         displaced: list[int] = []
-        appeared: list[Node] = []
-        for node in self._nodes:
-            earlier = [
-                (other, judgement)
-                for other, judgement in self._judged(node, self._index.sharing(node.profile))
-                if other.order < node.order
-            ]
-            originals = [(o, j) for o, j in earlier if j.relation is Relation.DUPLICATE]
-            pairs += [Pair.of(node.id, o.id, j) for o, j in originals or earlier]
-            was, now = node.canonical, not originals
+        appeared: list[int] = []  # positions in the batch
+        for position, node in enumerate(self._nodes):
+            earlier = [o for o in self._index.sharing(node) if o.order < node.order]
+            related = self._related(node, earlier)
+            originals = [(o, j) for o, j in related if j.relation is Relation.DUPLICATE]
+            pairs += [Pair.of(node.id, o.id, j) for o, j in originals or related]
             if originals:
                 original, judgement = choose_original((o.order, o.id, j) for o, j in originals)
                 duplicates[node.id] = Mark(
@@ -98,12 +101,13 @@ class _Batch:
                 )
             else:
                 canonical.append(node.id)
+            was, now = node.canonical, not originals
             if was is now:
                 continue
             flags[node.id] = node.canonical = now
             if now:
                 self._index.add(node)
-                appeared.append(node)
+                appeared.append(position)
             elif was:
                 self._index.remove(node)
                 displaced.append(node.id)
@@ -113,65 +117,77 @@ class _Batch:
             flags,
             pairs,
             displaced,
-            unsettled=self._affected_by(appeared),
+            unsettled=self._unsettled_by(appeared),
             latest=max(node.order[0] for node in self._nodes),
         )
 
-    def _affected_by(self, appeared: list[Node]) -> set[int]:
+    def _unsettled_by(self, appeared: list[int]) -> set[int]:
         """Settled articles, not of this batch, whose grounds change because these became canonical."""
-        affected: set[int] = set()
         through = neighbours.settled_through(self._cursor)
-        early = [node for node in appeared if through is not None and node.order[0] <= through]
+        early = [i for i in appeared if through is not None and self._nodes[i].order[0] <= through]
         if not early:
-            return affected
-        for node in early:
-            for other, _ in self._judged(node, self._index.sharing(node.profile)):
-                if other.order > node.order and other.id not in self._known:
-                    affected.add(other.id)
-        others = CandidateIndex()
-        for row in self._settled_sharing(early, canonical=False, after=min(n.order[0] for n in early)):
-            if row.id not in self._known:
-                others.add(self._node(row))
-        for node in early:
-            for other, judgement in self._judged(node, others.sharing(node.profile)):
-                if other.order > node.order and judgement.relation is Relation.DUPLICATE:
-                    affected.add(other.id)
-        return affected
-
-    def _judged(self, node: Node, others: Iterable[Node]) -> list[tuple[Node, Judgement]]:
-        found = []
-        for other in others:
-            if other is node:
-                continue
-            self.compared += 1
-            judgement = judge(node.profile, other.profile, self._settings)
-            if judgement:
-                found.append((other, judgement))
+            return set()
+        ids = {node.id for node in self._nodes}
+        found: set[int] = set()
+        for i in early:
+            node = self._nodes[i]
+            later = [o for o in self._index.sharing(node) if o.order > node.order and o.id not in ids]
+            found.update(other.id for other, _ in self._related(node, later))
+        rows = [self._rows[i] for i in early]
+        own = [self._sentences[i] for i in early]
+        first = min(row.order[0] for row in rows)
+        others = [
+            row for row in self._settled_sharing(rows, own, canonical=False, after=first) if row.id not in ids
+        ]
+        nodes = make_nodes([*rows, *others], [*own, *_without_common(self._cursor, others)])
+        index = CandidateIndex()
+        for node in nodes[len(rows) :]:
+            index.add(node)
+        for node in nodes[: len(rows)]:
+            later = [other for other in index.sharing(node) if other.order > node.order]
+            found.update(
+                other.id
+                for other, judgement in self._related(node, later)
+                if judgement.relation is Relation.DUPLICATE
+            )
         return found
 
+    def _related(self, node: Node, others: list[Node]) -> list[tuple[Node, Judgement]]:
+        self.compared += len(others)
+        judged = ((other, judge(node.profile, other.profile, self._settings)) for other in others)
+        return [(other, judgement) for other, judgement in judged if judgement]
+
     def _settled_sharing(
-        self, nodes: list[Node], *, canonical: bool, after: datetime | None = None
+        self,
+        rows: list[Row],
+        sentences: list[Hashes],
+        *,
+        canonical: bool,
+        after: datetime | None = None,
     ) -> list[Row]:
-        rows = neighbours.sharing(
+        return neighbours.sharing(
             self._cursor,
             self._settings.canonical_order,
-            {key for node in nodes for key in node.profile.sentences},
-            {key for node in nodes for key in node.profile.buckets},
-            {node.profile.content_hash for node in nodes},
+            np.unique(np.concatenate(sentences)),
+            np.unique(np.concatenate([row.buckets for row in rows])),
+            hashes({row.content_hash for row in rows if not len(row.buckets)}),
             canonical=canonical,
             after=after,
         )
-        self._learn_common(rows)
-        return rows
 
-    def _learn_common(self, rows: list[Row]) -> None:
-        """Look up which sentences of these rows are common, each once per transaction."""
-        unknown = {h for row in rows for h in row.sentence_hashes.tolist() if h not in self._common}
-        found = neighbours.common_among(self._cursor, unknown)
-        self._common.update((h, h in found) for h in unknown)
 
-    def _node(self, row: Row) -> Node:
-        sentences = frozenset(h for h in row.sentence_hashes.tolist() if not self._common[h])
-        buckets = frozenset(row.buckets.tolist())
-        profile = Profile(row.content_hash, sentences, row.signature, buckets, row.shingle_count)
-        return Node(row.id, row.order, row.canonical, profile)
+def _without_common(cursor: Cursor, rows: list[Row]) -> list[Hashes]:
+    """The sentences of each row that are not common: S' of SEMANTICS section 2."""
+    if not rows:
+        return []
+    everything = np.concatenate([row.sentence_hashes for row in rows])
+    common = neighbours.common_among(cursor, np.unique(everything))
+    if not len(common):
+        return [row.sentence_hashes for row in rows]
+    kept = ~np.isin(everything, common)
+    found, start = [], 0
+    for row in rows:
+        stop = start + len(row.sentence_hashes)
+        found.append(row.sentence_hashes[kept[start:stop]])
+        start = stop
+    return found

@@ -73,9 +73,8 @@ CREATE INDEX fingerprint_canonical ON dedup.fingerprint
     USING gin (sentence_hashes, buckets) WITH (fastupdate = off) WHERE canonical;
 CREATE INDEX fingerprint_other ON dedup.fingerprint
     USING gin (sentence_hashes, buckets) WITH (fastupdate = off) WHERE NOT canonical;
--- Not partial: a look-up in the two above must not find it a cheaper way to all settled rows.
-CREATE INDEX fingerprint_content ON dedup.fingerprint (content_hash);
-CREATE INDEX fingerprint_unsettled ON dedup.fingerprint (article_id) WHERE canonical IS NULL;
+-- Equal content has equal buckets, so only texts without any need to be found by their content.
+CREATE INDEX fingerprint_content ON dedup.fingerprint (content_hash) WHERE buckets = '{}';
 
 COMMENT ON TABLE dedup.fingerprint IS 'What is kept of a text: hashes, never words.';
 COMMENT ON COLUMN dedup.fingerprint.article_id IS 'article.id.';

@@ -48,7 +48,7 @@ BEGIN
             WHERE f.buckets @> ARRAY[key.hash] AND f.canonical OFFSET 0) AS hit
         UNION
         SELECT f.article_id FROM fingerprint f
-        WHERE f.content_hash = ANY (contents) AND f.canonical;
+        WHERE f.content_hash = ANY (contents) AND f.buckets = '{}' AND f.canonical;
     ELSE
         RETURN QUERY
         SELECT hit.article_id FROM unnest(sentences) AS key (hash) CROSS JOIN LATERAL (
@@ -60,7 +60,7 @@ BEGIN
             WHERE f.buckets @> ARRAY[key.hash] AND NOT f.canonical OFFSET 0) AS hit
         UNION
         SELECT f.article_id FROM fingerprint f
-        WHERE f.content_hash = ANY (contents) AND NOT f.canonical;
+        WHERE f.content_hash = ANY (contents) AND f.buckets = '{}' AND NOT f.canonical;
     END IF;
 END $$;
 COMMENT ON FUNCTION dedup.sharing(boolean, bigint[], bigint[], bigint[]) IS
