@@ -24,8 +24,7 @@ def stage(
         rows: values in the order of the columns, in types psycopg can send as those.
     """
     definition = sql.SQL(", ").join(
-        sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind))  # type: ignore[arg-type]
-        for name, kind in columns
+        sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind)) for name, kind in columns
     )
     cursor.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier("pg_temp", table)))
     cursor.execute(

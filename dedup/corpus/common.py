@@ -104,7 +104,8 @@ def count_changed(cursor: Cursor, limit: int) -> list[Change]:
         SELECT s.sentence_hash, f.sketch, f.article_id
         FROM dedup.article a JOIN dedup.fingerprint f ON f.article_id = a.id
         CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
-        WHERE a.status = 'pending' AND f.canonical IS NULL AND s.sentence_hash IN (SELECT sentence_hash FROM pg_temp.dirty)
+        WHERE a.status = 'pending' AND f.canonical IS NULL
+          AND s.sentence_hash IN (SELECT sentence_hash FROM pg_temp.dirty)
         """,
     ):
         cursor.execute(statement)

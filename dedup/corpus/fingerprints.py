@@ -97,7 +97,7 @@ def unread_page(
     rows = cursor.execute(
         query, {"time": time, "source_id": source_id, "limit": limit, "max": max_characters}
     ).fetchall()
-    return [Unread(*row[:4], place=(row[4], row[5])) for row in rows]
+    return [Unread(row[0], row[1], row[2], row[3], (row[4], row[5])) for row in rows]
 
 
 def count_unread(cursor: Cursor) -> int:
@@ -105,7 +105,8 @@ def count_unread(cursor: Cursor) -> int:
     row = cursor.execute("""
         SELECT count(*) FROM dedup.article a
         WHERE a.status = 'pending'
-          AND NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision)
+          AND NOT EXISTS (SELECT FROM dedup.fingerprint f
+                          WHERE f.article_id = a.id AND f.revision = a.revision)
     """).fetchone()
     assert row is not None
     return int(row[0])

@@ -77,12 +77,9 @@ class ReaderPool:
         self._tasks: SimpleQueue[Chunk | None] = SimpleQueue()
         self._results: SimpleQueue[list[Reading]] = SimpleQueue()
         self._read = factory(settings, models) if count == 0 else None
-        self._feeders = [
-            _Feeder(
-                self._tasks, self._results, (factory, settings, dict(models)), chunk_seconds, article_seconds
-            )
-            for _ in range(count)
-        ]
+        recipe = (factory, settings, dict(models))
+        limits = (chunk_seconds, article_seconds)
+        self._feeders = [_Feeder(self._tasks, self._results, recipe, limits) for _ in range(count)]
 
     def __enter__(self) -> ReaderPool:
         for feeder in self._feeders:
@@ -124,12 +121,11 @@ class _Feeder(threading.Thread):
         tasks: SimpleQueue[Chunk | None],
         results: SimpleQueue[list[Reading]],
         recipe: tuple[ReaderFactory, Settings, dict[str, PunktModel]],
-        chunk_seconds: float,
-        article_seconds: float,
+        limits: tuple[float, float],
     ) -> None:
         super().__init__(daemon=True)
         self._tasks, self._results, self._recipe = tasks, results, recipe
-        self._chunk_seconds, self._article_seconds = chunk_seconds, article_seconds
+        self._chunk_seconds, self._article_seconds = limits
         self._process: multiprocessing.process.BaseProcess | None = None
         self._connection: Connection | None = None
         self._stopping = False

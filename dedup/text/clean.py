@@ -33,7 +33,9 @@ _DASHES = re.compile(r" ?-{2,} ?")
 _INVISIBLE = re.compile("[\u00ad\u2060\ufeff]")
 _CLOSERS = "\"')]}\u2019\u201d\u00bb* "
 _PUNCTUATION = frozenset(
-    ".,;:!?-\u2013\u2014\u2026\u3002\uff0c\uff01\uff1f\u3001\u0964\u0965\u061f\u060c\u06d4\u1362\u1363"
+    ".,;:!?-\u2013\u2014\u2026"  # Latin
+    "\u3002\uff0c\uff01\uff1f\u3001\u0964\u0965"  # Chinese and Japanese, Devanagari
+    "\u061f\u060c\u06d4\u1362\u1363"  # Arabic and Urdu, Ethiopic
 )
 
 

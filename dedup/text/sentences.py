@@ -37,7 +37,7 @@ _OTHER_END = re.compile(
 _HAS_OTHER_END = re.compile(rf"[{_OTHER_ENDS}]")
 
 
-class _LanguageVars(PunktLanguageVars):
+class _LanguageVars(PunktLanguageVars):  # type: ignore[misc]  # NLTK has no types
     """NLTK's word and context patterns, fixed here: a fingerprint may not change with NLTK's version."""
 
     __slots__ = ()
@@ -117,7 +117,7 @@ class SentenceSplitter:
             if word not in self._abbreviations and word not in self._before_collocation:
                 return True
         after = match["after_tok"][:MAX_CONTEXT_CHARACTERS]
-        return self._is_end(block[word_start : position + 1] + after)
+        return bool(self._is_end(block[word_start : position + 1] + after))
 
 
 def _realigned(block: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
