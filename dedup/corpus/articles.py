@@ -73,6 +73,47 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> Stored:
     return Stored(new, len(changed), known - len(changed))
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An article as it stands in the corpus, without its text."""
+
+    id: int
+    revision: int
+    status: str
+    language: str | None
+
+
+def find(cursor: Cursor, source_id: str) -> Known | None:
+    """The article with this source_id, or None."""
+    row = cursor.execute(
+        "SELECT id, revision, status, language FROM dedup.article WHERE source_id = %s", [source_id]
+    ).fetchone()
+    return Known(*row) if row else None
+
+
+def partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
+    """The ids of articles that have a pair with one of these."""
+    rows = cursor.execute(
+        """
+        SELECT m.other_id FROM dedup.article a JOIN dedup.match m ON m.article_id = a.id
+        WHERE a.source_id = ANY (%(ids)s)
+        UNION
+        SELECT m.article_id FROM dedup.article a JOIN dedup.match m ON m.other_id = a.id
+        WHERE a.source_id = ANY (%(ids)s)
+        """,
+        {"ids": list(source_ids)},
+    )
+    return [row[0] for row in rows.fetchall()]
+
+
+def note_limit(cursor: Cursor, ids: Sequence[int], reason: str) -> None:
+    """Record with pending articles which limit left them pending; `status` shows it."""
+    cursor.execute(
+        "UPDATE dedup.article SET reason = %s WHERE id = ANY (%s) AND status = 'pending'",
+        [reason, hashes(ids)],
+    )
+
+
 def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:
     """Delete articles; what they were original or partner of becomes pending.
 

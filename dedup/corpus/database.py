@@ -99,13 +99,13 @@ class Database:
 
     def __init__(self, url: str | None = None) -> None:
         url = url or os.environ.get(URL_VARIABLE)
+        self.embedded = not url
         if not url:
             from dedup.corpus import embedded
 
             url = embedded.start()
         self.url = conninfo(url)
         self.place = place(self.url)
-        self._checked = False
         self._engine = create_engine(
             "postgresql+psycopg://",
             creator=self._connect,

@@ -63,6 +63,19 @@ _COLUMNS = [
 ]
 
 
+FEW = 4
+"""Up to so many fingerprints are sent as parameters; beyond, COPY is faster than it costs to set up."""
+
+_NAMES = sql.SQL(", ").join(sql.Identifier(name) for name, _ in _COLUMNS)
+_INSERT = sql.SQL("""
+    INSERT INTO dedup.fingerprint ({names})
+    SELECT {names} FROM {source} AS n ({names})
+    WHERE EXISTS (SELECT FROM dedup.article a
+                  WHERE a.id = n.article_id AND a.revision = n.revision AND a.status = 'pending')
+    ON CONFLICT (article_id) DO NOTHING
+""")
+
+
 def unread_page(
     cursor: Cursor, policy: str, after: Place | None, limit: int, max_characters: int
 ) -> list[Unread]:
@@ -131,23 +144,20 @@ def store_readings(cursor: Cursor, readings: Sequence[Reading]) -> None:
     """
     made = [(r, r.fingerprint) for r in readings if r.fingerprint is not None]
     if made:
-        stage(cursor, "fingerprint_new", _COLUMNS, (_row(r, f) for r, f in made))
-        names = sql.SQL(", ").join(sql.Identifier(name) for name, _ in _COLUMNS)
         prefer_indexes(cursor)
         cursor.execute(
             "DELETE FROM dedup.fingerprint f USING dedup.article a WHERE f.article_id = ANY (%s)"
             " AND a.id = f.article_id AND f.revision < a.revision AND f.canonical IS NULL",
             [hashes([r.article_id for r, _ in made])],
         )
-        cursor.execute(
-            sql.SQL("""
-            INSERT INTO dedup.fingerprint ({names})
-            SELECT {names} FROM fingerprint_new n
-            WHERE EXISTS (SELECT FROM dedup.article a
-                          WHERE a.id = n.article_id AND a.revision = n.revision AND a.status = 'pending')
-            ON CONFLICT (article_id) DO NOTHING
-            """).format(names=names)
-        )
+        if len(made) <= FEW:
+            values = sql.SQL(", ").join(sql.SQL("%s::" + kind) for _, kind in _COLUMNS)
+            for reading, fingerprint in made:
+                source = sql.SQL("(SELECT {})").format(values)
+                cursor.execute(_INSERT.format(names=_NAMES, source=source), _row(reading, fingerprint))
+        else:
+            stage(cursor, "fingerprint_new", _COLUMNS, (_row(r, f) for r, f in made))
+            cursor.execute(_INSERT.format(names=_NAMES, source=sql.SQL("pg_temp.fingerprint_new")))
     failed = [r for r in readings if r.fingerprint is None]
     if failed:
         cursor.execute(

@@ -15,6 +15,7 @@ from alembic.script import ScriptDirectory
 from psycopg import errors as pg
 from sqlalchemy import text
 
+from dedup.corpus import settings_store
 from dedup.corpus.database import Cursor, Database, translated
 from dedup.errors import SchemaError
 
@@ -51,6 +52,34 @@ def upgrade(database: Database, revision: str = "head") -> tuple[str | None, str
         return before, current(cursor)
 
 
+def prepare(database: Database) -> None:
+    """Make sure that the schema is this program's; on the embedded server it is made or upgraded.
+
+    Raises:
+        SchemaError: it is missing, older or newer; the message names the next step.
+    """
+    with database.transaction() as cursor:
+        found = current(cursor)
+    if database.embedded and found != _scripts().get_current_head():
+        initialize(database)
+        return
+    require_head(found, database.place)
+
+
+def initialize(database: Database) -> tuple[str | None, str | None]:
+    """Create or upgrade the schema and let an empty corpus adopt the present settings.
+
+    Returns:
+        The revision before and after.
+    """
+    revisions = upgrade(database)
+    with database.transaction(settling=True) as cursor:
+        row = cursor.execute("SELECT fingerprint_digest IS NULL FROM dedup.corpus_state").fetchone()
+        if row and row[0]:
+            settings_store.adopt(cursor)
+    return revisions
+
+
 def current(cursor: Cursor) -> str | None:
     """The revision of the schema in the database, or None where there is none."""
     try:
@@ -61,13 +90,12 @@ def current(cursor: Cursor) -> str | None:
     return str(row[0]) if row else None
 
 
-def require_head(cursor: Cursor, place: str) -> None:
-    """Refuse to work with a schema of another version.
+def require_head(found: str | None, place: str) -> None:
+    """Refuse to work with a schema of another revision.
 
     Raises:
         SchemaError: there is none, or it is older or newer than this program.
     """
-    found = current(cursor)
     _refuse_newer(found, place)
     if found is None:
         raise SchemaError(f"{place} has no dedup schema; run `dedup init`")

@@ -83,6 +83,7 @@ def sharing(
     *,
     canonical: bool,
     after: datetime | None = None,
+    limit: int | None = None,
 ) -> list[Row]:
     """Settled articles that have one of these sentences, buckets or content hashes.
 
@@ -90,12 +91,14 @@ def sharing(
         contents: of those articles that have no bucket; the others are found by theirs.
         canonical: look among canonical articles, or among the others.
         after: only articles at or after this time in canonical order.
+        limit: at most so many, any of them.
     """
     query = sql.SQL("""
         SELECT {row} FROM dedup.sharing(%(canonical)s, %(sentences)s, %(buckets)s, %(contents)s) AS hit
         JOIN dedup.fingerprint f USING (article_id)
         JOIN dedup.article a ON a.id = f.article_id
         WHERE %(after)s::timestamptz IS NULL OR {time} >= %(after)s
+        LIMIT %(limit)s
     """).format(
         row=_ROW.format(time=ORDER_TIME[policy]),
         time=ORDER_TIME[policy],
@@ -109,6 +112,7 @@ def sharing(
             "buckets": buckets,
             "contents": contents,
             "after": after,
+            "limit": limit,
         },
     )
 

@@ -6,8 +6,9 @@
 
 What cannot be an article becomes a Reject and the reading goes on; what makes the whole file unusable
 is an InputError before the first article. Memory holds one record, however large the file. This file
-knows fields and types, `formats.py` knows lines and rows; neither knows the database, and an article's
-text is not looked into: an empty one, or one with NUL bytes, is an article like any other.
+knows fields and types, `source.py`, `jsonl.py`, `delimited.py` and `parquet.py` know lines and rows; none
+knows the database, and an article's text is not looked into: an empty one, or one with NUL bytes, is an
+article like any other. Read next: `record.py`.
 """
 
 from __future__ import annotations
@@ -21,16 +22,11 @@ from types import TracebackType
 from typing import Any, Self, TextIO
 
 from dedup.article import ARTICLE_FIELDS, Article, parse_time
-from dedup.corpus.formats import (
-    DELIMITERS,
-    LineSource,
-    ParquetSource,
-    Record,
-    csv_records,
-    jsonl_records,
-    open_file,
-    row_as_json,
-)
+from dedup.corpus.delimited import DELIMITERS, csv_records
+from dedup.corpus.jsonl import jsonl_records
+from dedup.corpus.parquet import ParquetSource
+from dedup.corpus.record import Record, row_as_json
+from dedup.corpus.source import LineSource, open_file
 from dedup.errors import InputError
 
 DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {

@@ -12,6 +12,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 
@@ -39,20 +40,20 @@ def make_reader(settings: Settings, models: Mapping[str, PunktModel]) -> Reader:
     fingerprinter = Fingerprinter(settings, models)
 
     def read(article: Unread) -> Reading:
-        return read_article(fingerprinter, article)
+        reading = read_text(fingerprinter, article.text, article.language)
+        return replace(reading, article_id=article.id, revision=article.revision)
 
     return read
 
 
-def read_article(fingerprinter: Fingerprinter, article: Unread) -> Reading:
-    """The fingerprint of an article, or why it has none. Never raises."""
+def read_text(fingerprinter: Fingerprinter, text: str, language: str | None) -> Reading:
+    """What becomes of a text, for an article yet to be named. Never raises."""
     try:
-        made = fingerprinter.fingerprint(article.text, article.language)
+        return Reading(0, 0, fingerprinter.fingerprint(text, language))
     except UnreadableError as error:
-        return Reading(article.id, article.revision, None, str(error))
+        return Reading(0, 0, None, str(error))
     except Exception as error:  # whatever a text can do, it must not stop the others
-        return Reading(article.id, article.revision, None, f"unreadable: {type(error).__name__}")
-    return Reading(article.id, article.revision, made)
+        return Reading(0, 0, None, f"unreadable: {type(error).__name__}")
 
 
 class ReaderPool:
@@ -86,7 +87,7 @@ class ReaderPool:
             feeder.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         for feeder in self._feeders:
             feeder.stop()
         for _ in self._feeders:

@@ -28,6 +28,10 @@ from dedup.rules.pair import Judgement, Relation, judge
 from dedup.settings import Settings
 
 
+class TooManyCandidatesError(Exception):
+    """A batch has more candidates than its limit; nothing was written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settled:
     """What one call did.
@@ -44,19 +48,28 @@ class Settled:
 
 
 def settle(
-    cursor: Cursor, settings: Settings, *, limit: int | None = None, ids: Sequence[int] | None = None
+    cursor: Cursor,
+    settings: Settings,
+    *,
+    limit: int | None = None,
+    ids: Sequence[int] | None = None,
+    max_candidates: int | None = None,
 ) -> Settled:
     """Give pending articles their marks; the caller holds the settle lock.
 
     Args:
         limit: at most so many articles, the earliest in canonical order.
         ids: only these articles; those not pending, or without a fingerprint, are passed over.
+        max_candidates: give up where more settled articles than this share something with them.
+
+    Raises:
+        TooManyCandidatesError: `max_candidates` was exceeded.
     """
     prefer_indexes(cursor)
     rows = neighbours.pending(cursor, settings.canonical_order, limit=limit, ids=ids)
     if not rows:
         return Settled()
-    batch = _Batch(cursor, settings, rows)
+    batch = _Batch(cursor, settings, rows, max_candidates)
     outcome = batch.decide()
     became = neighbours.write(cursor, outcome)
     return Settled(frozenset(row.id for row in rows), frozenset(became), batch.compared)
@@ -65,14 +78,17 @@ def settle(
 class _Batch:
     """The articles of one transaction, their neighbours, and the decisions about them."""
 
-    def __init__(self, cursor: Cursor, settings: Settings, rows: list[Row]) -> None:
+    def __init__(
+        self, cursor: Cursor, settings: Settings, rows: list[Row], max_candidates: int | None
+    ) -> None:
         self._cursor = cursor
         self._settings = settings
-        own = _without_common(cursor, rows)
+        self._max_candidates = max_candidates
+        own = without_common(cursor, rows)
         ids = {row.id for row in rows}
         found = self._settled_sharing(rows, own, canonical=True)
         others = [row for row in found if row.id not in ids]
-        nodes = make_nodes([*rows, *others], [*own, *_without_common(cursor, others)])
+        nodes = make_nodes([*rows, *others], [*own, *without_common(cursor, others)])
         self._rows, self._sentences = rows, own
         self._nodes = nodes[: len(rows)]  # in canonical order, as `rows` are
         self._index = CandidateIndex()
@@ -139,7 +155,7 @@ class _Batch:
         others = [
             row for row in self._settled_sharing(rows, own, canonical=False, after=first) if row.id not in ids
         ]
-        nodes = make_nodes([*rows, *others], [*own, *_without_common(self._cursor, others)])
+        nodes = make_nodes([*rows, *others], [*own, *without_common(self._cursor, others)])
         index = CandidateIndex()
         for node in nodes[len(rows) :]:
             index.add(node)
@@ -165,7 +181,8 @@ class _Batch:
         canonical: bool,
         after: datetime | None = None,
     ) -> list[Row]:
-        return neighbours.sharing(
+        limit = None if self._max_candidates is None else self._max_candidates + 1
+        found = neighbours.sharing(
             self._cursor,
             self._settings.canonical_order,
             np.unique(np.concatenate(sentences)),
@@ -173,10 +190,14 @@ class _Batch:
             hashes({row.content_hash for row in rows if not len(row.buckets)}),
             canonical=canonical,
             after=after,
+            limit=limit,
         )
+        if limit is not None and len(found) >= limit:
+            raise TooManyCandidatesError
+        return found
 
 
-def _without_common(cursor: Cursor, rows: list[Row]) -> list[Hashes]:
+def without_common(cursor: Cursor, rows: list[Row]) -> list[Hashes]:
     """The sentences of each row that are not common: S' of SEMANTICS section 2."""
     if not rows:
         return []

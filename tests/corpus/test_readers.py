@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dedup.article import Article
-from dedup.corpus import formats
+from dedup.corpus import delimited, parquet, source
 from dedup.corpus.readers import (
     DEFAULT_FIELDS,
     ArticleReader,
@@ -132,7 +132,7 @@ def test_gzip_of_several_members_and_padding(folder: Folder) -> None:
 @pytest.mark.parametrize("extra", [-1, 0, 1])
 def test_a_gzip_bomb_is_unpacked_in_steps(folder: Folder, extra: int) -> None:
     blank = (b" " * 999 + b"\n") * 16_000
-    blank += b" " * (16 * formats.INFLATED_CHUNK_BYTES - len(blank) - len(line()) + extra - 1) + b"\n"
+    blank += b" " * (16 * source.INFLATED_CHUNK_BYTES - len(blank) - len(line()) + extra - 1) + b"\n"
     path = folder.write("a.jsonl.gz", gzip.compress(blank + line()))
     tracemalloc.start()
     try:
@@ -451,7 +451,7 @@ def test_csv_quote_open_at_the_end_of_the_file(folder: Folder) -> None:
 
 
 def test_csv_stray_quote_does_not_swallow_the_file(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "MAX_CSV_RECORD_BYTES", 20)
+    monkeypatch.setattr(delimited, "MAX_CSV_RECORD_BYTES", 20)
     articles, rejects = read_csv(folder, b'id,text\n1,a\n2,"b\n' + b"3,ccccccc\n" * 2 + b"4,d\n")
     assert articles == [("1", "a"), ("4", "d")]
     assert rejects == [(3, "a quote is opened and never closed: 3 lines refused")]
@@ -638,7 +638,7 @@ def test_parquet_damaged_within_the_data(tmp_path: Path) -> None:
     *articles, reject = reader
     assert len(articles) >= 64
     assert articles == [Article(str(n), f"{n * 7919}") for n in range(len(articles))]
-    assert reject == Reject(str(path), len(articles) + 1, formats.PARQUET_ENDS_EARLY, None)
+    assert reject == Reject(str(path), len(articles) + 1, parquet.PARQUET_ENDS_EARLY, None)
     assert reader.truncated
 
 

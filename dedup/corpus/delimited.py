@@ -1,0 +1,171 @@
+"""Lines become records: the rows of CSV and TSV, by the rules of RFC 4180, under a header.
+
+A row may span lines; a broken one is a record with a reason, and the reading goes on behind it. It does
+not guess delimiters or encodings. Read next: `readers.py`.
+"""
+
+from __future__ import annotations
+
+import csv
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dedup.corpus.record import Plan, Record, choose_columns
+from dedup.corpus.source import GZIP_ENDS_EARLY, LineSource
+from dedup.errors import InputError
+
+DELIMITERS: dict[str, str] = {"csv": ",", "tsv": "\t"}
+
+MAX_CSV_RECORD_BYTES = 256 * 1_048_576
+"""A CSV record of many lines ends here: a stray quote must not read the whole file into memory."""
+CSV_FIELD_CHARS = 2**31 - 1
+"""The largest limit that fits a C long everywhere (sys.maxsize does not on Windows); Postgres holds 1 GB."""
+
+
+class _CsvLines:
+    """Feeds csv.reader line by line and remembers the lines of the record in hand."""
+
+    def __init__(self, lines: Iterator[tuple[int, bytes]]) -> None:
+        self._lines = lines
+        self.start_record()
+
+    def start_record(self) -> None:
+        self.first, self.utf8, self.size = 0, True, 0
+        self.record: list[bytes] = []
+
+    def __iter__(self) -> _CsvLines:
+        return self
+
+    def __next__(self) -> str:
+        if self.size > MAX_CSV_RECORD_BYTES:
+            raise _RecordTooLongError
+        number, line = next(self._lines)
+        if not self.record:
+            self.first = number
+        self.record.append(line)
+        self.size += len(line)
+        try:
+            return line.decode() + "\n"
+        except UnicodeDecodeError:
+            self.utf8 = False
+            return line.decode(errors="surrogateescape") + "\n"
+
+
+class _RecordTooLongError(Exception):
+    pass
+
+
+_wide_lock = threading.RLock()
+_wide_readers = 0
+_narrow_limit = 0
+
+
+@contextmanager
+def _wide_csv_fields() -> Iterator[None]:
+    """Lift csv's limit of 131,072 characters per value, which a long article passes.
+
+    The limit belongs to the whole process: the first reader lifts it and the last one puts it back, so
+    that neither a second reader in a thread nor the caller's own csv code meets a wrong one.
+    """
+    global _wide_readers, _narrow_limit
+    with _wide_lock:
+        if _wide_readers == 0:
+            _narrow_limit = csv.field_size_limit(CSV_FIELD_CHARS)
+        _wide_readers += 1
+    try:
+        yield
+    finally:
+        with _wide_lock:
+            _wide_readers -= 1
+            if _wide_readers == 0:
+                csv.field_size_limit(_narrow_limit)
+
+
+def csv_records(source: LineSource, plan: Plan, needed: set[str], delimiter: str) -> Iterator[Record]:
+    """One record per row below the header, by the rules of RFC 4180 (a quote within quotes is doubled).
+
+    Raises:
+        InputError: no header, or it lacks a column for a needed field.
+    """
+    lines = _CsvLines(source.lines())
+    # Not strict, csv would take an unclosed quote for a value that is the rest of the file.
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    header: list[str] = []
+    with _wide_csv_fields():
+        try:
+            while not header or _is_blank(header, lines.record):
+                lines.start_record()
+                header = next(rows)
+        except StopIteration:
+            why = f": {GZIP_ENDS_EARLY}" if source.truncated else ""
+            raise InputError(
+                f"{source.file} has no header{why}; its first row must name the columns"
+            ) from None
+        except (csv.Error, _RecordTooLongError) as error:
+            raise InputError(
+                f"{source.file}: the header cannot be read: {_csv_reason(error, lines)}; "
+                "its first row must name the columns, and lines must end in \\n or \\r\\n"
+            ) from None
+    if not lines.utf8:
+        raise InputError(
+            f"{source.file}: the header is not UTF-8; convert the file first, for instance: "
+            "iconv -f WINDOWS-1252 -t UTF-8 < FILE > NEW"
+        )
+    columns = choose_columns(source.file, [name.strip() for name in header], plan, needed)
+    return _csv_records(source, lines, rows, len(header), tuple(columns.items()))
+
+
+def _csv_records(
+    source: LineSource,
+    lines: _CsvLines,
+    rows: Iterator[list[str]],
+    width: int,
+    columns: Sequence[tuple[str, int]],
+) -> Iterator[Record]:
+    with _wide_csv_fields():
+        while True:
+            lines.start_record()
+            outcome: dict[str, Any] | str
+            try:
+                row = next(rows)
+            except StopIteration:
+                break
+            except (csv.Error, _RecordTooLongError) as error:
+                if source.truncated and _is_unclosed(error):
+                    break
+                outcome = _csv_reason(error, lines)
+            else:
+                if _is_blank(row, lines.record):
+                    continue
+                if not lines.utf8:
+                    outcome = "line is not UTF-8"
+                elif len(row) != width:
+                    outcome = f"the row has {len(row)} columns, the header {width}"
+                else:
+                    outcome = {field: row[index] for field, index in columns}
+            yield lines.first, b"\n".join(lines.record), outcome
+    if source.truncated:
+        broken = b"\n".join([*lines.record, source.partial])
+        yield lines.first or source.line + 1, broken or None, GZIP_ENDS_EARLY
+
+
+def _is_blank(row: list[str], record: list[bytes]) -> bool:
+    return len(row) < 2 and not b"".join(record).strip(b" \r")
+
+
+def _is_unclosed(error: Exception) -> bool:
+    return str(error) == "unexpected end of data"
+
+
+def _csv_reason(error: Exception, lines: _CsvLines) -> str:
+    if isinstance(error, _RecordTooLongError) or _is_unclosed(error):
+        extent = f"{len(lines.record)} lines" if len(lines.record) > 1 else "the line"
+        return f"a quote is opened and never closed: {extent} refused"
+    message = str(error)
+    if "expected after" in message:
+        return "broken CSV: text follows a closing quote; a quote within quotes must be doubled"
+    if "new-line character" in message:
+        return "broken CSV: a carriage return outside quotes"
+    return f"broken CSV: {message}"

@@ -1,0 +1,122 @@
+"""The library's one door: a corpus to which articles are submitted, one at a time.
+
+For many at once there are `dedup load` and `dedup backfill`. Read next: `engine/hook.py`.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from dedup.article import Article
+from dedup.corpus import migrate, settings_store
+from dedup.corpus.database import Database
+from dedup.corpus.settings_store import Rulebook, StaleRulesError
+from dedup.engine import hook, lookup
+from dedup.errors import DatabaseError
+from dedup.verdict import Verdict
+
+RULEBOOK_RETRIES = 5
+"""How often a submit begins again because someone changes settings at the same moment."""
+
+NOT_ADOPTED = "the settings or the program changed: run `dedup backfill`"
+
+
+class Deduplicator:
+    """A corpus of news in Postgres. Use it as a context manager, from one thread or several.
+
+        with Deduplicator() as dd:
+            verdict = dd.submit(Article(source_id="a1", text="…", published_at=…))
+            if verdict.is_duplicate:
+                print("copy of", verdict.duplicate_of)
+
+    Args:
+        url: the database, in SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or the embedded
+            server, whose schema is made if need be.
+
+    Raises:
+        UnreachableError: the database does not answer.
+        SchemaError: its schema is missing, older or newer; the message names the next step.
+    """
+
+    def __init__(self, url: str | None = None) -> None:
+        self._database = Database(url)
+        self._rulebook: Rulebook | None = None
+        try:
+            migrate.prepare(self._database)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._database.close()
+
+    def submit(self, article: Article) -> Verdict:
+        """Store an article, or its new version, and say what it is.
+
+        The verdict is `pending` only where a safety limit left it to the next backfill, or where the
+        settings were changed and no backfill has run since; the reason says which.
+
+        Raises:
+            DatabaseError: the server refused or went away; nothing was stored.
+        """
+        for _ in range(RULEBOOK_RETRIES):
+            rulebook = self._load_rulebook()
+            reading = hook.read(rulebook, article)
+            with self._database.transaction(settling=True) as cursor:
+                try:
+                    rulebook.check(cursor)
+                except StaleRulesError:
+                    self._rulebook = None
+                    if settings_store.is_adopted(cursor):
+                        continue
+                    known = hook.store(cursor, article)
+                    return Verdict(article.source_id, known.status, None, None, NOT_ADOPTED)
+                return hook.submit(cursor, rulebook, article, reading)
+        raise DatabaseError("the settings keep changing; submit the article again")
+
+    def lookup(self, article: Article | str) -> Verdict:
+        """What an article, or a bare text, would be marked; nothing is stored.
+
+        Raises:
+            DatabaseError: the server refused or went away.
+        """
+        rulebook = self._load_rulebook(fresh=True)
+        with self._database.transaction() as cursor:
+            return lookup.lookup(cursor, rulebook, article)
+
+    def delete(self, source_id: str) -> bool:
+        """Delete an article; its duplicates and partners are judged anew. False if it is unknown.
+
+        Raises:
+            DatabaseError: the server refused or went away; nothing was deleted.
+        """
+        return bool(self.delete_all([source_id]))
+
+    def delete_all(self, source_ids: list[str]) -> list[str]:
+        """Delete several articles in one transaction; returns the source_ids that were known."""
+        with self._database.transaction(settling=True) as cursor:
+            settings = settings_store.load_settings(cursor)
+            return hook.delete(cursor, settings, source_ids)
+
+    def _load_rulebook(self, *, fresh: bool = False) -> Rulebook:
+        """The rulebook, loaded again where it is no longer the corpus' own."""
+        if self._rulebook is not None and fresh:
+            with self._database.transaction() as cursor:
+                try:
+                    self._rulebook.check(cursor)
+                except StaleRulesError:
+                    self._rulebook = None
+        if self._rulebook is None:
+            with self._database.transaction() as cursor:
+                self._rulebook = settings_store.load_rulebook(cursor)
+        return self._rulebook
