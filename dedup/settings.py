@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
+from dedup.article import storable
 from dedup.errors import SettingError
 
 Kind = Literal["fingerprint", "rule"]
@@ -32,7 +33,11 @@ def _setting(
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings of a corpus; immutable. `with_values` checks and replaces."""
+    """All settings of a corpus; immutable. Values may be texts: each is read as its setting's type.
+
+    Raises:
+        SettingError: a value of the wrong type or out of range, or two that contradict each other.
+    """
 
     default_language: str = _setting("en", "fingerprint", "language of articles that name none")
     text_max_characters: int = _setting(
@@ -69,7 +74,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            _check(item.name, getattr(self, item.name), item.metadata)
+            value = _read(item.name, getattr(self, item.name), type(item.default))
+            _check(item.name, value, item.metadata)
+            object.__setattr__(self, item.name, value)
         if self.bands * self.rows > self.signature_size:
             raise SettingError(
                 f"bands * rows is {self.bands * self.rows}, more than signature_size {self.signature_size}"
@@ -82,18 +89,16 @@ class Settings:
                 )
 
     def with_values(self, values: Mapping[str, Any]) -> Settings:
-        """A copy with some values replaced; texts are read as the setting's type.
+        """A copy with some values replaced.
 
         Raises:
-            SettingError: an unknown name, a value of the wrong type or out of range.
+            SettingError: an unknown name, or what `Settings` raises.
         """
-        known = {item.name: item for item in fields(self)}
-        read: dict[str, Any] = {}
-        for name, value in values.items():
+        known = {item.name for item in fields(self)}
+        for name in values:
             if name not in known:
                 raise SettingError(f"unknown setting {name!r}; see `dedup settings`")
-            read[name] = _read(name, value, type(known[name].default))
-        return replace(self, **read)
+        return replace(self, **values)
 
     def digest(self, kind: Kind) -> str:
         """The settings of one kind as a canonical string, for versions and comparisons."""
@@ -109,10 +114,14 @@ def _read(name: str, value: Any, wanted: type) -> Any:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise SettingError(f"{name} must be {_article(wanted)}")
     if wanted is str:
+        if storable(str(value)) != str(value):
+            raise SettingError(f"{name} has a NUL or a lone surrogate, which Postgres cannot store")
         return str(value)
     try:
+        if wanted is int and isinstance(value, float) and not value.is_integer():
+            raise ValueError  # int() would cut 7.9 down to 7
         return wanted(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise SettingError(f"{name} must be {_article(wanted)}, not {value!r}") from None
 
 

@@ -27,11 +27,11 @@ class Stored:
     changed: int = 0
     same: int = 0
 
-    def __iadd__(self, other: Stored) -> Stored:
+    def add(self, other: Stored) -> None:
+        """Count another batch in."""
         self.new += other.new
         self.changed += other.changed
         self.same += other.same
-        return self
 
 
 _TYPES = {name: "timestamptz" if name.endswith("_at") else "text" for name in ARTICLE_FIELDS}

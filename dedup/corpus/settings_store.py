@@ -164,6 +164,12 @@ def adopt(cursor: Cursor) -> None:
     )
 
 
+def nothing_pending(cursor: Cursor) -> bool:
+    """Whether every article has its mark."""
+    row = cursor.execute("SELECT NOT EXISTS (SELECT FROM dedup.article WHERE status = 'pending')").fetchone()
+    return bool(row and row[0])
+
+
 def _drop_stale_fingerprints(cursor: Cursor) -> None:
     fingerprinter = load_rulebook(cursor).fingerprinter
     languages = [row[0] for row in cursor.execute("SELECT DISTINCT language FROM dedup.article").fetchall()]

@@ -8,7 +8,7 @@ Read next: `hook.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -64,6 +64,7 @@ class BackfillReport:
 
     Attributes:
         already_running: another backfill holds the corpus; this one did nothing.
+        stopped: it was asked to stop before everything was settled.
         read: texts read into fingerprints; failed: texts that could not be read.
         common_entered, common_left: sentences that became common, or stopped.
         settled: marks written, an article counted again if it was settled again.
@@ -71,6 +72,7 @@ class BackfillReport:
     """
 
     already_running: bool = False
+    stopped: bool = False
     read: int = 0
     failed: int = 0
     common_entered: int = 0
@@ -87,10 +89,12 @@ def backfill(
     progress: Progress | None = None,
     factory: ReaderFactory = make_reader,
     full_count: bool | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> BackfillReport:
     """Settle everything that is pending.
 
     Args:
+        stop: asked between batches; when it says so, the batch in hand is finished and the work ends.
         batch: articles per settle transaction; the result does not depend on it.
         workers: processes that read texts; None for one per core, 0 for none but this one.
         full_count: as in `refresh`.
@@ -103,7 +107,7 @@ def backfill(
         if not alone:
             report.already_running = True
             return report
-        run = _Run(database, report, progress or SilentProgress(), batch, workers, factory, full_count)
+        run = _Run(database, report, progress or SilentProgress(), batch, workers, factory, full_count, stop)
         while True:
             try:
                 if not run.once():
@@ -151,10 +155,11 @@ class _Run:
         workers: int | None,
         factory: ReaderFactory,
         full_count: bool | None,
+        stop: Callable[[], bool],
     ) -> None:
         self._database, self._report, self._progress = database, report, progress
         self._batch, self._workers, self._factory = batch, workers, factory
-        self._full_count = full_count
+        self._full_count, self._stop = full_count, stop
 
     def once(self) -> bool:
         """Go through all steps; False if none found anything to do."""
@@ -166,10 +171,16 @@ class _Run:
         with self._database.transaction() as cursor:
             rulebook = settings_store.load_rulebook(cursor)
         read = self._read_texts(rulebook)
+        if self._stop():
+            self._report.stopped = True
+            return False
         refreshed = refresh(self._database, rulebook, full=self._full_count)
         self._report.common_entered += refreshed.entered
         self._report.common_left += refreshed.left
         settled = self._settle(rulebook)
+        if self._stop():
+            self._report.stopped = True
+            return False
         return bool(read or refreshed.entered or refreshed.left or settled)
 
     def _read_texts(self, rulebook: Rulebook) -> int:
@@ -195,7 +206,7 @@ class _Run:
 
     def _chunks(self, rulebook: Rulebook) -> Iterator[Chunk]:
         after = None
-        while page := self._page(rulebook, after):
+        while not self._stop() and (page := self._page(rulebook, after)):
             after = page[-1].place
             for start in range(0, len(page), CHUNK_ARTICLES):
                 yield page[start : start + CHUNK_ARTICLES]
@@ -213,7 +224,7 @@ class _Run:
             return 0
         self._progress.start("settling", total)
         done = 0
-        while True:
+        while not self._stop():
             with self._database.transaction(settling=True) as cursor:
                 rulebook.check(cursor)
                 settled = settle(cursor, rulebook.settings, limit=self._batch)
@@ -224,3 +235,4 @@ class _Run:
             self._report.settled += len(settled.ids)
             self._report.compared += settled.compared
             self._progress.advance(len(settled.ids), total)
+        return done

@@ -6,10 +6,11 @@ sentences. Read next: `sentences.py`.
 
 How a heading is told from a wrapped line. A wrapper starts a new line only when the next word no longer
 fits. A break where the next word *would* have fitted in the widest line of the text was therefore made
-by an author: if the line before it is short and ends without punctuation, it is a block of its own.
-Wrapped text never contains such a break, whatever the width, which is why re-wrapping cannot change a
-fingerprint. Where a text separates headings by single line breaks *and* is wrapped so narrowly that its
-headings fill their lines, no reader can tell them apart; blank lines always can.
+by an author: if the line before it is short and ends without punctuation, and the next one does not go
+on in lower case, it is a block of its own. Wrapped text never contains such a break, whatever the width,
+which is why re-wrapping cannot change a fingerprint. Where a text separates headings by single line
+breaks *and* is wrapped so narrowly that its headings fill their lines, no reader can tell them apart;
+blank lines always can.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import re
 
 from dedup.article import storable
+from dedup.text.normalize import composed
 
 HEADING_MAX_CHARACTERS = 60
 """A longer line is prose, not a heading. News headings are written to fit about 60 characters."""
@@ -27,9 +29,21 @@ HEADING_MAX_SHARE = 0.6
 HEADING_MIN_WIDTH = 40
 """In a text whose widest line is narrower, line breaks tell nothing: no article is set that narrow."""
 
+WIDEST_GAP = 8
+"""A wrapper drops the spaces at which it breaks. A run of this many, a tab stop, is allowed for: a word
+that fits only behind a narrower gap may have been wrapped."""
+
 _LINE_ENDS = re.compile("[\r\x0b\x0c\x85\u2028\u2029]")
 _HYPHEN_BREAK = re.compile(r"(?<=\w)- (?=\w)")
-_DASHES = re.compile(r" ?-{2,} ?")
+_DASHES = re.compile(r"(?: ?-{2,})+ ?")
+_IDEOGRAPHS = (
+    "\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # and kana
+    "\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"  # full-width punctuation
+)
+_IDEOGRAPH = re.compile(f"[{_IDEOGRAPHS}]")
+_IDEOGRAPH_SPACE = re.compile(
+    f"(?<=[{_IDEOGRAPHS}]) (?=[{_IDEOGRAPHS}0-9A-Za-z])|(?<=[0-9A-Za-z%]) (?=[{_IDEOGRAPHS}])"
+)
 _INVISIBLE = re.compile("[\u00ad\u2060\ufeff]")
 _CLOSERS = "\"')]}\u2019\u201d\u00bb* "
 _PUNCTUATION = frozenset(
@@ -47,7 +61,7 @@ def blocks(text: str) -> list[str]:
     """
     text = storable(text)
     if not text.isascii():
-        text = _INVISIBLE.sub("", text)
+        text = composed(_INVISIBLE.sub("", text))
     if _LINE_ENDS.search(text):
         text = _LINE_ENDS.sub("\n", text.replace("\r\n", "\n").replace("\u2029", "\n\n"))
     lines = [" ".join(line.split()) for line in text.split("\n")]
@@ -75,16 +89,19 @@ class _Fits:
 
     def __init__(self, text: str, lines: list[str]) -> None:
         # Runs of spaces may have come before the wrapping or after it: both measures must agree.
-        self._measures = [[line.rstrip() for line in text.split("\n")], lines]
-        self._widths = [max(map(len, measure)) for measure in self._measures]
+        self._measures = [[line.strip(" ") for line in text.split("\n")], lines]
+        # A line of one word, such as a web address, may be wider than the wrapper wanted it.
+        self._widths = [
+            max((len(line) for line in measure if " " in line), default=0) for measure in self._measures
+        ]
         self._lines = lines
 
     def next_word_after(self, i: int) -> bool:
-        if self._widths[1] < HEADING_MIN_WIDTH or len(self._lines[i]) > HEADING_MAX_SHARE * self._widths[1]:
+        width = self._widths[1]
+        if width < HEADING_MIN_WIDTH or len(self._lines[i]) > HEADING_MAX_SHARE * width:
             return False
-        word = self._lines[i + 1].partition(" ")[0]
-        return all(
-            len(measure[i]) + 1 + len(word) <= width
+        return not self._lines[i + 1][0].islower() and all(
+            len(measure[i]) + WIDEST_GAP + len(measure[i + 1].partition(" ")[0]) <= width
             for measure, width in zip(self._measures, self._widths, strict=True)
         )
 
@@ -100,4 +117,7 @@ def _one_line(lines: list[str]) -> str:
         line = _HYPHEN_BREAK.sub("-", line)
     if "--" in line:
         line = _DASHES.sub(" -- ", line).strip()
+    # Chinese and Japanese have no spaces between words, so a wrapper's line break becomes nothing.
+    if not line.isascii() and _IDEOGRAPH.search(line):
+        line = _IDEOGRAPH_SPACE.sub("", line)
     return line

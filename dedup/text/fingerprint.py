@@ -85,7 +85,7 @@ class Fingerprinter:
 
     def language(self, given: str | None) -> str:
         """The language whose sentence parameters a text gets: the given one or the corpus default."""
-        return base_language(given) or self.settings.default_language
+        return base_language(given) or base_language(self.settings.default_language) or ""
 
     def model(self, language: str | None) -> PunktModel:
         """The sentence parameters for a language: trained by the user, shipped, or neutral."""
@@ -153,7 +153,7 @@ class Fingerprinter:
 
     @cached_property
     def _stop_words(self) -> frozenset[str]:
-        return frozenset(self.settings.stop_words.split())
+        return frozenset(words(self.settings.stop_words))
 
     @cached_property
     def _settings_digest(self) -> str:

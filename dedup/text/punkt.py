@@ -9,7 +9,6 @@ Read next: `sentences.py`.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -97,8 +96,15 @@ class PunktModel:
         parameters.abbrev_types = set(self.abbrev_types)
         parameters.collocations = set(self.collocations)
         parameters.sent_starters = set(self.sent_starters)
-        parameters.ortho_context = defaultdict(int, self.ortho_context)
+        parameters.ortho_context = _Contexts(self.ortho_context)
         return parameters
+
+
+class _Contexts(dict[str, int]):
+    """NLTK's defaultdict would keep every unknown word it is asked about, and grow with the corpus."""
+
+    def __missing__(self, word: str) -> int:
+        return 0
 
 
 NEUTRAL = PunktModel()

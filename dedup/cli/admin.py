@@ -1,0 +1,183 @@
+"""Commands about the corpus itself: settings, train-sentences, db."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, fields
+from typing import Annotated, Any
+
+import typer
+
+from dedup.article import Article
+from dedup.cli import output
+from dedup.cli.shared import FormatOption, JsonOption, MapOption, corpus, field_map
+from dedup.corpus.readers import read_articles
+from dedup.errors import InputError, SettingError
+from dedup.settings import Settings
+
+settings_app = typer.Typer(help="List and change the settings of this corpus.")
+db_app = typer.Typer(help="The embedded PostgreSQL server.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.add_typer(settings_app, name="settings", invoke_without_command=True)
+    app.command("train-sentences")(train_sentences)
+    app.add_typer(db_app, name="db")
+
+
+@settings_app.callback()
+def settings(context: typer.Context, json: JsonOption = False) -> None:
+    """List the settings of this corpus, with what they mean."""
+    if context.invoked_subcommand:
+        return
+    from dedup.corpus import settings_store
+
+    with corpus() as database, database.transaction() as cursor:
+        present = settings_store.load_settings(cursor)
+    if json:
+        output.write_json(asdict(present))
+        return
+    defaults = Settings()
+    output.table(
+        "settings (a * differs from the default)",
+        ("name", "value", "changes", "meaning"),
+        (
+            (
+                item.name,
+                f"{getattr(present, item.name)}"
+                + (" *" if getattr(present, item.name) != getattr(defaults, item.name) else ""),
+                "fingerprints" if item.metadata["kind"] == "fingerprint" else "marks",
+                item.metadata["about"],
+            )
+            for item in fields(Settings)
+        ),
+        ("value",),
+    )
+
+
+@settings_app.command("set")
+def settings_set(
+    values: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help="As in `dedup settings`.")],
+) -> None:
+    """Change settings. A setting of marks settles everything anew without reading texts; one of
+    fingerprints reads every text again."""
+    parsed: dict[str, Any] = {}
+    for pair in values:
+        name, separator, value = pair.partition("=")
+        if not separator:
+            raise SettingError(f"write NAME=VALUE, not {pair!r}")
+        parsed[name] = value
+    _change(parsed)
+
+
+@settings_app.command("reset")
+def settings_reset(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="As in `dedup settings`.")],
+) -> None:
+    """Go back to the defaults of these settings."""
+    _change(dict.fromkeys(names))
+
+
+def _change(values: dict[str, Any]) -> None:
+    from dedup.corpus import settings_store
+
+    with corpus() as database, database.transaction(settling=True) as cursor:
+        settings_store.change_settings(cursor, values)
+        pending = not settings_store.nothing_pending(cursor)
+    output.say("settings changed" + ("; next: dedup backfill" if pending else ""))
+
+
+def train_sentences(
+    language: Annotated[str, typer.Argument(help="ISO 639 code, such as `de`.")],
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Articles of that language, as for `load`.")
+    ],
+    map_: MapOption = None,
+    format_: FormatOption = None,
+) -> None:
+    """Learn where sentences end in a language, from your own articles; stored with the corpus.
+
+    Unsupervised (Punkt): some thousand articles are enough. Articles that name another language are left
+    out. Every text of the language is read again by the next backfill.
+    """
+    from dedup.corpus import settings_store
+    from dedup.text.fingerprint import base_language
+    from dedup.text.training import train
+
+    code = base_language(language)
+    if not code or not code.isalpha():
+        raise InputError(f"{language!r} is no language code; write for example `de`")
+    mapping = field_map(map_)
+    count = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal count
+        with output.progress_bar("bytes") as bar:
+            for file in files:
+                with read_articles(file, fields=mapping, format=format_) as reader:
+                    bar.start("reading", reader.bytes_total)
+                    seen = 0
+                    for item in reader:
+                        if isinstance(item, Article) and base_language(item.language) in (None, code):
+                            count += 1
+                            yield item.text
+                        bar.advance(reader.bytes_read - seen)
+                        seen = reader.bytes_read
+
+    model = train(texts())
+    if not count:
+        raise InputError(f"no articles of language {code!r} in {', '.join(files)}")
+    with corpus() as database, database.transaction(settling=True) as cursor:
+        settings_store.store_model(cursor, code, model, count)
+    output.say(
+        f"{code}: {len(model.abbrev_types):,} abbreviations from {count:,} articles; next: dedup backfill"
+    )
+
+
+@db_app.command("url")
+def db_url() -> None:
+    """Print the address of the database, for psql and other programs; starts the embedded server."""
+    import os
+
+    from dedup.corpus import embedded
+    from dedup.corpus.database import URL_VARIABLE, place
+
+    if given := os.environ.get(URL_VARIABLE):
+        output.say(
+            f"{URL_VARIABLE} is set: {place(given)}; its address, which may hold a password, is not shown"
+        )
+        return
+    output.console().print(embedded.start(), soft_wrap=True)
+
+
+@db_app.command("start")
+def db_start() -> None:
+    """Start the embedded server; every command that needs it does so by itself."""
+    from dedup.corpus import embedded
+
+    embedded.start()
+    state = embedded.status()
+    output.say(f"PostgreSQL {state.version} is running, with its data in {state.data}")
+
+
+@db_app.command("stop")
+def db_stop() -> None:
+    """Stop the embedded server; its data stay."""
+    from dedup.corpus import embedded
+
+    output.say("stopped" if embedded.stop() else "it was not running")
+
+
+@db_app.command("status")
+def db_status(json: JsonOption = False) -> None:
+    """Say whether the embedded server runs, and where its data are."""
+    from dedup.corpus import embedded
+
+    state = embedded.status()
+    if json:
+        output.write_json({**asdict(state), "data": str(state.data)})
+    elif state.running:
+        output.say(f"running: PostgreSQL {state.version}, process {state.pid}, data in {state.data}")
+    else:
+        output.say(f"not running; data in {state.data}" if state.version else "not running; no data yet")

@@ -1,0 +1,36 @@
+"""`python -m dedup.cli.demo`: are the marks of the demonstration what its authors meant?
+
+Exit code 3 if not. Used by `scripts/demo`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from dedup.cli import output
+from dedup.cli.shared import corpus
+from dedup.corpus.articles import MARKS, export
+from dedup.demo import newsroom
+
+
+def main() -> int:
+    """Compare the marks in the database with `expect`; returns the exit code."""
+    with corpus() as database:
+        marks = {row["id"]: (row["status"], row["duplicate_of"]) for row in export(database, MARKS)}
+    articles = newsroom()
+    wrong = []
+    for article in articles:
+        expected = (article["expect"]["status"], article["expect"]["duplicate_of"])
+        found = marks.get(article["source_id"], ("missing", None))
+        if found != expected:
+            wrong.append((article["source_id"], article["kind"], *found, *expected))
+    if wrong:
+        columns = ("id", "kind", "status", "duplicate_of", "expected", "expected duplicate_of")
+        output.table("not as the authors meant", columns, wrong)
+    right = len(articles) - len(wrong)
+    output.say(f"\n{right} of {len(articles)} articles are marked as their authors meant")
+    return 3 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

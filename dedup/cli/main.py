@@ -1,0 +1,97 @@
+"""The command `dedup`: its help, its exit codes, and how errors are shown.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences. The commands are in
+`write.py` (articles in), `read.py` (answers out) and `admin.py` (the corpus itself).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import click
+import typer
+
+from dedup.cli import admin, output, read, write
+from dedup.errors import DedupError, InputError, SettingError
+
+FAILED, WRONG_USAGE = 1, 2
+
+app = typer.Typer(
+    name="dedup",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    help="""
+Near-duplicate detection for news, inside your own Postgres.
+
+Articles go in (`load`, or one at a time with `check`), `backfill` gives every one its mark: **unique**,
+**similar** to another article, or **duplicate** of an earlier one. Nothing is removed. The marks depend
+on the corpus alone, never on the order in which it came.
+
+A first run:
+
+    dedup load news.jsonl
+    dedup backfill
+    dedup marks
+
+The database is the one in `DEDUP_DATABASE_URL`, or an embedded PostgreSQL that starts by itself.
+""",
+)
+write.register(app)
+read.register(app)
+admin.register(app)
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and end.")] = False,
+) -> None:
+    """Options of every command."""
+    if version:
+        from importlib.metadata import version as installed
+
+        output.console().print(f"dedup {installed('dedup')}")
+        raise typer.Exit
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and end the process with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line; returns the exit code."""
+    debug = "--debug" in arguments
+    try:
+        code = app(arguments, standalone_mode=False, prog_name="dedup")
+    except click.ClickException as error:
+        error.show()
+        return WRONG_USAGE
+    except (click.Abort, KeyboardInterrupt):
+        output.say("interrupted: what was finished is kept; run the same command again to go on")
+        return FAILED
+    except BrokenPipeError:
+        # The reader of our output has seen enough, as `head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except DedupError as error:
+        if debug:
+            traceback.print_exc()
+        output.say(f"dedup: {error}")
+        return WRONG_USAGE if isinstance(error, (InputError, SettingError)) else FAILED
+    except Exception as error:
+        if debug:
+            raise
+        # The message of an unexpected error could hold the text of an article.
+        output.say(f"dedup: unexpected {type(error).__name__}; run it again with --debug to see where")
+        return FAILED
+    return code if isinstance(code, int) else 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,345 @@
+"""Commands that answer: marks, matches, show, explain, common, status, verify. Read next: `admin.py`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal, TextIO
+
+import typer
+from rich.markup import escape
+from rich.text import Text
+
+from dedup.cli import output
+from dedup.cli.shared import JsonOption, LanguageOption, corpus
+from dedup.engine.explain import Explanation, Side
+from dedup.errors import InputError
+
+DIFFERENT = 3
+"""Exit code where a check found differences."""
+
+MARK_COLUMNS = ("id", "status", "duplicate_of", "score", "reason")
+MATCH_COLUMNS = ("a", "b", "relation", "sentence_jaccard", "signature_jaccard", "containment")
+
+Format = Annotated[
+    Literal["jsonl", "csv", "table"],
+    typer.Option("--format", "-f", help="jsonl, csv, or a table to look at."),
+]
+OutputFile = Annotated[Path | None, typer.Option("--output", "-o", help="A file instead of stdout.")]
+
+common_app = typer.Typer(help="The common sentences, which are ignored; pin and unpin them.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(marks)
+    app.command()(matches)
+    app.command()(show)
+    app.command()(explain)
+    app.add_typer(common_app, name="common", invoke_without_command=True)
+    app.command()(status)
+    app.command()(verify)
+
+
+def marks(format_: Format = "jsonl", to: OutputFile = None) -> None:
+    """Export every article's mark: id, status, duplicate_of, score, reason.
+
+    `id` and `duplicate_of` are the articles' own source_ids. Sorted by id.
+    """
+    from dedup.corpus.articles import MARKS
+
+    _export(MARKS, MARK_COLUMNS, ("score",), format_, to, "marks")
+
+
+def matches(format_: Format = "jsonl", to: OutputFile = None) -> None:
+    """Export every scored pair: a (the later article), b, relation and the three scores."""
+    from dedup.corpus.articles import MATCHES
+
+    _export(MATCHES, MATCH_COLUMNS, MATCH_COLUMNS[3:], format_, to, "matches")
+
+
+def _export(
+    query: str, columns: tuple[str, ...], numbers: tuple[str, ...], format_: str, to: Path | None, what: str
+) -> None:
+    from dedup.corpus.articles import export
+
+    with corpus() as database:
+        rows = export(database, query)
+        if format_ == "table":
+            output.table(what, columns, ([row[c] for c in columns] for row in rows), numbers)
+            return
+        with _opened(to) as file:
+            if format_ == "csv":
+                count = output.write_csv(rows, columns, file)
+            else:
+                count = output.write_jsonl(rows, file)
+    if to:
+        output.say(f"wrote {count:,} {what} to {to}")
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[TextIO]:
+    if path is None:
+        yield sys.stdout
+        return
+    try:
+        file = path.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}; choose another --output") from None
+    with file:
+        yield file
+
+
+def show(
+    source_id: Annotated[str, typer.Argument(help="The article's own id.")], json: JsonOption = False
+) -> None:
+    """Show an article, its mark, its story and what is similar to it."""
+    from dedup.corpus import articles, overview, verdicts
+
+    with corpus() as database, database.transaction() as cursor:
+        story = overview.story(cursor, source_id)
+        known = articles.find(cursor, source_id)
+        found = verdicts.matches(cursor, known.id) if known else ()
+    if json:
+        output.write_json({**asdict(story), "matches": [asdict(match) for match in found]})
+        return
+    article, console = story.article, output.console()
+    console.print(Text(output.printable(article.title or source_id), style="bold"))
+    facts = [article.publication, f"{article.time:%Y-%m-%d %H:%M} UTC", story.language, story.url]
+    console.print(Text(" · ".join(output.printable(fact) for fact in facts if fact), style="dim"))
+    score = "" if article.score is None else f" {article.score:.3f}"
+    reason = f" ({article.reason})" if article.reason else ""
+    console.print(Text.assemble(output.cell(article.status), f"{score}{output.printable(reason)}"))
+    console.print()
+    for line in story.text.splitlines():
+        console.print(Text(output.printable(line)))
+    console.print()
+    if len(story.members) > 1:
+        output.table(
+            f"its story: {len(story.members):,} articles, the original first",
+            ("id", "publication", "published", "status", "score", "reason"),
+            ((m.id, m.publication, m.time, m.status, m.score, m.reason) for m in story.members),
+            ("score", "published"),
+        )
+    similar = [match for match in found if match.relation == "similar"]
+    if similar:
+        output.table(
+            "similar to",
+            ("id", "sentences", "signature"),
+            ((match.id, match.sentence_jaccard, match.signature_jaccard) for match in similar),
+            ("sentences", "signature"),
+        )
+    if found:
+        output.say(f"next: dedup explain {output.printable(source_id)} {output.printable(found[0].id)}")
+
+
+def explain(
+    a: Annotated[str, typer.Argument(metavar="A", help="One article's own id.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The other's.")],
+    json: JsonOption = False,
+) -> None:
+    """Say why two articles are, or are not, related: sentences, scores, and the rule that decided."""
+    from dedup.corpus import settings_store
+    from dedup.engine.explain import explain as compare
+
+    with corpus() as database, database.transaction() as cursor:
+        found = compare(cursor, settings_store.load_rulebook(cursor), a, b)
+    if json:
+        output.write_json(asdict(found))
+        return
+    _print_explanation(found)
+
+
+def _print_explanation(found: Explanation) -> None:
+    console = output.console()
+    sides = (("earlier", found.earlier), ("later", found.later))
+    output.table(
+        "two articles",
+        ("", "id", "publication", "published", "status", "words", "shingles"),
+        ((n, s.id, s.publication, s.time, s.status, s.words, s.shingles) for n, s in sides),
+        ("published", "words", "shingles"),
+    )
+    _print_sentences(f"shared sentences ({len(found.shared)})", "green", found.shared)
+    for name, side in sides:
+        _print_sentences(f"only in the {name} one ({len(side.own)})", "yellow", side.own)
+    ignored = _ignored(found.earlier, found.later)
+    _print_sentences(f"ignored ({len(ignored)})", "dim", ignored)
+    console.print()
+    if found.scores:
+        scores = found.scores
+        console.print(
+            f"sentence Jaccard {scores.sentence_jaccard:.3f} · containment {scores.containment:.3f} ·"
+            f" signature Jaccard {scores.signature_jaccard:.3f} · score {scores.score:.3f}"
+        )
+    console.print(f"[bold]{escape(output.printable(found.decision))}[/bold]")
+
+
+def _ignored(a: Side, b: Side) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"[{why}] {sentence}" for sentence, why in (*a.ignored, *b.ignored)))
+
+
+def _print_sentences(title: str, style: str, sentences: tuple[str, ...]) -> None:
+    if not sentences:
+        return
+    console = output.console()
+    console.print()
+    console.print(Text(title, style="bold"))
+    for sentence in sentences:
+        console.print(Text(f"  {output.printable(sentence)}", style=style))
+
+
+@common_app.callback()
+def common(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 20,
+    json: JsonOption = False,
+) -> None:
+    """List the sentences ignored as common, those of most stories first, and the pinned ones."""
+    if context.invoked_subcommand:
+        return
+    from dedup.corpus import overview
+
+    with corpus() as database, database.transaction() as cursor:
+        found = overview.common_sentences(cursor, limit)
+    if json:
+        output.write_json([asdict(sentence) for sentence in found])
+        return
+    output.table(
+        "common sentences",
+        ("stories", "pin", "ignored", "sentence", "hash"),
+        ((s.stories, s.pin, s.common, (s.example or "")[:160], str(s.sentence_hash)) for s in found),
+        ("stories", "hash"),
+    )
+
+
+@common_app.command("pin")
+def common_pin(
+    sentence: Annotated[
+        str, typer.Argument(help="The sentence itself, or its hash as `dedup common` shows it.")
+    ],
+    always: Annotated[bool, typer.Option("--always", help="Always ignore it.")] = False,
+    never: Annotated[bool, typer.Option("--never", help="Never ignore it.")] = False,
+    language: LanguageOption = None,
+) -> None:
+    """Declare a sentence always or never common; the next backfill acts on it."""
+    from dedup.corpus import overview
+
+    if always == never:
+        raise InputError("say either --always or --never")
+    with corpus() as database, database.transaction() as cursor:
+        for key, example in _sentence_hashes(cursor, sentence, language):
+            overview.pin(cursor, key, always, example)
+    output.say(f"pinned as {'always' if always else 'never'} common; next: dedup backfill")
+
+
+@common_app.command("unpin")
+def common_unpin(
+    sentence: Annotated[str, typer.Argument(help="The sentence itself, or its hash.")],
+    language: LanguageOption = None,
+) -> None:
+    """Take a pin back; the next backfill acts on it."""
+    from dedup.corpus import overview
+
+    with corpus() as database, database.transaction() as cursor:
+        keys = [key for key, _ in _sentence_hashes(cursor, sentence, language)]
+        count = overview.unpin(cursor, keys)
+    if not count:
+        output.say("that sentence was not pinned; `dedup common` lists the pins")
+        raise typer.Exit(1)
+    output.say("unpinned; next: dedup backfill")
+
+
+def _sentence_hashes(cursor: Any, sentence: str, language: str | None) -> list[tuple[int, str | None]]:
+    from dedup.corpus import settings_store
+
+    if sentence.lstrip("-").isdecimal() and sentence.isascii():
+        key = int(sentence)
+        if not -(2**63) <= key < 2**63:
+            raise InputError("that is no sentence hash: it does not fit in 64 bits")
+        return [(key, None)]
+    fingerprinter = settings_store.load_rulebook(cursor).fingerprinter
+    found = [(key, text) for text, key in fingerprinter.sentences(sentence, language) if key is not None]
+    if len(found) != 1:
+        minimum = fingerprinter.settings.sentence_min_characters
+        raise InputError(
+            f"give one sentence of at least {minimum} characters, or a hash; this has {len(found)}"
+        )
+    return list(found)
+
+
+def status(json: JsonOption = False) -> None:
+    """Show the corpus: articles by status, what is pending and why, limits that fired, sizes."""
+    from dedup.corpus import overview
+
+    with corpus() as database, database.transaction() as cursor:
+        found = overview.overview(cursor)
+    if json:
+        output.write_json({"database": database.place, **asdict(found)})
+        return
+    total = sum(found.counts.values())
+    order = ("unique", "similar", "duplicate", "pending", "failed")
+    output.table(
+        f"{database.place}: {total:,} articles",
+        ("status", "articles", "share"),
+        (
+            (name, count, f"{100 * count / total:.1f} %")
+            for name in order
+            if (count := found.counts.get(name, 0))
+        ),
+        ("articles", "share"),
+    )
+    facts = [
+        ("stories with copies", f"{found.stories_with_copies:,}"),
+        ("similar pairs", f"{found.similar_pairs:,}"),
+        ("common sentences", f"{found.common_sentences:,} ({found.pins:,} pinned)"),
+        ("pending, text not read yet", f"{found.unread:,}"),
+        (
+            "last mark",
+            "never" if found.last_marked_at is None else f"{found.last_marked_at:%Y-%m-%d %H:%M} UTC",
+        ),
+        ("backfill", "running" if found.backfill_running else "not running"),
+        ("database size", output.size(found.database_bytes)),
+        *((f"  {name}", output.size(count)) for name, count in list(found.sizes.items())[:3]),
+    ]
+    output.table("", ("", ""), facts)
+    for reason, count in found.failures.items():
+        output.say(f"failed: {count:,} articles: {output.printable(reason)}")
+    for reason, count in found.limits.items():
+        output.say(f"limit fired: {count:,} articles left for the next backfill: {output.printable(reason)}")
+    if found.counts.get("pending") or found.uncounted:
+        output.say("next: dedup backfill")
+
+
+def verify(
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Check only so many articles, chosen at random.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Recompute marks, pairs, fingerprints and common sentences by the letter, and compare.
+
+    Exit code 3 if anything differs. Reads only; whatever else runs may go on.
+    """
+    from dedup.corpus import settings_store
+    from dedup.engine.verify import verify as run
+
+    with corpus() as database, output.progress_bar() as bar:
+        with database.transaction() as cursor:
+            if not settings_store.is_adopted(cursor):
+                raise InputError("the settings or the program changed: run `dedup backfill` first")
+            rulebook = settings_store.load_rulebook(cursor)
+        found = run(database, rulebook, sample=sample, progress=bar)
+    if json:
+        output.write_json(asdict(found))
+    else:
+        for line in found.differences:
+            output.console().print(Text(output.printable(line)))
+        if found.found > len(found.differences):
+            output.say(f"and {found.found - len(found.differences):,} more")
+        pending = f"; {found.pending:,} pending ones left out" if found.pending else ""
+        output.say(f"checked {found.articles:,} articles: {found.found:,} differences{pending}")
+    if found.found:
+        raise typer.Exit(DIFFERENT)

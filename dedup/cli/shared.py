@@ -1,0 +1,103 @@
+"""What the commands share: opening the corpus, reading articles from files, stopping on a signal.
+
+Read next: `write.py`.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from dedup.article import Article
+from dedup.cli import output
+from dedup.corpus.database import Database
+from dedup.corpus.readers import Reject, parse_field_map
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+MapOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        "-m",
+        metavar="FIELD=NAME",
+        help="Where a field is found in the file, such as `text=body`; may be repeated.",
+    ),
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", help="jsonl, csv, tsv or parquet, where the file name does not say it."),
+]
+PublicationOption = Annotated[
+    str | None, typer.Option("--publication", help="Publication of articles that name none.")
+]
+LanguageOption = Annotated[
+    str | None, typer.Option("--language", help="Language of articles that name none, such as `en`.")
+]
+
+
+@contextmanager
+def corpus() -> Iterator[Database]:
+    """The corpus, with a schema that this program understands."""
+    from dedup.corpus import migrate
+
+    database = open_database()
+    try:
+        migrate.prepare(database)
+        yield database
+    finally:
+        database.close()
+
+
+def open_database() -> Database:
+    """The database as it is, whatever its schema; says so if that starts the embedded server."""
+    import os
+
+    from dedup.corpus import embedded
+    from dedup.corpus.database import URL_VARIABLE
+
+    if not os.environ.get(URL_VARIABLE) and embedded.running_url() is None:
+        output.say("starting the embedded PostgreSQL server; `dedup db stop` stops it")
+    return Database()
+
+
+def field_map(pairs: list[str] | None) -> dict[str, str]:
+    """The mapping of `--map`."""
+    return parse_field_map(pairs or ())
+
+
+def completed(item: Article | Reject, publication: str | None, language: str | None) -> Article | Reject:
+    """An article with the publication and language of the command line where it has none."""
+    if isinstance(item, Reject):
+        return item
+    if (publication and item.publication is None) or (language and item.language is None):
+        return replace(item, publication=item.publication or publication, language=item.language or language)
+    return item
+
+
+def rejects_path(given: Path | None, source: str) -> Path:
+    """Where refused lines go: as told, or beside the work, named after the file."""
+    name = "stdin" if source == "-" else Path(source).name
+    return given or Path(f"{name}.rejects.jsonl")
+
+
+@contextmanager
+def stopping() -> Iterator[Event]:
+    """An event that SIGTERM sets: the batch in hand is finished, and the command ends well."""
+    event = Event()
+
+    def note(_number: int, _frame: FrameType | None) -> None:
+        event.set()
+
+    previous = signal.signal(signal.SIGTERM, note)
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGTERM, previous)

@@ -1,0 +1,281 @@
+"""Commands that bring articles in: init, load, backfill, check, delete. Read next: `read.py`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from threading import Event
+from typing import Annotated, Any
+
+import typer
+
+from dedup.article import Article
+from dedup.cli import output
+from dedup.cli.shared import (
+    FormatOption,
+    JsonOption,
+    LanguageOption,
+    MapOption,
+    PublicationOption,
+    completed,
+    corpus,
+    field_map,
+    open_database,
+    rejects_path,
+    stopping,
+)
+from dedup.corpus.articles import Stored
+from dedup.corpus.database import Database
+from dedup.corpus.readers import ArticleReader, Reject, RejectsFile, read_articles
+from dedup.errors import InputError
+
+LOAD_ARTICLES = 500
+LOAD_CHARACTERS = 4_000_000
+"""Articles per transaction of a load: the smaller of both bounds."""
+
+RejectsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--rejects", help="Where refused lines go; default: FILE.rejects.jsonl in the current folder."
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(init)
+    app.command()(load)
+    app.command()(backfill)
+    app.command()(check)
+    app.command()(delete)
+
+
+def init(json: JsonOption = False) -> None:
+    """Create the schema in the database, or upgrade it.
+
+    Safe to run again, and at the same time from several places. The embedded server needs no `init`.
+    """
+    from dedup.corpus import migrate
+
+    database = open_database()
+    try:
+        before, after = migrate.initialize(database)
+    finally:
+        database.close()
+    if json:
+        output.write_json({"before": before, "after": after})
+    elif before == after:
+        output.say(f"{database.place} has the schema {after} already")
+    else:
+        output.say(f"{database.place} now has the schema {after}")
+
+
+def load(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="JSONL, CSV, TSV or Parquet; .gz is fine; - is stdin."),
+    ],
+    map_: MapOption = None,
+    format_: FormatOption = None,
+    publication: PublicationOption = None,
+    language: LanguageOption = None,
+    rejects: RejectsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Store articles from files; `dedup backfill` then marks them.
+
+    Each needs an id (`source_id` or `id`) and a `text`; `title`, `url`, `publication`, `published_at`,
+    `added_at` and `language` are used where present. An article whose id is known already is an edit: its
+    new text replaces the old one. Loading the same file twice changes nothing.
+
+    Lines that cannot be read go to a rejects file with line number and reason; the others are loaded.
+
+    **Examples**
+
+        dedup load news.jsonl.gz
+
+        dedup load export.csv --map source_id=guid --map text=body --publication Courier
+    """
+    mapping = field_map(map_)
+    report: dict[str, Any] = {"new": 0, "changed": 0, "same": 0, "refused": 0, "rejects": [], "truncated": []}
+    with corpus() as database, stopping() as stop:
+        for file in files:
+            reader = read_articles(file, fields=mapping, format=format_)
+            with reader, RejectsFile(rejects_path(rejects, file)) as refused:
+                stored = _load_file(database, reader, refused, publication, language, stop)
+                report["new"] += stored.new
+                report["changed"] += stored.changed
+                report["same"] += stored.same
+                report["refused"] += refused.count
+                if refused.count and str(refused.path) not in report["rejects"]:
+                    report["rejects"].append(str(refused.path))
+                if reader.truncated:
+                    report["truncated"].append(file)
+            if stop.is_set():
+                break
+    if json:
+        output.write_json(report)
+    else:
+        _say_loaded(report)
+    if report["truncated"]:
+        raise typer.Exit(1)
+
+
+def _load_file(
+    database: Database,
+    reader: ArticleReader,
+    refused: RejectsFile,
+    publication: str | None,
+    language: str | None,
+    stop: Event,
+) -> Stored:
+    from dedup.corpus import articles
+
+    total = Stored()
+    batch: list[Article] = []
+    size = 0
+
+    def flush() -> None:
+        nonlocal batch, size
+        if batch:
+            with database.transaction() as cursor:
+                stored = articles.store(cursor, batch)
+            total.add(stored)
+        batch, size = [], 0
+
+    with output.progress_bar("bytes") as bar:
+        bar.start("loading", reader.bytes_total)
+        seen = 0
+        for found in reader:
+            item = completed(found, publication, language)
+            if isinstance(item, Reject):
+                refused.write(item)
+                continue
+            batch.append(item)
+            size += len(item.text)
+            if len(batch) >= LOAD_ARTICLES or size >= LOAD_CHARACTERS:
+                flush()
+                bar.advance(reader.bytes_read - seen)
+                seen = reader.bytes_read
+                if stop.is_set():
+                    return total
+        flush()
+        bar.advance(reader.bytes_read - seen)
+    return total
+
+
+def _say_loaded(report: dict[str, Any]) -> None:
+    stored = report["new"] + report["changed"] + report["same"]
+    output.say(
+        f"loaded {stored:,} articles: {report['new']:,} new, {report['changed']:,} changed,"
+        f" {report['same']:,} known already"
+    )
+    if report["refused"]:
+        output.say(f"refused {report['refused']:,} lines: see {', '.join(report['rejects'])}")
+    for file in report["truncated"]:
+        output.say(f"{file} is damaged and ends early (try `gzip -t`): load it again when it is whole")
+    if report["new"] or report["changed"]:
+        output.say("next: dedup backfill")
+
+
+def backfill(
+    batch: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Articles per transaction; the marks do not depend on it.")
+    ] = 1_000,
+    workers: Annotated[
+        int | None, typer.Option(min=0, max=256, help="Processes that read texts; default: one per core.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Give every pending article its mark; the nightly run.
+
+    Reads texts into fingerprints on all cores, brings the common sentences up to date, settles. May be
+    stopped at any moment and is resumed by the next run. A second one beside it sees that one is running
+    and ends.
+    """
+    from dedup.engine.backfill import backfill as run
+
+    with corpus() as database, stopping() as stop, output.progress_bar() as bar:
+        report = run(database, batch=batch, workers=workers, progress=bar, stop=stop.is_set)
+    if json:
+        output.write_json(asdict(report))
+    elif report.already_running:
+        output.say("a backfill is running already; this one has nothing to do")
+    elif not report.settled and not report.failed and not report.stopped:
+        output.say("nothing was pending")
+    else:
+        failed = f", {report.failed:,} could not be read" if report.failed else ""
+        output.say(f"read {report.read:,} texts{failed}; wrote {report.settled:,} marks")
+        if report.stopped:
+            output.say("stopped as asked; run `dedup backfill` again to go on")
+        else:
+            output.say("next: dedup status, dedup marks, dedup common")
+
+
+def check(
+    file: Annotated[str, typer.Argument(metavar="[FILE]", help="JSONL by default; - is stdin.")] = "-",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell; store nothing.")] = False,
+    map_: MapOption = None,
+    format_: FormatOption = None,
+    publication: PublicationOption = None,
+    language: LanguageOption = None,
+) -> None:
+    """Store and settle articles one by one: JSON articles in, JSON verdicts out.
+
+    One line for every line read, at once, so it can serve as a co-process of a scraper. What cannot be
+    read gets a verdict too, with the status `refused`.
+
+    **Example**
+
+        echo '{"id": "a1", "text": "..."}' | dedup check
+    """
+    from dedup import Deduplicator
+
+    mapping = field_map(map_)
+    with ExitStack() as stack:
+        stop = stack.enter_context(stopping())
+        corpus_ = stack.enter_context(Deduplicator())
+        reader = stack.enter_context(read_articles(file, fields=mapping, format=format_))
+        for found in reader:
+            item = completed(found, publication, language)
+            if isinstance(item, Reject):
+                answer: dict[str, Any] = {
+                    "id": None,
+                    "status": "refused",
+                    "duplicate_of": None,
+                    "score": None,
+                }
+                answer |= {"reason": f"line {item.line}: {item.reason}", "matches": []}
+            else:
+                answer = (corpus_.lookup(item) if dry_run else corpus_.submit(item)).as_dict()
+            output.write_json(answer, indent=None)
+            sys.stdout.flush()
+            if stop.is_set():
+                return
+        if reader.truncated:
+            raise InputError(f"{file} is damaged and ends early: check it again when it is whole")
+
+
+def delete(
+    source_ids: Annotated[list[str], typer.Argument(metavar="SOURCE_ID...", help="The articles' own ids.")],
+    json: JsonOption = False,
+) -> None:
+    """Delete articles; their duplicates and partners are judged anew.
+
+    Exit code 1 if one of them is unknown; the others are deleted all the same.
+    """
+    from dedup import Deduplicator
+
+    with Deduplicator() as corpus_:
+        deleted = corpus_.delete_all(source_ids)
+    unknown = [source_id for source_id in source_ids if source_id not in set(deleted)]
+    if json:
+        output.write_json({"deleted": deleted, "unknown": unknown})
+    else:
+        output.say(f"deleted {len(deleted):,} articles")
+        for source_id in unknown:
+            output.say(f"unknown: {output.printable(source_id)}")
+    if unknown:
+        raise typer.Exit(1)

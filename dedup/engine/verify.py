@@ -1,0 +1,205 @@
+"""A live database proved right, or not: everything recomputed and compared (SEMANTICS section 8).
+
+Independent of the engine it checks: fingerprints are made again from the texts, sentences are counted
+from the fingerprints in one pass, and pairs are found by reading every canonical article past the
+checked ones, with no index of the database. What it shares with the engine is the pure core.
+
+Why comparing each article with the canonical ones is enough: marks are right if and only if every
+article is consistent with the flags of those before it (see `settle.py`), and that is what is checked.
+Memory holds one block of articles at a time. Read next: `../cli/main.py`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from dedup.corpus import snapshots
+from dedup.corpus.database import Cursor, Database
+from dedup.corpus.settings_store import Rulebook
+from dedup.corpus.snapshots import Stored
+from dedup.engine.backfill import Progress, SilentProgress
+from dedup.rules.marks import Mark, Pair, Status, choose_original
+from dedup.rules.pair import Judgement, Profile, Relation, judge, stronger
+from dedup.text.fingerprint import UnreadableError
+
+BLOCK_ARTICLES = 5_000
+"""Articles checked per pass over the canonical ones; about 100 MB of memory."""
+
+DIFFERENCES_SHOWN = 100
+"""Differences kept in full; the others are only counted."""
+
+
+@dataclass(slots=True)
+class Verification:
+    """What was compared and what differs.
+
+    Attributes:
+        articles: articles checked; pending: left out, since they have no mark yet.
+        differences: one line each, with the source_id, never with text.
+        found: how many differences there are in all.
+    """
+
+    articles: int = 0
+    pending: int = 0
+    differences: list[str] = field(default_factory=list)
+    found: int = 0
+
+    def differs(self, line: str) -> None:
+        """Note a difference."""
+        self.found += 1
+        if len(self.differences) < DIFFERENCES_SHOWN:
+            self.differences.append(line)
+
+
+def verify(
+    database: Database, rulebook: Rulebook, *, sample: int | None = None, progress: Progress | None = None
+) -> Verification:
+    """Recompute marks, pairs, fingerprints and common sentences by the letter, and compare.
+
+    Sees one moment of the database; others may work on meanwhile.
+
+    Args:
+        sample: check only so many articles, chosen at random, and the common sentences they carry.
+
+    Raises:
+        DatabaseError: the server refused or went away.
+    """
+    result = Verification()
+    shown = progress or SilentProgress()
+    with database.transaction() as cursor:
+        snapshots.freeze(cursor)
+        ids = snapshots.choose(cursor, sample)
+        result.pending = snapshots.count_pending(cursor)
+        shown.start("verifying", len(ids))
+        common = _check_common(cursor, rulebook, result)
+        for start in range(0, len(ids), BLOCK_ARTICLES):
+            block = snapshots.load(
+                cursor, rulebook.settings.canonical_order, ids[start : start + BLOCK_ARTICLES]
+            )
+            _check_fingerprints(cursor, rulebook, block, result)
+            _Block(rulebook, block, common, result).check(cursor)
+            result.articles += len(block)
+            shown.advance(len(block))
+    return result
+
+
+def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> set[int]:
+    """Compare the common sentences with a count from nothing, unless some wait to be counted."""
+    stored = snapshots.common_sentences(cursor)
+    if not snapshots.uncounted(cursor):
+        counted = snapshots.count_common(cursor, rulebook.settings.common_stories)
+        for key in sorted(stored.keys() | counted.keys()):
+            if stored.get(key) != counted.get(key):
+                result.differs(
+                    f"common sentence {key}: stored {stored.get(key)} stories, counted {counted.get(key)}"
+                )
+    return set(stored)
+
+
+def _check_fingerprints(
+    cursor: Cursor, rulebook: Rulebook, block: Sequence[Stored], result: Verification
+) -> None:
+    by_id = {article.id: article for article in block}
+    for article_id, language, text in snapshots.texts(cursor, list(by_id)):
+        article = by_id[article_id]
+        try:
+            made = rulebook.fingerprinter.fingerprint(text, language)
+        except UnreadableError as error:
+            if article.mark != Mark(Status.FAILED, reason=str(error)):
+                result.differs(f"{article.source_id}: {article.mark.status}, but it cannot be read ({error})")
+            continue
+        if article.mark.status == Status.FAILED:
+            result.differs(f"{article.source_id}: failed ({article.mark.reason}), but it can be read")
+        elif article.fingerprint != made:
+            result.differs(f"{article.source_id}: the fingerprint is not the one of its text")
+
+
+class _Block:
+    """Some articles, found by their keys, while the canonical articles are read past them."""
+
+    def __init__(
+        self, rulebook: Rulebook, block: Sequence[Stored], common: set[int], result: Verification
+    ) -> None:
+        self._settings, self._common, self._result = rulebook.settings, common, result
+        self._policy = rulebook.settings.canonical_order
+        self._articles = [a for a in block if a.fingerprint is not None]
+        self._profiles = {
+            a.id: Profile.of(a.fingerprint, common) for a in self._articles if a.fingerprint is not None
+        }
+        self._found: dict[int, list[tuple[Stored, Judgement]]] = defaultdict(list)
+        self._by_key: dict[int, list[Stored]] = defaultdict(list)
+        for article in self._articles:
+            for key in _keys(self._profiles[article.id]):
+                self._by_key[key].append(article)
+
+    def check(self, cursor: Cursor) -> None:
+        """Compare every article of the block with what the canonical articles say of it."""
+        for other in snapshots.canonical(cursor, self._policy):
+            self._compare(other)
+        for article in self._articles:
+            self._judge(article)
+        stored = snapshots.pairs(cursor, [article.id for article in self._articles])
+        expected = {pair for article in self._articles for pair in self._pairs(article)}
+        names = {article.id: article.source_id for article in self._articles}
+        for pair in sorted(stored ^ expected, key=lambda p: (p.article_id, p.other_id)):
+            kind = "missing from" if pair in expected else "wrongly in"
+            self._result.differs(f"{names[pair.article_id]}: a {pair.relation} pair is {kind} the matches")
+
+    def _compare(self, other: Stored) -> None:
+        assert other.fingerprint is not None
+        profile = Profile.of(other.fingerprint, self._common)
+        candidates = {a.id: a for key in _keys(profile) for a in self._by_key.get(key, ())}
+        for article in candidates.values():
+            if article.id == other.id:
+                continue
+            judgement = judge(self._profiles[article.id], profile, self._settings)
+            if judgement:
+                self._found[article.id].append((other, judgement))
+
+    def _earlier(self, article: Stored) -> list[tuple[Stored, Judgement]]:
+        return [(o, j) for o, j in self._found[article.id] if o.order < article.order]
+
+    def _originals(self, article: Stored) -> list[tuple[Stored, Judgement]]:
+        return [(o, j) for o, j in self._earlier(article) if j.relation is Relation.DUPLICATE]
+
+    def _pairs(self, article: Stored) -> Iterator[Pair]:
+        for other, judgement in self._originals(article) or self._earlier(article):
+            yield Pair.of(article.id, other.id, judgement)
+
+    def _judge(self, article: Stored) -> None:
+        expected = self._mark(article)
+        if article.mark != expected:
+            self._result.differs(
+                f"{article.source_id}: marked {_words(article.mark)}, should be {_words(expected)}"
+            )
+        if article.canonical is not (expected.status is not Status.DUPLICATE):
+            self._result.differs(f"{article.source_id}: the canonical flag is {article.canonical}")
+
+    def _mark(self, article: Stored) -> Mark:
+        originals = self._originals(article)
+        if originals:
+            original, judgement = choose_original((o.order, o.id, j) for o, j in originals)
+            return Mark(Status.DUPLICATE, original, judgement.scores.score, judgement.rule.value)
+        similar = [j for _, j in self._found[article.id] if j.relation is Relation.SIMILAR]
+        if not similar:
+            return Mark(Status.UNIQUE)
+        best = max(j.scores.score for j in similar)
+        return Mark(
+            Status.SIMILAR,
+            None,
+            best,
+            min(stronger(j.scores).value for j in similar if j.scores.score == best),
+        )
+
+
+def _keys(profile: Profile) -> Iterator[int]:
+    yield from profile.sentences
+    yield from profile.buckets
+    yield profile.content_hash
+
+
+def _words(mark: Mark) -> str:
+    extra = "" if mark.score is None else f" {mark.score:.4f}"
+    return f"{mark.status.value}{extra}{f' ({mark.reason})' if mark.reason else ''}"
