@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from typing import Annotated
+from typing import Annotated, Protocol, runtime_checkable
 
-import click
 import typer
 
 from dedup.cli import admin, output, read, write
@@ -46,6 +45,13 @@ read.register(app)
 admin.register(app)
 
 
+@runtime_checkable
+class _Shown(Protocol):
+    """An error of the command line that knows how to show itself."""
+
+    def show(self) -> None: ...
+
+
 @app.callback()
 def options(
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
@@ -69,10 +75,13 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     try:
         code = app(arguments, standalone_mode=False, prog_name="dedup")
-    except click.ClickException as error:
-        error.show()
+    except typer.TyperException as error:
+        if isinstance(error, _Shown):
+            error.show()  # with the usage line
+        else:
+            output.say(f"dedup: {error}")
         return WRONG_USAGE
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         output.say("interrupted: what was finished is kept; run the same command again to go on")
         return FAILED
     except BrokenPipeError:

@@ -20,7 +20,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Table
 from rich.text import Text
 
-NARROWEST_TABLE = 80
+NARROWEST_TABLE = 100
 """Width of tables where stdout is not a terminal."""
 
 _STYLES = {
@@ -77,7 +77,9 @@ def table(
         numbers: headings of columns that are aligned to the right and never folded.
     """
     right = set(numbers)
-    shown = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None)
+    if title:
+        console().print(Text(title, style="bold"), soft_wrap=True)
+    shown = Table(header_style="bold", box=None, show_header=any(columns))
     for column in columns:
         shown.add_column(
             column,

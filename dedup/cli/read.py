@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 from rich.markup import escape
@@ -15,8 +15,11 @@ from rich.text import Text
 
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, LanguageOption, corpus
-from dedup.engine.explain import Explanation, Side
 from dedup.errors import InputError
+
+if TYPE_CHECKING:
+    from dedup.corpus.database import Cursor
+    from dedup.engine.explain import Explanation, Side
 
 DIFFERENT = 3
 """Exit code where a check found differences."""
@@ -252,7 +255,7 @@ def common_unpin(
     output.say("unpinned; next: dedup backfill")
 
 
-def _sentence_hashes(cursor: Any, sentence: str, language: str | None) -> list[tuple[int, str | None]]:
+def _sentence_hashes(cursor: Cursor, sentence: str, language: str | None) -> list[tuple[int, str | None]]:
     from dedup.corpus import settings_store
 
     if sentence.lstrip("-").isdecimal() and sentence.isascii():

@@ -12,14 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dedup.article import Article
 from dedup.cli import output
-from dedup.corpus.database import Database
 from dedup.corpus.readers import Reject, parse_field_map
+
+if TYPE_CHECKING:
+    from dedup.corpus.database import Database
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 MapOption = Annotated[
@@ -61,7 +63,7 @@ def open_database() -> Database:
     import os
 
     from dedup.corpus import embedded
-    from dedup.corpus.database import URL_VARIABLE
+    from dedup.corpus.database import URL_VARIABLE, Database
 
     if not os.environ.get(URL_VARIABLE) and embedded.running_url() is None:
         output.say("starting the embedded PostgreSQL server; `dedup db stop` stops it")

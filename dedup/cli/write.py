@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,10 +26,12 @@ from dedup.cli.shared import (
     rejects_path,
     stopping,
 )
-from dedup.corpus.articles import Stored
-from dedup.corpus.database import Database
 from dedup.corpus.readers import ArticleReader, Reject, RejectsFile, read_articles
 from dedup.errors import InputError
+
+if TYPE_CHECKING:
+    from dedup.corpus.articles import Stored
+    from dedup.corpus.database import Database
 
 LOAD_ARTICLES = 500
 LOAD_CHARACTERS = 4_000_000
@@ -133,7 +135,7 @@ def _load_file(
 ) -> Stored:
     from dedup.corpus import articles
 
-    total = Stored()
+    total = articles.Stored()
     batch: list[Article] = []
     size = 0
 

@@ -11,13 +11,16 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from dedup.settings import Settings
 from dedup.text.normalize import words
 from dedup.text.punkt import NEUTRAL, PunktModel, english
-from dedup.text.sentences import SentenceSplitter
 from dedup.text.shingles import shingles
 from dedup.text.signature import Signature, buckets, hash64, hash_set, minhash, sketch
+
+if TYPE_CHECKING:
+    from dedup.text.sentences import SentenceSplitter
 
 ALGORITHM_REVISION = 1
 """Raised by one whenever code changes what a fingerprint holds; `tests/text/test_golden.py` notices."""
@@ -162,6 +165,8 @@ class Fingerprinter:
     def _splitter(self, language: str | None) -> SentenceSplitter:
         chosen = self.language(language)
         if chosen not in self._splitters:
+            from dedup.text.sentences import SentenceSplitter  # NLTK takes half a second to import
+
             self._splitters[chosen] = SentenceSplitter(self.model(chosen))
         return self._splitters[chosen]
 

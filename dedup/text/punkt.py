@@ -13,10 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-
-from nltk.tokenize.punkt import PunktParameters
+from typing import TYPE_CHECKING
 
 from dedup.errors import InputError
+
+if TYPE_CHECKING:
+    from nltk.tokenize.punkt import PunktParameters
 
 FILES = ("abbrev_types.txt", "collocations.tab", "sent_starters.txt", "ortho_context.tab")
 """The files of a model in NLTK's tab format, in the order the checksum reads them."""
@@ -92,6 +94,8 @@ class PunktModel:
 
     def to_nltk(self) -> PunktParameters:
         """The same parameters as NLTK's own class."""
+        from nltk.tokenize.punkt import PunktParameters
+
         parameters = PunktParameters()
         parameters.abbrev_types = set(self.abbrev_types)
         parameters.collocations = set(self.collocations)

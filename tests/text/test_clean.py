@@ -24,7 +24,7 @@ SPECIAL = (
     '"We "Stop!" (it [sic] \u201cNo\u201d can\'t $1.25 50% e-mail http://news.example/a-very-long-address/of-one-word '
     "Donaudampfschifffahrtselektrizitaetenhauptbetriebswerk a- -b -- -- 10--12 co-op, x--"
 ).split()
-WORDS = st.one_of(st.sampled_from(PLAIN), st.sampled_from(SPECIAL), st.text("abcde", min_size=1, max_size=30))
+WORDS = st.one_of(st.sampled_from(PLAIN), st.sampled_from(SPECIAL), st.text("abAB1", min_size=1, max_size=30))
 SENTENCES = st.builds(
     lambda found, end: " ".join(found) + end,
     st.lists(WORDS, min_size=1, max_size=40),
@@ -46,7 +46,8 @@ def wrapped(paragraph: str, width: int, on_hyphens: bool) -> list[str]:
 
 def spread(text: str, chooser: random.Random) -> str:
     """The text with some of its spaces made runs of spaces, tabs and no-break spaces, as wide as a tab."""
-    gaps = [" ", " ", " ", "  ", "   ", " " * 8, "\t", "\u00a0", " \u00a0 ", "\u00a0\u00a0"]
+    # Not " \u00a0 ": textwrap may put that no-break space on a line of its own, which is then blank.
+    gaps = [" ", " ", " ", "  ", "   ", " " * 8, "\t", "\u00a0", "\u00a0\u00a0"]
     return "".join(chooser.choice(gaps) if character == " " else character for character in text)
 
 
@@ -96,7 +97,7 @@ def test_rewrapping_does_not_change_the_fingerprint(
 
 
 SHORT_WORDS = st.text("abcdefg", min_size=1, max_size=10)
-LONG_PARAGRAPHS = st.lists(SHORT_WORDS, min_size=60, max_size=90).map(lambda found: f"The {' '.join(found)}.")
+LONG_PARAGRAPHS = st.lists(SHORT_WORDS, min_size=60, max_size=90).map(lambda found: f"The {' '.join(found)} ended.")
 HEADING_LINES = (
     st.lists(SHORT_WORDS, min_size=1, max_size=6)
     .map(lambda found: " ".join(found).capitalize())
@@ -213,8 +214,7 @@ def test_rewrapping_a_script_without_spaces_does_not_change_the_fingerprint(text
         if len(lines[-1]) + len(unit) > width:
             lines.append("")
         lines[-1] += unit
-    # A line that begins or ends with the author's own space loses nothing by it.
-    assert blocks("\n".join(lines)) == blocks(text)
+    assert blocks("\n".join(line for line in lines if line.strip())) == blocks(text)
 
 
 def test_korean_keeps_its_spaces() -> None:
