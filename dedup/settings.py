@@ -44,7 +44,11 @@ class Settings:
         # The longest of 120,000 real articles, a live blog, has 132,000 characters.
         1_000_000, "fingerprint", "longer texts are marked failed", 1_000, 50_000_000
     )  # fmt: skip
-    text_min_words: int = _setting(8, "fingerprint", "shorter texts are marked failed", 1, 1_000)
+    text_min_words: int = _setting(
+        # Shorter ones match by template: at 20, 2.6 % of the marks on short newswire, and a sixth of those on
+        # one small set, are not confirmed; at 24, 0.4 % and none. 22 to 30 do (scripts/recall.py).
+        24, "fingerprint", "shorter texts are marked failed", 1, 1_000
+    )  # fmt: skip
     sentence_min_characters: int = _setting(
         20, "fingerprint", "a sentence counts from this many normalised characters", 1, 1_000
     )
@@ -59,15 +63,21 @@ class Settings:
         10, "rule", "a sentence of more different stories than this is common", 1, 1_000_000
     )
     duplicate_sentence_jaccard: float = _setting(0.7, "rule", "duplicate from this sentence Jaccard", 0, 1)
-    duplicate_signature_jaccard: float = _setting(0.7, "rule", "duplicate from this signature Jaccard", 0, 1)
+    duplicate_signature_jaccard: float = _setting(
+        # A version close to the one before it may be far from the first, its story's canonical article: at
+        # 0.7 that costs 5 % of the pairs of a set of version chains, at 0.6 2 %. 0.54 to 0.6 do.
+        0.6, "rule", "duplicate from this signature Jaccard", 0, 1
+    )  # fmt: skip
     similar_sentence_jaccard: float = _setting(0.3, "rule", "similar from this sentence Jaccard", 0, 1)
     similar_signature_jaccard: float = _setting(0.3, "rule", "similar from this signature Jaccard", 0, 1)
     evidence_sentences: int = _setting(
+        # From 1 to 6 no measured share changes; 2, since one sentence left of a page is no article.
         2, "rule", "sentences two articles must share to be duplicates by sentences", 1, 100
-    )
+    )  # fmt: skip
     evidence_shingles: int = _setting(
-        12, "rule", "shingles each of two articles must have to be duplicates by signature", 1, 10_000
-    )
+        # Price tables have 4 to 6 shingles, and different ones share them; short prose has 8. 5 to 10 do.
+        8, "rule", "shingles each of two articles must have to be duplicates by signature", 1, 10_000
+    )  # fmt: skip
     canonical_order: str = _setting(
         "published", "rule", "what makes an article earlier", choices=("published", "added")
     )

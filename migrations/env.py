@@ -38,6 +38,6 @@ if given is not None:
     run(given)
 else:
     database = Database()
-    with database.engine.connect() as connection:
+    with database.engine().connect() as connection:
         run(connection)
     database.close()

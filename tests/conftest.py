@@ -1,10 +1,33 @@
-"""What the tests share."""
+"""What the tests share: a Postgres server, an empty corpus per test, and Hypothesis profiles.
+
+The server is the one of DEDUP_TEST_DATABASE_URL (PostgreSQL 14 or newer; its user may create databases),
+or an embedded one in a folder of its own. Tiny corpora, and the oracle's answer for them, are made by
+`corpora.py`.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from dedup.corpus import embedded, migrate, settings_store
+from dedup.corpus.database import Database, conninfo
+
+TEST_URL_VARIABLE = "DEDUP_TEST_DATABASE_URL"
+
+_COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
+settings.register_profile("default", derandomize=True, database=None, **_COMMON)
+settings.register_profile("thorough", max_examples=1_000, stateful_step_count=60, **_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +37,97 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs real news in {folder}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def server_url() -> Iterator[str]:
+    """A database on the test server, in libpq form; tests create their own beside it."""
+    given = os.environ.get(TEST_URL_VARIABLE)
+    if given:
+        yield conninfo(given)
+        return
+    # Not tmp_path: pytest closes its folders again at every run, also to the servers of root's tests.
+    home = Path(tempfile.mkdtemp(prefix="dedup-test-"))
+    try:
+        yield embedded.start(home)
+    finally:
+        embedded.stop(home)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+class Server:
+    """Makes databases on the test server and removes them at the end."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._made: list[str] = []
+
+    def address(self, name: str) -> str:
+        """The connection string of a database of this server."""
+        return make_conninfo(self.url, dbname=name)
+
+    def create(self, name: str, template: str = "template0") -> str:
+        """A new database, dropped at the end of the test session; returns its connection string."""
+        name = f"{name}_{os.getpid()}"
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(
+                sql.SQL("CREATE DATABASE {} TEMPLATE {} ENCODING 'UTF8'").format(
+                    sql.Identifier(name), sql.Identifier(template)
+                )
+            )
+        self._made.append(name)
+        return self.address(name)
+
+    def drop(self, name: str) -> None:
+        """Drop a database that `create` made, by the name it was given."""
+        self._made.remove(f"{name}_{os.getpid()}")
+        self._drop(f"{name}_{os.getpid()}")
+
+    def close(self) -> None:
+        for name in self._made:
+            self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(
+                sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
+            )
+
+
+@pytest.fixture(scope="session")
+def server(server_url: str) -> Iterator[Server]:
+    """The test server."""
+    found = Server(server_url)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="session")
+def corpus_url(server: Server) -> str:
+    """A database with the schema, shared by all tests: take `database` to find it empty."""
+    url = server.create("dedup_test")
+    database = Database(url)
+    migrate.initialize(database)
+    database.close()
+    return url
+
+
+@pytest.fixture
+def database(corpus_url: str) -> Iterator[Database]:
+    """An empty corpus with the default settings."""
+    database = Database(corpus_url)
+    empty(database)
+    yield database
+    database.close()
+
+
+def empty(database: Database) -> None:
+    """Remove everything from a corpus. TRUNCATE takes 5 ms here, a database from a template 100 ms."""
+    with database.transaction(settling=True) as cursor:
+        cursor.execute("""
+            TRUNCATE dedup.article, dedup.fingerprint, dedup.match, dedup.common_sentence,
+                     dedup.sentence_pin, dedup.sentence_change, dedup.setting, dedup.sentence_model,
+                     dedup.corpus_state
+        """)
+        cursor.execute("INSERT INTO dedup.corpus_state DEFAULT VALUES")
+        settings_store.adopt(cursor)

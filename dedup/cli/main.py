@@ -7,8 +7,10 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences. The co
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
+from types import FrameType
 from typing import Annotated, Protocol, runtime_checkable
 
 import typer
@@ -17,6 +19,7 @@ from dedup.cli import admin, output, read, write
 from dedup.errors import DedupError, InputError, SettingError
 
 FAILED, WRONG_USAGE = 1, 2
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="dedup",
@@ -52,22 +55,35 @@ class _Shown(Protocol):
     def show(self) -> None: ...
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        output.console().print(f"dedup {version('dedup')}")
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Show the version and end.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and end.", is_eager=True, callback=_show_version),
+    ] = False,
 ) -> None:
     """Options of every command."""
-    if version:
-        from importlib.metadata import version as installed
-
-        output.console().print(f"dedup {installed('dedup')}")
-        raise typer.Exit
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
+    signal.signal(signal.SIGINT, _interrupt)
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """The first Ctrl-C ends the command; further ones must not disturb the tidying up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def run(arguments: list[str]) -> int:
@@ -82,8 +98,7 @@ def run(arguments: list[str]) -> int:
             output.say(f"dedup: {error}")
         return WRONG_USAGE
     except (typer.Abort, KeyboardInterrupt):
-        output.say("interrupted: what was finished is kept; run the same command again to go on")
-        return FAILED
+        code = INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has seen enough, as `head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -98,6 +113,9 @@ def run(arguments: list[str]) -> int:
             raise
         # The message of an unexpected error could hold the text of an article.
         output.say(f"dedup: unexpected {type(error).__name__}; run it again with --debug to see where")
+        return FAILED
+    if code == INTERRUPTED:  # what Typer makes of Ctrl-C
+        output.say("interrupted: what was finished is kept; run the same command again to go on")
         return FAILED
     return code if isinstance(code, int) else 0
 

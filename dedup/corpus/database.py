@@ -16,7 +16,7 @@ import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import Engine, create_engine
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import NullPool, QueuePool
 
 from dedup.corpus import arrays
 from dedup.errors import (
@@ -115,10 +115,15 @@ class Database:
             pool_pre_ping=True,
         )
 
-    @property
     def engine(self) -> Engine:
-        """The SQLAlchemy engine, for Alembic and for tools that want one."""
-        return self._engine
+        """An engine as SQLAlchemy programs expect it, with transactions of its own and without a pool."""
+
+        def connect() -> psycopg.Connection[Any]:
+            connection = self._connect()
+            connection.autocommit = False
+            return connection
+
+        return create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
 
     def close(self) -> None:
         """Close all connections."""

@@ -34,7 +34,7 @@ def upgrade(database: Database, revision: str = "head") -> tuple[str | None, str
         DatabaseError: the server refused.
     """
     config = _config()
-    with translated(database.place), database.engine.connect() as connection:
+    with translated(database.place), database.engine().connect() as connection:
         connection.execute(text(f"SELECT pg_advisory_lock({MIGRATION_LOCK_KEY})"))
         connection.commit()
         try:
@@ -46,7 +46,6 @@ def upgrade(database: Database, revision: str = "head") -> tuple[str | None, str
         finally:
             connection.rollback()
             connection.execute(text(f"SELECT pg_advisory_unlock({MIGRATION_LOCK_KEY})"))
-            connection.execute(text("RESET lock_timeout; RESET statement_timeout"))
             connection.commit()
     with database.transaction() as cursor:
         return before, current(cursor)

@@ -1,0 +1,96 @@
+"""A throwaway corpus for measurements: an embedded server of its own, and the way files get into it.
+
+Nothing here touches a user's own database. Read next: `recall.py`, `benchmark.py`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dedup.article import Article
+from dedup.corpus import articles, embedded, migrate
+from dedup.corpus.database import Database
+from dedup.errors import InputError
+from dedup.settings import Settings
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+"""Where the real news lies: beside the checkout."""
+
+BATCH_ARTICLES = 500
+BATCH_CHARACTERS = 4_000_000
+"""Articles per transaction while loading, as `dedup load` has it: the smaller of both bounds."""
+
+UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
+"""`added_at` of articles that name no time: the hour of the measurement must not decide their order."""
+
+
+@contextmanager
+def throwaway_server(home: Path | None = None) -> Iterator[str]:
+    """The URL of a fresh embedded server, which is stopped at the end.
+
+    Args:
+        home: its folder, which must not exist yet and is kept; None takes one that is removed at the end.
+
+    Raises:
+        InputError: the folder exists.
+        EmbeddedServerError: the server does not start.
+    """
+    if home is not None and home.exists():
+        raise InputError(f"{home} exists; name a new folder, so that no corpus is lost")
+    with tempfile.TemporaryDirectory(prefix="dedup-sandbox-") as folder:
+        chosen = home or Path(folder) / "home"
+        try:
+            yield embedded.start(chosen)
+        finally:
+            embedded.stop(chosen)
+
+
+def read_settings(pairs: Iterable[str]) -> dict[str, str]:
+    """Read `["rows=4", "bands=16"]` as settings to try.
+
+    Raises:
+        InputError: a pair without `=`.
+        SettingError: an unknown name or a value out of range.
+    """
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign:
+            raise InputError(f"{pair!r} is not NAME=VALUE")
+        found[name.strip()] = value.strip()
+    Settings().with_values(found)
+    return found
+
+
+def fresh_corpus(database: Database) -> None:
+    """Drop the schema, with all that is in it, and make it anew. Only for a server of `throwaway_server`."""
+    with database.transaction() as cursor:
+        cursor.execute("DROP SCHEMA IF EXISTS dedup CASCADE")
+    migrate.initialize(database)
+
+
+def store(database: Database, found: Iterable[Article]) -> int:
+    """Store articles as `dedup load` does; returns how many."""
+    count, size = 0, 0
+    batch: list[Article] = []
+    for article in found:
+        if article.added_at is None:
+            article = replace(article, added_at=UNDATED)
+        batch.append(article)
+        size += len(article.text)
+        if len(batch) >= BATCH_ARTICLES or size >= BATCH_CHARACTERS:
+            count += _flush(database, batch)
+            batch, size = [], 0
+    return count + _flush(database, batch)
+
+
+def _flush(database: Database, batch: list[Article]) -> int:
+    if batch:
+        with database.transaction() as cursor:
+            articles.store(cursor, batch)
+    return len(batch)

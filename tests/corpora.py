@@ -1,0 +1,264 @@
+"""Tiny corpora for tests: made-up texts with known likeness, and the oracle's answer to them.
+
+A text is a list of sentence codes. Sentences are numbered; a code is a number with a variant, which
+changes one word: another sentence to the sentence channel, nearly the same shingles to the signature
+channel. `answer` reads what a database holds, `expected` what it should hold, by the brute-force oracle.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any, Protocol
+
+from dedup.article import Article
+from dedup.corpus import articles, fingerprints, settings_store
+from dedup.deduplicator import Deduplicator
+from dedup.engine.pool import make_reader
+from dedup.engine.settle import settle
+from dedup.rules import oracle
+from dedup.rules.marks import order_key
+from dedup.settings import Settings
+from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError
+from dedup.text.normalize import words
+from dedup.text.signature import hash64
+
+START = datetime(2024, 3, 1, tzinfo=UTC)
+"""The time of minute 0."""
+
+VARIANTS = 4
+PLAIN = 900
+"""Sentence numbers from here on have no shingle, and are too short to count as sentences."""
+
+Code = int
+
+
+def code(number: int, variant: int = 0) -> Code:
+    """The code of a variant of a sentence."""
+    return number * VARIANTS + variant
+
+
+@lru_cache(maxsize=100_000)
+def sentence(given: Code) -> str:
+    """The words of a sentence: five shingles, of which a variant changes one."""
+    number, variant = divmod(given, VARIANTS)
+    rng = random.Random(number)
+
+    def word() -> str:
+        return "".join(rng.choice("bdfgklmnprstvz") + rng.choice("aeiou") for _ in range(3))
+
+    found = [word() for _ in range(7)]
+    if number >= PLAIN:
+        return f"{found[0]} {found[1]}"
+    if variant:
+        found[2 * variant % 7] = word() + str(variant)
+    a, b, c, d, e, f, g = found
+    return f"The {a} {b} of a {c} {d} in {e} {f} was {g}."
+
+
+def text(codes: Iterable[Code]) -> str:
+    """An article of these sentences, each a paragraph."""
+    return "\n\n".join(sentence(c) for c in codes)
+
+
+def window(start: int, length: int, ring: int = 14) -> list[Code]:
+    """Consecutive sentences of a ring. Of 6 sentences, windows at distance 1 are duplicates (5/7), at 2
+    and 3 similar (4/8 and 3/9), beyond neither."""
+    return [code((start + i) % ring) for i in range(length)]
+
+
+def sentence_hash(given: Code) -> int:
+    """The hash under which a sentence is counted."""
+    return hash64(" ".join(words(sentence(given))))
+
+
+def at(minute: float) -> datetime:
+    """A time so many minutes after `START`."""
+    return START + timedelta(minutes=minute)
+
+
+def article(source_id: str, codes: Iterable[Code], minute: float | None = 0, **fields: Any) -> Article:
+    """An article of these sentences, published at a minute."""
+    when = None if minute is None else at(minute)
+    return Article(source_id, text(codes), published_at=when, **fields)
+
+
+class AnyDatabase(Protocol):
+    """What of `Database` these helpers use."""
+
+    def transaction(self, *, settling: bool = False) -> Any: ...
+
+
+@dataclass
+class Answer:
+    """The marks, pairs and common sentences of a corpus, by source_id.
+
+    Attributes:
+        marks: source_id to (status, duplicate_of, score, reason); a pending one's reason is left out.
+        pairs: (later, earlier) to (relation, sentence_jaccard, signature_jaccard, containment).
+        common: sentence hash to number of stories.
+    """
+
+    marks: dict[str, tuple[str, str | None, float | None, str | None]] = field(default_factory=dict)
+    pairs: dict[tuple[str, str], tuple[str, float, float, float]] = field(default_factory=dict)
+    common: dict[int, int] = field(default_factory=dict)
+
+    def status(self) -> dict[str, str]:
+        """source_id to status, with the original after a colon."""
+        return {name: f"{m[0]}:{m[1]}" if m[1] else m[0] for name, m in self.marks.items()}
+
+
+def answer(database: AnyDatabase) -> Answer:
+    """What the database holds."""
+    with database.transaction() as cursor:
+        marks = cursor.execute(articles.MARKS).fetchall()
+        pairs = cursor.execute(articles.MATCHES).fetchall()
+        common = cursor.execute("SELECT sentence_hash, stories FROM dedup.common_sentence").fetchall()
+    return Answer(
+        {row[0]: (row[1], row[2], row[3], None if row[1] == "pending" else row[4]) for row in marks},
+        {(row[0], row[1]): tuple(row[2:]) for row in pairs},
+        dict(common),
+    )
+
+
+@lru_cache(maxsize=100_000)
+def _fingerprint(digest: str, maker: _Maker, body: str, language: str | None) -> Fingerprint | str:
+    try:
+        return maker.fingerprinter.fingerprint(body, language)
+    except UnreadableError as error:
+        return str(error)
+
+
+@dataclass(eq=False)
+class _Maker:
+    """A fingerprinter as a key of the cache."""
+
+    fingerprinter: Fingerprinter
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Maker)
+
+
+def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answer:
+    """What the database should hold, by the oracle, from its articles, settings and pins alone.
+
+    Args:
+        common: the common sentences; None counts them.
+    """
+    with database.transaction() as cursor:
+        rulebook = settings_store.load_rulebook(cursor)
+        rows = cursor.execute(
+            "SELECT id, source_id, published_at, added_at, language, text FROM dedup.article"
+        ).fetchall()
+        pins = dict(cursor.execute("SELECT sentence_hash, common FROM dedup.sentence_pin").fetchall())
+    maker = _Maker(rulebook.fingerprinter)
+    digest = rulebook.digests[0]
+    settings = rulebook.settings
+    found = Answer()
+    names: dict[int, str] = {}
+    subjects = []
+    for article_id, source_id, published_at, added_at, language, body in rows:
+        made = _fingerprint(digest, maker, body, language)
+        if isinstance(made, str):
+            found.marks[source_id] = ("failed", None, None, made)
+            continue
+        names[article_id] = source_id
+        order = order_key(settings.canonical_order, published_at, added_at, source_id)
+        subjects.append(oracle.Subject(article_id, order, made))
+    made_all = [s.fingerprint for s in subjects]
+    if common is None:
+        chosen = oracle.common_sentences(made_all, settings, pins)
+        found.common = stories(made_all, chosen)
+    else:
+        chosen = set(common)
+    marks, pairs = oracle.marks(subjects, chosen, settings)
+    for article_id, mark in marks.items():
+        original = None if mark.duplicate_of is None else names[mark.duplicate_of]
+        found.marks[names[article_id]] = (mark.status.value, original, mark.score, mark.reason)
+    for pair in pairs:
+        found.pairs[names[pair.article_id], names[pair.other_id]] = (
+            pair.relation,
+            pair.sentence_jaccard,
+            pair.signature_jaccard,
+            pair.containment,
+        )
+    return found
+
+
+def stories(made: Sequence[Fingerprint], chosen: Iterable[int]) -> dict[int, int]:
+    """How many different sketches carry each of these sentences."""
+    return {h: len({f.sketch for f in made if h in f.sentence_hashes}) for h in chosen}
+
+
+def assert_right(database: AnyDatabase) -> Answer:
+    """After a backfill: everything equals the oracle's answer. Returns it."""
+    found, wanted = answer(database), expected(database)
+    assert_equal(found, wanted)
+    return found
+
+
+def assert_consistent(database: AnyDatabase) -> None:
+    """Where nothing is pending: marks and pairs equal the oracle's answer for the stored common sentences."""
+    found = answer(database)
+    wanted = expected(database, found.common)
+    wanted.common = found.common
+    assert_equal(found, wanted)
+
+
+def assert_equal(found: Answer, wanted: Answer) -> None:
+    """Two answers are the same; if not, say where they differ."""
+    if found == wanted:
+        return
+    lines = []
+    for kind in ("marks", "pairs", "common"):
+        a, b = getattr(found, kind), getattr(wanted, kind)
+        lines += [
+            f"{kind} {k}: {a.get(k)}, not {b.get(k)}" for k in a.keys() | b.keys() if a.get(k) != b.get(k)
+        ]
+    raise AssertionError("\n".join(sorted(lines)))
+
+
+def load(database: AnyDatabase, *given: Article) -> articles.Stored:
+    """Store articles as `dedup load` does."""
+    with database.transaction() as cursor:
+        return articles.store(cursor, given)
+
+
+def read_pending(database: AnyDatabase, limit: int = 1_000) -> int:
+    """Fingerprint some pending articles; returns how many."""
+    with database.transaction(settling=True) as cursor:
+        rulebook = settings_store.load_rulebook(cursor)
+        page = fingerprints.unread_page(cursor, rulebook.settings.canonical_order, None, limit, 10**9)
+        read = make_reader(rulebook.settings, rulebook.models)
+        fingerprints.store_readings(cursor, [read(unread) for unread in page])
+    return len(page)
+
+
+def settle_once(database: AnyDatabase, batch: int) -> int:
+    """One settle transaction; returns how many articles it settled."""
+    with database.transaction(settling=True) as cursor:
+        return len(settle(cursor, settings_store.load_settings(cursor), limit=batch).ids)
+
+
+def change_settings(database: AnyDatabase, **values: Any) -> Settings:
+    """Change settings of the corpus; None goes back to the default."""
+    with database.transaction(settling=True) as cursor:
+        return settings_store.change_settings(cursor, values)
+
+
+def deduplicator(database: Any) -> Deduplicator:
+    """The library's door to a corpus that is open already."""
+    made = Deduplicator.__new__(Deduplicator)
+    made._database, made._rulebook = database, None
+    return made
+
+
+def source_ids(rows: Mapping[str, Any]) -> list[str]:
+    """The keys, sorted: for choosing one of them."""
+    return sorted(rows)

@@ -1,0 +1,107 @@
+"""Normalisation: what makes two sentences the same (SEMANTICS 1.3)."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dedup.text import normalize
+from dedup.text.normalize import MAX_MARKS, MAX_WORD_CHARACTERS, composed, words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("\u2026 -- \u201c!\u201d", []),
+        ("The U.S. isn't \u201cFine\u201d", ["the", "u", "s", "isn", "t", "fine"]),
+        ("3.5 percent, $1,200", ["3", "5", "percent", "1", "200"]),
+        ("snake_case e-mail", ["snake_case", "e", "mail"]),
+        ("Straße STRASSE", ["strasse", "strasse"]),
+        ("Ὀδυσσεύς ὈΔΥΣΣΕΎΣ", ["ὀδυσσεύσ", "ὀδυσσεύσ"]),
+        ("Ｆｉｎｅ ﬁne ⑤ ²", ["fine", "fine", "5", "2"]),
+        ("Київ київ", ["київ", "київ"]),
+        ("हिन्दी में", ["हिन्दी", "में"]),
+        ("வணக்கம்", ["வணக்கம்"]),
+        ("አዲስ፡አበባ", ["አዲስ", "አበባ"]),
+        ("他走了。是的", ["他走了", "是的"]),
+        ("ｶﾞ ガ", ["ガ", "ガ"]),
+        ("e\u0301te\u0301", ["été"]),
+    ],
+)
+def test_words_of_many_scripts(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+def slow_words(text: str) -> list[str]:
+    """The rule in its simplest form, character by character."""
+    found, word = [], ""
+    for character in unicodedata.normalize("NFKC", text).casefold() + " ":
+        letter = character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"
+        if letter:
+            word += character
+        if word and (not letter or len(word) == MAX_WORD_CHARACTERS):
+            found.append(word)
+            word = ""
+    return found
+
+
+@given(st.text(max_size=60))
+@example("x" * (2 * MAX_WORD_CHARACTERS + 1))
+@example("é" * (MAX_WORD_CHARACTERS + 1))
+@example("का" * MAX_WORD_CHARACTERS)
+def test_words_follow_the_rule_letter_by_letter(text: str) -> None:
+    assert words(text) == slow_words(text)
+
+
+def test_every_mark_of_unicode_belongs_to_its_word() -> None:
+    # Marks beyond plane 1 are variation selectors: they carry no vowel and are left out on purpose.
+    parted = [
+        code
+        for code in range(0x1F000)
+        if unicodedata.category(chr(code))[0] == "M" and len(words(f"x{chr(code)}x")) != 1
+    ]
+    assert parted == []
+
+
+@given(st.text(max_size=60))
+def test_composition_does_not_matter(text: str) -> None:
+    for form in ("NFC", "NFD", "NFKC", "NFKD"):
+        assert words(unicodedata.normalize(form, text)) == words(text)
+
+
+@given(st.text("abcXYZ éÉßẞ ŒœДд ΑΣσς.-", max_size=60))
+def test_case_does_not_matter(text: str) -> None:
+    assert words(text.upper()) == words(text.lower()) == words(text)
+
+
+@given(st.text(max_size=60))
+def test_composed_is_nfc(text: str) -> None:
+    assert composed(text) == unicodedata.normalize("NFC", text)
+
+
+def test_a_letter_keeps_a_bounded_number_of_marks() -> None:
+    text = "a" + "\u0323" * (MAX_MARKS + 5) + "b"
+    assert composed(text) == "\u1ea1" + "\u0323" * (MAX_MARKS - 1) + "b"
+    assert words(text) == [composed(text)]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("pair", ["\u0301\u0327", "\uff9e\u0301", "\uff9f\u0327"], ids=["marks", "ga", "pa"])
+def test_an_endless_run_of_marks_costs_no_quadratic_time(pair: str) -> None:
+    # Python sorts such a run by insertion: without the limit this takes many minutes.
+    assert len(composed("a" + pair * 500_000)) <= MAX_MARKS + 1
+    assert sum(map(len, words("a" + pair * 500_000))) <= MAX_MARKS + 1
+
+
+def test_the_run_limit_covers_whatever_becomes_a_mark() -> None:
+    late = {
+        character
+        for character in map(chr, [*range(0xD800), *range(0xE000, 0x1F000)])
+        if unicodedata.combining(unicodedata.normalize("NFKD", character)[0])
+        and len(normalize._MARK_RUN.sub("", character * (MAX_MARKS + 1))) > 0
+    }
+    assert late == set()

@@ -1,0 +1,240 @@
+"""Sentences: equal to NLTK's Punkt everywhere, hard cases with what the shipped model makes of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from nltk.tokenize.punkt import PunktLanguageVars, PunktParameters, PunktSentenceTokenizer
+
+from dedup.text.clean import blocks
+from dedup.text.punkt import NEUTRAL, PunktModel, english
+from dedup.text.sentences import MAX_CONTEXT_CHARACTERS, SentenceSplitter, _LanguageVars
+
+INVENTED = PunktModel(
+    frozenset({"mr", "zz", "a.b", "u.s", "co", "ff.gg"}),
+    frozenset({("zz", "top"), ("he", "said"), ("##number##", "may"), ("a", "co")}),
+    frozenset({"the", "he", "top", "may"}),
+    {"the": 0b100110, "he": 0b10, "said": 0b100000, "may": 0b1110, "top": 0b1000, "co": 0b110100},
+)
+MODELS = {"english": english, "neutral": lambda: NEUTRAL, "invented": lambda: INVENTED}
+CURLY = "\u201c"
+
+
+@cache
+def splitter(model: str) -> SentenceSplitter:
+    return SentenceSplitter(MODELS[model]())
+
+
+@cache
+def nltk(model: str, ours: bool) -> PunktSentenceTokenizer:
+    source = MODELS[model]()
+    parameters = PunktParameters()
+    parameters.abbrev_types |= source.abbrev_types
+    parameters.collocations |= source.collocations
+    parameters.sent_starters |= source.sent_starters
+    parameters.ortho_context.update(source.ortho_context)
+    return PunktSentenceTokenizer(parameters, lang_vars=_LanguageVars() if ours else PunktLanguageVars())
+
+
+def nltk_reads_curly_quotes() -> bool:
+    return CURLY in PunktLanguageVars()._re_non_word_chars
+
+
+MARKS = [
+    ".",
+    ".",
+    "?",
+    "!",
+    "...",
+    "!!!",
+    "?!",
+    ". . .",
+    ".)",
+    '."',
+    "'",
+    '"',
+    ").",
+    "]",
+    "--",
+    ",",
+    ";",
+    ":",
+    "-",
+]
+QUOTES = ["\u201c", "\u201d", "\u2018", "\u2019", "\u00ab", "\u00bb", ".\u201d", "!\u201d"]
+WORD_TABLE = """
+    Mr. zz Zz. top Top U.S. u.s a.b. Co. co J. K R. he He said May the The Yahoo! isn't p.m. No. 3 4. 1.5
+    3.50. Inc. i.e. e.g. Nov Nov. 20th. Émile é. ÉTÉ. straße. İ. ß. город. नमस्ते. ff.gg. word Word end. x
+"""
+WORDS = WORD_TABLE.split()
+PIECES = st.one_of(
+    st.sampled_from(WORDS),
+    st.sampled_from(MARKS),
+    st.sampled_from(QUOTES),
+    st.builds("".join, st.lists(st.sampled_from([*WORDS, *MARKS, *QUOTES]), min_size=1, max_size=4)),
+    st.text("aA.!?'\")]1,-\u201d\u00bb", min_size=1, max_size=8),
+)
+BLOCKS = st.lists(PIECES, min_size=1, max_size=25).map(" ".join)
+
+
+@pytest.mark.parametrize("ours", [True, False], ids=["our patterns", "NLTK's patterns"])
+@pytest.mark.parametrize("model", MODELS)
+@settings(max_examples=150)
+@given(block=BLOCKS)
+@example(block="Very bad acting!!! I promise. (It was.) He said.\u201d She went.")
+@example(block=".")
+@example(block='. . . "')
+@example(block="a.) ) b")
+def test_split_is_what_nltk_says(model: str, ours: bool, block: str) -> None:
+    if not ours and not nltk_reads_curly_quotes():
+        block = "".join(character for character in block if character not in "".join(QUOTES)).strip() or "."
+        block = " ".join(block.split())
+    assert splitter(model).split(block) == nltk(model, ours).tokenize(block)
+
+
+@settings(max_examples=150)
+@given(st.text(max_size=100))
+def test_split_is_what_nltk_says_of_any_text(text: str) -> None:
+    for block in blocks(text):
+        assert splitter("english").split(block) == nltk("english", True).tokenize(block)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", ["reuters_web_2006_2010", "horne2017", "gnad_de", "masakhanews"])
+def test_split_is_what_nltk_says_of_real_news(shared_data: Path, name: str) -> None:
+    file = shared_data / f"{name}.jsonl.gz"
+    if not file.exists():
+        pytest.skip(f"needs {file}")
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        articles = [line for line, _ in zip(lines, range(3000), strict=False)]
+    compared = 0
+    for line in random.Random(1).sample(articles, min(75, len(articles))):
+        for block in blocks(json.loads(line)["text"]):
+            if any(len(word) > MAX_CONTEXT_CHARACTERS for word in block.split()):
+                continue
+            compared += 1
+            assert splitter("english").split(block) == nltk("english", True).tokenize(block)
+    assert compared >= 60
+
+
+def test_a_run_of_characters_that_is_no_word_ends_the_sentence_whatever_nltk_says() -> None:
+    # The documented deviation: NLTK would see a number here, and go on.
+    endless = "1" * (MAX_CONTEXT_CHARACTERS + 1) + "."
+    text = f"It was {endless} percent"
+    assert splitter("english").split(text) == [f"It was {endless}", "percent"]
+    assert nltk("english", True).tokenize(text) == [text]
+    at_limit = "1" * MAX_CONTEXT_CHARACTERS + "."
+    text = f"It was {at_limit} percent"
+    assert splitter("english").split(text) == nltk("english", True).tokenize(text) == [text]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@given(block=BLOCKS)
+def test_sentences_lose_nothing_but_the_spaces_between_them(model: str, block: str) -> None:
+    found = splitter(model).sentences(block)
+    assert "".join(found).replace(" ", "") == "".join(blocks(block)).replace(" ", "")
+    assert all(sentence and sentence == sentence.strip() for sentence in found)
+
+
+# "|" is where a sentence ends. The cases show what the shipped English model does, right or wrong.
+RIGHT = [
+    "Mr. Smith met Dr. Jones.|They talked.",
+    "Gen. Lee and Sen. Kerry spoke.|Gov. Dean did not.",
+    "Lt. Col. Ray North testified.|He was calm.",
+    "J. K. Rowling wrote it.|George W. Bush won.",
+    "WASHINGTON, Jan. 5 (Reuters) - The Senate voted.|It was close.",
+    "NEW YORK (AP) -- Stocks rose.|Bonds fell.",
+    '"I am tired," he said.|"We go home."|They went.',
+    'He said: "Stop!"|Then he left.',
+    "\u201cIt is over.\u201d|He left.",
+    "(It rained.)|The match went on.",
+    "Profit rose 3.5 percent to $1.25 a share.|Sales fell 0.4 percent.",
+    "It happened in 1999.|Nobody knew.",
+    "The meeting was on Oct. 3.|It lasted.",
+    "He lives in the U.S. and works there.",
+    "The U.S. Senate voted.|The U.S. said it would act.",
+    "He lives in the U.S.|The house is big.",
+    "He left the U.S.|In May he came back.",
+    "Acme Inc. said profit rose.|Acme Corp. did not.",
+    "Shares of Acme Inc.|They rose.",
+    "It opens at 9 a.m. on Monday.|It is late.",
+    "Apples, pears, etc. were sold.|Then etc.|They left.",
+    "Wait ... he said.|Then... nothing.",
+    "What?!|No way.|Really??|Yes.",
+    "St. Louis won.|The game was on St. Patrick's Day.",
+    "Read it at www.example.com.|It is free.",
+]
+WRONG = [
+    ("It closes at 5 p.m. Monday is busy.", "a day after p.m. mostly goes on: 'at 5 p.m. Monday'"),
+    ("He left the U.S. Yesterday he came back.", "'Yesterday' is not among the model's sentence starters"),
+    ('"Is it over?"|she asked.', "a question mark within a quotation ends the sentence"),
+    ("The Yahoo!|deal failed.", "an exclamation mark in a name ends the sentence"),
+    ("See No.|5 for more.", "'no' is not among the model's abbreviations"),
+    ("It ended at noon.She left.", "without a space there is no end"),
+]
+
+
+@pytest.mark.parametrize("marked", RIGHT)
+def test_hard_cases(marked: str) -> None:
+    assert splitter("english").sentences(marked.replace("|", " ")) == marked.split("|")
+
+
+@pytest.mark.parametrize(("marked", "why"), WRONG)
+def test_hard_cases_the_shipped_model_gets_wrong(marked: str, why: str) -> None:
+    assert splitter("english").sentences(marked.replace("|", " ")) == marked.split("|"), why
+
+
+def test_without_parameters_every_abbreviation_ends_a_sentence() -> None:
+    assert splitter("neutral").sentences("Mr. Smith met J. Jones.") == ["Mr.", "Smith met J. Jones."]
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "वह घर गया।|वह सो गया॥|फिर आया।",
+        "他来了。|他走了！|真的吗？|是的。",
+        "他说：「走吧。」|他走了。",
+        "كيف حالك؟|أنا بخير.|شكرا.",
+        "وہ گھر گیا۔|وہ سو گیا۔|کیا؟|ہاں۔",
+        "ሰላም ለዓለም።|እንዴት ነህ፧|ደህና።",
+        "Привет, мир.|Это т. е. тест.|Конец!",
+        "¿Qué pasó?|Nada.|Él no vino.",
+        "မင်္ဂလာပါ။|နေကောင်းလား။",
+        "សួស្តី។|លាហើយ។",
+        "Բարև։|Ցտեսություն։",
+    ],
+)
+def test_every_script_has_its_sentence_ends(marked: str) -> None:
+    joined = marked.replace("|", " ")
+    for model in MODELS:
+        assert splitter(model).sentences(joined) == [
+            sentence for block in blocks(joined) for sentence in splitter(model).sentences(block)
+        ]
+    expected = [blocks(part)[0] for part in marked.split("|")]
+    assert splitter("neutral").sentences(joined) == expected
+
+
+@pytest.mark.parametrize("repeated", ["。", "।", "؟", "！", "？"])
+def test_repeated_marks_and_closing_quotes_stay_with_their_sentence(repeated: str) -> None:
+    first = f"abc{repeated * 3}\u201d"
+    assert splitter("neutral").sentences(f"{first} def") == [first, "def"]
+
+
+def test_headings_and_paragraphs_end_sentences_without_any_punctuation() -> None:
+    prose = "The storm reached the coast on Monday night and moved on"
+    text = f"Storm nears coast\n{prose}\n\nRead more\n\n{prose}"
+    assert splitter("english").sentences(text) == ["Storm nears coast", prose, "Read more", prose]
+
+
+def test_splitting_remembers_no_word_it_is_asked_about() -> None:
+    made = SentenceSplitter(english())
+    known = len(made._punkt._params.ortho_context)
+    made.sentences("Mr. Unheardof met J. Neverseen at No. 5. Xyzzy.")
+    assert len(made._punkt._params.ortho_context) == known
