@@ -136,7 +136,7 @@ def measure(
     store(database, _accepted(news, score))
     backfill(database, workers=workers)
     marks = {row["id"]: row for row in articles.export(database, articles.MARKS)}
-    score.seconds = time.perf_counter() - started
+    score.seconds = round(time.perf_counter() - started, 1)
     compare(score, marks, list(_lines(truth)))
     return score
 

@@ -8,7 +8,7 @@ channel. `answer` reads what a database holds, `expected` what it should hold, b
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -16,8 +16,10 @@ from typing import Any, Protocol
 
 from dedup.article import Article
 from dedup.corpus import articles, fingerprints, settings_store
+from dedup.corpus.database import Cursor
+from dedup.corpus.fingerprints import Reading, Unread
 from dedup.deduplicator import Deduplicator
-from dedup.engine.pool import make_reader
+from dedup.engine.pool import Reader
 from dedup.engine.settle import settle
 from dedup.rules import oracle
 from dedup.rules.marks import order_key
@@ -124,25 +126,18 @@ def answer(database: AnyDatabase) -> Answer:
     )
 
 
+@lru_cache(maxsize=100)
+def _fingerprinter(settings: Settings) -> Fingerprinter:
+    return Fingerprinter(settings)
+
+
 @lru_cache(maxsize=100_000)
-def _fingerprint(digest: str, maker: _Maker, body: str, language: str | None) -> Fingerprint | str:
+def fingerprint(settings: Settings, body: str, language: str | None = None) -> Fingerprint | str:
+    """The fingerprint of a text, or why there is none. Knows no trained sentence parameters."""
     try:
-        return maker.fingerprinter.fingerprint(body, language)
+        return _fingerprinter(settings).fingerprint(body, language)
     except UnreadableError as error:
         return str(error)
-
-
-@dataclass(eq=False)
-class _Maker:
-    """A fingerprinter as a key of the cache."""
-
-    fingerprinter: Fingerprinter
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Maker)
 
 
 def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answer:
@@ -152,19 +147,16 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
         common: the common sentences; None counts them.
     """
     with database.transaction() as cursor:
-        rulebook = settings_store.load_rulebook(cursor)
+        settings = settings_store.load_settings(cursor)
         rows = cursor.execute(
             "SELECT id, source_id, published_at, added_at, language, text FROM dedup.article"
         ).fetchall()
         pins = dict(cursor.execute("SELECT sentence_hash, common FROM dedup.sentence_pin").fetchall())
-    maker = _Maker(rulebook.fingerprinter)
-    digest = rulebook.digests[0]
-    settings = rulebook.settings
     found = Answer()
     names: dict[int, str] = {}
     subjects = []
     for article_id, source_id, published_at, added_at, language, body in rows:
-        made = _fingerprint(digest, maker, body, language)
+        made = fingerprint(settings, body, language)
         if isinstance(made, str):
             found.marks[source_id] = ("failed", None, None, made)
             continue
@@ -194,6 +186,18 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
 def stories(made: Sequence[Fingerprint], chosen: Iterable[int]) -> dict[int, int]:
     """How many different sketches carry each of these sentences."""
     return {h: len({f.sketch for f in made if h in f.sentence_hashes}) for h in chosen}
+
+
+def make_reader(settings: Settings, _models: object) -> Reader:
+    """Reads articles as `pool.make_reader` does, but the same text only once in a test session."""
+
+    def read(article: Unread) -> Reading:
+        made = fingerprint(settings, article.text, article.language)
+        if isinstance(made, str):
+            return Reading(article.id, article.revision, None, made)
+        return Reading(article.id, article.revision, made)
+
+    return read
 
 
 def assert_right(database: AnyDatabase) -> Answer:
@@ -230,20 +234,18 @@ def load(database: AnyDatabase, *given: Article) -> articles.Stored:
         return articles.store(cursor, given)
 
 
-def read_pending(database: AnyDatabase, limit: int = 1_000) -> int:
-    """Fingerprint some pending articles; returns how many."""
-    with database.transaction(settling=True) as cursor:
-        rulebook = settings_store.load_rulebook(cursor)
-        page = fingerprints.unread_page(cursor, rulebook.settings.canonical_order, None, limit, 10**9)
-        read = make_reader(rulebook.settings, rulebook.models)
-        fingerprints.store_readings(cursor, [read(unread) for unread in page])
+def read_pending(cursor: Cursor, limit: int = 1_000) -> int:
+    """Fingerprint some pending articles; returns how many. The caller holds the settle lock."""
+    settings = settings_store.load_settings(cursor)
+    page = fingerprints.unread_page(cursor, settings.canonical_order, None, limit, 10**9)
+    read = make_reader(settings, {})
+    fingerprints.store_readings(cursor, [read(unread) for unread in page])
     return len(page)
 
 
-def settle_once(database: AnyDatabase, batch: int) -> int:
-    """One settle transaction; returns how many articles it settled."""
-    with database.transaction(settling=True) as cursor:
-        return len(settle(cursor, settings_store.load_settings(cursor), limit=batch).ids)
+def settle_pending(cursor: Cursor, limit: int) -> int:
+    """Settle some pending articles; returns how many. The caller holds the settle lock."""
+    return len(settle(cursor, settings_store.load_settings(cursor), limit=limit).ids)
 
 
 def change_settings(database: AnyDatabase, **values: Any) -> Settings:
@@ -257,8 +259,3 @@ def deduplicator(database: Any) -> Deduplicator:
     made = Deduplicator.__new__(Deduplicator)
     made._database, made._rulebook = database, None
     return made
-
-
-def source_ids(rows: Mapping[str, Any]) -> list[str]:
-    """The keys, sorted: for choosing one of them."""
-    return sorted(rows)

@@ -91,6 +91,7 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     try:
         code = app(arguments, standalone_mode=False, prog_name="dedup")
+        sys.stdout.flush()
     except typer.TyperException as error:
         if isinstance(error, _Shown):
             error.show()  # with the usage line
@@ -99,8 +100,8 @@ def run(arguments: list[str]) -> int:
         return WRONG_USAGE
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has seen enough, as `head` does.
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output has seen enough, as `head` does; Typer makes a SystemExit of it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except DedupError as error:

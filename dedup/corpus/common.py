@@ -59,7 +59,7 @@ _DECIDE = """
         SELECT n.sentence_hash, n.stories, n.carrier, coalesce(p.common, n.stories > %(limit)s) AS wanted
         FROM ({counted}) n LEFT JOIN dedup.sentence_pin p USING (sentence_hash)
         UNION ALL
-        SELECT p.sentence_hash, 0, NULL, true FROM dedup.sentence_pin p
+        SELECT p.sentence_hash, 0, NULL, true FROM {pins} p
         WHERE p.common AND NOT EXISTS (SELECT FROM ({counted}) n WHERE n.sentence_hash = p.sentence_hash)
     ) k
     FULL JOIN {present} c USING (sentence_hash)
@@ -83,7 +83,7 @@ def count_all(cursor: Cursor, limit: int) -> list[Change]:
         """,
         {"limit": limit},
     )
-    return _decide(cursor, limit, "dedup.common_sentence")
+    return _decide(cursor, limit, "SELECT * FROM {}")
 
 
 def count_changed(cursor: Cursor, limit: int) -> list[Change]:
@@ -119,15 +119,16 @@ def count_changed(cursor: Cursor, limit: int) -> list[Change]:
             SELECT sentence_hash, sketch, article_id FROM pg_temp.unsettled
         ) carrier GROUP BY sentence_hash
     """)
-    return _decide(
-        cursor,
-        limit,
-        "(SELECT c.* FROM dedup.common_sentence c JOIN pg_temp.dirty d USING (sentence_hash))",
+    return _decide(cursor, limit, "SELECT t.* FROM {} t JOIN pg_temp.dirty USING (sentence_hash)")
+
+
+def _decide(cursor: Cursor, limit: int, counted_part: str) -> list[Change]:
+    """What to change; `counted_part` selects the rows of a table whose sentences were counted."""
+    query = _DECIDE.format(
+        counted="SELECT * FROM pg_temp.counted",
+        present=f"({counted_part.format('dedup.common_sentence')})",
+        pins=f"({counted_part.format('dedup.sentence_pin')})",
     )
-
-
-def _decide(cursor: Cursor, limit: int, present: str) -> list[Change]:
-    query = _DECIDE.format(counted="SELECT * FROM pg_temp.counted", present=present)
     rows = cursor.execute(query.encode(), {"limit": limit}).fetchall()
     return [Change(*row) for row in rows]
 

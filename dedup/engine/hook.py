@@ -40,13 +40,14 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, reading: Readin
     Args:
         reading: from `read`, with the same rulebook.
     """
+    partners = articles.partners(cursor, [article.source_id])  # an edit makes them pending
     known = store(cursor, article)
     if known.status == "pending":
         if known.language != article.language:  # the corpus knows it, the caller left it out
             reading = read(rulebook, replace(article, language=known.language))
         reading = replace(reading, article_id=known.id, revision=known.revision)
         fingerprints.store_readings(cursor, [reading])
-        settle_some(cursor, rulebook.settings, [known.id])
+        settle_some(cursor, rulebook.settings, [known.id, *partners])
     return verdicts.verdict(cursor, known.id)
 
 

@@ -120,10 +120,10 @@ CREATE TRIGGER article_edit
 CREATE FUNCTION dedup.article_withdraw() RETURNS trigger
     LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
 BEGIN
-    PERFORM withdraw(ARRAY[OLD.id]);
     IF TG_OP = 'DELETE' OR NEW.revision <> OLD.revision THEN
         DELETE FROM fingerprint WHERE article_id = OLD.id;
     END IF;
+    PERFORM withdraw(ARRAY[OLD.id]);
     RETURN NULL;
 END $$;
 CREATE TRIGGER "0_article_withdraw_edit"

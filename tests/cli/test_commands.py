@@ -1,0 +1,301 @@
+"""What each command answers, and with which exit code."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from dedup.corpus.database import URL_VARIABLE, Database
+from tests.cli.conftest import HARBOUR, MUSEUM, Dedup
+
+MARKS = [
+    {"id": "copy", "status": "duplicate", "duplicate_of": "first", "score": 1.0, "reason": "content"},
+    {"id": "first", "status": "unique", "duplicate_of": None, "score": None, "reason": None},
+    {"id": "other", "status": "unique", "duplicate_of": None, "score": None, "reason": None},
+]
+
+
+def test_load_backfill_marks_and_matches(dedup: Dedup, news: Path) -> None:
+    loaded = dedup("load", str(news))
+    assert (loaded.code, loaded.out) == (0, "")
+    assert "loaded 3 articles: 3 new, 0 changed, 0 known already" in loaded.err
+    assert "next: dedup backfill" in loaded.err
+    assert "wrote 3 marks" in dedup("backfill", "--workers", "0").err
+    assert dedup("marks").lines == MARKS
+    assert dedup("matches").lines == [
+        {
+            "a": "copy",
+            "b": "first",
+            "relation": "duplicate",
+            "sentence_jaccard": 1.0,
+            "signature_jaccard": 1.0,
+            "containment": 1.0,
+        }
+    ]
+
+
+def test_marks_as_csv_to_a_file(dedup: Dedup, news: Path, tmp_path: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    result = dedup("marks", "--format", "csv", "-o", "marks.csv")
+    assert result.code == 0
+    assert result.out == ""
+    rows = list(csv.DictReader((tmp_path / "marks.csv").open()))
+    assert [row["id"] for row in rows] == ["copy", "first", "other"]
+    assert rows[1]["duplicate_of"] == ""
+    assert dedup("marks", "-f", "csv").out.splitlines()[0] == "id,status,duplicate_of,score,reason"
+
+
+def test_a_second_load_and_backfill_have_nothing_to_do(dedup: Dedup, news: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    again = dedup("load", str(news), "--json")
+    assert json.loads(again.out) == {
+        "new": 0,
+        "changed": 0,
+        "same": 3,
+        "refused": 0,
+        "rejects": [],
+        "truncated": [],
+    }
+    assert dedup("backfill").err == "nothing was pending\n"
+
+
+def test_load_with_other_field_names_and_defaults(dedup: Dedup, database: Database, tmp_path: Path) -> None:
+    file = tmp_path / "export.csv"
+    with file.open("w", newline="") as target:
+        csv.writer(target).writerows([["guid", "story"], ["a", HARBOUR], ["b", MUSEUM]])
+    result = dedup(
+        "load",
+        str(file),
+        "-m",
+        "source_id=guid",
+        "-m",
+        "text=story",
+        "--publication",
+        "Courier",
+        "--language",
+        "en",
+    )
+    assert result.code == 0
+    with database.transaction() as cursor:
+        rows = cursor.execute(
+            "SELECT source_id, publication, language FROM dedup.article ORDER BY 1"
+        ).fetchall()
+    assert rows == [("a", "Courier", "en"), ("b", "Courier", "en")]
+
+
+def test_check_answers_every_line(dedup: Dedup, tmp_path: Path) -> None:
+    file = tmp_path / "in.jsonl"
+    lines = [
+        json.dumps({"id": "a", "text": HARBOUR}),
+        "not json",
+        json.dumps({"id": "b", "text": HARBOUR + " More tomorrow, the clerk said."}),
+        json.dumps({"id": "c", "text": "  "}),
+    ]
+    file.write_text("\n".join(lines))
+    result = dedup("check", str(file))
+    assert result.code == 0
+    a, refused, b, c = result.lines
+    assert (a["id"], a["status"]) == ("a", "unique")
+    assert (refused["status"], refused["id"]) == ("refused", None)
+    assert refused["reason"].startswith("line 2: broken JSON")
+    assert (b["status"], b["duplicate_of"], b["matches"][0]["id"]) == ("duplicate", "a", "a")
+    assert (c["status"], c["reason"]) == ("failed", "empty: the text has no words")
+    assert [mark["id"] for mark in dedup("marks").lines] == ["a", "b", "c"]
+
+
+def test_check_dry_run_stores_nothing(dedup: Dedup, news: Path) -> None:
+    assert [line["status"] for line in dedup("check", "--dry-run", str(news)).lines] == ["unique"] * 3
+    assert dedup("marks").out == ""
+
+
+def test_delete_judges_the_copies_anew(dedup: Dedup, news: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    result = dedup("delete", "first", "nobody")
+    assert result.code == 1
+    assert "unknown: nobody" in result.err
+    assert [(m["id"], m["status"]) for m in dedup("marks").lines] == [("copy", "unique"), ("other", "unique")]
+
+
+def test_show_and_explain(dedup: Dedup, news: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    shown = dedup("show", "copy")
+    assert "duplicate 1.000 (content)" in shown.out
+    assert "its story: 2 articles, the original first" in shown.out
+    story = json.loads(dedup("show", "first", "--json").out)
+    assert [member["id"] for member in story["members"]] == ["first", "copy"]
+    explained = dedup("explain", "copy", "first")
+    assert "shared sentences (6)" in explained.out
+    assert "duplicate: the same words in the same order" in explained.out
+    apart = dedup("explain", "first", "other", "--json")
+    assert json.loads(apart.out)["decision"].startswith("not related: sentence Jaccard 0.000 is below 0.3")
+    missing = dedup("explain", "first", "nobody")
+    assert (missing.code, missing.err) == (1, "dedup: no article with source_id 'nobody'\n")
+
+
+def test_common_sentences_pinned_and_unpinned(dedup: Dedup, news: Path) -> None:
+    dedup("load", str(news))
+    sentence = "The mayor promised a ferry every ten minutes."
+    assert dedup("common", "pin", sentence, "--always").code == 0
+    dedup("backfill", "--workers", "0")
+    (listed,) = json.loads(dedup("common", "--json").out)
+    assert (listed["example"], listed["common"], listed["pin"]) == (sentence, True, "always")
+    assert f"[common] {sentence}" in dedup("explain", "copy", "first").out
+    assert dedup("common", "unpin", str(listed["sentence_hash"])).code == 0
+    dedup("backfill", "--workers", "0")
+    assert json.loads(dedup("common", "--json").out) == []
+    assert dedup("common", "unpin", sentence).code == 1
+    assert dedup("common", "pin", "Too short.", "--always").code == 2
+    assert dedup("common", "pin", sentence).code == 2
+
+
+def test_status_says_what_is_pending(dedup: Dedup, news: Path) -> None:
+    dedup("load", str(news))
+    before = json.loads(dedup("status", "--json").out)
+    assert (before["counts"], before["unread"]) == ({"pending": 3}, 3)
+    dedup("backfill", "--workers", "0")
+    after = json.loads(dedup("status", "--json").out)
+    assert after["counts"] == {"unique": 2, "duplicate": 1}
+    assert (after["unread"], after["stories_with_copies"], after["uncounted"]) == (0, 1, False)
+    assert "3 articles" in dedup("status").out
+
+
+def test_status_shows_a_limit_that_fired(dedup: Dedup, news: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.engine.hook.MAX_CANDIDATES", 0)
+    dedup("check", str(news))
+    assert (
+        "limit fired: 1 articles left for the next backfill: limit: more than 0 candidates"
+        in dedup("status").err
+    )
+    dedup("backfill", "--workers", "0")
+    assert "limit fired" not in dedup("status").err
+    assert dedup("marks").lines == MARKS
+
+
+def test_settings_are_listed_set_and_reset(dedup: Dedup, news: Path) -> None:
+    assert json.loads(dedup("settings", "--json").out)["common_stories"] == 10
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    assert "next: dedup backfill" in dedup("settings", "set", "canonical_order=added", "common_stories=5").err
+    assert "added *" in dedup("settings").out
+    assert dedup("marks").lines[0]["status"] == "pending"
+    dedup("backfill", "--workers", "0")
+    assert dedup("settings", "reset", "canonical_order", "common_stories").code == 0
+    dedup("backfill", "--workers", "0")
+    assert dedup("marks").lines == MARKS
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("colour=red", "unknown setting 'colour'"),
+        ("bands", "write NAME=VALUE"),
+        ("bands=many", "bands must be a whole number"),
+        ("duplicate_sentence_jaccard=1.5", "between 0 and 1"),
+        ("canonical_order=random", "one of published, added"),
+    ],
+)
+def test_a_wrong_setting_changes_nothing(dedup: Dedup, change: str, words: str) -> None:
+    result = dedup("settings", "set", change)
+    assert result.code == 2
+    assert words in result.err
+    assert "*" not in dedup("settings").out.splitlines()[2]
+
+
+def test_verify_finds_what_was_tampered_with(dedup: Dedup, database: Database, news: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    clean = dedup("verify")
+    assert (clean.code, clean.err) == (0, "checked 3 articles: 0 differences\n")
+    tampering = {
+        "UPDATE dedup.article SET status = 'unique', duplicate_of = NULL"
+        " WHERE source_id = 'copy'": "copy: marked",
+        "UPDATE dedup.article SET score = 0.5 WHERE source_id = 'copy'": "copy: marked",
+        "UPDATE dedup.fingerprint SET sketch = sketch + 1": "the fingerprint is not the one of its text",
+        "DELETE FROM dedup.match": "missing from the matches",
+        "UPDATE dedup.match SET containment = 0.1": "wrongly in the matches",
+        "UPDATE dedup.fingerprint SET canonical = NOT canonical": "the canonical flag",
+        "INSERT INTO dedup.common_sentence (sentence_hash, stories) VALUES (7, 99)": "common sentence 7",
+    }
+    for statement, words in tampering.items():
+        with database.transaction() as cursor:
+            cursor.execute(statement.encode())
+        found = dedup("verify")
+        assert found.code == 3, statement
+        assert words in found.out, statement
+        # Everything is judged anew, which mends it.
+        with database.transaction(settling=True) as cursor:
+            cursor.execute("DELETE FROM dedup.common_sentence")
+            cursor.execute("UPDATE dedup.corpus_state SET recount_all = true, rule_digest = NULL")
+            cursor.execute("DELETE FROM dedup.fingerprint")
+        dedup("backfill", "--workers", "0")
+        assert dedup("verify").code == 0, statement
+
+
+def test_verify_a_sample(dedup: Dedup, news: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    assert json.loads(dedup("verify", "--sample", "2", "--json").out)["articles"] == 2
+
+
+def test_train_sentences_changes_only_that_language(dedup: Dedup, database: Database, tmp_path: Path) -> None:
+    text = (
+        "Der Rat der Stadt tagte am Montag bis ca. Mitternacht. Er sprach ca. drei Stunden über den Hafen. "
+        * 8
+    )
+    file = tmp_path / "de.jsonl"
+    file.write_text("".join(json.dumps({"id": f"d{i}", "text": text, "lang": "de"}) + "\n" for i in range(3)))
+    dedup("load", str(file))
+    dedup("check", "--language", "en", str(_one(tmp_path, "en", HARBOUR)))
+    dedup("backfill", "--workers", "0")
+    versions = _versions(database)
+    result = dedup("train-sentences", "de", str(file))
+    assert result.code == 0
+    assert "from 3 articles" in result.err
+    dedup("backfill", "--workers", "0")
+    after = _versions(database)
+    assert after["en"] == versions["en"]
+    assert after["d0"] != versions["d0"]
+    assert dedup("verify").code == 0
+    assert dedup("train-sentences", "../x", str(file)).code == 2
+    assert dedup("train-sentences", "fr", str(file)).code == 2
+
+
+def test_db_url_hides_the_address_of_a_database_of_ones_own(
+    dedup: Dedup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, "postgresql://me:hidden@localhost/x")
+    result = dedup("db", "url")
+    assert "hidden" not in result.out + result.err
+
+
+def test_init_twice(dedup: Dedup) -> None:
+    assert "has the schema 0001 already" in dedup("init").err
+
+
+def test_check_reads_standard_input(dedup: Dedup, monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(json.dumps({"id": "a", "text": MUSEUM}).encode()))
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert dedup("check").lines[0]["status"] == "unique"
+
+
+def _one(folder: Path, name: str, text: str) -> Path:
+    file = folder / f"{name}.jsonl"
+    file.write_text(json.dumps({"id": name, "text": text}))
+    return file
+
+
+def _versions(database: Database) -> dict[str, int]:
+    with database.transaction() as cursor:
+        rows = cursor.execute(
+            "SELECT a.source_id, f.version FROM dedup.article a"
+            " JOIN dedup.fingerprint f ON f.article_id = a.id"
+        )
+        return dict(rows.fetchall())
