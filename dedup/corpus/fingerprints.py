@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
-from psycopg import sql
 
 from dedup.corpus.arrays import Hashes, hashes
 from dedup.corpus.bulk import stage
@@ -18,8 +17,8 @@ from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.text.fingerprint import Fingerprint
 
 ORDER_TIME = {
-    "published": sql.SQL("coalesce(a.published_at, a.added_at)"),
-    "added": sql.SQL("a.added_at"),
+    "published": "coalesce(a.published_at, a.added_at)",
+    "added": "a.added_at",
 }
 """The time of canonical order per policy; each has its partial index of pending articles."""
 
@@ -66,14 +65,16 @@ _COLUMNS = [
 FEW = 4
 """Up to so many fingerprints are sent as parameters; beyond, COPY is faster than it costs to set up."""
 
-_NAMES = sql.SQL(", ").join(sql.Identifier(name) for name, _ in _COLUMNS)
-_INSERT = sql.SQL("""
-    INSERT INTO dedup.fingerprint ({names})
-    SELECT {names} FROM {source} AS n ({names})
+_NAMES = ", ".join(name for name, _ in _COLUMNS)
+_INSERT = f"""
+    INSERT INTO dedup.fingerprint ({_NAMES})
+    SELECT {_NAMES} FROM {{source}} AS n ({_NAMES})
     WHERE EXISTS (SELECT FROM dedup.article a
                   WHERE a.id = n.article_id AND a.revision = n.revision AND a.status = 'pending')
     ON CONFLICT (article_id) DO NOTHING
-""")
+"""
+_INSERT_ONE = _INSERT.format(source=f"(SELECT {', '.join(f'%s::{kind}' for _, kind in _COLUMNS)})").encode()
+_INSERT_STAGED = _INSERT.format(source="pg_temp.fingerprint_new").encode()
 
 
 def unread_page(
@@ -86,7 +87,8 @@ def unread_page(
         after: the place of the last article of the page before; None for the first page.
         max_characters: stop the page after about so many characters of text, but not before one article.
     """
-    query = sql.SQL("""
+    time = ORDER_TIME[policy]
+    query = f"""
         WITH page AS MATERIALIZED (
             SELECT a.id, {time} AS time, a.source_id
             FROM dedup.article a
@@ -104,11 +106,12 @@ def unread_page(
         FROM sized s JOIN dedup.article a USING (id)
         WHERE s.before <= %(max)s
         ORDER BY s.time, s.source_id
-    """).format(time=ORDER_TIME[policy])
+    """
     prefer_indexes(cursor)
-    time, source_id = after or (None, None)
+    last_time, last_source_id = after or (None, None)
     rows = cursor.execute(
-        query, {"time": time, "source_id": source_id, "limit": limit, "max": max_characters}
+        query.encode(),
+        {"time": last_time, "source_id": last_source_id, "limit": limit, "max": max_characters},
     ).fetchall()
     return [Unread(row[0], row[1], row[2], row[3], (row[4], row[5])) for row in rows]
 
@@ -143,21 +146,20 @@ def store_readings(cursor: Cursor, readings: Sequence[Reading]) -> None:
     now may be stored; its revision tells, and settling passes it over.
     """
     made = [(r, r.fingerprint) for r in readings if r.fingerprint is not None]
-    if made:
-        prefer_indexes(cursor)
+    edited = hashes([r.article_id for r, _ in made if r.revision])
+    if len(edited):  # an older fingerprint may be left of a text that was edited while it was read
         cursor.execute(
             "DELETE FROM dedup.fingerprint f USING dedup.article a WHERE f.article_id = ANY (%s)"
             " AND a.id = f.article_id AND f.revision < a.revision AND f.canonical IS NULL",
-            [hashes([r.article_id for r, _ in made])],
+            [edited],
         )
-        if len(made) <= FEW:
-            values = sql.SQL(", ").join(sql.SQL("%s::" + kind) for _, kind in _COLUMNS)
-            for reading, fingerprint in made:
-                source = sql.SQL("(SELECT {})").format(values)
-                cursor.execute(_INSERT.format(names=_NAMES, source=source), _row(reading, fingerprint))
-        else:
-            stage(cursor, "fingerprint_new", _COLUMNS, (_row(r, f) for r, f in made))
-            cursor.execute(_INSERT.format(names=_NAMES, source=sql.SQL("pg_temp.fingerprint_new")))
+    if len(made) > FEW:
+        prefer_indexes(cursor)
+        stage(cursor, "fingerprint_new", _COLUMNS, (_row(r, f) for r, f in made))
+        cursor.execute(_INSERT_STAGED)
+    else:
+        for reading, fingerprint in made:
+            cursor.execute(_INSERT_ONE, _row(reading, fingerprint))
     failed = [r for r in readings if r.fingerprint is None]
     if failed:
         cursor.execute(

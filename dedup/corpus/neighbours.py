@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
 import numpy as np
-from psycopg import sql
 
 from dedup.corpus.arrays import Hashes, hashes
 from dedup.corpus.database import Cursor
@@ -38,10 +38,22 @@ class Row:
     shingle_count: int
 
 
-_ROW = sql.SQL("""
+_ROW = """
     a.id, {time}, a.source_id, f.canonical, f.content_hash, f.sentence_hashes, f.signature, f.buckets,
     f.shingle_count
-""")
+"""
+_PENDING = """
+    SELECT {row} FROM dedup.article a
+    JOIN dedup.fingerprint f ON f.article_id = a.id AND f.revision = a.revision
+    WHERE a.status = 'pending' AND {chosen} ORDER BY {time}, a.source_id LIMIT %(limit)s
+"""
+_SHARING = """
+    SELECT {row} FROM dedup.sharing(%(canonical)s, %(sentences)s, %(buckets)s, %(contents)s) AS hit
+    JOIN dedup.fingerprint f USING (article_id)
+    JOIN dedup.article a ON a.id = f.article_id
+    WHERE %(after)s::timestamptz IS NULL OR {time} >= %(after)s
+    LIMIT %(limit)s
+"""
 
 
 def pending(
@@ -54,15 +66,7 @@ def pending(
         limit: only so many, the earliest.
         ids: only these.
     """
-    query = sql.SQL("""
-        SELECT {row} FROM dedup.article a
-        JOIN dedup.fingerprint f ON f.article_id = a.id AND f.revision = a.revision
-        WHERE a.status = 'pending' AND {chosen} ORDER BY {time}, a.source_id LIMIT %(limit)s
-    """).format(
-        row=_ROW.format(time=ORDER_TIME[policy]),
-        time=ORDER_TIME[policy],
-        chosen=sql.SQL("true" if ids is None else "a.id = ANY (%(ids)s)"),
-    )
+    query = _composed(_PENDING, policy, chosen="true" if ids is None else "a.id = ANY (%(ids)s)")
     return _rows(cursor, query, {"limit": limit, "ids": hashes(ids or ())})
 
 
@@ -93,16 +97,7 @@ def sharing(
         after: only articles at or after this time in canonical order.
         limit: at most so many, any of them.
     """
-    query = sql.SQL("""
-        SELECT {row} FROM dedup.sharing(%(canonical)s, %(sentences)s, %(buckets)s, %(contents)s) AS hit
-        JOIN dedup.fingerprint f USING (article_id)
-        JOIN dedup.article a ON a.id = f.article_id
-        WHERE %(after)s::timestamptz IS NULL OR {time} >= %(after)s
-        LIMIT %(limit)s
-    """).format(
-        row=_ROW.format(time=ORDER_TIME[policy]),
-        time=ORDER_TIME[policy],
-    )
+    query = _composed(_SHARING, policy)
     return _rows(
         cursor,
         query,
@@ -117,9 +112,20 @@ def sharing(
     )
 
 
-def settled_through(cursor: Cursor) -> datetime | None:
-    """A time that no settled article is later than; None where nothing is settled."""
-    row = cursor.execute("SELECT settled_through FROM dedup.corpus_state").fetchone()
+def reach(cursor: Cursor, latest: datetime) -> datetime | None:
+    """Note that articles up to this time are being settled.
+
+    Returns:
+        A time that no article settled before is later than; None where nothing was settled.
+    """
+    row = cursor.execute(
+        """
+        WITH before AS (SELECT settled_through FROM dedup.corpus_state)
+        UPDATE dedup.corpus_state s SET settled_through = greatest(s.settled_through, %s)
+        FROM before RETURNING before.settled_through
+        """,
+        [latest],
+    ).fetchone()
     return row[0] if row else None
 
 
@@ -134,7 +140,6 @@ class Outcome:
         pairs: the rows of `match` in which a settled article is the later one.
         displaced: ids that were canonical and no longer are; pairs in which they are the earlier end go.
         unsettled: ids, settled before, that have to be settled again.
-        latest: the latest time in canonical order among the settled articles.
     """
 
     duplicates: dict[int, Mark]
@@ -143,7 +148,6 @@ class Outcome:
     pairs: list[Pair]
     displaced: list[int]
     unsettled: set[int]
-    latest: datetime
 
 
 def write(cursor: Cursor, outcome: Outcome) -> set[int]:
@@ -176,13 +180,6 @@ def write(cursor: Cursor, outcome: Outcome) -> set[int]:
     became = _write_pending(cursor, unsettled)
     touched = {other for _, other in old} | {p.other_id for p in outcome.pairs if p.relation == "similar"}
     _write_canonical(cursor, outcome.canonical, touched - set(settled) - unsettled)
-    cursor.execute(
-        """
-        UPDATE dedup.corpus_state SET settled_through = %(latest)s
-        WHERE settled_through IS NULL OR settled_through < %(latest)s
-        """,
-        {"latest": outcome.latest},
-    )
     return became
 
 
@@ -281,7 +278,14 @@ def _write_canonical(cursor: Cursor, settled: Sequence[int], touched: Iterable[i
     )
 
 
-def _rows(cursor: Cursor, query: sql.Composed, values: dict[str, object]) -> list[Row]:
+@cache
+def _composed(query: str, policy: str, chosen: str = "true") -> bytes:
+    """A query of this module for a canonical order; made of constants only."""
+    time = ORDER_TIME[policy]
+    return query.format(row=_ROW.format(time=time), time=time, chosen=chosen).encode()
+
+
+def _rows(cursor: Cursor, query: bytes, values: dict[str, object]) -> list[Row]:
     return [
         Row(
             id=row[0],

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from psycopg import sql
-
 from dedup.corpus.arrays import hashes
 from dedup.corpus.database import Cursor
 from dedup.corpus.fingerprints import ORDER_TIME, read_fingerprint
@@ -32,10 +30,10 @@ class Stored:
     fingerprint: Fingerprint | None
 
 
-_COLUMNS = sql.SQL("""
+_COLUMNS = """
     a.id, a.source_id, {time}, a.status, a.duplicate_of, a.score, a.reason, f.canonical, f.version,
     f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.sketch, f.word_count, f.shingle_count
-""")
+"""
 
 
 def freeze(cursor: Cursor) -> None:
@@ -94,21 +92,23 @@ def count_common(cursor: Cursor, limit: int) -> dict[int, int]:
 
 def load(cursor: Cursor, policy: str, ids: Sequence[int]) -> list[Stored]:
     """Some articles with their marks and fingerprints."""
-    query = sql.SQL("""
-        SELECT {columns} FROM dedup.article a LEFT JOIN dedup.fingerprint f ON f.article_id = a.id
+    query = f"""
+        SELECT {_COLUMNS.format(time=ORDER_TIME[policy])}
+        FROM dedup.article a LEFT JOIN dedup.fingerprint f ON f.article_id = a.id
         WHERE a.id = ANY (%s)
-    """).format(columns=_COLUMNS.format(time=ORDER_TIME[policy]))
-    return [_stored(row) for row in cursor.execute(query, [hashes(ids)]).fetchall()]
+    """
+    return [_stored(row) for row in cursor.execute(query.encode(), [hashes(ids)]).fetchall()]
 
 
 def canonical(cursor: Cursor, policy: str) -> Iterator[Stored]:
     """Every canonical article, page by page."""
     cursor.execute(
-        sql.SQL("""
+        f"""
             DECLARE canonical_page NO SCROLL CURSOR FOR
-            SELECT {columns} FROM dedup.article a JOIN dedup.fingerprint f ON f.article_id = a.id
+            SELECT {_COLUMNS.format(time=ORDER_TIME[policy])}
+            FROM dedup.article a JOIN dedup.fingerprint f ON f.article_id = a.id
             WHERE f.canonical
-        """).format(columns=_COLUMNS.format(time=ORDER_TIME[policy]))
+        """.encode()
     )
     while rows := cursor.execute(f"FETCH {PAGE} FROM canonical_page".encode()).fetchall():
         for row in rows:

@@ -134,12 +134,11 @@ class _Batch:
             pairs,
             displaced,
             unsettled=self._unsettled_by(appeared),
-            latest=max(node.order[0] for node in self._nodes),
         )
 
     def _unsettled_by(self, appeared: list[int]) -> set[int]:
         """Settled articles, not of this batch, whose grounds change because these became canonical."""
-        through = neighbours.settled_through(self._cursor)
+        through = neighbours.reach(self._cursor, max(node.order[0] for node in self._nodes))
         early = [i for i in appeared if through is not None and self._nodes[i].order[0] <= through]
         if not early:
             return set()

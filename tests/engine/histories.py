@@ -10,10 +10,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from corpora import (
+from tests.corpora import (
     PLAIN,
     VARIANTS,
     Code,
@@ -46,6 +47,32 @@ BOILERPLATE = (50, 51)
 
 MINUTES = (0, 1, 1, 2, 3, 5, 8)
 """Times of publication; few, so that articles meet at the same minute."""
+
+@dataclass(frozen=True)
+class Theme:
+    """What a history is about: it is short, so it cannot be about everything.
+
+    Attributes:
+        common_stories: choices for that setting.
+        ring: how many sentences the windows are cut from; in a small ring most articles are related.
+        edited: share of texts that are made from another one.
+        boilerplate: share of other texts that carry a sentence of many.
+        common: weight of the steps about common sentences.
+    """
+
+    common_stories: tuple[int, ...]
+    ring: int
+    edited: float
+    boilerplate: float
+    common: int
+
+
+THEMES = (
+    Theme((100,), ring=12, edited=0.1, boilerplate=0.0, common=0),  # who is whose duplicate, by sentences
+    Theme((100,), ring=30, edited=0.7, boilerplate=0.0, common=0),  # the same by signatures and content
+    Theme((1, 2, 3), ring=14, edited=0.3, boilerplate=0.5, common=3),  # common sentences
+    Theme((2, 3, 100), ring=14, edited=0.4, boilerplate=0.2, common=1),
+)
 
 SETTINGS: dict[str, tuple[Any, ...]] = {
     "common_stories": (1, 2, 3, None),
@@ -124,10 +151,12 @@ class History:
         self._texts: dict[str, list[Code]] = {}
         self._deduplicator = deduplicator(database)
         self._pins: set[Code] = set()
+        self._theme = self.rng.choice(THEMES)
 
     def run(self, steps: int) -> None:
         """Some steps, then a backfill; raises where the corpus is not as the oracle says."""
-        change_settings(self.database, common_stories=self.rng.choice((2, 3, 3, 10)), text_min_words=6)
+        stories = self.rng.choice(self._theme.common_stories)
+        change_settings(self.database, common_stories=stories, text_min_words=6)
         for _ in range(steps):
             self.step()
         self.backfill()
@@ -136,7 +165,8 @@ class History:
         """One random step."""
         steps: list[tuple[Callable[[], None], int]] = [
             (self.load, 5), (self.submit, 6), (self.update, 3), (self.redate, 4), (self.delete, 2),
-            (self.settle, 4), (self.read, 1), (self.backfill, 3), (self.pin, 1), (self.unpin, 1),
+            (self.settle, 4), (self.read, 1), (self.backfill, 2 + self._theme.common),
+            (self.pin, self._theme.common), (self.unpin, self._theme.common),
             (self.change_setting, 1), (self.crash, 1),
         ]  # fmt: skip
         chosen = self.rng.choices([s for s, _ in steps], [w for _, w in steps])[0]
@@ -221,7 +251,7 @@ class History:
         assert_right(self.database)
 
     def pin(self) -> None:
-        chosen = code(self.rng.choice((*range(14), *BOILERPLATE)))
+        chosen = code(self.rng.choice((*range(self._theme.ring), *BOILERPLATE)))
         with self.database.transaction() as cursor:
             overview.pin(cursor, sentence_hash(chosen), self.rng.random() < 0.5, None)
         self._pins.add(chosen)
@@ -268,17 +298,16 @@ class History:
     def _text(self) -> list[Code]:
         rng = self.rng
         kind = rng.random()
-        if self._texts and kind < 0.45:
-            codes = list(self._texts[rng.choice(sorted(self._texts))])
-            return self._edited(codes)
-        if kind < 0.49:
+        if kind < 0.03:
             return [code(PLAIN + rng.randrange(2) * 10 + i) for i in range(5)]
-        if kind < 0.53:
-            return [code(number) for number in BOILERPLATE]
-        if kind < 0.56:
+        if kind < 0.05:
             return []  # cannot be read
-        codes = window(rng.randrange(14), rng.randint(4, 7))
-        if rng.random() < 0.4:
+        if self._texts and rng.random() < self._theme.edited:
+            return self._edited(list(self._texts[rng.choice(sorted(self._texts))]))
+        if rng.random() < 0.2 * self._theme.boilerplate:
+            return [code(number) for number in BOILERPLATE]
+        codes = window(rng.randrange(self._theme.ring), rng.choice((4, 5, 6, 6, 7)), self._theme.ring)
+        if rng.random() < self._theme.boilerplate:
             codes.append(code(rng.choice(BOILERPLATE)))
         return codes
 
@@ -291,7 +320,7 @@ class History:
                 codes.reverse()
             case 2:  # one sentence more, or less
                 codes = (
-                    codes[1:] if rng.random() < 0.5 and len(codes) > 1 else [*codes, code(rng.randrange(14))]
+                    codes[1:] if rng.random() < 0.5 and len(codes) > 1 else [*codes, code(rng.randrange(self._theme.ring))]
                 )
             case 3:  # a word changed in a few sentences, or in nearly all
                 few = rng.sample(
@@ -301,7 +330,8 @@ class History:
             case 4:  # a word changed in every sentence: only signatures can tell
                 codes = [_variant(c, rng) for c in codes]
             case _:
-                codes = [*codes, code(rng.choice(BOILERPLATE))]
+                few = rng.sample(range(len(codes)), len(codes) // 2)
+                codes = [_variant(c, rng) if i in few else c for i, c in enumerate(codes)]
         return codes
 
 
