@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from dedup.article import Article
-from dedup.corpus import migrate, settings_store
+from dedup.corpus import articles, migrate, settings_store
 from dedup.corpus.database import Database
 from dedup.corpus.settings_store import Rulebook, StaleRulesError
 from dedup.engine import hook, lookup
@@ -105,6 +105,8 @@ class Deduplicator:
     def delete_all(self, source_ids: list[str]) -> list[str]:
         """Delete several articles in one transaction; returns the source_ids that were known."""
         with self._database.transaction(settling=True) as cursor:
+            if not settings_store.is_adopted(cursor):  # what becomes pending waits for the backfill
+                return articles.delete(cursor, source_ids)
             settings = settings_store.load_settings(cursor)
             return hook.delete(cursor, settings, source_ids)
 

@@ -193,6 +193,7 @@ class _Run:
         with ReaderPool(rulebook.settings, rulebook.models, self._workers, self._factory) as pool:
             for readings in _gathered(pool.read(self._chunks(rulebook)), PAGE_ARTICLES):
                 with self._database.transaction() as cursor:
+                    rulebook.hold(cursor)
                     fingerprints.store_readings(cursor, readings)
                 failed = sum(reading.fingerprint is None for reading in readings)
                 self._report.failed += failed
