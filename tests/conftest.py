@@ -26,7 +26,7 @@ TEST_URL_VARIABLE = "DEDUP_TEST_DATABASE_URL"
 
 # The machines that run this are shared and noisy, and a database is slower than Hypothesis expects.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
-settings.register_profile("default", derandomize=True, database=None, **_COMMON)
+settings.register_profile("default", derandomize=True, database=None, stateful_step_count=25, **_COMMON)
 settings.register_profile("thorough", max_examples=1_000, stateful_step_count=60, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

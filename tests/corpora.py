@@ -8,7 +8,8 @@ channel. `answer` reads what a database holds, `expected` what it should hold, b
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -259,3 +260,12 @@ def deduplicator(database: Any) -> Deduplicator:
     made = Deduplicator.__new__(Deduplicator)
     made._database, made._rulebook = database, None
     return made
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    """Wait for a condition; raises TimeoutError if it does not come true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(0.005)

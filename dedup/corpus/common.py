@@ -149,14 +149,7 @@ def apply(cursor: Cursor, changes: Sequence[Change], examples: dict[int, str]) -
     withdrawn = carriers(cursor, moved) if moved else []
     if withdrawn:
         cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [arrays.hashes(withdrawn)])
-        cursor.execute(
-            """
-            UPDATE dedup.article
-            SET status = 'pending', duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
-            WHERE id = ANY (%s) AND status <> 'pending'
-            """,
-            [arrays.hashes(withdrawn)],
-        )
+        cursor.execute("SELECT count(*) FROM dedup.make_pending(%s)", [arrays.hashes(withdrawn)])
     cursor.execute(
         "DELETE FROM dedup.common_sentence WHERE sentence_hash = ANY (%s::bigint[])",
         [arrays.hashes([c.sentence_hash for c in changes if c.leaves])],

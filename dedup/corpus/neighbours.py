@@ -228,14 +228,7 @@ def _write_duplicates(cursor: Cursor, marks: dict[int, Mark]) -> None:
 def _write_pending(cursor: Cursor, ids: Collection[int]) -> set[int]:
     if not ids:
         return set()
-    rows = cursor.execute(
-        """
-        UPDATE dedup.article
-        SET status = 'pending', duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
-        WHERE id = ANY (%s) AND status <> 'pending' RETURNING id
-        """,
-        [hashes(ids)],
-    )
+    rows = cursor.execute("SELECT * FROM dedup.make_pending(%s)", [hashes(ids)])
     return {row[0] for row in rows.fetchall()}
 
 

@@ -199,14 +199,7 @@ def _drop_stale_fingerprints(cursor: Cursor) -> None:
         ids = [row[0] for row in stale]
         cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [arrays.hashes(ids)])
         cursor.execute("DELETE FROM dedup.fingerprint WHERE article_id = ANY (%s)", [arrays.hashes(ids)])
-        cursor.execute(
-            """
-            UPDATE dedup.article
-            SET status = 'pending', duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
-            WHERE id = ANY (%s)
-            """,
-            [arrays.hashes(ids)],
-        )
+        cursor.execute("SELECT count(*) FROM dedup.make_pending(%s)", [arrays.hashes(ids)])
     # What could not be read before may be readable now.
     cursor.execute("""
         UPDATE dedup.article SET status = 'pending', reason = NULL, marked_at = NULL WHERE status = 'failed'

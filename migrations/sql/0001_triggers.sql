@@ -7,23 +7,32 @@ CREATE FUNCTION dedup.settle_lock() RETURNS void
     LANGUAGE sql AS $$ SELECT pg_advisory_xact_lock(431197812080) $$;
 COMMENT ON FUNCTION dedup.settle_lock() IS 'Wait for the settle lock and hold it to the end of the transaction.';
 
+-- Articles to be settled again; their old marks go at once.
+CREATE FUNCTION dedup.make_pending(ids bigint[]) RETURNS SETOF bigint
+    LANGUAGE sql SET search_path = dedup, pg_catalog, pg_temp AS $$
+    UPDATE article
+    SET status = 'pending', duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
+    WHERE id = ANY (ids) AND status <> 'pending' RETURNING id
+$$;
+COMMENT ON FUNCTION dedup.make_pending(bigint[]) IS 'Have articles settled again; returns those that were not pending already.';
+
 -- Take articles out of what is settled: their pairs go, their partners become pending. The caller
 -- decides what becomes of the articles themselves. Needs the settle lock.
 CREATE FUNCTION dedup.withdraw(ids bigint[]) RETURNS void
     LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+DECLARE
+    partners bigint[];
 BEGIN
     WITH gone AS (
         DELETE FROM match m WHERE m.article_id = ANY (ids) OR m.other_id = ANY (ids)
         RETURNING m.article_id, m.other_id
     )
-    UPDATE article a
-    SET status = 'pending', duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
+    SELECT array_agg(id) INTO partners
     FROM (SELECT article_id FROM gone UNION SELECT other_id FROM gone) AS partner (id)
-    WHERE a.id = partner.id AND a.id <> ALL (ids) AND a.status <> 'pending';
+    WHERE id <> ALL (ids);
+    PERFORM make_pending(partners);
     -- A duplicate always has a pair; this is for the ones among `ids` themselves.
-    UPDATE article a
-    SET status = 'pending', duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
-    WHERE a.duplicate_of = ANY (ids);
+    PERFORM make_pending(ARRAY(SELECT id FROM article WHERE duplicate_of = ANY (ids)));
     UPDATE fingerprint f SET canonical = NULL WHERE f.article_id = ANY (ids) AND f.canonical IS NOT NULL;
 END $$;
 COMMENT ON FUNCTION dedup.withdraw(bigint[]) IS 'Take articles out of what is settled; their partners become pending.';

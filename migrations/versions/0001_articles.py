@@ -27,6 +27,7 @@ def downgrade() -> None:
                    dedup.sentence_pin, dedup.common_sentence, dedup.match, dedup.fingerprint, dedup.article;
         DROP FUNCTION dedup.pin_changed(), dedup.fingerprint_went(), dedup.fingerprint_came(),
                       dedup.article_withdraw(), dedup.article_edit(), dedup.article_lock(),
-                      dedup.withdraw(bigint[]), dedup.settle_lock(), dedup.carrier(bigint[]),
+                      dedup.withdraw(bigint[]), dedup.make_pending(bigint[]),
+                      dedup.settle_lock(), dedup.carrier(bigint[]),
                       dedup.sharing(boolean, bigint[], bigint[], bigint[]);
     """)

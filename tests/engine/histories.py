@@ -10,10 +10,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg
+
+from dedup.article import Article
+from dedup.corpus import articles, overview
+from dedup.corpus.database import Cursor, Database
+from dedup.engine.backfill import backfill
 from tests.corpora import (
     PLAIN,
     VARIANTS,
@@ -34,45 +39,54 @@ from tests.corpora import (
     window,
 )
 
-from dedup.article import Article
-from dedup.corpus import articles, overview
-from dedup.corpus.database import Cursor, Database
-from dedup.engine.backfill import backfill
-
-NAMES = ("b", "a", "B", "é", "z", "10", "9", "ß", "c", "d", "e", "f")
+NAMES = ("b", "a", "B", "é", "z", "10", "9", "ß", "c", "d", "e", "f", "g", "h", "ü", "x")
 """source_ids whose order by bytes is neither that of any language nor that of arrival."""
+
+RING = 20
+"""Sentences that windows are cut from."""
 
 BOILERPLATE = (50, 51)
 """Sentences that many texts carry besides their own."""
 
-MINUTES = (0, 1, 1, 2, 3, 5, 8)
+MINUTES = (0, 1, 2, 2, 3, 4, 5, 6, 7, 8)
 """Times of publication; few, so that articles meet at the same minute."""
+
 
 @dataclass(frozen=True)
 class Theme:
     """What a history is about: it is short, so it cannot be about everything.
 
     Attributes:
+        starts: windows begin at one of so many sentences; with few, most articles are related.
+        lengths: sentences in a window.
         common_stories: choices for that setting.
-        ring: how many sentences the windows are cut from; in a small ring most articles are related.
         edited: share of texts that are made from another one.
+        plain: share of texts that have no shingles.
         boilerplate: share of other texts that carry a sentence of many.
         common: weight of the steps about common sentences.
+        settings: weight of changes of settings.
+        calm: begin with a settled corpus, and disturb little at a time.
     """
 
-    common_stories: tuple[int, ...]
-    ring: int
-    edited: float
-    boilerplate: float
-    common: int
+    starts: int = 14
+    lengths: tuple[int, ...] = (4, 5, 6, 6, 7)
+    common_stories: tuple[int, ...] = (100,)
+    edited: float = 0.4
+    plain: float = 0.03
+    boilerplate: float = 0.0
+    common: int = 0
+    settings: int = 1
+    calm: bool = False
 
 
-THEMES = (
-    Theme((100,), ring=12, edited=0.1, boilerplate=0.0, common=0),  # who is whose duplicate, by sentences
-    Theme((100,), ring=30, edited=0.7, boilerplate=0.0, common=0),  # the same by signatures and content
-    Theme((1, 2, 3), ring=14, edited=0.3, boilerplate=0.5, common=3),  # common sentences
-    Theme((2, 3, 100), ring=14, edited=0.4, boilerplate=0.2, common=1),
-)
+THEMES = {
+    # Windows of 6 at distance 1 are duplicates, at 2 and 3 similar, at 4 and 5 nothing to each other.
+    "chains": Theme(starts=6, lengths=(6,), edited=0.05, calm=True),
+    "lengths": Theme(starts=5, edited=0.1, calm=True),
+    "edits": Theme(edited=0.8, plain=0.15),
+    "common": Theme(starts=8, common_stories=(1, 2, 3), edited=0.3, boilerplate=0.5, common=3),
+    "settings": Theme(starts=8, common_stories=(2, 3, 100), boilerplate=0.2, common=1, settings=6),
+}
 
 SETTINGS: dict[str, tuple[Any, ...]] = {
     "common_stories": (1, 2, 3, None),
@@ -82,6 +96,7 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "canonical_order": ("added", None),
     "evidence_sentences": (1, 4, None),
     "sentence_min_characters": (1, 60, None),
+    "stop_word_length": (3, None),
     "bands": (8, None),
 }
 
@@ -116,11 +131,11 @@ def undone(database: Database, *statements: str) -> Iterator[OneTransaction]:
             yield OneTransaction(database, connection)
 
 
-class Crash(Exception):
+class CrashError(Exception):
     """The process ends here, as far as the database can tell."""
 
 
-class _Doomed:
+class Doomed:
     """A cursor that crashes after some statements."""
 
     def __init__(self, cursor: Cursor, statements: int) -> None:
@@ -129,7 +144,7 @@ class _Doomed:
     def execute(self, *given: Any) -> Any:
         self._left -= 1
         if self._left < 0:
-            raise Crash
+            raise CrashError
         return self._cursor.execute(*given)
 
     def __getattr__(self, name: str) -> Any:
@@ -140,39 +155,52 @@ class History:
     """One history at work.
 
     Args:
-        check: compare with the oracle wherever nothing is pending, not only after a backfill.
+        theme: one of `THEMES`; None takes any.
     """
 
-    def __init__(self, database: Any, seed: int, *, check: bool = True) -> None:
+    def __init__(self, database: Any, seed: int, theme: str | None = None) -> None:
         self.database = database
         self.rng = random.Random(seed)
         self.log: list[str] = []
-        self._check = check
         self._texts: dict[str, list[Code]] = {}
         self._deduplicator = deduplicator(database)
+        self._earliest = 0
         self._pins: set[Code] = set()
-        self._theme = self.rng.choice(THEMES)
+        self._theme = THEMES[theme or self.rng.choice(list(THEMES))]
 
     def run(self, steps: int) -> None:
         """Some steps, then a backfill; raises where the corpus is not as the oracle says."""
         stories = self.rng.choice(self._theme.common_stories)
         change_settings(self.database, common_stories=stories, text_min_words=6)
+        load(self.database, *(self._article() for _ in range(6)))
+        if self._theme.calm:
+            self.backfill()
         for _ in range(steps):
             self.step()
         self.backfill()
 
     def step(self) -> None:
         """One random step."""
+        calm = self._theme.calm
         steps: list[tuple[Callable[[], None], int]] = [
-            (self.load, 5), (self.submit, 6), (self.update, 3), (self.redate, 4), (self.delete, 2),
-            (self.settle, 4), (self.read, 1), (self.backfill, 2 + self._theme.common),
-            (self.pin, self._theme.common), (self.unpin, self._theme.common),
-            (self.change_setting, 1), (self.crash, 1),
-        ]  # fmt: skip
+            (self.load, 2 if calm else 5),
+            (self.submit, 5),
+            (self.come_late, 8 if calm else 3),
+            (self.update, 1 if calm else 3),
+            (self.redate, 3),
+            (self.delete, 2),
+            (self.settle, 4),
+            (self.read, 1),
+            (self.backfill, 2 + self._theme.common),
+            (self.pin, self._theme.common),
+            (self.unpin, self._theme.common),
+            (self.change_setting, self._theme.settings),
+            (self.crash, 1),
+        ]
         chosen = self.rng.choices([s for s, _ in steps], [w for _, w in steps])[0]
         self.log.append(chosen.__name__)
         chosen()
-        if self._check and not self._pending():
+        if not self._pending():
             assert_consistent(self.database)
 
     def load(self) -> None:
@@ -186,6 +214,17 @@ class History:
         assert (verdict.status, verdict.duplicate_of, verdict.score) == marked[:3]
         assert verdict.status != "pending"
         assert self._pending() <= pending, "the hook left work that it could have done"
+
+    def come_late(self) -> None:
+        """An article that is earlier than all others, or than most."""
+        given = self._article()
+        self._earliest -= 1
+        minute = self.rng.choice((self._earliest, self.rng.random() * 4))
+        early = replace(given, published_at=at(minute), added_at=at(minute))
+        if self.rng.random() < 0.5:
+            self._deduplicator.submit(early)
+        else:
+            load(self.database, early)
 
     def update(self) -> None:
         """An edit of texts by plain SQL, of several rows at once."""
@@ -251,7 +290,8 @@ class History:
         assert_right(self.database)
 
     def pin(self) -> None:
-        chosen = code(self.rng.choice((*range(self._theme.ring), *BOILERPLATE)))
+        carried = sorted({c for codes in self._texts.values() for c in codes})
+        chosen = self.rng.choice([*carried, code(BOILERPLATE[0])])
         with self.database.transaction() as cursor:
             overview.pin(cursor, sentence_hash(chosen), self.rng.random() < 0.5, None)
         self._pins.add(chosen)
@@ -270,12 +310,12 @@ class History:
         texts = {name: list(codes) for name, codes in self._texts.items()}
         try:
             with self.database.transaction(settling=True) as cursor:
-                doomed: Any = _Doomed(cursor, self.rng.randint(1, 20))
+                doomed: Any = Doomed(cursor, self.rng.randint(1, 20))
                 articles.store(doomed, [self._article()])
                 read_pending(doomed, 3)
                 settle_pending(doomed, 2)
-                raise Crash
-        except Crash:
+                raise CrashError
+        except CrashError:
             self._texts = texts
 
     def _pending(self) -> set[str]:
@@ -296,18 +336,17 @@ class History:
         return article(name, codes, minute, added_at=at(rng.choice(MINUTES)))
 
     def _text(self) -> list[Code]:
-        rng = self.rng
-        kind = rng.random()
-        if kind < 0.03:
+        rng, theme = self.rng, self._theme
+        if rng.random() < theme.plain:
             return [code(PLAIN + rng.randrange(2) * 10 + i) for i in range(5)]
-        if kind < 0.05:
+        if rng.random() < 0.02:
             return []  # cannot be read
-        if self._texts and rng.random() < self._theme.edited:
+        if self._texts and rng.random() < theme.edited:
             return self._edited(list(self._texts[rng.choice(sorted(self._texts))]))
-        if rng.random() < 0.2 * self._theme.boilerplate:
+        if rng.random() < 0.2 * theme.boilerplate:
             return [code(number) for number in BOILERPLATE]
-        codes = window(rng.randrange(self._theme.ring), rng.choice((4, 5, 6, 6, 7)), self._theme.ring)
-        if rng.random() < self._theme.boilerplate:
+        codes = window(rng.randrange(theme.starts), rng.choice(theme.lengths), RING)
+        if rng.random() < theme.boilerplate:
             codes.append(code(rng.choice(BOILERPLATE)))
         return codes
 
@@ -320,7 +359,9 @@ class History:
                 codes.reverse()
             case 2:  # one sentence more, or less
                 codes = (
-                    codes[1:] if rng.random() < 0.5 and len(codes) > 1 else [*codes, code(rng.randrange(self._theme.ring))]
+                    codes[1:]
+                    if rng.random() < 0.5 and len(codes) > 1
+                    else [*codes, code(rng.randrange(RING))]
                 )
             case 3:  # a word changed in a few sentences, or in nearly all
                 few = rng.sample(

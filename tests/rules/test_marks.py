@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -73,12 +74,12 @@ CANDIDATES = st.lists(
 
 @given(CANDIDATES, st.randoms(use_true_random=False))
 def test_the_original_does_not_depend_on_the_order_of_finding(
-    candidates: list[tuple[int, str, float]], chooser: object
+    candidates: list[tuple[int, str, float]], chooser: random.Random
 ) -> None:
     found = [(key(minute, name), (minute, name), judgement(score)) for minute, name, score in candidates]
     best = max(score for _, _, score in candidates)
     expected = min((minute, name) for minute, name, score in candidates if score == best)
-    chooser.shuffle(found)  # type: ignore[attr-defined]
+    chooser.shuffle(found)
     assert choose_original(iter(found)) == (expected, judgement(best))
 
 

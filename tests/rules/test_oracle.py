@@ -181,7 +181,7 @@ def test_a_chain_has_no_links_through_duplicates() -> None:
         Pair(3, 1, "similar", 2 / 6, 0.0, 0.5),
     }
     # If 2 is the earliest, both others are its duplicates.
-    found, _ = marks([replace(subjects[1], order=(START, b""))] + [subjects[0], subjects[2]], set(), RULES)
+    found, _ = marks([replace(subjects[1], order=(START, b"")), subjects[0], subjects[2]], set(), RULES)
     assert [found[i].duplicate_of for i in (1, 2, 3)] == [2, None, 2]
 
 

@@ -1,7 +1,8 @@
-"""The relation of a pair: scores worked by hand, thresholds met exactly, and the laws of SEMANTICS 3 and 4."""
+"""The relation of a pair: scores worked by hand, thresholds met exactly, the laws of SEMANTICS 3 and 4."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -26,7 +27,7 @@ SIZE = 10
 
 
 def profile(
-    sentences: set[int] | range = frozenset(),  # type: ignore[assignment]
+    sentences: Iterable[int] = (),
     signature: list[int] | None = None,
     content: int = 0,
     buckets: set[int] | None = None,
@@ -108,8 +109,8 @@ def test_equal_content_is_a_duplicate_whatever_the_evidence() -> None:
     ("shared", "union", "relation"),
     [
         (7, 10, "duplicate"), (14, 20, "duplicate"), (21, 30, "duplicate"), (70, 100, "duplicate"),
-        (13, 19, "similar"), (69, 100, "similar"), (3, 10, "similar"), (6, 20, "similar"), (30, 100, "similar"),
-        (29, 100, None), (5, 17, None), (2, 7, None), (0, 10, None),
+        (13, 19, "similar"), (69, 100, "similar"), (3, 10, "similar"), (6, 20, "similar"),
+        (30, 100, "similar"), (29, 100, None), (5, 17, None), (2, 7, None), (0, 10, None),
     ],
 )  # fmt: skip
 def test_sentence_thresholds_are_met_exactly(shared: int, union: int, relation: str | None) -> None:

@@ -7,7 +7,7 @@ import textwrap
 from functools import cache
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup.settings import Settings
@@ -62,7 +62,6 @@ def edged(line: str, chooser: random.Random) -> str:
     return chooser.choice(edges) + line + chooser.choice(edges)
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(
     ARTICLES,
     st.integers(1, 140),

@@ -1,0 +1,112 @@
+"""A backfill in a process of its own, which tells of every step, so that a test can kill it there."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
+from typing import Any
+
+from dedup.cli.main import main
+from dedup.corpus.database import Database
+from dedup.engine import backfill, refresh
+from dedup.errors import DatabaseError
+
+STAGES = ("reading texts", "counting sentences", "settling")
+DONE = "done"
+FAILED = 3
+
+
+class _Telling:
+    """Progress that is sent over a pipe."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.stage = ""
+
+    def start(self, stage: str, total: int) -> None:
+        self.stage = stage
+        self._connection.send(stage)
+
+    def advance(self, count: int, total: int | None = None) -> None:
+        self._connection.send(self.stage)
+
+
+def run(url: str, connection: Connection, batch: int, workers: int) -> None:
+    """Backfill in small steps, telling of each; must be importable, so that a process can start with it."""
+    told = _Telling(connection)
+    backfill.PAGE_ARTICLES, backfill.CHUNK_ARTICLES = 3 * batch, batch
+    refresh.CHANGES_PER_TRANSACTION = 3
+    count = backfill.refresh
+
+    def counting(*given: Any, **more: Any) -> Any:
+        told.start(STAGES[1], 0)
+        return count(*given, **more)
+
+    backfill.refresh = counting  # type: ignore[assignment]
+    database = Database(url)
+    try:
+        backfill_once(database, batch, workers, told)
+    except DatabaseError:
+        sys.exit(FAILED)
+    connection.send(DONE)
+
+
+def backfill_once(database: Database, batch: int, workers: int, told: _Telling) -> None:
+    """A backfill, as soon as no other one runs."""
+    # The server may not have noticed yet that the one before was killed.
+    while backfill.backfill(database, batch=batch, workers=workers, progress=told).already_running:
+        pass
+
+
+def command(url: str, stderr: str, arguments: list[str]) -> None:
+    """Run the command line; what it says goes to a file."""
+    file = os.open(stderr, os.O_CREAT | os.O_WRONLY)
+    os.dup2(file, 2)
+    os.environ["DEDUP_DATABASE_URL"] = url
+    main(arguments)
+
+
+@dataclass
+class Running:
+    """A backfill at work in its process."""
+
+    process: ForkServerProcess
+    connection: Connection
+
+    def next(self, seconds: float = 60) -> str:
+        """Wait for its next step, or its end."""
+        if not self.connection.poll(seconds):
+            raise TimeoutError
+        try:
+            return str(self.connection.recv())
+        except EOFError:
+            return DONE
+
+
+def start(function: Callable[..., None], *arguments: Any) -> ForkServerProcess:
+    """Start a process in milliseconds, from a server that has imported all that it needs."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, "dedup.text.sentences"])
+    process = context.Process(target=function, args=arguments)
+    process.start()
+    return process
+
+
+@contextmanager
+def running(url: str, batch: int = 10, workers: int = 0) -> Iterator[Running]:
+    """Start a backfill; it is killed at the end."""
+    ours, theirs = multiprocessing.Pipe()
+    process = start(run, url, theirs, batch, workers)
+    theirs.close()
+    try:
+        yield Running(process, ours)
+    finally:
+        process.kill()
+        process.join()
+        ours.close()

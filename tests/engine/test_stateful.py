@@ -1,0 +1,218 @@
+"""Any history of a corpus ends in the marks of a from-scratch run over what survives.
+
+SEMANTICS section 8, against a real Postgres, committing. Whenever nothing is pending the marks must be the
+oracle's for the common sentences as they are stored, and after a backfill for those of a count from
+nothing. `HYPOTHESIS_PROFILE=thorough` runs a thousand histories of sixty steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from dedup.corpus import overview, settings_store
+from dedup.corpus.articles import store
+from dedup.corpus.database import Database
+from dedup.engine.backfill import backfill
+from dedup.engine.refresh import refresh
+from tests.conftest import empty
+from tests.corpora import (
+    PLAIN,
+    Code,
+    answer,
+    article,
+    assert_consistent,
+    assert_right,
+    at,
+    change_settings,
+    code,
+    deduplicator,
+    load,
+    make_reader,
+    read_pending,
+    sentence_hash,
+    settle_pending,
+    text,
+    window,
+)
+from tests.engine.histories import BOILERPLATE, MINUTES, NAMES, SETTINGS, CrashError, Doomed
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def made(
+    start: int, length: int, edits: dict[int, int], extra: Sequence[int], backwards: bool
+) -> tuple[Code, ...]:
+    """A window of the ring of sentences, edited."""
+    codes = window(start, length, ring=12)
+    codes = [given + edits.get(i, 0) for i, given in enumerate(codes)] + [code(number) for number in extra]
+    return tuple(reversed(codes) if backwards else codes)
+
+
+texts = st.one_of(
+    st.builds(
+        made,
+        st.integers(0, 6),
+        st.sampled_from((6, 5, 7, 4)),
+        st.just({}) | st.dictionaries(st.integers(0, 6), st.integers(1, 3)),
+        st.sampled_from(((), (), BOILERPLATE[:1], BOILERPLATE)),
+        st.sampled_from((False, False, True)),
+    ),
+    st.sampled_from(((), tuple(map(code, BOILERPLATE)), tuple(code(PLAIN + i) for i in range(5)))),
+)
+names = st.sampled_from(NAMES[:8])
+minutes = st.sampled_from(MINUTES)
+articles = st.builds(article, names, texts, minutes | st.none(), added_at=minutes.map(at))
+batches = st.sampled_from((1, 2, 3, 100))
+pinned = st.sampled_from([code(number) for number in (0, 1, 2, 3, *BOILERPLATE)])
+changes = st.sampled_from([(name, value) for name, values in SETTINGS.items() for value in values])
+
+
+class CorpusMachine(RuleBasedStateMachine):
+    """A corpus to which anything happens."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__()
+        self.database = database
+        self.deduplicator = deduplicator(database)
+        empty(database)
+        change_settings(database, common_stories=2, text_min_words=6)
+
+    @rule(given=st.lists(articles, min_size=1, max_size=3))
+    def load(self, given: list[Any]) -> None:
+        load(self.database, *given)
+
+    @rule(given=articles)
+    def submit(self, given: Any) -> None:
+        pending = self.pending()
+        verdict = self.deduplicator.submit(given)
+        marks = answer(self.database).marks
+        assert (verdict.status, verdict.duplicate_of, verdict.score) == marks[given.source_id][:3]
+        assert self.pending() <= pending - {given.source_id}
+
+    @rule(given=st.lists(names, min_size=1, max_size=3))
+    def delete(self, given: list[str]) -> None:
+        pending = self.pending()
+        self.deduplicator.delete_all(given)
+        assert self.pending() <= pending
+
+    @rule(given=st.lists(names, min_size=1, max_size=3))
+    def delete_by_sql(self, given: list[str]) -> None:
+        with self.database.transaction() as cursor:
+            cursor.execute("DELETE FROM dedup.article WHERE source_id = ANY (%s)", [given])
+
+    @rule(original=names)
+    def delete_story_by_sql(self, original: str) -> None:
+        with self.database.transaction() as cursor:
+            cursor.execute(
+                "DELETE FROM dedup.article a USING dedup.article o"
+                " WHERE o.source_id = %s AND (a.id = o.id OR a.duplicate_of = o.id)",
+                [original],
+            )
+
+    @rule(given=st.lists(names, min_size=1, max_size=2), codes=texts)
+    def edit_by_sql(self, given: list[str], codes: tuple[Code, ...]) -> None:
+        with self.database.transaction() as cursor:
+            cursor.execute(
+                "UPDATE dedup.article SET text = %s WHERE source_id = ANY (%s)", [text(codes), given]
+            )
+
+    @rule(
+        given=st.lists(names, min_size=1, max_size=2),
+        column=st.sampled_from(("published_at", "added_at")),
+        when=minutes.map(at),
+    )
+    def redate_by_sql(self, given: list[str], column: str, when: datetime) -> None:
+        with self.database.transaction() as cursor:
+            cursor.execute(
+                f"UPDATE dedup.article SET {column} = %s WHERE source_id = ANY (%s)".encode(), [when, given]
+            )
+
+    @rule(old=names, new=names)
+    def rename_by_sql(self, old: str, new: str) -> None:
+        with self.database.transaction() as cursor:
+            cursor.execute(
+                "UPDATE dedup.article SET source_id = %(new)s WHERE source_id = %(old)s"
+                " AND NOT EXISTS (SELECT FROM dedup.article WHERE source_id = %(new)s)",
+                {"old": old, "new": new},
+            )
+
+    @rule(limit=batches)
+    def read(self, limit: int) -> None:
+        with self.database.transaction(settling=True) as cursor:
+            read_pending(cursor, limit)
+
+    @rule(limit=batches)
+    def settle(self, limit: int) -> None:
+        with self.database.transaction(settling=True) as cursor:
+            settle_pending(cursor, limit)
+
+    @rule(full=st.booleans())
+    def count(self, full: bool) -> None:
+        with self.database.transaction() as cursor:
+            rulebook = settings_store.load_rulebook(cursor)
+        refresh(self.database, rulebook, full=full)
+
+    @rule(batch=batches, full=st.sampled_from((False, False, True, None)))
+    def backfill(self, batch: int, full: bool | None) -> None:
+        backfill(self.database, batch=batch, workers=0, factory=make_reader, full_count=full)
+        assert_right(self.database)
+
+    @rule(given=pinned, common=st.booleans())
+    def pin(self, given: Code, common: bool) -> None:
+        with self.database.transaction() as cursor:
+            overview.pin(cursor, sentence_hash(given), common, None)
+
+    @rule(given=pinned)
+    def unpin(self, given: Code) -> None:
+        with self.database.transaction() as cursor:
+            overview.unpin(cursor, [sentence_hash(given)])
+
+    @rule(change=changes)
+    def change_setting(self, change: tuple[str, Any]) -> None:
+        change_settings(self.database, **dict([change]))
+
+    @rule(given=articles, statements=st.integers(1, 25))
+    def crash(self, given: Any, statements: int) -> None:
+        """An article is stored, read and settled in one transaction, which ends half way."""
+        before = answer(self.database)
+        with suppress(CrashError), self.database.transaction(settling=True) as cursor:
+            doomed: Any = Doomed(cursor, statements)
+            store(doomed, [given])
+            read_pending(doomed, 3)
+            settle_pending(doomed, 2)
+            raise CrashError
+        assert answer(self.database) == before
+
+    @precondition(lambda self: not self.pending())
+    @invariant()
+    def consistent(self) -> None:
+        assert_consistent(self.database)
+
+    def teardown(self) -> None:
+        self.backfill(2, None)
+
+    def pending(self) -> set[str]:
+        with self.database.transaction() as cursor:
+            rows = cursor.execute("SELECT source_id FROM dedup.article WHERE status = 'pending'").fetchall()
+        return {row[0] for row in rows}
+
+
+def test_any_history_ends_in_the_marks_of_a_run_from_nothing(database: Database) -> None:
+    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        lambda: CorpusMachine(database),
+        settings=settings(max_examples=settings.default.max_examples * 2 // 5),
+    )
