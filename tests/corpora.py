@@ -33,7 +33,7 @@ START = datetime(2024, 3, 1, tzinfo=UTC)
 """The time of minute 0."""
 
 VARIANTS = 4
-PLAIN = 900
+PLAIN = 1_000_000
 """Sentence numbers from here on have no shingle, and are too short to count as sentences."""
 
 Code = int

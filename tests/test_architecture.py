@@ -122,13 +122,7 @@ def test_every_module_says_what_it_does_and_fits_in_the_head(name: str) -> None:
     assert lines <= MAX_LINES
 
 
-STALE = pytest.mark.xfail(reason="names store.py, which became articles.py and others")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[STALE] if name == "corpus/database.py" else []) for name in NAMES],
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_what_a_module_sends_its_reader_to_exists(name: str) -> None:
     docstring = ast.get_docstring(tree(name)) or ""
     _, _, reading = " ".join(docstring.split()).partition("Read next: ")

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
+
 from dedup.article import ARTICLE_FIELDS, Article, storable
 from dedup.corpus.arrays import hashes
 from dedup.corpus.database import Cursor, Database
@@ -42,7 +44,7 @@ _INCOMING = (
 _INSERT = f"""
     INSERT INTO dedup.article ({", ".join(ARTICLE_FIELDS)})
     SELECT {", ".join("coalesce(added_at, now())" if n == "added_at" else n for n in ARTICLE_FIELDS)}
-    FROM ({_INCOMING}) AS incoming ORDER BY line
+    FROM ({_INCOMING}) AS incoming ORDER BY source_id
     ON CONFLICT (source_id) DO NOTHING
 """
 _UPDATE = f"""
@@ -62,15 +64,29 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> Stored:
     """
     values: list[Any] = [[getattr(a, name) for a in articles] for name in ARTICLE_FIELDS]
     values[ARTICLE_FIELDS.index("text")] = [storable(a.text) for a in articles]
-    cursor.execute(_INSERT.encode(), values)
-    new = cursor.rowcount
-    known = len({a.source_id for a in articles}) - new
+    given = len({a.source_id for a in articles})
+    new = _insert(cursor, values, given)
+    known = given - new
     if not known:
         return Stored(new)
     changed = [row[0] for row in cursor.execute(_CHANGED.encode(), values).fetchall()]
     if changed:
         cursor.execute(_UPDATE.encode(), [*values, hashes(changed)])
     return Stored(new, len(changed), known - len(changed))
+
+
+def _insert(cursor: Cursor, values: list[Any], given: int) -> int:
+    """Insert those that are new, in the order of their keys, so that two loads do not lock each other out."""
+    if given == 1:
+        return cursor.execute(_INSERT.encode(), values).rowcount
+    with cursor.connection.transaction() as savepoint:
+        new = cursor.execute(_INSERT.encode(), values).rowcount
+        if new in (0, given):
+            return new
+        # Others may have to be edited, which takes the settle lock; who has it may wait for the new keys.
+        raise psycopg.Rollback(savepoint)
+    cursor.execute("SELECT dedup.settle_lock()")
+    return cursor.execute(_INSERT.encode(), values).rowcount
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The connection to Postgres: where it is, how to open it, and what its errors mean to a user.
 
 Transactions come from here and nowhere else. It holds no statements about articles. Read next:
-`store.py`.
+`articles.py`.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
             return UnreachableError(f"{where} refused the login; check user and password in {URL_VARIABLE}")
         case pg.DiskFull():
             return StorageError(f"{where}: disk full; nothing was lost: free some space and run it again")
-        case pg.OutOfMemory() | pg.InsufficientResources():
+        case pg.OutOfMemory() | pg.InsufficientResources() | pg.TooManyConnections():
             return StorageError(f"{where}: the server is out of resources ({message}); run it again")
         case pg.InvalidSchemaName() | pg.UndefinedTable() | pg.UndefinedFunction() | pg.UndefinedColumn():
             return SchemaError(f"{where} has no dedup schema of this version; run `dedup init`")

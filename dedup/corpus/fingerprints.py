@@ -142,17 +142,10 @@ def count_unsettled(cursor: Cursor) -> int:
 def store_readings(cursor: Cursor, readings: Sequence[Reading]) -> None:
     """Store fingerprints and failures, except of texts that changed or went meanwhile.
 
-    A fingerprint that arrives twice is stored once. A fingerprint of a text that is being edited right
-    now may be stored; its revision tells, and settling passes it over.
+    Needs the settle lock: with it nobody is just editing or deleting one of these articles, or changing
+    the settings that the fingerprints were made with.
     """
     made = [(r, r.fingerprint) for r in readings if r.fingerprint is not None]
-    edited = hashes([r.article_id for r, _ in made if r.revision])
-    if len(edited):  # an older fingerprint may be left of a text that was edited while it was read
-        cursor.execute(
-            "DELETE FROM dedup.fingerprint f USING dedup.article a WHERE f.article_id = ANY (%s)"
-            " AND a.id = f.article_id AND f.revision < a.revision AND f.canonical IS NULL",
-            [edited],
-        )
     if len(made) > FEW:
         prefer_indexes(cursor)
         stage(cursor, "fingerprint_new", _COLUMNS, (_row(r, f) for r, f in made))

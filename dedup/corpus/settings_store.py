@@ -17,9 +17,6 @@ from dedup.settings import Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION, Fingerprinter
 from dedup.text.punkt import FILES, PunktModel
 
-ADOPT_LOCK_KEY = int.from_bytes(b"dedup+a", "big")
-"""Advisory lock: shared by who writes fingerprints, exclusive for who adopts other settings."""
-
 _NAMES = frozenset(field.name for field in fields(Settings))
 
 
@@ -62,15 +59,6 @@ class Rulebook:
         """
         if _state(cursor) != self.digests:
             raise StaleRulesError
-
-    def hold(self, cursor: Cursor) -> None:
-        """Like `check` for who has no settle lock: until the transaction ends nobody adopts another one.
-
-        Raises:
-            StaleRulesError: the stored results are of another rulebook.
-        """
-        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [ADOPT_LOCK_KEY])
-        self.check(cursor)
 
 
 def load_rulebook(cursor: Cursor) -> Rulebook:
@@ -156,8 +144,6 @@ def adopt(cursor: Cursor) -> None:
     Raises:
         SchemaError: the stored results were made by a newer program.
     """
-    # Fingerprints of the old kind that are being written must be there to be dropped.
-    cursor.execute("SELECT pg_advisory_xact_lock(%s)", [ADOPT_LOCK_KEY])
     fingerprints, revision, rules = _state(cursor)
     _refuse_older_program(revision)
     wanted = _wanted(cursor)

@@ -192,8 +192,8 @@ class _Run:
         done = 0
         with ReaderPool(rulebook.settings, rulebook.models, self._workers, self._factory) as pool:
             for readings in _gathered(pool.read(self._chunks(rulebook)), PAGE_ARTICLES):
-                with self._database.transaction() as cursor:
-                    rulebook.hold(cursor)
+                with self._database.transaction(settling=True) as cursor:
+                    rulebook.check(cursor)
                     fingerprints.store_readings(cursor, readings)
                 failed = sum(reading.fingerprint is None for reading in readings)
                 self._report.failed += failed

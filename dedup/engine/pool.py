@@ -27,6 +27,9 @@ CHUNK_SECONDS = 120.0
 ARTICLE_SECONDS = 30.0
 """The largest readable text, a million characters, takes about half a second."""
 
+START_SECONDS = 60.0
+"""A worker starts in about a second; a machine that swaps takes longer."""
+
 CHUNKS_AHEAD = 12
 """Chunks handed out per worker: enough that none waits while the database is written."""
 
@@ -38,6 +41,8 @@ ReaderFactory = Callable[[Settings, Mapping[str, PunktModel]], Reader]
 def make_reader(settings: Settings, models: Mapping[str, PunktModel]) -> Reader:
     """The function that reads one article."""
     fingerprinter = Fingerprinter(settings, models)
+
+    fingerprinter.sentences("Ready.")  # what is loaded on first use must not count against a text
 
     def read(article: Unread) -> Reading:
         reading = read_text(fingerprinter, article.text, article.language)
@@ -155,8 +160,8 @@ class _Feeder(threading.Thread):
             return Reading(article.id, article.revision, None, f"unreadable: {error}")
 
     def _ask(self, chunk: Chunk, seconds: float) -> list[Reading]:
-        connection = self._connection or self._spawn()
         try:
+            connection = self._connection or self._spawn()
             connection.send(chunk)
             if not connection.poll(seconds):
                 raise _LostError(f"reading it took longer than {seconds:.0f} s")
@@ -175,6 +180,10 @@ class _Feeder(threading.Thread):
         self._process = context.Process(target=_work, args=(theirs, *self._recipe), daemon=True)
         self._process.start()
         theirs.close()
+        # Its start is not the text's fault and does not count against it.
+        if not self._connection.poll(START_SECONDS):
+            raise _LostError("its worker process did not start")
+        self._connection.recv()
         return self._connection
 
     def _discard(self) -> None:
@@ -192,6 +201,7 @@ def _work(
     """The life of a worker process: ends when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     read = factory(settings, models)
+    connection.send("ready")
     while True:
         try:
             chunk: Chunk = connection.recv()

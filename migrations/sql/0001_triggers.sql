@@ -94,6 +94,11 @@ COMMENT ON FUNCTION dedup.carrier(bigint[]) IS 'Settled articles that carry thes
 CREATE FUNCTION dedup.article_lock() RETURNS trigger
     LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
 BEGIN
+    -- An older snapshot would not show all pairs of the articles, and some would stay as they are.
+    IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+        RAISE EXCEPTION 'articles can be edited and deleted in READ COMMITTED transactions only'
+            USING ERRCODE = 'invalid_transaction_state';
+    END IF;
     PERFORM settle_lock();
     RETURN NULL;
 END $$;

@@ -64,6 +64,7 @@ class Theme:
         plain: share of texts that have no shingles.
         boilerplate: share of other texts that carry a sentence of many.
         common: weight of the steps about common sentences.
+        dates: weight of edits of times.
         settings: weight of changes of settings.
         calm: begin with a settled corpus, and disturb little at a time.
     """
@@ -75,6 +76,7 @@ class Theme:
     plain: float = 0.03
     boilerplate: float = 0.0
     common: int = 0
+    dates: int = 3
     settings: int = 1
     calm: bool = False
 
@@ -82,6 +84,7 @@ class Theme:
 THEMES = {
     # Windows of 6 at distance 1 are duplicates, at 2 and 3 similar, at 4 and 5 nothing to each other.
     "chains": Theme(starts=6, lengths=(6,), edited=0.05, calm=True),
+    "dates": Theme(starts=7, lengths=(6,), edited=0.05, dates=16, calm=True),
     "lengths": Theme(starts=5, edited=0.1, calm=True),
     "edits": Theme(edited=0.8, plain=0.15),
     "common": Theme(starts=8, common_stories=(1, 2, 3), edited=0.3, boilerplate=0.5, common=3),
@@ -187,7 +190,7 @@ class History:
             (self.submit, 5),
             (self.come_late, 8 if calm else 3),
             (self.update, 1 if calm else 3),
-            (self.redate, 3),
+            (self.redate, self._theme.dates),
             (self.delete, 2),
             (self.settle, 4),
             (self.read, 1),
@@ -238,8 +241,8 @@ class History:
 
     def redate(self) -> None:
         """An edit of the times by plain SQL or by a load."""
-        for name in self._some(2):
-            minute = self.rng.choice(MINUTES)
+        for name in self._some(self.rng.randint(1, 2)):
+            minute = self.rng.random() * 9
             if self.rng.random() < 0.3:
                 load(self.database, article(name, self._texts[name], minute))
                 continue

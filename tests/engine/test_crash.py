@@ -38,7 +38,7 @@ from tests.corpora import (
     wait_until,
     window,
 )
-from tests.engine.crashing import DONE, FAILED, STAGES, command, running, start
+from tests.engine.processes import DONE, FAILED, STAGES, command, running, start
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -231,7 +231,9 @@ def test_a_signal_ends_the_command_in_every_stage(
     change_settings(database, common_stories=2)
     arguments = ["backfill", "--workers", "0", "--batch", "5"]
     with psycopg.connect(corpus_url) as blocker:
-        blocker.execute(f"LOCK TABLE dedup.{table} IN SHARE MODE".encode())  # writers wait: the stage is known
+        blocker.execute(
+            f"LOCK TABLE dedup.{table} IN SHARE MODE".encode()
+        )  # writers wait: the stage is known
         process = start(command, corpus_url, str(tmp_path / "stderr"), arguments)
         try:
             wait_until(lambda: waiting(database, "dedup." + table) or not process.is_alive())

@@ -175,7 +175,7 @@ MUTANTS = [
         "dedup.withdraw(bigint[])",
         "AND f.canonical IS NOT NULL",
         "AND false",
-        theme="edits",
+        theme="dates",
     ),
     Mutant("edits do not unsettle", "", "", "DROP TRIGGER article_edit ON dedup.article"),
     Mutant(

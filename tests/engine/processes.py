@@ -1,4 +1,4 @@
-"""A backfill in a process of its own, which tells of every step, so that a test can kill it there."""
+"""Work in other processes, and a backfill that tells of every step, so that a test can kill it there."""
 
 from __future__ import annotations
 

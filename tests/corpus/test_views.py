@@ -1,0 +1,107 @@
+"""What an analyst reads: every view on a small corpus, against rows written by hand."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup.corpus.database import Database
+from dedup.engine.backfill import backfill
+from tests.corpora import START, article, load, window
+
+README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+
+
+@pytest.fixture
+def newsroom(database: Database) -> Database:
+    """`a` with two copies, `s` similar to it, `u` of its own and `f` that cannot be read."""
+    load(
+        database,
+        article("a", window(0, 6), 0, publication="Wire", title="A"),
+        article("c1", window(0, 6), 60, publication="Herald"),
+        article("c2", window(1, 6), 120, publication="Courier"),
+        article("s", window(3, 6), 180, publication="Herald"),
+        article("u", window(20, 6, ring=100), 24 * 60, publication="Wire"),
+        article("f", [], 24 * 60),
+    )
+    backfill(database, workers=0)
+    return database
+
+
+def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
+    with database.transaction() as cursor:
+        return cursor.execute(query.encode()).fetchall()
+
+
+def test_canonical_article(newsroom: Database) -> None:
+    found = rows(newsroom, "SELECT source_id, status FROM dedup.canonical_article ORDER BY 1")
+    assert found == [("a", "similar"), ("s", "similar"), ("u", "unique")]
+
+
+def test_duplicate(newsroom: Database) -> None:
+    found = rows(
+        newsroom,
+        "SELECT source_id, original_source_id, reason, delay,"
+        " score = greatest(sentence_jaccard, signature_jaccard)"
+        " FROM dedup.duplicate ORDER BY 1",
+    )
+    assert found == [
+        ("c1", "a", "content", timedelta(hours=1), True),
+        ("c2", "a", "sentences", timedelta(hours=2), True),
+    ]
+
+
+def test_story(newsroom: Database) -> None:
+    found = rows(
+        newsroom,
+        "SELECT source_id, articles, copies, copied_by, copy_source_ids, last_at - first_at"
+        " FROM dedup.story ORDER BY copies DESC, 1",
+    )
+    assert found == [
+        ("a", 3, 2, ["Courier", "Herald"], ["c1", "c2"], timedelta(hours=2)),
+        ("s", 1, 0, [], [], timedelta(0)),
+        ("u", 1, 0, [], [], timedelta(0)),
+    ]
+
+
+def test_similar_pair_in_both_directions(newsroom: Database) -> None:
+    found = rows(newsroom, "SELECT source_id, other_source_id FROM dedup.similar_pair ORDER BY 1")
+    assert found == [("a", "s"), ("s", "a")]
+
+
+def test_article_sentence(newsroom: Database) -> None:
+    found = rows(
+        newsroom,
+        "SELECT position, common FROM dedup.article_sentence WHERE source_id = 'a' ORDER BY position",
+    )
+    assert found == [(i, False) for i in range(1, 7)]
+
+
+def test_publication_overlap(newsroom: Database) -> None:
+    found = rows(
+        newsroom,
+        "SELECT publication, original_publication, duplicates, median_delay"
+        " FROM dedup.publication_overlap ORDER BY 1",
+    )
+    assert found == [("Courier", "Wire", 1, timedelta(hours=2)), ("Herald", "Wire", 1, timedelta(hours=1))]
+
+
+def test_daily_mark(newsroom: Database) -> None:
+    found = rows(newsroom, "SELECT * FROM dedup.daily_mark ORDER BY day")
+    assert found == [
+        (START.date(), 4, 0, 2, 2, 0, 0),
+        ((START + timedelta(days=1)).date(), 2, 1, 0, 0, 0, 1),
+    ]
+
+
+def test_the_queries_of_the_readme_run(newsroom: Database) -> None:
+    block = re.search(r"```sql\n(.*?)```", README, re.DOTALL)
+    assert block
+    queries = [query for query in block[1].split(";") if query.strip()]
+    assert len(queries) == 5
+    for query in queries:
+        rows(newsroom, query)

@@ -1,0 +1,177 @@
+"""The per-article hook: verdicts, look-ups, limits, and several at once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from datetime import timedelta
+
+import pytest
+
+from dedup import Article, Deduplicator
+from dedup.corpus.database import Database
+from dedup.engine.backfill import backfill
+from tests.corpora import answer, article, assert_right, code, deduplicator, load, window
+
+
+def test_a_verdict_tells_what_and_why(database: Database) -> None:
+    with deduplicator(database) as dd:
+        assert dd.submit(article("first", window(0, 6), 0)).status == "unique"
+        copy = dd.submit(article("copy", window(1, 6), 1))
+        other = dd.submit(article("other", window(3, 6), 2))
+    assert copy.is_duplicate
+    assert (copy.duplicate_of, copy.reason, copy.matches[0].id) == ("first", "sentences", "first")
+    assert copy.score == max(copy.matches[0].sentence_jaccard, copy.matches[0].signature_jaccard)
+    assert (other.status, [match.id for match in other.matches]) == ("similar", ["first"])
+    assert_right(database)
+
+
+def test_the_same_article_again_writes_nothing(database: Database) -> None:
+    given = [article(f"a{i}", window(i * 3 % 14, 6), i) for i in range(12)]
+    with deduplicator(database) as dd:
+        for a in given:
+            dd.submit(a)
+        backfill(database, workers=0)
+        before = _row_versions(database)
+        again = [dd.submit(a) for a in reversed(given)]
+    load(database, *given)
+    backfill(database, workers=0)
+    assert _row_versions(database) == before
+    told = {v.id: f"{v.status}:{v.duplicate_of}" if v.is_duplicate else v.status for v in again}
+    assert told == answer(database).status()
+
+
+def test_a_look_up_says_what_submitting_would(database: Database) -> None:
+    given = [article(f"a{i}", window(i * 5 % 14, 6), i) for i in range(14)]
+    with deduplicator(database) as dd:
+        for a in given:
+            asked = dd.lookup(a)
+            before = answer(database)
+            told = dd.submit(a)
+            assert asked == told
+            assert before != answer(database)
+
+
+def test_an_edit_that_takes_the_original_away_judges_its_copies_anew(database: Database) -> None:
+    with deduplicator(database) as dd:
+        for minute, name in enumerate("abc"):
+            dd.submit(article(name, window(0, 6), minute))
+        assert dd.submit(article("a", window(8, 6), 0)).status == "unique"
+    assert_right(database)
+
+
+def test_a_text_alone_is_later_than_everything(database: Database) -> None:
+    with deduplicator(database) as dd:
+        dd.submit(article("first", window(0, 6), 0))
+        assert dd.lookup(article("x", window(0, 6)).text).duplicate_of == "first"
+        assert dd.lookup("Too short.").status == "failed"
+
+
+def test_an_unreadable_article_is_stored_and_told(database: Database) -> None:
+    with deduplicator(database) as dd:
+        verdict = dd.submit(Article("empty", "\0 \n"))
+    assert (verdict.status, verdict.reason) == ("failed", "empty: the text has no words")
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"), [("MAX_CASCADE", "articles to settle"), ("MAX_CANDIDATES", "candidates")]
+)
+def test_a_limit_is_recorded_and_settled_by_the_backfill(
+    database: Database, monkeypatch: pytest.MonkeyPatch, limit: str, words: str
+) -> None:
+    load(database, *(article(f"a{i}", window(0, 6), 10 + i) for i in range(8)))
+    load(database, *(article(f"b{i}", window(i, 6), 10) for i in (2, 4)))
+    backfill(database, workers=0)
+    with monkeypatch.context() as patched, deduplicator(database) as dd:
+        patched.setattr(f"dedup.engine.hook.{limit}", 1)
+        verdict = dd.submit(article("first", window(0, 6), 1))
+    with database.transaction() as cursor:
+        reasons = cursor.execute(
+            "SELECT DISTINCT reason FROM dedup.article WHERE status = 'pending' AND reason IS NOT NULL"
+        ).fetchall()
+    assert len(reasons) == 1
+    assert words in reasons[0][0]
+    assert verdict.status in ("pending", "unique")
+    backfill(database, workers=0)
+    assert_right(database)
+
+
+def test_a_verdict_comes_while_a_backfill_is_at_work(database: Database, corpus_url: str) -> None:
+    load(database, *(article(f"a{i}", window(i % 14, 6), i) for i in range(20)))
+    reached, go_on = threading.Event(), threading.Event()
+
+    class Watching:
+        def start(self, stage: str, total: int) -> None:
+            pass
+
+        def advance(self, count: int, total: int | None = None) -> None:
+            reached.set()
+            assert go_on.wait(60)
+
+    running = threading.Thread(
+        target=backfill, args=(database,), kwargs={"workers": 0, "batch": 5, "progress": Watching()}
+    )
+    running.start()
+    assert reached.wait(60)
+    with Deduplicator(corpus_url) as dd:
+        assert dd.submit(article("hook", [code(40 + i) for i in range(6)], 3)).status == "unique"
+        beside = backfill(Database(corpus_url), workers=0)
+        assert beside.already_running
+    go_on.set()
+    running.join(60)
+    backfill(database, workers=0)
+    assert_right(database)
+
+
+def _submit(url: str, name: str, start: object, rounds: int) -> None:
+    with Deduplicator(url) as dd:
+        for i in range(rounds):
+            a = article(f"{name}{i}", [code(100 + i * 6 + j) for j in range(6)], 0)
+            start.wait()  # type: ignore[attr-defined]
+            dd.submit(a)
+
+
+def test_two_copies_at_the_same_instant_always_find_each_other(database: Database, corpus_url: str) -> None:
+    rounds = 15
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(2)
+    processes = [context.Process(target=_submit, args=(corpus_url, name, barrier, rounds)) for name in "ab"]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(90)
+        assert process.exitcode == 0
+    marks = answer(database).status()
+    assert all(marks[f"b{i}"] == f"duplicate:a{i}" for i in range(rounds))
+    assert_right(database)
+
+
+def test_settings_that_change_between_two_submits_are_noticed(database: Database) -> None:
+    from tests.corpora import change_settings
+
+    with deduplicator(database) as dd:
+        dd.submit(article("a", window(0, 6), 0))
+        change_settings(database, duplicate_sentence_jaccard=0.95, duplicate_signature_jaccard=0.95)
+        backfill(database, workers=0)
+        assert dd.submit(article("b", window(1, 6), 1)).status == "similar"
+    assert_right(database)
+
+
+def test_times_without_zone_are_utc(database: Database) -> None:
+    given = article("a", window(0, 6), 0)
+    assert given.published_at is not None
+    naive = Article(
+        "b", given.text, published_at=given.published_at.replace(tzinfo=None) + timedelta(hours=1)
+    )
+    with deduplicator(database) as dd:
+        dd.submit(given)
+        assert dd.submit(naive).duplicate_of == "a"
+
+
+def _row_versions(database: Database) -> list[tuple[object, ...]]:
+    with database.transaction() as cursor:
+        return [
+            row
+            for table in ("article", "fingerprint", "match")
+            for row in cursor.execute(f"SELECT xmin::text, ctid::text FROM dedup.{table} ORDER BY 2".encode())
+        ]
