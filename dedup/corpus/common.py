@@ -95,8 +95,9 @@ def count_changed(cursor: Cursor, limit: int) -> list[Change]:
         SELECT DISTINCT s.sentence_hash
         FROM pg_temp.taken_change t
         JOIN dedup.sentence_change c USING (id)
-        LEFT JOIN dedup.fingerprint f ON f.article_id = c.article_id
-        CROSS JOIN unnest(coalesce(c.sentence_hashes, f.sentence_hashes)) AS s (sentence_hash)
+        CROSS JOIN unnest(coalesce(c.sentence_hashes, (
+            SELECT f.sentence_hashes FROM dedup.fingerprint f WHERE f.article_id = c.article_id
+        ))) AS s (sentence_hash)
         """,
         "ANALYZE pg_temp.dirty",
         """

@@ -35,7 +35,7 @@ CHUNK_ARTICLES = 50
 """Articles handed to a worker at a time: about 40 ms of work."""
 
 ANALYZE_ARTICLES = 5_000
-"""After so many new fingerprints the planner's statistics are brought up to date."""
+"""After so many new fingerprints or marks the planner's statistics are brought up to date."""
 
 
 class Progress(Protocol):
@@ -200,9 +200,7 @@ class _Run:
                 self._report.read += len(readings) - failed
                 done += len(readings)
                 self._progress.advance(len(readings))
-        if done >= ANALYZE_ARTICLES:
-            with self._database.transaction() as cursor:
-                cursor.execute("ANALYZE dedup.article, dedup.fingerprint")
+        self._analyze(done)
         return done
 
     def _chunks(self, rulebook: Rulebook) -> Iterator[Chunk]:
@@ -230,10 +228,17 @@ class _Run:
                 rulebook.check(cursor)
                 settled = settle(cursor, rulebook.settings, limit=self._batch)
             if not settled.ids:
-                return done
+                break
             done += len(settled.ids)
             total += len(settled.unsettled)
             self._report.settled += len(settled.ids)
             self._report.compared += settled.compared
             self._progress.advance(len(settled.ids), total)
+        self._analyze(done)
         return done
+
+    def _analyze(self, done: int) -> None:
+        """Tell the planner what the tables now hold: first that all is pending, at last that nothing is."""
+        if done >= ANALYZE_ARTICLES:
+            with self._database.transaction() as cursor:
+                cursor.execute("ANALYZE dedup.article, dedup.fingerprint")

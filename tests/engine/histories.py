@@ -84,7 +84,7 @@ class Theme:
 THEMES = {
     # Windows of 6 at distance 1 are duplicates, at 2 and 3 similar, at 4 and 5 nothing to each other.
     "chains": Theme(starts=6, lengths=(6,), edited=0.05, calm=True),
-    "dates": Theme(starts=7, lengths=(6,), edited=0.05, dates=16, calm=True),
+    "dates": Theme(starts=3, lengths=(6,), edited=0.0, dates=12, calm=True),
     "lengths": Theme(starts=5, edited=0.1, calm=True),
     "edits": Theme(edited=0.8, plain=0.15),
     "common": Theme(starts=8, common_stories=(1, 2, 3), edited=0.3, boilerplate=0.5, common=3),
@@ -203,6 +203,8 @@ class History:
         chosen = self.rng.choices([s for s, _ in steps], [w for _, w in steps])[0]
         self.log.append(chosen.__name__)
         chosen()
+        if self._theme.calm and self._pending() and self.rng.random() < 0.5:
+            self.backfill()
         if not self._pending():
             assert_consistent(self.database)
 

@@ -16,6 +16,7 @@ from types import ModuleType
 import pytest
 
 from dedup.corpus.database import Database
+from dedup.errors import DatabaseError
 from tests.engine.histories import History, undone
 
 pytestmark = pytest.mark.timeout(300)
@@ -181,7 +182,12 @@ MUTANTS = [
     Mutant(
         "only edits of the text unsettle", "dedup.article_edit()", "ELSIF OLD.status = 'failed' THEN", "ELSE"
     ),
-    Mutant("edits unsettle no partners", "", "", 'DROP TRIGGER "0_article_withdraw_edit" ON dedup.article'),
+    Mutant(
+        "edits unsettle no partners",
+        "dedup.article_withdraw()",
+        "PERFORM withdraw(ARRAY[OLD.id]);",
+        "IF TG_OP = 'DELETE' THEN PERFORM withdraw(ARRAY[OLD.id]); END IF;",
+    ),
     Mutant(
         "deletions unsettle no partners", "", "", 'DROP TRIGGER "0_article_withdraw_delete" ON dedup.article'
     ),
@@ -218,17 +224,21 @@ def test_a_lost_rule_is_noticed(mutant: Mutant, database: Database, monkeypatch:
 
 
 def test_histories_end_right(database: Database) -> None:
-    for seed in range(100):
+    for seed in range(40):
         with undone(database) as everything:
             History(everything, seed).run(STEPS)
 
 
 def goes_wrong(database: Database, seed: int, theme: str, statement: str) -> bool:
-    """Whether a history ends otherwise than the oracle says, or in an error."""
+    """Whether a history ends otherwise than the oracle says, or is refused by the database's constraints."""
     try:
         with undone(database, *[statement] * bool(statement)) as everything:
             History(everything, seed, theme).run(STEPS)
-    except Exception:
+    except AssertionError:
+        return True
+    except DatabaseError as error:
+        if "Violation" not in str(error):
+            raise
         return True
     return False
 

@@ -1,0 +1,204 @@
+"""Settling stays fast as the corpus grows: it reads no table from end to end, and few rows.
+
+RELIABILITY promise 8. The planner's statistics are as misleading as they get: they were taken when every
+article was pending. Rows are counted by Postgres itself, per transaction and table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from dedup.corpus import common, settings_store
+from dedup.corpus.database import Cursor, Database
+from dedup.corpus.fingerprints import count_unread, count_unsettled, unread_page
+from dedup.deduplicator import Deduplicator
+from dedup.engine import hook
+from dedup.engine.backfill import backfill
+from dedup.engine.lookup import lookup
+from dedup.engine.settle import settle
+from tests.conftest import Server
+from tests.corpora import article, make_reader, window
+
+pytestmark = pytest.mark.timeout(300)
+
+ARTICLES = 20_000
+LARGE = ("article", "fingerprint", "match", "common_sentence")
+ROWS = 500
+"""At most so many rows are fetched for one article; it has about 10 relatives, and 36 keys."""
+
+FILL = """
+    INSERT INTO dedup.article (source_id, published_at, text)
+    SELECT 'synthetic ' || i, timestamptz '2020-01-01' + i * interval '1 minute', 'A text.'
+    FROM generate_series(1, %(count)s) i;
+    INSERT INTO dedup.fingerprint (article_id, version, revision, content_hash, sentence_hashes, signature,
+                                   buckets, sketch, word_count, shingle_count)
+    SELECT id, 1, 0, hashint8extended(id, 1),
+           ARRAY(SELECT hashint8extended(id, k) FROM generate_series(100, 119) k),
+           decode(repeat(lpad(to_hex(id), 8, '0'), 64), 'hex'),
+           ARRAY(SELECT hashint8extended(id, k) FROM generate_series(200, 215) k),
+           hashint8extended(id, 2), 400, 100
+    FROM dedup.article;
+    ANALYZE dedup.article, dedup.fingerprint;
+    UPDATE dedup.fingerprint SET canonical = article_id %% 4 <> 0;
+    UPDATE dedup.article SET status = CASE WHEN id %% 4 <> 0 THEN 'similar' ELSE 'duplicate' END,
+                             duplicate_of = CASE WHEN id %% 4 = 0 THEN id - 1 END, score = 0.8,
+                             reason = 'sentences';
+    INSERT INTO dedup.match
+    SELECT id, id - 1, CASE WHEN id %% 4 <> 0 THEN 'similar' ELSE 'duplicate' END, 0.8, 0.8, 0.9
+    FROM dedup.article WHERE id > 1;
+    INSERT INTO dedup.common_sentence (sentence_hash, stories)
+    SELECT hashint8extended(id, 3), 11 FROM dedup.article;
+    DELETE FROM dedup.sentence_change;
+    UPDATE dedup.corpus_state SET recount_all = false, settled_through = now();
+"""
+
+
+@pytest.fixture(scope="module")
+def large(server: Server) -> Iterator[Database]:
+    """A corpus of synthetic articles, and a few real ones."""
+    from dedup.corpus import migrate
+
+    database = Database(server.create("dedup_plans"))
+    migrate.initialize(database)
+    with psycopg.connect(database.url, cursor_factory=psycopg.ClientCursor) as connection:
+        for table in LARGE:  # or the statistics would become right in the middle of the tests
+            connection.execute(f"ALTER TABLE dedup.{table} SET (autovacuum_enabled = false)".encode())
+        connection.execute(FILL, {"count": ARTICLES})
+    with Deduplicator(database.url) as corpus:
+        for i in range(10):
+            corpus.submit(article(f"real {i}", window(i, 6), i))
+    yield database
+    database.close()
+
+
+Change = Callable[[Cursor], object]
+
+
+@contextmanager
+def rolled_back(database: Database) -> Iterator[Cursor]:
+    """A transaction in a session of its own, for Postgres counts rows per session."""
+    connection = database.connect()
+    with connection.transaction(force_rollback=True), connection.cursor(binary=True) as cursor:
+        yield cursor
+    connection.close()
+
+
+def rows_read(cursor: Cursor) -> dict[str, tuple[int, int]]:
+    """Per table, the rows read by sequential scans and by index scans in this transaction."""
+    found = cursor.execute(
+        "SELECT relname, seq_tup_read, idx_tup_fetch FROM pg_stat_xact_user_tables WHERE schemaname = 'dedup'"
+    ).fetchall()
+    return {name: (by_scan, by_index or 0) for name, by_scan, by_index in found if name in LARGE}
+
+
+def check(cursor: Cursor, most: int = ROWS) -> None:
+    found = rows_read(cursor)
+    assert all(by_scan == 0 for by_scan, _ in found.values()), found
+    assert all(by_index <= most for _, by_index in found.values()), found
+
+
+def rulebook_of(cursor: Cursor) -> settings_store.Rulebook:
+    return settings_store.load_rulebook(cursor)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        article("new", window(3, 6), 20),
+        article("late", window(3, 6), -20),
+        article("alone", window(500, 6, ring=10_000), 20),
+        article("real 4", window(8, 6), 3),
+        article("real 0", window(5, 6), 30),
+    ],
+    ids=["new", "comes late", "unlike all", "edit", "edit of an original"],
+)
+def test_a_hook(large: Database, given: Any) -> None:
+    with rolled_back(large) as cursor:
+        rulebook = rulebook_of(cursor)
+        hook.submit(cursor, rulebook, given, hook.read(rulebook, given))
+        check(cursor)
+
+
+def test_a_deletion(large: Database) -> None:
+    with rolled_back(large) as cursor:
+        hook.delete(cursor, rulebook_of(cursor).settings, ["real 0", "real 5"])
+        check(cursor)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM dedup.article WHERE source_id = 'synthetic 4711'",
+        "DELETE FROM dedup.article WHERE source_id IN ('real 0', 'real 1', 'real 2')",
+        "UPDATE dedup.article SET text = 'Another text.' WHERE source_id = 'synthetic 4711'",
+        "UPDATE dedup.article SET published_at = now() WHERE source_id = 'real 0'",
+    ],
+)
+def test_plain_sql(large: Database, statement: str) -> None:
+    with rolled_back(large) as cursor:
+        cursor.execute(statement.encode())
+        check(cursor)
+
+
+def test_many_deletions_by_plain_sql(large: Database) -> None:
+    with rolled_back(large) as cursor:
+        cursor.execute("DELETE FROM dedup.article WHERE source_id LIKE 'synthetic 1___'")
+        found = rows_read(cursor)
+        # The condition itself reads the articles once; nothing else does.
+        assert found["article"][0] <= ARTICLES + 100, found
+        assert found["match"][0] == found["fingerprint"][0] == 0, found
+
+
+def test_a_look_up(large: Database) -> None:
+    with rolled_back(large) as cursor:
+        assert lookup(cursor, rulebook_of(cursor), article("new", window(3, 6), 20)).is_duplicate
+        check(cursor)
+
+
+def test_a_batch(large: Database) -> None:
+    with rolled_back(large) as cursor:
+        cursor.execute("SELECT count(*) FROM dedup.make_pending(ARRAY(SELECT generate_series(1001, 1100)))")
+        assert len(settle(cursor, rulebook_of(cursor).settings, limit=1_000).ids) == 100
+        # 36 keys per article, looked up one by one; each finds its own article only.
+        check(cursor, 100 * 50)
+
+
+def test_looking_for_work(large: Database) -> None:
+    with rolled_back(large) as cursor:
+        cursor.execute("ANALYZE dedup.article, dedup.fingerprint")  # as a backfill does when it is done
+        assert count_unread(cursor) == count_unsettled(cursor) == 0
+        assert unread_page(cursor, "published", None, 500, 4_000_000) == []
+        assert not settle(cursor, rulebook_of(cursor).settings, limit=1_000).ids
+        check(cursor, 10)
+
+
+def test_counting_what_changed(large: Database) -> None:
+    with rolled_back(large) as cursor:
+        cursor.execute("ANALYZE dedup.article, dedup.fingerprint")
+        rulebook = rulebook_of(cursor)
+        given = article("new", window(3, 6), 20)
+        hook.submit(cursor, rulebook, given, hook.read(rulebook, given))
+        common.take_changes(cursor)
+        changes = common.count_changed(cursor, rulebook.settings.common_stories)
+        common.apply(cursor, changes, {})
+        common.forget_changes(cursor)
+        check(cursor)
+
+
+def test_a_backfill_with_nothing_new(large: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    backfill(large, workers=0, factory=make_reader)
+    statements: list[object] = []
+    execute = psycopg.Cursor.execute
+
+    def counted(cursor: Any, query: Any, *given: Any, **more: Any) -> Any:
+        statements.append(query)
+        return execute(cursor, query, *given, **more)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", counted)
+    backfill(large, workers=0, factory=make_reader)
+    assert len(statements) < 30, statements
