@@ -91,6 +91,14 @@ article = Table(
         "(status = 'duplicate'::text) = (duplicate_of IS NOT NULL)", name="article_duplicate_of_check"
     ),
     CheckConstraint(
+        "published_at >= '0001-01-01 00:00:00+00' AND published_at < '10000-01-01 00:00:00+00'",
+        name="article_published_at_check",
+    ),
+    CheckConstraint(
+        "added_at >= '0001-01-01 00:00:00+00' AND added_at < '10000-01-01 00:00:00+00'",
+        name="article_added_at_check",
+    ),
+    CheckConstraint(
         "status = ANY (ARRAY['pending'::text, 'unique'::text, 'similar'::text, 'duplicate'::text, 'failed'::text])",
         name="article_status_check",
     ),

@@ -21,7 +21,12 @@ CREATE TABLE dedup.article (
     CONSTRAINT article_duplicate_of_fkey FOREIGN KEY (duplicate_of) REFERENCES dedup.article (id),
     CONSTRAINT article_status_check
         CHECK (status IN ('pending', 'unique', 'similar', 'duplicate', 'failed')),
-    CONSTRAINT article_duplicate_of_check CHECK ((status = 'duplicate') = (duplicate_of IS NOT NULL))
+    CONSTRAINT article_duplicate_of_check CHECK ((status = 'duplicate') = (duplicate_of IS NOT NULL)),
+    -- The times that every client can read: 'infinity' in one row would stop all settling.
+    CONSTRAINT article_published_at_check
+        CHECK (published_at >= '0001-01-01 00:00:00+00' AND published_at < '10000-01-01 00:00:00+00'),
+    CONSTRAINT article_added_at_check
+        CHECK (added_at >= '0001-01-01 00:00:00+00' AND added_at < '10000-01-01 00:00:00+00')
 );
 -- Texts go out of line early, so that marking an article rewrites 100 bytes and not its text.
 ALTER TABLE dedup.article SET (toast_tuple_target = 256);

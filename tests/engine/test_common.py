@@ -1,0 +1,178 @@
+"""Which sentences are common, and what happens when that changes (SEMANTICS section 2)."""
+
+from __future__ import annotations
+
+import random
+
+import psycopg
+import pytest
+
+from dedup.article import Article
+from dedup.corpus import overview
+from dedup.corpus.database import Database
+from dedup.engine.backfill import BackfillReport, backfill
+from tests.corpora import (
+    Code,
+    answer,
+    article,
+    assert_consistent,
+    assert_right,
+    change_settings,
+    code,
+    deduplicator,
+    load,
+    make_reader,
+    sentence,
+    sentence_hash,
+    window,
+)
+
+pytestmark = pytest.mark.timeout(120)
+
+BYLINE = code(500)
+"""A sentence that articles of different stories share."""
+
+
+def run(database: Database, full: bool | None = None) -> BackfillReport:
+    report = backfill(database, workers=0, factory=make_reader, full_count=full)
+    assert_right(database)
+    return report
+
+
+def pin(database: Database, given: Code, common: bool) -> None:
+    with database.transaction() as cursor:
+        overview.pin(cursor, sentence_hash(given), common, None)
+
+
+def with_byline(first: int, count: int) -> list[Article]:
+    """Articles of different stories that share a byline."""
+    return [
+        article(f"by {i}", [*window(20 * i, 6, ring=10_000), BYLINE], i) for i in range(first, first + count)
+    ]
+
+
+def test_a_wire_story_printed_300_times_keeps_its_sentences(database: Database) -> None:
+    rng = random.Random(1)
+    copies = []
+    for i in range(300):
+        codes = window(0, 20, ring=100)
+        for _ in range(rng.randrange(3)):  # a word changed here and there, a sentence less
+            codes[rng.randrange(len(codes))] += rng.randrange(2)
+        codes = codes[: rng.choice((20, 20, 19, 18))]
+        copies.append(article(f"copy {i:03}", codes, i))
+    load(database, *copies)
+    run(database)
+    found = answer(database)
+    assert found.common == {}
+    assert found.marks["copy 000"][0] == "unique"
+    assert {mark[1] for name, mark in found.marks.items() if name != "copy 000"} == {"copy 000"}
+
+
+def test_a_sentence_of_10_000_articles_is_common(database: Database) -> None:
+    with psycopg.connect(database.url) as connection:
+        connection.execute("""
+            INSERT INTO dedup.article (source_id, text)
+            SELECT 'a' || i, 'A text.' FROM generate_series(1, 10000) i
+        """)
+        connection.execute("""
+            INSERT INTO dedup.fingerprint
+                (article_id, version, revision, content_hash, sentence_hashes, signature, buckets, sketch,
+                 word_count, shingle_count)
+            SELECT id, 1, 0, hashint8extended(id, 1),
+                   ARRAY[4711] || ARRAY(SELECT hashint8extended(id, k) FROM generate_series(100, 104) k),
+                   '', '{}', hashint8extended(id, 2), 100, 0
+            FROM dedup.article
+        """)
+    report = backfill(database, workers=0, factory=make_reader)
+    assert (report.common_entered, report.settled, report.compared) == (1, 10_000, 0)
+    found = answer(database)
+    assert found.common == {4711: 10_000}
+    assert {mark[0] for mark in found.marks.values()} == {"unique"}
+
+
+def test_a_sentence_becomes_common_and_stops_being_it(database: Database) -> None:
+    load(database, *with_byline(0, 10))
+    assert run(database).common_entered == 0
+    load(database, *with_byline(10, 1))
+    report = run(database)
+    assert (report.common_entered, report.common_left) == (1, 0)
+    assert answer(database).common == {sentence_hash(BYLINE): 11}
+    with database.transaction() as cursor:
+        row = cursor.execute("SELECT example FROM dedup.common_sentence").fetchone()
+    assert row == (sentence(BYLINE),)
+    with database.transaction() as cursor:
+        cursor.execute("DELETE FROM dedup.article WHERE source_id = 'by 3'")
+    report = run(database)
+    assert (report.common_entered, report.common_left) == (0, 1)
+    assert answer(database).common == {}
+
+
+def test_articles_alike_only_in_a_common_sentence_are_not_alike(database: Database) -> None:
+    signatures = {"duplicate_signature_jaccard": 0.9, "similar_signature_jaccard": 0.9}
+    change_settings(database, common_stories=2, text_min_words=6, **signatures)
+    short = [article(f"s{i}", [code(600 + i), BYLINE], i) for i in range(8)]
+    load(database, *short[:2])
+    run(database)
+    assert set(answer(database).status().values()) == {"similar"}
+    load(database, *short[2:])
+    run(database)
+    assert set(answer(database).status().values()) == {"unique"}
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_counting_what_changed_is_counting_everything(database: Database, full: bool) -> None:
+    change_settings(database, common_stories=3)
+    articles = with_byline(0, 12)
+    for start in range(0, 12, 3):
+        load(database, *articles[start : start + 3])
+        run(database, full)
+    deduplicator(database).delete_all([f"by {i}" for i in range(10)])
+    run(database, full)
+    assert answer(database).common == {}
+
+
+def test_pins(database: Database) -> None:
+    load(database, *with_byline(0, 12))
+    run(database)
+    pin(database, BYLINE, False)
+    assert run(database).common_left == 1
+    assert answer(database).common == {}
+    own = window(0, 6)[0]
+    pin(database, own, True)
+    run(database)
+    assert answer(database).common == {sentence_hash(own): 1}
+    with database.transaction() as cursor:
+        assert overview.unpin(cursor, [sentence_hash(own), sentence_hash(BYLINE)]) == 2
+    run(database)
+    assert answer(database).common == {sentence_hash(BYLINE): 12}
+
+
+def test_a_pinned_sentence_keeps_its_count_while_others_are_counted(database: Database) -> None:
+    load(database, *with_byline(0, 5))
+    pin(database, BYLINE, True)
+    run(database)
+    assert answer(database).common == {sentence_hash(BYLINE): 5}
+    load(database, article("another", window(9_000, 6, ring=10_000), 0))
+    assert run(database, full=False).common_entered == 0
+    assert answer(database).common == {sentence_hash(BYLINE): 5}
+
+
+def test_a_pinned_sentence_that_nobody_carries(database: Database) -> None:
+    load(database, *with_byline(0, 3))
+    pin(database, code(700), True)
+    run(database)
+    assert answer(database).common == {sentence_hash(code(700)): 0}
+
+
+def test_the_hook_never_changes_what_is_common(database: Database) -> None:
+    load(database, *with_byline(0, 12))
+    run(database)
+    before = answer(database).common
+    corpus = deduplicator(database)
+    for given in with_byline(12, 5):
+        assert corpus.submit(given).status == "unique"
+    corpus.delete_all([f"by {i}" for i in range(12)])
+    assert answer(database).common == before
+    assert_consistent(database)
+    run(database)
+    assert answer(database).common == {}
