@@ -120,7 +120,12 @@ def count_changed(cursor: Cursor, limit: int) -> list[Change]:
             SELECT sentence_hash, sketch, article_id FROM pg_temp.unsettled
         ) carrier GROUP BY sentence_hash
     """)
-    return _decide(cursor, limit, "SELECT t.* FROM {} t JOIN pg_temp.dirty USING (sentence_hash)")
+    # OFFSET 0: each sentence is looked up on its own, whatever the planner thinks of reading them all.
+    part = """
+        SELECT t.* FROM pg_temp.dirty d
+        CROSS JOIN LATERAL (SELECT * FROM {} t WHERE t.sentence_hash = d.sentence_hash OFFSET 0) t
+    """
+    return _decide(cursor, limit, part)
 
 
 def _decide(cursor: Cursor, limit: int, counted_part: str) -> list[Change]:

@@ -28,8 +28,9 @@ BEGIN
         RETURNING m.article_id, m.other_id
     )
     SELECT array_agg(id) INTO partners
-    FROM (SELECT article_id FROM gone UNION SELECT other_id FROM gone) AS partner (id)
-    WHERE id <> ALL (ids);
+    FROM (
+        SELECT article_id FROM gone UNION SELECT other_id FROM gone EXCEPT SELECT unnest(ids)
+    ) AS partner (id);
     PERFORM make_pending(partners);
     -- A duplicate always has a pair; this is for the ones among `ids` themselves.
     PERFORM make_pending(ARRAY(SELECT id FROM article WHERE duplicate_of = ANY (ids)));
