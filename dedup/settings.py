@@ -62,6 +62,11 @@ class Settings:
     common_stories: int = _setting(
         10, "rule", "a sentence of more different stories than this is common", 1, 1_000_000
     )
+    common_concentration: float = _setting(
+        # Articles as alike as duplicates by signature agree in sketch and bucket with 0.6 ** 5. On the hard
+        # cases: copies of a wire report 0.14 and more, boilerplate 0.03 and less.
+        0.08, "rule", "unless two of its carriers are copies of one story with this probability", 0, 1
+    )  # fmt: skip
     duplicate_sentence_jaccard: float = _setting(0.7, "rule", "duplicate from this sentence Jaccard", 0, 1)
     duplicate_signature_jaccard: float = _setting(
         # A version close to the one before it may be far from the first, its story's canonical article: at

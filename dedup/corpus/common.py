@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from dedup.corpus import arrays
 from dedup.corpus.database import Cursor
+from dedup.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ _DECIDE = """
     SELECT coalesce(k.sentence_hash, c.sentence_hash), coalesce(k.stories, 0), k.carrier,
            c.sentence_hash IS NULL, NOT coalesce(k.wanted, false)
     FROM (
-        SELECT n.sentence_hash, n.stories, n.carrier, coalesce(p.common, n.stories > %(limit)s) AS wanted
+        SELECT n.sentence_hash, n.stories, n.carrier,
+               coalesce(p.common, n.stories > %(limit)s AND NOT n.of_few) AS wanted
         FROM ({counted}) n LEFT JOIN dedup.sentence_pin p USING (sentence_hash)
         UNION ALL
         SELECT p.sentence_hash, 0, NULL, true FROM {pins} p
@@ -69,27 +71,26 @@ _DECIDE = """
 """
 
 
-def count_all(cursor: Cursor, limit: int) -> list[Change]:
+def count_all(cursor: Cursor, rule: Settings) -> list[Change]:
     """Count the stories of every sentence of the corpus; one pass over all fingerprints."""
-    cursor.execute("DROP TABLE IF EXISTS pg_temp.counted")
-    cursor.execute(
-        """
-        CREATE TEMPORARY TABLE counted ON COMMIT DROP AS
-        SELECT s.sentence_hash, count(DISTINCT f.sketch)::integer AS stories, min(f.article_id) AS carrier
+    everywhere = """
+        SELECT s.sentence_hash, f.sketch, f.article_id
         FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
-        GROUP BY s.sentence_hash
-        HAVING (count(*) > %(limit)s AND count(DISTINCT f.sketch) > %(limit)s)
-            OR s.sentence_hash IN (SELECT sentence_hash FROM dedup.sentence_pin WHERE common)
-        """,
-        {"limit": limit},
+    """
+    matter = (
+        "stories > %(limit)s OR sentence_hash IN (SELECT sentence_hash FROM dedup.sentence_pin WHERE common)"
     )
-    return _decide(cursor, limit, "SELECT * FROM {}")
+    _count(cursor, rule, everywhere, matter)
+    _doubt(
+        cursor, rule, f"{everywhere} WHERE s.sentence_hash IN (SELECT sentence_hash FROM pg_temp.doubtful)"
+    )
+    return _decide(cursor, rule, "SELECT * FROM {}")
 
 
-def count_changed(cursor: Cursor, limit: int) -> list[Change]:
+def count_changed(cursor: Cursor, rule: Settings) -> list[Change]:
     """Count again the stories of the sentences of the noted changes, through the indexes."""
     for statement in (
-        "DROP TABLE IF EXISTS pg_temp.counted, pg_temp.dirty",
+        "DROP TABLE IF EXISTS pg_temp.dirty, pg_temp.unsettled",
         """
         CREATE TEMPORARY TABLE dirty ON COMMIT DROP AS
         SELECT DISTINCT s.sentence_hash
@@ -110,32 +111,95 @@ def count_changed(cursor: Cursor, limit: int) -> list[Change]:
         """,
     ):
         cursor.execute(statement)
-    cursor.execute("""
-        CREATE TEMPORARY TABLE counted ON COMMIT DROP AS
-        SELECT sentence_hash, count(DISTINCT sketch)::integer AS stories, min(article_id) AS carrier
-        FROM (
-            SELECT sentence_hash, sketch, article_id
-            FROM dedup.carrier((SELECT array_agg(sentence_hash) FROM pg_temp.dirty))
-            UNION ALL
-            SELECT sentence_hash, sketch, article_id FROM pg_temp.unsettled
-        ) carrier GROUP BY sentence_hash
-    """)
+    through_indexes = """
+        SELECT sentence_hash, sketch, article_id
+        FROM dedup.carrier((SELECT array_agg(sentence_hash) FROM pg_temp.{0}))
+        UNION ALL
+        SELECT sentence_hash, sketch, article_id FROM pg_temp.unsettled
+        WHERE sentence_hash IN (SELECT sentence_hash FROM pg_temp.{0})
+    """
+    _count(cursor, rule, through_indexes.format("dirty"), "true")
+    _doubt(cursor, rule, through_indexes.format("doubtful"))
     # OFFSET 0: each sentence is looked up on its own, whatever the planner thinks of reading them all.
     part = """
         SELECT t.* FROM pg_temp.dirty d
         CROSS JOIN LATERAL (SELECT * FROM {} t WHERE t.sentence_hash = d.sentence_hash OFFSET 0) t
     """
-    return _decide(cursor, limit, part)
+    return _decide(cursor, rule, part)
 
 
-def _decide(cursor: Cursor, limit: int, counted_part: str) -> list[Change]:
+def _count(cursor: Cursor, rule: Settings, carriers: str, matter: str) -> None:
+    """Count stories in the temporary table `counted`.
+
+    Args:
+        carriers: a query for `sentence_hash`, `sketch` and `article_id` of every carrier.
+        matter: the condition on which a counted sentence is kept.
+    """
+    cursor.execute("DROP TABLE IF EXISTS pg_temp.counted, pg_temp.doubtful")
+    cursor.execute(
+        f"""
+        CREATE TEMPORARY TABLE counted ON COMMIT DROP AS
+        SELECT * FROM (
+            SELECT sentence_hash, count(*)::integer AS stories, sum(copies)::float8 AS carriers,
+                   sum(copies * (copies - 1))::float8 AS same_sketch, false AS of_few, min(carrier) AS carrier
+            FROM (
+                SELECT sentence_hash, count(*) AS copies, min(article_id) AS carrier
+                FROM ({carriers}) c GROUP BY sentence_hash, sketch
+            ) story GROUP BY sentence_hash
+        ) sentence WHERE {matter}
+        """.encode(),
+        {"limit": rule.common_stories},
+    )
+
+
+def _doubt(cursor: Cursor, rule: Settings, carriers: str) -> None:
+    """Note in `counted` which sentences of many sketches have carriers that are copies of few stories.
+
+    Few sentences are in doubt: who shares no sketch is no copy. Only their carriers' buckets are read.
+
+    Args:
+        carriers: a query as for `_count`, for the sentences of the temporary table `doubtful`.
+    """
+    values = {
+        "limit": rule.common_stories,
+        "concentration": rule.common_concentration,
+        "bands": rule.bands,
+    }
+    cursor.execute(
+        """
+        CREATE TEMPORARY TABLE doubtful ON COMMIT DROP AS
+        SELECT sentence_hash, carriers * (carriers - 1) AS every FROM pg_temp.counted
+        WHERE stories > %(limit)s AND same_sketch >= %(concentration)s::float8 * (carriers * (carriers - 1))
+        """,
+        values,
+    )
+    cursor.execute(
+        f"""
+        UPDATE pg_temp.counted SET of_few = true
+        FROM (
+            SELECT sentence_hash, sum(copies * (copies - 1))::float8 AS pairs
+            FROM (
+                SELECT c.sentence_hash, count(*) AS copies
+                FROM ({carriers}) c JOIN dedup.fingerprint f USING (article_id)
+                CROSS JOIN generate_series(1, %(bands)s) AS b (band)
+                GROUP BY c.sentence_hash, c.sketch, b.band, coalesce(f.buckets[b.band], 0)
+            ) copy GROUP BY sentence_hash
+        ) found JOIN pg_temp.doubtful d USING (sentence_hash)
+        WHERE counted.sentence_hash = d.sentence_hash
+          AND found.pairs >= %(concentration)s::float8 * (%(bands)s * d.every)
+        """.encode(),
+        values,
+    )
+
+
+def _decide(cursor: Cursor, rule: Settings, counted_part: str) -> list[Change]:
     """What to change; `counted_part` selects the rows of a table whose sentences were counted."""
     query = _DECIDE.format(
         counted="SELECT * FROM pg_temp.counted",
         present=f"({counted_part.format('dedup.common_sentence')})",
         pins=f"({counted_part.format('dedup.sentence_pin')})",
     )
-    rows = cursor.execute(query.encode(), {"limit": limit}).fetchall()
+    rows = cursor.execute(query.encode(), {"limit": rule.common_stories}).fetchall()
     return [Change(*row) for row in rows]
 
 

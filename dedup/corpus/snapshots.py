@@ -12,6 +12,7 @@ from dedup.corpus.arrays import hashes
 from dedup.corpus.database import Cursor
 from dedup.corpus.fingerprints import ORDER_TIME, read_fingerprint
 from dedup.rules.marks import Mark, OrderKey, Pair, Status
+from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 
 PAGE = 2_000
@@ -72,20 +73,39 @@ def common_sentences(cursor: Cursor) -> dict[int, int]:
     return dict(cursor.execute("SELECT sentence_hash, stories FROM dedup.common_sentence").fetchall())
 
 
-def count_common(cursor: Cursor, limit: int) -> dict[int, int]:
-    """The common sentences counted from all fingerprints, pins included."""
+def count_common(cursor: Cursor, rule: Settings) -> dict[int, int]:
+    """The common sentences counted from all fingerprints, pins included; see `too_common` of the oracle."""
     rows = cursor.execute(
         """
-        WITH counted AS (
-            SELECT s.sentence_hash, count(DISTINCT f.sketch)::integer AS stories
+        WITH carrier AS (
+            SELECT s.sentence_hash, f.sketch, f.buckets
             FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
-            GROUP BY s.sentence_hash
+        ), counted AS (
+            SELECT sentence_hash, count(DISTINCT sketch)::integer AS stories, count(*) AS carriers
+            FROM carrier GROUP BY sentence_hash
+        ), concentrated AS (
+            SELECT sentence_hash
+            FROM (
+                SELECT c.sentence_hash, k.carriers, count(*) AS copies
+                FROM carrier c JOIN counted k USING (sentence_hash)
+                CROSS JOIN generate_series(1, %(bands)s) AS b (band)
+                WHERE k.stories > %(stories)s
+                GROUP BY c.sentence_hash, k.carriers, c.sketch, b.band, coalesce(c.buckets[b.band], 0)
+            ) AS copy
+            GROUP BY sentence_hash, carriers
+            HAVING sum(copies * (copies - 1))
+                >= %(concentration)s::float8 * (%(bands)s * carriers * (carriers - 1))::float8
         )
         SELECT sentence_hash, coalesce(c.stories, 0)
         FROM counted c FULL JOIN dedup.sentence_pin p USING (sentence_hash)
-        WHERE coalesce(p.common, c.stories > %s)
+        WHERE coalesce(p.common, c.stories > %(stories)s
+            AND sentence_hash NOT IN (SELECT sentence_hash FROM concentrated))
         """,
-        [limit],
+        {
+            "bands": rule.bands,
+            "stories": rule.common_stories,
+            "concentration": rule.common_concentration,
+        },
     )
     return dict(rows.fetchall())
 

@@ -47,7 +47,6 @@ def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None)
     Raises:
         StaleRulesError: the settings changed meanwhile; what was done so far is kept and right.
     """
-    limit = rulebook.settings.common_stories
     with database.session() as session:
         with session.transaction() as cursor:
             everything, waiting, fingerprints = common.change_counts(cursor)
@@ -58,7 +57,7 @@ def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None)
             full = waiting > FULL_COUNT_SHARE * fingerprints
         everything = everything or full
         with session.transaction() as cursor:
-            changes = (common.count_all if everything else common.count_changed)(cursor, limit)
+            changes = (common.count_all if everything else common.count_changed)(cursor, rulebook.settings)
         examples = _examples(database, rulebook.fingerprinter, [c for c in changes if c.enters])
         carriers = 0
         for start in range(0, len(changes), CHANGES_PER_TRANSACTION):

@@ -89,7 +89,7 @@ def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> s
     """Compare the common sentences with a count from nothing, unless some wait to be counted."""
     stored = snapshots.common_sentences(cursor)
     if not snapshots.uncounted(cursor):
-        counted = snapshots.count_common(cursor, rulebook.settings.common_stories)
+        counted = snapshots.count_common(cursor, rulebook.settings)
         for key in sorted(stored.keys() | counted.keys()):
             if stored.get(key) != counted.get(key):
                 result.differs(

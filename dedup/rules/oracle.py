@@ -6,6 +6,7 @@ with the engine and nothing else. Read next: `engine/settle.py`, which does the 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,15 +28,33 @@ class Subject:
 def common_sentences(
     fingerprints: Sequence[Fingerprint], settings: Settings, pins: Mapping[int, bool] | None = None
 ) -> set[int]:
-    """C (SEMANTICS section 2): sentences of more than `common_stories` different sketches, and pins."""
-    sketches: dict[int, set[int]] = {}
+    """C (SEMANTICS section 2): the sentences of too many stories (`too_common`), and pins."""
+    carriers: dict[int, list[Fingerprint]] = {}
     for fingerprint in fingerprints:
         for sentence in fingerprint.sentence_hashes:
-            sketches.setdefault(sentence, set()).add(fingerprint.sketch)
-    common = {s for s, found in sketches.items() if len(found) > settings.common_stories}
+            carriers.setdefault(sentence, []).append(fingerprint)
+    common = {sentence for sentence, found in carriers.items() if too_common(found, settings)}
     for sentence, is_common in (pins or {}).items():
         (common.add if is_common else common.discard)(sentence)
     return common
+
+
+def too_common(carriers: Sequence[Fingerprint], settings: Settings) -> bool:
+    """Whether a sentence with these carriers is common: many sketches, unless they are copies of few stories.
+
+    Copies of one report have one sketch, but for those of which another shingle happens to be the smallest: a
+    paper's own lines around it are enough, and of 300 copies more than any limit are such. So many sketches
+    do not count where two carriers are copies, equal in the sketch and in a bucket, with a probability of at
+    least `common_concentration`. Boilerplate may be the sketch of its pages, but hardly a whole bucket too.
+    """
+    if len({fingerprint.sketch for fingerprint in carriers}) <= settings.common_stories:
+        return False
+    pairs = 0
+    for band in range(settings.bands):
+        copies = Counter((f.sketch, f.buckets[band] if band < len(f.buckets) else 0) for f in carriers)
+        pairs += sum(count * (count - 1) for count in copies.values())
+    every = settings.bands * len(carriers) * (len(carriers) - 1)
+    return pairs < settings.common_concentration * every
 
 
 def marks(

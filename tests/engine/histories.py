@@ -59,7 +59,7 @@ class Theme:
     Attributes:
         starts: windows begin at one of so many sentences; with few, most articles are related.
         lengths: sentences in a window.
-        common_stories: choices for that setting.
+        common_stories, common_concentration: choices for these settings.
         edited: share of texts that are made from another one.
         plain: share of texts that have no shingles.
         boilerplate: share of other texts that carry a sentence of many.
@@ -72,6 +72,7 @@ class Theme:
     starts: int = 14
     lengths: tuple[int, ...] = (4, 5, 6, 6, 7)
     common_stories: tuple[int, ...] = (100,)
+    common_concentration: tuple[float, ...] = (1,)
     edited: float = 0.4
     plain: float = 0.03
     boilerplate: float = 0.0
@@ -87,12 +88,20 @@ THEMES = {
     "dates": Theme(starts=3, lengths=(6,), edited=0.0, dates=12, calm=True),
     "lengths": Theme(starts=5, edited=0.1, calm=True),
     "edits": Theme(edited=0.8, plain=0.15),
-    "common": Theme(starts=8, common_stories=(1, 2, 3), edited=0.3, boilerplate=0.5, common=3),
+    "common": Theme(
+        starts=8,
+        common_stories=(1, 2, 3),
+        edited=0.3,
+        boilerplate=0.5,
+        common=3,
+        common_concentration=(0.1, 0.3, 1),
+    ),
     "settings": Theme(starts=8, common_stories=(2, 3, 100), boilerplate=0.2, common=1, settings=6),
 }
 
 SETTINGS: dict[str, tuple[Any, ...]] = {
     "common_stories": (1, 2, 3, None),
+    "common_concentration": (0.1, 1, None),
     "duplicate_sentence_jaccard": (0.5, 0.72, None),
     "duplicate_signature_jaccard": (0.6, 0.8, None),
     "similar_sentence_jaccard": (0.2, 0.4, None),
@@ -174,7 +183,10 @@ class History:
     def run(self, steps: int) -> None:
         """Some steps, then a backfill; raises where the corpus is not as the oracle says."""
         stories = self.rng.choice(self._theme.common_stories)
-        change_settings(self.database, common_stories=stories, text_min_words=6)
+        concentration = self.rng.choice(self._theme.common_concentration)
+        change_settings(
+            self.database, common_stories=stories, common_concentration=concentration, text_min_words=6
+        )
         load(self.database, *(self._article() for _ in range(6)))
         if self._theme.calm:
             self.backfill()

@@ -68,6 +68,23 @@ def test_a_wire_story_printed_300_times_keeps_its_sentences(database: Database) 
     assert {mark[1] for name, mark in found.marks.items() if name != "copy 000"} == {"copy 000"}
 
 
+def test_copies_with_lines_of_their_own_do_not_pass_for_stories(database: Database) -> None:
+    # Every third paper adds a paragraph; what it says may be the sketch of its copy.
+    copies = [
+        article(
+            f"copy {i:02}",
+            [*window(0, 12, ring=100), *([code(900 + i), code(950 + i)] if i % 3 == 0 else [])],
+            i,
+        )
+        for i in range(60)
+    ]
+    load(database, *copies)
+    for limit, common in ((1, 12), (0.08, 0)):
+        change_settings(database, common_stories=2, common_concentration=limit)
+        run(database)
+        assert len(answer(database).common) == common
+
+
 def test_a_sentence_of_10_000_articles_is_common(database: Database) -> None:
     with psycopg.connect(database.url) as connection:
         connection.execute("""

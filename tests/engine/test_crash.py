@@ -60,7 +60,7 @@ def news(count: int, seed: int = 1) -> list[Article]:
 
 def fill(database: Database, given: list[Article]) -> None:
     empty(database)
-    change_settings(database, common_stories=4)
+    change_settings(database, common_stories=4, common_concentration=1)
     load(database, *given)
 
 
@@ -138,14 +138,14 @@ FAULTY_TABLES = ("article", "fingerprint", "match", "common_sentence")
 def test_a_fault_at_every_write(database: Database) -> None:
     given = news(16, seed=5)
     fill(database, given)
-    change_settings(database, common_stories=2)
+    change_settings(database, common_stories=2, common_concentration=1)
     backfill(database, workers=0, factory=make_reader)
     clean = assert_right(database)
     assert clean.pairs
     assert clean.common
     for fault in range(1, 500):
         fill(database, given)
-        change_settings(database, common_stories=2)
+        change_settings(database, common_stories=2, common_concentration=1)
         with database.transaction() as cursor:
             cursor.connection.execute(FAULT.format(at=fault).encode())
             for table in FAULTY_TABLES:
@@ -228,7 +228,7 @@ def test_a_signal_ends_the_command_in_every_stage(
     number: signal.Signals, table: str, database: Database, corpus_url: str, tmp_path: Path
 ) -> None:
     fill(database, news(60))
-    change_settings(database, common_stories=2)
+    change_settings(database, common_stories=2, common_concentration=1)
     arguments = ["backfill", "--workers", "0", "--batch", "5"]
     with psycopg.connect(corpus_url) as blocker:
         blocker.execute(

@@ -184,7 +184,7 @@ def test_counting_what_changed(large: Database) -> None:
         given = article("new", window(3, 6), 20)
         hook.submit(cursor, rulebook, given, hook.read(rulebook, given))
         common.take_changes(cursor)
-        changes = common.count_changed(cursor, rulebook.settings.common_stories)
+        changes = common.count_changed(cursor, rulebook.settings)
         common.apply(cursor, changes, {})
         common.forget_changes(cursor)
         check(cursor)

@@ -132,16 +132,29 @@ MUTANTS = [
     Mutant(
         "pending articles are not counted",
         COMMON,
-        "UNION ALL\n            SELECT sentence_hash, sketch, article_id FROM pg_temp.unsettled",
+        "WHERE sentence_hash IN (SELECT sentence_hash FROM pg_temp.{0})",
+        "WHERE false",
+        theme="common",
+    ),
+    Mutant(
+        "articles are counted, not stories",
+        COMMON,
+        "c GROUP BY sentence_hash, sketch\n",
+        "c GROUP BY sentence_hash, sketch, article_id\n",
+        theme="common",
+    ),
+    Mutant(
+        "copies of few stories pass for many",
+        COMMON,
+        " AND NOT n.of_few",
         "",
         theme="common",
     ),
-    Mutant("articles are counted, not stories", COMMON, "count(DISTINCT sketch)", "count(*)", theme="common"),
     Mutant(
         "pins do not count",
         COMMON,
-        "coalesce(p.common, n.stories > %(limit)s) AS wanted",
-        "n.stories > %(limit)s AS wanted",
+        "coalesce(p.common, n.stories > %(limit)s AND NOT n.of_few) AS wanted",
+        "(n.stories > %(limit)s AND NOT n.of_few) AS wanted",
         theme="common",
     ),
     Mutant(

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -222,11 +222,37 @@ def test_pins_outweigh_the_count(pins: dict[int, bool], expected: set[int]) -> N
 
 
 @given(corpora(), st.dictionaries(st.integers(1, 10), st.booleans(), max_size=3))
-def test_common_sentences_are_those_of_more_sketches_than_the_limit(
+def test_common_sentences_are_those_of_many_stories_and_not_copies_of_few(
     subjects: list[Subject], pins: dict[int, bool]
 ) -> None:
+    rules = replace(RULES, common_concentration=0.3, bands=2, rows=2)
     fingerprints = [s.fingerprint for s in subjects]
-    common = common_sentences(fingerprints, RULES, pins)
+    common = common_sentences(fingerprints, rules, pins)
     for sentence in range(1, 12):
-        sketches = {f.sketch for f in fingerprints if sentence in f.sentence_hashes}
-        assert (sentence in common) == pins.get(sentence, len(sketches) > RULES.common_stories)
+        found = [f for f in fingerprints if sentence in f.sentence_hashes]
+        many = len({f.sketch for f in found}) > rules.common_stories
+        copies = [
+            a.sketch == b.sketch and a.buckets[band : band + 1] == b.buckets[band : band + 1]
+            for a, b in permutations(found, 2)
+            for band in range(rules.bands)
+        ]
+        assert (sentence in common) == pins.get(sentence, many and sum(copies) < 0.3 * len(copies))
+
+
+STORY = (1,) * 32
+"""A signature of 16 buckets: that of a report."""
+
+
+def test_copies_that_were_edited_do_not_pass_for_stories() -> None:
+    # A third of the copies have a sketch of their own: that of a paper's own lines around the report.
+    copies = [fingerprint([1, 2], STORY, sketch=5 if i % 3 else 1000 + i) for i in range(300)]
+    assert len({copy.sketch for copy in copies}) == 101
+    assert common_sentences(copies, RULES) == set()
+    # The line under the report is common all the same where more other stories carry it.
+    others = [fingerprint([2], (7, *[i] * 31), sketch=i) for i in range(2000, 2900)]
+    assert common_sentences([*copies, *others], RULES) == {2}
+
+
+def test_boilerplate_that_is_the_sketch_of_most_of_its_pages_is_common() -> None:
+    pages = [fingerprint([1], (1, 1, *[i] * 30), sketch=5 if i % 4 else i) for i in range(1000)]
+    assert common_sentences(pages, RULES) == {1}

@@ -206,6 +206,7 @@ OTHER: dict[str, Any] = {
 }
 OTHER_RULES: dict[str, Any] = {
     "common_stories": 11,
+    "common_concentration": 0.2,
     "duplicate_sentence_jaccard": 0.75,
     "duplicate_signature_jaccard": 0.75,
     "similar_sentence_jaccard": 0.25,
