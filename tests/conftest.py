@@ -128,7 +128,7 @@ def empty(database: Database) -> None:
         cursor.execute("""
             TRUNCATE dedup.article, dedup.fingerprint, dedup.match, dedup.common_sentence,
                      dedup.sentence_pin, dedup.sentence_change, dedup.setting, dedup.sentence_model,
-                     dedup.corpus_state
+                     dedup.corpus_state, dedup.review_pair, dedup.judgement
         """)
         cursor.execute("INSERT INTO dedup.corpus_state DEFAULT VALUES")
         settings_store.adopt(cursor)

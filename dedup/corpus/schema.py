@@ -6,6 +6,8 @@ The migrations make the schema; `alembic check` holds the two equal. Views, trig
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from sqlalchemy import (
     ARRAY,
     BigInteger,
@@ -26,9 +28,17 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 
 SCHEMA = "dedup"
 metadata = MetaData(schema=SCHEMA)
+
+
+def _moment(name: str, comment: str) -> Column[datetime]:
+    """The time at which a row was written."""
+    now = text("now()")
+    return Column(name, DateTime(timezone=True), nullable=False, server_default=now, comment=comment)
+
 
 article = Table(
     "article",
@@ -49,13 +59,7 @@ article = Table(
         DateTime(timezone=True),
         comment="When it was published; the earlier of two duplicates is the original.",
     ),
-    Column(
-        "added_at",
-        DateTime(timezone=True),
-        nullable=False,
-        server_default=text("now()"),
-        comment="When the corpus first stored it; stands in where published_at is missing.",
-    ),
+    _moment("added_at", "When the corpus first stored it; stands in where published_at is missing."),
     Column(
         "language", Text, comment="ISO 639 code; chooses the sentence parameters; null is the corpus default."
     ),
@@ -198,13 +202,7 @@ common_sentence = Table(
         "stories", Integer, nullable=False, comment="Different sketches among the articles that carry it."
     ),
     Column("example", Text, comment="The sentence as one of its articles prints it."),
-    Column(
-        "since",
-        DateTime(timezone=True),
-        nullable=False,
-        server_default=text("now()"),
-        comment="When it became common.",
-    ),
+    _moment("since", "When it became common."),
     PrimaryKeyConstraint("sentence_hash", name="common_sentence_pkey"),
     comment="Sentences that too many different stories carry: they find no candidates and count in no score. Brought up to date by the backfill.",
 )
@@ -215,13 +213,7 @@ sentence_pin = Table(
     Column("sentence_hash", BigInteger, nullable=False, comment="Hash of the normalised sentence."),
     Column("common", Boolean, nullable=False, comment="true: always common; false: never."),
     Column("example", Text, comment="The sentence as it was pinned."),
-    Column(
-        "pinned_at",
-        DateTime(timezone=True),
-        nullable=False,
-        server_default=text("now()"),
-        comment="When it was pinned.",
-    ),
+    _moment("pinned_at", "When it was pinned."),
     PrimaryKeyConstraint("sentence_hash", name="sentence_pin_pkey"),
     comment="Sentences an analyst has declared always or never common; the next backfill acts on it.",
 )
@@ -245,13 +237,7 @@ setting = Table(
     metadata,
     Column("name", Text, nullable=False, comment="Name, as `dedup settings` lists it."),
     Column("value", Text, nullable=False, comment="Value as text."),
-    Column(
-        "changed_at",
-        DateTime(timezone=True),
-        nullable=False,
-        server_default=text("now()"),
-        comment="When it was set.",
-    ),
+    _moment("changed_at", "When it was set."),
     PrimaryKeyConstraint("name", name="setting_pkey"),
     comment="Settings of this corpus that differ from the program's defaults.",
 )
@@ -271,9 +257,7 @@ sentence_model = Table(
         comment="SHA-256 of the four files; part of the fingerprint version.",
     ),
     Column("articles", BigInteger, nullable=False, comment="How many articles it was trained on."),
-    Column(
-        "trained_at", DateTime(timezone=True), nullable=False, server_default=text("now()"), comment="When."
-    ),
+    _moment("trained_at", "When."),
     PrimaryKeyConstraint("language", name="sentence_model_pkey"),
     comment="Punkt sentence parameters trained from this corpus' own texts, in NLTK's tab format.",
 )
@@ -312,6 +296,76 @@ corpus_state = Table(
     PrimaryKeyConstraint("only_row", name="corpus_state_pkey"),
     CheckConstraint("only_row", name="corpus_state_only_row_check"),
     comment="One row: what the stored results were made with.",
+)
+
+
+def _pair() -> tuple[Column[str], Column[str]]:
+    """The callers' keys of two articles."""
+    one = "The caller's key of one article, the smaller of both byte by byte."
+    other = "The caller's key of the other."
+    return (
+        Column("source_id", Text(collation="C"), nullable=False, comment=one),
+        Column("other_source_id", Text(collation="C"), nullable=False, comment=other),
+    )
+
+
+review_pair = Table(
+    "review_pair",
+    metadata,
+    *_pair(),
+    Column(
+        "place",
+        Integer,
+        nullable=False,
+        comment="When it is asked, from 1: the strata by turns, random within each.",
+    ),
+    Column(
+        "stratum",
+        Text,
+        nullable=False,
+        comment="The stratum it was drawn from: a band of the score, and whether the methods agree.",
+    ),
+    Column("stratum_size", BigInteger, nullable=False, comment="Pairs in the stratum."),
+    Column(
+        "stratum_picked",
+        BigInteger,
+        nullable=False,
+        comment="Pairs picked from it; each stands for stratum_size / stratum_picked pairs.",
+    ),
+    Column(
+        "scores",
+        JSONB,
+        nullable=False,
+        server_default=text("'{}'::jsonb"),
+        comment="Method to its score when the pair was picked; null where it did not see the pair.",
+    ),
+    _moment("picked_at", "When it was picked."),
+    PrimaryKeyConstraint("source_id", "other_source_id", name="review_pair_pkey"),
+    CheckConstraint("source_id < other_source_id", name="review_pair_order_check"),
+    CheckConstraint(
+        "stratum_picked >= 1 AND stratum_picked <= stratum_size", name="review_pair_picked_check"
+    ),
+    comment="The pairs picked for people to judge: a random sample of each stratum, replaced by the next `dedup lab pairs`.",
+)
+
+judgement = Table(
+    "judgement",
+    metadata,
+    *_pair(),
+    Column("judged_by", Text, nullable=False, comment="Who judged."),
+    Column("verdict", Text, nullable=False, comment="duplicate, similar, different or unsure."),
+    Column("note", Text, comment="What the judge had to say about it, or null."),
+    _moment("judged_at", "When; of a changed mind, the last time."),
+    Column("text_hash", LargeBinary, nullable=False, comment="dedup.text_hash of the text that was read."),
+    Column("other_text_hash", LargeBinary, nullable=False, comment="The same of the other article."),
+    PrimaryKeyConstraint("source_id", "other_source_id", "judged_by", name="judgement_pkey"),
+    CheckConstraint("source_id < other_source_id", name="judgement_order_check"),
+    CheckConstraint(
+        "verdict = ANY (ARRAY['duplicate'::text, 'similar'::text, 'different'::text, 'unsure'::text])",
+        name="judgement_verdict_check",
+    ),
+    CheckConstraint("length(judged_by) >= 1 AND length(judged_by) <= 100", name="judgement_judged_by_check"),
+    comment="What people say about pairs, one row per pair and judge. Kept when an article is deleted: it counts again when the same text is loaded again.",
 )
 
 Index("article_duplicate_of", article.c.duplicate_of, postgresql_where=text("duplicate_of IS NOT NULL"))

@@ -1,0 +1,341 @@
+"""The pairs picked for people, and what people said about them.
+
+A judgement is kept under the callers' ids with a hash of both texts: it outlives deletes and fresh loads, and
+no longer counts once a text was edited. It draws no samples and makes no estimates (`../lab/`). Read next:
+`../lab/judging/sampling.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from psycopg.types.json import Jsonb
+
+from dedup.corpus.database import Cursor
+from dedup.errors import InputError, NotFoundError
+
+Verdict = Literal["duplicate", "similar", "different", "unsure"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+
+LONGEST_JUDGE = 100
+"""Characters in the name of a judge; the schema holds the same bound."""
+
+Key = tuple[str, str]
+"""Two source_ids, the smaller first."""
+
+
+def key(one: str, other: str) -> Key:
+    """The two source_ids in the order in which the tables hold them."""
+    return (one, other) if one < other else (other, one)
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A pair drawn from a stratum.
+
+    Attributes:
+        stratum_size, stratum_picked: pairs in the stratum, and how many of them are drawn.
+        scores: label of a method to its score, None or NaN where it did not see the pair.
+    """
+
+    id: str
+    other_id: str
+    stratum: str
+    stratum_size: int
+    stratum_picked: int
+    scores: Mapping[str, float | None]
+
+
+def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
+    """Replace the selection; judgements stay, and count again where their pair is picked again.
+
+    Args:
+        picks: every pair once; those of a stratum in the order in which they were drawn. Pairs are asked
+            stratum by stratum in turn, the big ones more often, so that whoever stops early leaves a sample
+            of them all.
+
+    Returns:
+        How many of the pairs cannot be shown, since one of their articles is not stored.
+    """
+    drawn: dict[str, int] = defaultdict(int)
+    placed: list[tuple[float, Pick]] = []
+    for item in picks:
+        placed.append((drawn[item.stratum] / item.stratum_picked, item))
+        drawn[item.stratum] += 1
+    placed.sort(key=lambda entry: entry[0])
+    cursor.execute("DELETE FROM dedup.review_pair")
+    cursor.executemany(
+        "INSERT INTO dedup.review_pair"
+        " (source_id, other_source_id, place, stratum, stratum_size, stratum_picked, scores)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s)",
+        [
+            (
+                *key(p.id, p.other_id),
+                place,
+                p.stratum,
+                p.stratum_size,
+                p.stratum_picked,
+                _plain(p.scores),
+            )
+            for place, (_, p) in enumerate(placed, start=1)
+        ],
+    )
+    row = cursor.execute("""
+        SELECT count(*) FROM dedup.review_pair p
+        WHERE NOT EXISTS (SELECT FROM dedup.article WHERE source_id = p.source_id)
+           OR NOT EXISTS (SELECT FROM dedup.article WHERE source_id = p.other_source_id)
+    """).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _plain(scores: Mapping[str, float | None]) -> Jsonb:
+    """Scores as JSON, which knows no NaN and no numbers of numpy."""
+    return Jsonb({n: None if s is None or math.isnan(s) else round(float(s), 6) for n, s in scores.items()})
+
+
+_OWN = """
+    FROM dedup.review_pair p
+    LEFT JOIN dedup.article a ON a.source_id = p.source_id
+    LEFT JOIN dedup.article o ON o.source_id = p.other_source_id
+    LEFT JOIN dedup.judgement j ON (j.source_id, j.other_source_id) = (p.source_id, p.other_source_id)
+        AND j.judged_by = %(judge)s
+    CROSS JOIN LATERAL (SELECT
+        a.id IS NOT NULL AND o.id IS NOT NULL AS stored,
+        j.verdict IS NOT NULL AND dedup.text_hash(a.text) = j.text_hash
+            AND dedup.text_hash(o.text) = j.other_text_hash AS judged) AS s
+"""
+"""The selection as one judge sees it: `judged` only where both texts are still the ones that were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a judge has come with the selection.
+
+    Attributes:
+        picked: pairs in the selection.
+        judged: those this judge has judged.
+        edited: those among the ones left that were judged before a text was edited.
+        missing: those of which an article is not stored, so that nobody can judge them now.
+    """
+
+    picked: int
+    judged: int
+    edited: int
+    missing: int
+
+    @property
+    def left(self) -> int:
+        """Pairs this judge can still judge."""
+        return self.picked - self.judged - self.missing
+
+
+def progress(cursor: Cursor, judge: str) -> Progress:
+    """How far a judge has come."""
+    row = cursor.execute(
+        f"""
+        SELECT count(*), count(*) FILTER (WHERE stored AND judged),
+               count(*) FILTER (WHERE stored AND NOT judged AND j.verdict IS NOT NULL),
+               count(*) FILTER (WHERE NOT stored) {_OWN}
+        """,
+        {"judge": judge},
+    ).fetchone()
+    assert row is not None
+    return Progress(*row)
+
+
+def waiting(cursor: Cursor, judge: str) -> list[Key]:
+    """The pairs this judge can still judge, in the order in which they are asked."""
+    rows = cursor.execute(
+        f"SELECT p.source_id, p.other_source_id {_OWN} WHERE stored AND NOT judged ORDER BY p.place",
+        {"judge": judge},
+    )
+    return [(row[0], row[1]) for row in rows.fetchall()]
+
+
+def judged(cursor: Cursor, judge: str) -> list[Key]:
+    """The pairs of the selection this judge has judged, the last one last."""
+    rows = cursor.execute(
+        f"SELECT p.source_id, p.other_source_id {_OWN} WHERE stored AND judged ORDER BY j.judged_at, p.place",
+        {"judge": judge},
+    )
+    return [(row[0], row[1]) for row in rows.fetchall()]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One article of a pair, as a judge reads it.
+
+    Attributes:
+        time: when it was published, or else added.
+        text_hash: of the text, to be handed back to `record`.
+    """
+
+    id: str
+    title: str | None
+    publication: str | None
+    time: datetime
+    text: str
+    text_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewPair:
+    """A pair of the selection with both texts.
+
+    Attributes:
+        scores: of the methods, when it was picked.
+        verdict, note: what this judge said about these texts, if anything.
+    """
+
+    a: Side
+    b: Side
+    stratum: str
+    scores: dict[str, float | None]
+    verdict: Verdict | None
+    note: str | None
+
+
+def read(cursor: Cursor, pair: Key, judge: str) -> ReviewPair:
+    """A pair of the selection.
+
+    Raises:
+        NotFoundError: it is not in the selection, or one of its articles is not stored.
+    """
+    sides = ", ".join(
+        f"{t}.source_id, {t}.title, {t}.publication, coalesce({t}.published_at, {t}.added_at), {t}.text,"
+        f" dedup.text_hash({t}.text)"
+        for t in ("a", "o")
+    )
+    row = cursor.execute(
+        f"""
+        SELECT {sides}, p.stratum, p.scores, CASE WHEN judged THEN j.verdict END,
+               CASE WHEN judged THEN j.note END {_OWN}
+        WHERE stored AND p.source_id = %(a)s AND p.other_source_id = %(b)s
+        """.encode(),
+        {"judge": judge, "a": pair[0], "b": pair[1]},
+    ).fetchone()
+    if row is None:
+        raise NotFoundError(f"the pair {pair[0]!r}, {pair[1]!r} is gone: run `dedup lab review` again")
+    return ReviewPair(Side(*row[:6]), Side(*row[6:12]), *row[12:])
+
+
+def record(
+    cursor: Cursor,
+    pair: Key,
+    judge: str,
+    verdict: str,
+    note: str | None = None,
+    hashes: tuple[bytes | None, bytes | None] = (None, None),
+) -> None:
+    """Keep what a judge says about a pair, in place of what this judge said before.
+
+    Args:
+        hashes: `text_hash` of the two texts that were read; None takes the present ones.
+
+    Raises:
+        InputError: no such verdict, or a name of a judge that cannot be kept.
+        NotFoundError: without hashes, where one of the articles is not stored.
+    """
+    if verdict not in VERDICTS:
+        raise InputError(f"a verdict is one of {', '.join(VERDICTS)}, not {verdict!r}")
+    if not 1 <= len(judge) <= LONGEST_JUDGE or "\0" in judge:
+        raise InputError(f"the name of a judge has 1 to {LONGEST_JUDGE} characters: name one with --as")
+    cursor.execute(
+        """
+        INSERT INTO dedup.judgement
+            (source_id, other_source_id, judged_by, verdict, note, text_hash, other_text_hash)
+        SELECT %(a)s, %(b)s, %(judge)s, %(verdict)s, %(note)s, h.one, h.other
+        FROM (SELECT
+            coalesce(%(one)s, (SELECT dedup.text_hash(text) FROM dedup.article WHERE source_id = %(a)s)),
+            coalesce(%(other)s, (SELECT dedup.text_hash(text) FROM dedup.article WHERE source_id = %(b)s))
+        ) AS h (one, other)
+        WHERE h.one IS NOT NULL AND h.other IS NOT NULL
+        ON CONFLICT (source_id, other_source_id, judged_by) DO UPDATE SET
+            verdict = excluded.verdict, note = excluded.note, judged_at = clock_timestamp(),
+            text_hash = excluded.text_hash, other_text_hash = excluded.other_text_hash
+        """,
+        {
+            "a": pair[0],
+            "b": pair[1],
+            "judge": judge,
+            "verdict": verdict,
+            "note": note,
+            "one": hashes[0],
+            "other": hashes[1],
+        },
+    )
+    if not cursor.rowcount:
+        raise NotFoundError(f"no article {pair[0]!r} or no article {pair[1]!r}")
+
+
+def take_back(cursor: Cursor, pair: Key, judge: str) -> bool:
+    """Forget what a judge said about a pair; returns whether there was anything."""
+    cursor.execute(
+        "DELETE FROM dedup.judgement WHERE (source_id, other_source_id, judged_by) = (%s, %s, %s)",
+        [*pair, judge],
+    )
+    return cursor.rowcount > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A pair of the selection, as all its judges together see it.
+
+    Attributes:
+        verdict: that of most judges of the present texts; "unsure" where as many say another thing.
+        judges: how many have a say in it.
+        stale: no judgement is about the present texts; then the verdict is the one about the earlier ones.
+        stratum: where it was drawn from; `../lab/judging/estimate.py` makes weights of it.
+    """
+
+    id: str
+    other_id: str
+    verdict: Verdict
+    judges: int
+    stale: bool
+    stratum: str
+    scores: dict[str, float | None]
+
+
+def listed(cursor: Cursor) -> list[Judged]:
+    """The judged pairs of the selection, in the order in which they were asked.
+
+    Pairs that were judged for an earlier selection and are not in the present one have no known chance of
+    having been drawn, so they are left out.
+    """
+    rows = cursor.execute("""
+        SELECT p.source_id, p.other_source_id, j.verdict, j.stale IS NOT FALSE, p.stratum, p.scores
+        FROM dedup.review_pair p JOIN dedup.judged_pair j USING (source_id, other_source_id)
+        ORDER BY p.place, j.judged_by
+    """).fetchall()
+    pairs: dict[Key, list[Any]] = defaultdict(list)
+    for row in rows:
+        pairs[row[0], row[1]].append(row)
+    found = []
+    for (one, other), said in pairs.items():
+        current = [row[2] for row in said if not row[3]]
+        votes = current or [row[2] for row in said]
+        found.append(Judged(one, other, _majority(votes), len(votes), not current, *said[0][4:]))
+    return found
+
+
+def strata(cursor: Cursor) -> dict[str, int]:
+    """The strata of the selection and how many pairs each has, judged or not."""
+    rows = cursor.execute(
+        "SELECT stratum, max(stratum_size) FROM dedup.review_pair GROUP BY stratum ORDER BY min(place)"
+    )
+    return dict(rows.fetchall())
+
+
+def _majority(votes: list[Verdict]) -> Verdict:
+    """The verdict of most of those who are sure."""
+    most = Counter(vote for vote in votes if vote != "unsure").most_common(2)
+    if not most or (len(most) == 2 and most[0][1] == most[1][1]):
+        return "unsure"
+    return most[0][0]

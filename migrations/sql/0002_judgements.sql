@@ -1,0 +1,99 @@
+-- What people say about pairs of articles, and which pairs they are asked about.
+--
+-- Human labour is dear: a judgement is keyed by the callers' own ids and has no foreign key, so it outlives
+-- a delete, a fresh load and new settings. What ties it to what was read is a hash of both texts.
+
+CREATE FUNCTION dedup.text_hash(body text) RETURNS bytea
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT sha256(convert_to(translate(body, E' \t\r\n', ''), 'UTF8'))
+$$;
+COMMENT ON FUNCTION dedup.text_hash(text) IS
+    'SHA-256 of a text, however its lines are wrapped: tells whether a judgement is about the present text.';
+
+CREATE TABLE dedup.review_pair (
+    source_id text COLLATE "C" NOT NULL,
+    other_source_id text COLLATE "C" NOT NULL,
+    place integer NOT NULL,
+    stratum text NOT NULL,
+    stratum_size bigint NOT NULL,
+    stratum_picked bigint NOT NULL,
+    scores jsonb NOT NULL DEFAULT '{}',
+    picked_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT review_pair_pkey PRIMARY KEY (source_id, other_source_id),
+    CONSTRAINT review_pair_order_check CHECK (source_id < other_source_id),
+    CONSTRAINT review_pair_picked_check CHECK (stratum_picked >= 1 AND stratum_picked <= stratum_size)
+);
+COMMENT ON TABLE dedup.review_pair IS
+    'The pairs picked for people to judge: a random sample of each stratum, replaced by the next `dedup lab pairs`.';
+COMMENT ON COLUMN dedup.review_pair.source_id IS 'The caller''s key of one article, the smaller of both byte by byte.';
+COMMENT ON COLUMN dedup.review_pair.other_source_id IS 'The caller''s key of the other.';
+COMMENT ON COLUMN dedup.review_pair.place IS 'When it is asked, from 1: the strata by turns, random within each.';
+COMMENT ON COLUMN dedup.review_pair.stratum IS 'The stratum it was drawn from: a band of the score, and whether the methods agree.';
+COMMENT ON COLUMN dedup.review_pair.stratum_size IS 'Pairs in the stratum.';
+COMMENT ON COLUMN dedup.review_pair.stratum_picked IS 'Pairs picked from it; each stands for stratum_size / stratum_picked pairs.';
+COMMENT ON COLUMN dedup.review_pair.scores IS 'Method to its score when the pair was picked; null where it did not see the pair.';
+COMMENT ON COLUMN dedup.review_pair.picked_at IS 'When it was picked.';
+
+CREATE TABLE dedup.judgement (
+    source_id text COLLATE "C" NOT NULL,
+    other_source_id text COLLATE "C" NOT NULL,
+    judged_by text NOT NULL,
+    verdict text NOT NULL,
+    note text,
+    judged_at timestamptz NOT NULL DEFAULT now(),
+    text_hash bytea NOT NULL,
+    other_text_hash bytea NOT NULL,
+    CONSTRAINT judgement_pkey PRIMARY KEY (source_id, other_source_id, judged_by),
+    CONSTRAINT judgement_order_check CHECK (source_id < other_source_id),
+    CONSTRAINT judgement_verdict_check CHECK (verdict IN ('duplicate', 'similar', 'different', 'unsure')),
+    -- Three keys in one index entry, of which Postgres takes 2,704 bytes.
+    CONSTRAINT judgement_judged_by_check CHECK (length(judged_by) BETWEEN 1 AND 100)
+);
+COMMENT ON TABLE dedup.judgement IS
+    'What people say about pairs, one row per pair and judge. Kept when an article is deleted: it counts again when the same text is loaded again.';
+COMMENT ON COLUMN dedup.judgement.source_id IS 'The caller''s key of one article, the smaller of both byte by byte.';
+COMMENT ON COLUMN dedup.judgement.other_source_id IS 'The caller''s key of the other.';
+COMMENT ON COLUMN dedup.judgement.judged_by IS 'Who judged.';
+COMMENT ON COLUMN dedup.judgement.verdict IS 'duplicate, similar, different or unsure.';
+COMMENT ON COLUMN dedup.judgement.note IS 'What the judge had to say about it, or null.';
+COMMENT ON COLUMN dedup.judgement.judged_at IS 'When; of a changed mind, the last time.';
+COMMENT ON COLUMN dedup.judgement.text_hash IS 'dedup.text_hash of the text that was read.';
+COMMENT ON COLUMN dedup.judgement.other_text_hash IS 'The same of the other article.';
+
+CREATE VIEW dedup.judged_pair AS
+SELECT j.source_id, j.other_source_id, j.verdict, j.judged_by, j.judged_at, j.note,
+       (dedup.text_hash(a.text), dedup.text_hash(o.text)) <> (j.text_hash, j.other_text_hash) AS stale,
+       a.title, o.title AS other_title, a.publication, o.publication AS other_publication,
+       a.status, o.status AS other_status,
+       coalesce(a.duplicate_of, a.id) = coalesce(o.duplicate_of, o.id) AS same_story,
+       m.sentence_jaccard, m.signature_jaccard,
+       p.stratum, p.stratum_size::double precision / p.stratum_picked AS weight
+FROM dedup.judgement j
+LEFT JOIN dedup.article a ON a.source_id = j.source_id
+LEFT JOIN dedup.article o ON o.source_id = j.other_source_id
+LEFT JOIN LATERAL (
+    SELECT sentence_jaccard, signature_jaccard FROM dedup.match WHERE article_id = a.id AND other_id = o.id
+    UNION ALL
+    SELECT sentence_jaccard, signature_jaccard FROM dedup.match WHERE article_id = o.id AND other_id = a.id
+) m ON true
+LEFT JOIN dedup.review_pair p ON (p.source_id, p.other_source_id) = (j.source_id, j.other_source_id);
+COMMENT ON VIEW dedup.judged_pair IS
+    'Every judgement beside what the program says now: same_story against verdict shows where they differ.';
+COMMENT ON COLUMN dedup.judged_pair.source_id IS 'The caller''s key of one article.';
+COMMENT ON COLUMN dedup.judged_pair.other_source_id IS 'The caller''s key of the other.';
+COMMENT ON COLUMN dedup.judged_pair.verdict IS 'duplicate, similar, different or unsure.';
+COMMENT ON COLUMN dedup.judged_pair.judged_by IS 'Who judged.';
+COMMENT ON COLUMN dedup.judged_pair.judged_at IS 'When.';
+COMMENT ON COLUMN dedup.judged_pair.note IS 'What the judge had to say about it, or null.';
+COMMENT ON COLUMN dedup.judged_pair.stale IS 'true: a text was edited since, and the judgement no longer counts; null: an article is not stored.';
+COMMENT ON COLUMN dedup.judged_pair.title IS 'Headline of the one.';
+COMMENT ON COLUMN dedup.judged_pair.other_title IS 'Headline of the other.';
+COMMENT ON COLUMN dedup.judged_pair.publication IS 'Who published the one.';
+COMMENT ON COLUMN dedup.judged_pair.other_publication IS 'Who published the other.';
+COMMENT ON COLUMN dedup.judged_pair.status IS 'Present mark of the one; null where it is not stored.';
+COMMENT ON COLUMN dedup.judged_pair.other_status IS 'Present mark of the other.';
+COMMENT ON COLUMN dedup.judged_pair.same_story IS 'Whether the marks put both into one story; null where an article is not stored.';
+COMMENT ON COLUMN dedup.judged_pair.sentence_jaccard IS 'Shared sentences over all sentences of both, where the pair is in dedup.match.';
+COMMENT ON COLUMN dedup.judged_pair.signature_jaccard IS 'Share of equal MinHash positions, where the pair is in dedup.match.';
+COMMENT ON COLUMN dedup.judged_pair.stratum IS 'The stratum it was picked from; null where the present selection does not hold it.';
+COMMENT ON COLUMN dedup.judged_pair.weight IS 'How many pairs it stands for when all picked pairs are judged; null without stratum.';
