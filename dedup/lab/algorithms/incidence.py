@@ -1,0 +1,88 @@
+"""Documents as sets of items, held as one sparse matrix: what most methods count shared items with.
+
+Row i has a one in the column of every item of document i. The product of the matrix with its transpose
+counts shared items, and is taken in blocks that fit in memory. Read next: `grams.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array, triu
+
+from dedup.lab.method import Likeness, Pairs
+
+BLOCK_WORK = 20_000_000
+"""Multiplications per block of a product, and so at most as many entries of it: 250 MB."""
+
+PAIRS_AT_ONCE = 50_000
+"""Given pairs whose rows are laid side by side at a time."""
+
+Counts = npt.NDArray[np.int32]
+"""Shape (m,): a count, or a sum of weights, for each pair."""
+
+
+def incidence(sets: Iterable[Iterable[Hashable]]) -> csr_array:
+    """The matrix of some sets, one row each; dtype int32.
+
+    Columns are numbered as items appear. An item that a set names twice counts once.
+    """
+    columns: dict[Hashable, int] = {}
+    indices: list[npt.NDArray[np.int32]] = []
+    ends = [0]
+    for items in sets:
+        row = np.unique(np.fromiter((columns.setdefault(i, len(columns)) for i in items), np.int32))
+        indices.append(row)
+        ends.append(ends[-1] + len(row))
+    flat = np.concatenate(indices) if indices else np.empty(0, np.int32)
+    return csr_array(
+        (np.ones(len(flat), np.int32), flat, np.array(ends, np.int64)), shape=(len(ends) - 1, len(columns))
+    )
+
+
+def sizes(matrix: csr_array) -> npt.NDArray[np.int64]:
+    """How many items each document has; shape (n,)."""
+    return np.diff(matrix.indptr)
+
+
+def carriers(matrix: csr_array) -> npt.NDArray[np.int64]:
+    """How many documents have each item; shape (items,)."""
+    return np.bincount(matrix.indices, minlength=matrix.shape[1])
+
+
+def shared(matrix: csr_array, other: csr_array | None = None) -> Iterator[tuple[Pairs, Counts]]:
+    """Every pair i < j of documents that share an item, once, with the number of items they share.
+
+    Args:
+        matrix: the documents.
+        other: another matrix of the same shape to count against, such as one with weights for ones: then the
+            number of a pair is the sum of row i of `matrix` times row j of `other`.
+    """
+    against = (matrix if other is None else other).T.tocsr()
+    steps = np.concatenate([[0], np.cumsum(np.diff(against.indptr)[matrix.indices], dtype=np.int64)])
+    work = steps[matrix.indptr]
+    start, count = 0, matrix.shape[0]
+    while start < count:
+        stop = max(start + 1, int(np.searchsorted(work, work[start] + BLOCK_WORK, side="right")) - 1)
+        product = triu(matrix[start:stop] @ against, k=start + 1, format="coo")
+        pairs = np.stack([product.row + start, product.col], axis=1).astype(np.int32)
+        yield pairs, product.data
+        start = stop
+
+
+def shared_of(matrix: csr_array, pairs: Pairs) -> Counts:
+    """How many items the documents of some given pairs share; shape (m,)."""
+    found = [
+        matrix[part[:, 0]].multiply(matrix[part[:, 1]]).sum(axis=1)
+        for part in np.array_split(pairs, len(pairs) // PAIRS_AT_ONCE + 1)
+    ]
+    return np.concatenate(found)
+
+
+def jaccard(matrix: csr_array, pairs: Pairs, both: Counts) -> Likeness:
+    """The Jaccard of each pair of rows, given how many items they share; 0 where both are empty."""
+    size = sizes(matrix)
+    union = size[pairs[:, 0]] + size[pairs[:, 1]] - both
+    return np.asarray(both / np.maximum(union, 1), np.float32)

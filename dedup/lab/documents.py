@@ -1,0 +1,109 @@
+"""The articles a comparison runs on: read once from a file, numbered from 0, held in memory.
+
+The lab's methods see numbers, never ids. Read next: `method.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import overload
+
+from dedup.article import Article
+from dedup.corpus.readers import Reject, read_articles
+from dedup.rules.marks import OrderKey, order_key
+from dedup.text.normalize import words
+
+UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
+"""The time of articles that name none, so that the order never depends on when the lab is run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One article as the methods see it."""
+
+    id: str
+    text: str
+    title: str | None = None
+    publication: str | None = None
+    published_at: datetime | None = None
+    language: str | None = None
+
+    @classmethod
+    def of(cls, article: Article, language: str | None = None) -> Document:
+        """The document of an article, with a language where it names none."""
+        time = article.published_at or article.added_at
+        return cls(
+            article.source_id, article.text, article.title, article.publication, time, article.language
+        )
+
+    def words(self) -> list[str]:
+        """The normalised words of the text, in order."""
+        return words(self.text)
+
+    def order(self, policy: str = "published") -> OrderKey:
+        """Its place in canonical order."""
+        return order_key(policy, self.published_at, UNDATED, self.id)
+
+
+@dataclass(frozen=True)
+class Corpus(Sequence[Document]):
+    """Documents by number.
+
+    Attributes:
+        refused: lines of the file that are not articles.
+        repeated: articles that a later line with the same id replaced.
+    """
+
+    documents: Sequence[Document]
+    refused: int = 0
+    repeated: int = 0
+    numbers: Mapping[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbers", {d.id: i for i, d in enumerate(self.documents)})
+
+    @overload
+    def __getitem__(self, index: int) -> Document: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Document]: ...
+    def __getitem__(self, index: int | slice) -> Document | Sequence[Document]:
+        return self.documents[index]
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    @classmethod
+    def of_texts(cls, texts: Iterable[str]) -> Corpus:
+        """A corpus of bare texts, for examples and tests."""
+        return cls([Document(str(i), text) for i, text in enumerate(texts)])
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        fields: Mapping[str, str] | None = None,
+        format: str | None = None,
+        language: str | None = None,
+    ) -> Corpus:
+        """The articles of a file in any format that `dedup load` reads; the last line of an id counts.
+
+        Args:
+            fields, format: as for `read_articles`; language: of articles that name none.
+
+        Raises:
+            InputError: the file cannot be read at all.
+        """
+        found: dict[str, Document] = {}
+        refused = repeated = 0
+        with read_articles(path, fields=fields, format=format) as reader:
+            for item in reader:
+                if isinstance(item, Reject):
+                    refused += 1
+                    continue
+                repeated += item.source_id in found
+                found[item.source_id] = Document.of(item, language)
+        return cls(list(found.values()), refused, repeated)

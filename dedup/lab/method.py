@@ -1,0 +1,103 @@
+"""What a method of the field is: it names candidate pairs, and scores them.
+
+    method = WordShingles(size=5)
+    method.fit(corpus)                      # reads every text once
+    for pairs in method.candidates():       # arrays of numbers of documents
+        scores = method.score(pairs)        # the higher, the more alike
+
+A method is a dataclass: its fields are its parameters, which a name on the command line may set
+(`word-shingles:size=3`). Methods know texts and numbers, no truth and no files; each is a file of its
+own in `methods/`. Read next: `methods/sentences.py`, then `methods/__init__.py` for the list.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from dedup.lab.documents import Corpus
+
+Pairs = npt.NDArray[np.int32]
+"""Shape (m, 2): numbers of two documents, the smaller first."""
+
+Likeness = npt.NDArray[np.float32]
+"""Shape (m,): the score of each pair, from 0 to 1."""
+
+Flags = npt.NDArray[np.bool_]
+"""Shape (m,): one yes or no for each pair."""
+
+Groups = npt.NDArray[np.int32]
+"""Shape (n,): the number of the group of each document."""
+
+
+@dataclass
+class Method(ABC):
+    """One way to find near-duplicates.
+
+    Attributes:
+        row: its row in the table of methods of the field, such as "1w"; "0" is the product's own rule.
+        name: what the command line calls it.
+        about: what it computes, in a line.
+        source: who proposed it.
+        finds: where its candidates come from, in a few words.
+        quadratic: whether it looks at every pair, so that its time grows with the square of the corpus.
+        threshold: a pair of at least this score is called a duplicate; the source's, where it names one.
+        floor: pairs of lower score are not kept for the precision-recall curve.
+    """
+
+    row: ClassVar[str]
+    name: ClassVar[str]
+    about: ClassVar[str]
+    source: ClassVar[str]
+    finds: ClassVar[str]
+    quadratic: ClassVar[bool] = False
+
+    threshold: float
+    floor: float
+
+    @abstractmethod
+    def fit(self, corpus: Corpus) -> None:
+        """Read every text and keep what `candidates` and `score` need."""
+
+    @abstractmethod
+    def candidates(self) -> Iterator[Pairs]:
+        """The pairs worth scoring, in pieces that fit in memory; each pair once."""
+
+    @abstractmethod
+    def score(self, pairs: Pairs) -> Likeness:
+        """How alike the documents of each pair are; any pair may be asked for, candidate or not."""
+
+    def accepts(self, pairs: Pairs, scores: Likeness) -> Flags:
+        """Which pairs the method calls duplicates."""
+        return np.asarray(scores >= np.float32(self.threshold))
+
+    def groups(self, size: int, pairs: Pairs, accepted: Flags) -> Groups:
+        """The groups of documents it makes of its duplicates: what is linked, directly or not.
+
+        Args:
+            size: how many documents there are.
+            pairs, accepted: the scored pairs and the answer of `accepts`.
+        """
+        return linked(size, pairs[accepted])
+
+
+def linked(size: int, pairs: Pairs) -> Groups:
+    """The connected components of `size` documents under some pairs; shape (size,)."""
+    graph = csr_array((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
+    return np.asarray(connected_components(graph, directed=False)[1], np.int32)
+
+
+def similarity(method: Method, a: str, b: str) -> float:
+    """The score of two texts that are the whole corpus; for examples and tests."""
+    method.fit(Corpus.of_texts([a, b]))
+    return float(method.score(np.array([[0, 1]], np.int32))[0])
+
+
+NO_PAIRS: Pairs = np.empty((0, 2), np.int32)

@@ -1,0 +1,125 @@
+"""The methods of the field, by name; how a name on the command line becomes a method, and back.
+
+    all                             every method, in the order of their rows
+    linear                          those that do not look at every pair
+    minhash, word-shingles          by name
+    1w, 5                           by row: both methods of row 5
+    minhash:bands=16:rows=8         with parameters
+
+Read next: `product.py`, then the methods in the order of their rows, from `sentences.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from dedup.errors import InputError
+from dedup.lab.method import Method
+from dedup.lab.methods.cascade import Cascade
+from dedup.lab.methods.character_shingles import CharacterShingles
+from dedup.lab.methods.common_subsequence import CommonSubsequence
+from dedup.lab.methods.common_substring import CommonSubstring
+from dedup.lab.methods.content_hash import ContentHash
+from dedup.lab.methods.fuzzy_hash import FuzzyHash
+from dedup.lab.methods.length_groups import LengthGroups
+from dedup.lab.methods.minhash import MinHashLSH
+from dedup.lab.methods.product import Product
+from dedup.lab.methods.sentences import Sentences
+from dedup.lab.methods.simhash import SimHash
+from dedup.lab.methods.sketches import Sketches
+from dedup.lab.methods.spotsigs import SpotSigs
+from dedup.lab.methods.text_profile import TextProfile
+from dedup.lab.methods.tfidf import TfIdf
+from dedup.lab.methods.weighted_sentences import WeightedSentences
+from dedup.lab.methods.word_shingles import WordShingles
+
+METHODS: dict[str, type[Method]] = {
+    method.name: method
+    for method in (
+        Product, Sentences, WeightedSentences, SpotSigs, MinHashLSH, Sketches, WordShingles,
+        CharacterShingles, CommonSubstring, CommonSubsequence, TfIdf, ContentHash, TextProfile, SimHash,
+        FuzzyHash, LengthGroups, Cascade,
+    )
+}  # fmt: skip
+"""By name, in the order of their rows."""
+
+Value = int | float | str
+"""Of a parameter: whole numbers are at least 1, others from 0 to 1."""
+
+
+def parse(labels: str) -> list[Method]:
+    """The methods of a list such as "1w, minhash:bands=16, 5" or "all"; a repeated one counts once.
+
+    Raises:
+        InputError: a method or a parameter is not known, or a value cannot be used.
+    """
+    found: dict[str, Method] = {}
+    for part in labels.split(","):
+        if part.strip():
+            for method in _named(part.strip()):
+                found.setdefault(label(method), method)
+    if not found:
+        raise InputError(f"no method is named: choose from {', '.join(METHODS)}, or all")
+    return list(found.values())
+
+
+def make(name: str) -> Method:
+    """One method, such as "minhash:bands=16:rows=8".
+
+    Raises:
+        InputError: as `parse`; or the name stands for several methods.
+    """
+    methods = parse(name)
+    if len(methods) > 1:
+        raise InputError(f"{name}: names several methods: {', '.join(method.name for method in methods)}")
+    return methods[0]
+
+
+def label(method: Method) -> str:
+    """The shortest name that makes this method: parameters that are the default are left out.
+
+    >>> label(MinHashLSH(bands=16))
+    'minhash:bands=16'
+    """
+    values = vars(method)
+    changed = [name for name, default in parameters(type(method)).items() if values[name] != default]
+    return ":".join([method.name, *(f"{name}={values[name]}" for name in changed)])
+
+
+def parameters(method: type[Method]) -> dict[str, Value]:
+    """The parameters of a method that a name may set, with their defaults."""
+    return {f.name: f.default for f in fields(method) if isinstance(f.default, Value)}
+
+
+def _named(text: str) -> list[Method]:
+    """The methods of one part of a list, all with the parameters it names."""
+    name, *settings = text.split(":")
+    chosen = [m for m in METHODS.values() if name in ("all", m.name, m.row)]
+    if name == "linear":
+        chosen = [m for m in METHODS.values() if not m.quadratic]
+    if not chosen:
+        raise InputError(f"{name}: no such method: choose from {', '.join(METHODS)}, a row, linear, or all")
+    found: list[Method] = []
+    for method in chosen:
+        values: dict[str, Any] = dict(_setting(method, setting) for setting in settings)
+        found.append(method(**values))
+    return found
+
+
+def _setting(method: type[Method], text: str) -> tuple[str, Value]:
+    """A parameter's name and value, such as of "bands=16"; its type is that of its default."""
+    parameter, _, given = text.partition("=")
+    known = parameters(method)
+    if parameter not in known:
+        raise InputError(f"{method.name}: no parameter {parameter}: choose from {', '.join(known)}")
+    kind = type(known[parameter])
+    try:
+        value = kind(given)
+    except ValueError:
+        raise InputError(f"{method.name}: {parameter} is a number ({kind.__name__}), not {given}") from None
+    if isinstance(value, float) and not 0 <= value <= 1:
+        raise InputError(f"{method.name}: {parameter} is from 0 to 1, not {given}")
+    if isinstance(value, int) and value < 1:
+        raise InputError(f"{method.name}: {parameter} is at least 1, not {given}")
+    return parameter, value

@@ -1,0 +1,83 @@
+"""Method 12: ssdeep's context-triggered piecewise hash, and its comparison.
+
+Kornblum, "Identifying almost identical files using context triggered piecewise hashing", 2006, as written
+in Python by ppdeep. A text is cut where its own characters say so; each piece gives one character of a
+digest; digests are compared by edit distance. It compares digests of equal block size (pieces of equal
+length), or of twice it by the second digest, and gives 0 unless they share 7 characters in a row, or are
+equal: looking for just that misses nothing. Read next: `length_groups.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import ppdeep
+
+from dedup.lab.algorithms.grams import character_grams
+from dedup.lab.algorithms.incidence import incidence, shared
+from dedup.lab.documents import Corpus
+from dedup.lab.method import Likeness, Method, Pairs
+
+COMMON_CHARACTERS = 7
+"""Of two digests, or their score is 0."""
+
+LONGEST_REPEAT = 3
+"""ssdeep shortens longer repetitions of a character to this many before it compares."""
+
+
+@dataclass
+class FuzzyHash(Method):
+    """ssdeep's score, from 0 to 100, as a share.
+
+    Attributes:
+        threshold: half; the diary names none.
+        floor: every score above 0.
+    """
+
+    row = "12"
+    name = "fuzzy-hash"
+    about = "edit distance of ssdeep digests"
+    source = "Kornblum 2006; the diary"
+    finds = "articles whose digests share 7 characters in a row"
+
+    threshold: float = 0.5
+    floor: float = 0.01
+
+    def fit(self, corpus: Corpus) -> None:
+        texts = (document.text.encode(errors="surrogatepass") for document in corpus)
+        self._digests = [ppdeep.hash(text) if text else "" for text in texts]
+
+    def candidates(self) -> Iterator[Pairs]:
+        for pairs, _ in shared(incidence(parts(digest) for digest in self._digests)):
+            yield pairs
+
+    def score(self, pairs: Pairs) -> Likeness:
+        return np.array([compare(self._digests[i], self._digests[j]) for i, j in pairs.tolist()], np.float32)
+
+
+def compare(a: str, b: str) -> float:
+    """ssdeep's score of two digests, from 0 to 1; 0 for the digest of an empty text."""
+    return ppdeep.compare(a, b) / 100 if a and b else 0.0
+
+
+def parts(digest: str) -> set[tuple[int, str]]:
+    """What two digests must share to have a score above 0: block size and characters."""
+    if not digest:
+        return set()
+    size, first, second = digest.split(":")
+    first, second = shortened(first), shortened(second)
+    found = {(int(size), part) for part in character_grams(first, COMMON_CHARACTERS)}
+    found |= {(2 * int(size), part) for part in character_grams(second, COMMON_CHARACTERS)}
+    found.add((int(size), f"={first}"))  # equal first digests, however short
+    return found
+
+
+def shortened(digest: str) -> str:
+    """A digest without the fourth and later of equal characters in a row.
+
+    >>> shortened("AAAAAB")
+    'AAAB'
+    """
+    return "".join(c for i, c in enumerate(digest) if i < LONGEST_REPEAT or digest[i - 3 : i] != c * 3)

@@ -1,0 +1,51 @@
+"""Method 1: the share of sentences two articles have in common, common sentences cut off at a count.
+
+A newspaper-corpus project's diary, July 2014. The cut-off counts articles: a sentence that matches more
+than 10 others is ignored, which loses every story with more copies than that. The product's own rule
+(`product.py`) counts stories instead. Read next: `weighted_sentences.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dedup.lab.algorithms.incidence import carriers, incidence, jaccard, shared, shared_of
+from dedup.lab.documents import Corpus
+from dedup.lab.method import Likeness, Method, Pairs
+from dedup.settings import Settings
+from dedup.text.fingerprint import Fingerprinter
+
+
+@dataclass
+class Sentences(Method):
+    """|A ∩ B| / |A ∪ B| over sets of sentences of at least 20 characters.
+
+    Attributes:
+        most: a sentence that matches more than this many others is ignored.
+    """
+
+    row = "1"
+    name = "sentences"
+    about = "Jaccard of sentences, common ones cut off"
+    source = "a newspaper-corpus diary, 2014"
+    finds = "articles that share a sentence"
+
+    threshold: float = 0.3
+    floor: float = 0.1
+    most: int = 10
+
+    def fit(self, corpus: Corpus) -> None:
+        read = Fingerprinter(Settings()).sentences
+        sets = incidence(
+            [key for _, key in read(document.text, document.language) if key is not None]
+            for document in corpus
+        )
+        self._sentences = sets[:, carriers(sets) - 1 <= self.most]
+
+    def candidates(self) -> Iterator[Pairs]:
+        for pairs, _ in shared(self._sentences):
+            yield pairs
+
+    def score(self, pairs: Pairs) -> Likeness:
+        return jaccard(self._sentences, pairs, shared_of(self._sentences, pairs))

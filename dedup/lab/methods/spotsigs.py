@@ -1,0 +1,49 @@
+"""Method 2: Jaccard of stop-word shingles, which prose is full of and page furniture is not.
+
+Theobald, Siddharth, Paepcke, "SpotSigs", SIGIR 2008; Ullman's course; a news-technology blog, 2012. The
+pairs are found by the exact join of `../join.py`, which stands for the paper's own exact filter by
+length and rarity. Read next: `minhash.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dedup.lab.algorithms.grams import SetMethod
+from dedup.lab.algorithms.join import join
+from dedup.lab.documents import Document
+from dedup.lab.method import Pairs
+from dedup.text.normalize import words
+from dedup.text.shingles import shingles
+from dedup.text.signature import Hashes, hash_set
+
+
+@dataclass
+class SpotSigs(SetMethod):
+    """Jaccard of the sets of stop words with the next two words.
+
+    Attributes:
+        threshold: 0.44 is the best of the paper's tests.
+        floor: the exact join takes longer the lower it is.
+        stop_word_length: words of fewer characters are stop words.
+        stop_words: a list, separated by spaces, instead of the length.
+    """
+
+    row = "2"
+    name = "spotsigs"
+    about = "Jaccard of stop-word shingles"
+    source = "Theobald et al., SIGIR 2008"
+    finds = "every pair above the floor, by an exact join"
+
+    threshold: float = 0.44
+    floor: float = 0.2
+    stop_word_length: int = 4
+    stop_words: str = ""
+
+    def shingles(self, document: Document) -> Hashes:
+        listed = frozenset(words(self.stop_words))
+        return hash_set(shingles(document.words(), self.stop_word_length, listed))
+
+    def candidates(self) -> Iterator[Pairs]:
+        yield from join(self._sets, self.floor)
