@@ -1,0 +1,245 @@
+"""Several methods on one file of articles, each in a process of its own: their results, kept as they come.
+
+A process of its own gives every method its own clock and its own memory, and lets one that fails, or takes
+too long, end without the others. What has ended well is kept in a folder, so that a comparison that was
+interrupted goes on where it was. It does not judge the results. Read next: `results.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+import numpy as np
+
+from dedup.corpus.source import open_file
+from dedup.errors import DedupError, InputError
+from dedup.lab.documents import Corpus
+from dedup.lab.evaluation.results import Result, load, save
+from dedup.lab.method import NO_PAIRS, Method
+from dedup.lab.methods import label, make
+
+REVISION = 1
+"""Raised by one whenever code changes what a method finds, so that older results are not taken for new."""
+
+LIMIT_SECONDS = 900.0
+"""A method may take this long by default."""
+
+MEMORY_SHARE = 0.8
+"""Of the machine's memory, what all methods at work may take together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The file of a comparison, and how to read it."""
+
+    path: Path
+    fields: tuple[tuple[str, str], ...] = ()
+    format: str | None = None
+    language: str | None = None
+
+    def read(self) -> Corpus:
+        """Its articles.
+
+        Raises:
+            InputError: it cannot be read, or holds no article.
+        """
+        corpus = Corpus.read(self.path, fields=dict(self.fields), format=self.format, language=self.language)
+        if not len(corpus):
+            raise InputError(f"{self.path} holds no article that can be read; try `dedup load` to see why")
+        return corpus
+
+    def key(self) -> str:
+        """What a kept result must agree with: the bytes of the file, how it is read, and this program."""
+        file, _ = open_file(str(self.path))
+        with file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return f"{REVISION} {digest} {self.fields} {self.format} {self.language}"
+
+
+def compare(
+    source: Source,
+    methods: Sequence[Method],
+    folder: Path,
+    *,
+    jobs: int | None = None,
+    limit_seconds: float = LIMIT_SECONDS,
+    factory: Callable[[str], Method] = make,
+    ended: Callable[[Result], None] = lambda result: None,
+) -> list[Result]:
+    """Run methods on a file; those whose result is kept in the folder are not run again.
+
+    Args:
+        folder: where results are kept; made if need be.
+        jobs: methods at work at a time; None for one per core.
+        limit_seconds: after this long a method is ended and reported as too slow.
+        factory: makes a method of its label inside its process; must be importable by name.
+        ended: told of every result, also of those that were kept.
+
+    Returns:
+        The results in the order of `methods`; failures are results too, and are tried again next time.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    key = source.key()
+    found: dict[str, Result] = {}
+    waiting = []
+    for method in methods:
+        kept = load(label(method), folder, key)
+        if kept:
+            found[kept.label] = kept
+            ended(kept)
+        else:
+            waiting.append(method)
+    count = jobs or len(os.sched_getaffinity(0))
+    memory = int(_machine_memory() * MEMORY_SHARE / count)
+    task = partial(_run, factory=factory, source=source, folder=folder, key=key, memory=memory)
+    at_work: list[_Worker] = []
+    try:
+        while waiting or at_work:
+            while waiting and len(at_work) < count:
+                at_work.append(_Worker(waiting.pop(0), task, limit_seconds))
+            _wait(at_work)
+            for worker in [w for w in at_work if w.over]:
+                at_work.remove(worker)
+                result = worker.result(folder, key)
+                found[result.label] = result
+                ended(result)
+    finally:
+        for worker in at_work:
+            worker.kill()
+    return [found[label(method)] for method in methods]
+
+
+class _Worker:
+    """One method at work in a process of its own."""
+
+    def __init__(self, method: Method, task: Callable[..., None], limit_seconds: float) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.label = label(method)
+        self.method = method
+        self.limit_seconds = limit_seconds
+        self.deadline = time.monotonic() + limit_seconds
+        self.answer, theirs = context.Pipe(duplex=False)
+        self.process: SpawnProcess = context.Process(target=task, args=(self.label, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, or has had its time."""
+        return not self.process.is_alive() or time.monotonic() >= self.deadline
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.answer.close()
+
+    def result(self, folder: Path, key: str) -> Result:
+        """What it kept, or why it did not come to that."""
+        late = self.process.is_alive()
+        reason = None
+        with contextlib.suppress(EOFError, OSError):
+            reason = self.answer.recv() if self.answer.poll() else None
+        self.kill()
+        kept = load(self.label, folder, key)
+        if kept:
+            return kept
+        if late:
+            reason = f"not done within {self.limit_seconds:,.0f} seconds"
+            return Result.of(self.method, outcome="too slow", reason=reason)
+        reason = reason or f"its process ended with code {self.process.exitcode}"
+        return Result.of(self.method, outcome="failed", reason=reason)
+
+
+def _wait(workers: Sequence[_Worker]) -> None:
+    """Wait until one of them ends or has had its time."""
+    nearest = min(worker.deadline for worker in workers)
+    wait([worker.process.sentinel for worker in workers], max(0.0, nearest - time.monotonic()))
+
+
+def _run(
+    name: str,
+    answer: Connection,
+    *,
+    factory: Callable[[str], Method],
+    source: Source,
+    folder: Path,
+    key: str,
+    memory: int,
+) -> None:
+    """The life of a worker process: one method, its result in the folder, or the reason in the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business, and it ends this process
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with contextlib.suppress(ValueError, OSError):  # not every system can hold a process to a limit
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    try:
+        save(measure(factory(name), source.read()), folder, key)
+    except MemoryError:
+        answer.send(f"it needs more than {memory / 1e9:,.1f} GB of memory")
+    except DedupError as error:
+        answer.send(str(error))
+    except Exception as error:
+        answer.send(f"unexpected {type(error).__name__}")  # its message could hold the text of an article
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone, however it went: a method may take an hour."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def measure(method: Method, corpus: Corpus) -> Result:
+    """Run one method here and now."""
+    memory, clock = _peak_memory(), time.process_time()
+    method.fit(corpus)
+    candidates = 0
+    kept_pairs, kept_scores = [NO_PAIRS], [np.empty(0, np.float32)]
+    for pairs in method.candidates():
+        candidates += len(pairs)
+        scores = method.score(pairs)
+        kept = scores >= np.float32(method.floor)
+        kept_pairs.append(pairs[kept])
+        kept_scores.append(scores[kept])
+    pairs, scores = np.concatenate(kept_pairs), np.concatenate(kept_scores)
+    accepted = method.accepts(pairs, scores)
+    groups = method.groups(len(corpus), pairs, accepted)
+    return Result.of(
+        method,
+        outcome="done",
+        documents=len(corpus),
+        candidates=candidates,
+        seconds=time.process_time() - clock,
+        memory=_peak_memory() - memory,
+        pairs=pairs,
+        scores=scores,
+        accepted=accepted,
+        groups=groups,
+    )
+
+
+def _peak_memory() -> int:
+    """The most memory this process ever held, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _machine_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,73 @@
+"""Results on one corpus side by side, judged by the truth where there is one: what table and report show.
+
+Read next: `disagreements.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dedup.lab.documents import Corpus
+from dedup.lab.evaluation.disagreements import Disagreement, disagreements
+from dedup.lab.evaluation.measures import Evaluation, evaluate
+from dedup.lab.evaluation.results import Result
+from dedup.lab.evaluation.truth import Truth
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All results on one corpus.
+
+    Attributes:
+        corpus: the name of the file; documents, characters: its size.
+        refused, repeated: lines that are no articles, articles that a later line replaced.
+        truth: the name of the truth's file, or None; duplicates, unclear: pairs it names.
+        results: in the order of the methods' rows.
+        evaluations: by label, of those that came to an end; empty without truth.
+        made_at, machine: when and on what, in words.
+    """
+
+    corpus: str
+    documents: int
+    characters: int
+    refused: int
+    repeated: int
+    truth: str | None
+    duplicates: int
+    unclear: int
+    results: tuple[Result, ...]
+    evaluations: dict[str, Evaluation]
+    disagreements: tuple[Disagreement, ...]
+    made_at: str
+    machine: str
+
+
+def assemble(
+    name: str,
+    corpus: Corpus,
+    results: Sequence[Result],
+    truth: Truth | None = None,
+    truth_name: str | None = None,
+) -> Comparison:
+    """Judge results by a truth, if there is one, and find what they disagree on."""
+    ended = [result for result in results if result.done]
+    return Comparison(
+        corpus=name,
+        documents=len(corpus),
+        characters=sum(len(document.text) for document in corpus),
+        refused=corpus.refused,
+        repeated=corpus.repeated,
+        truth=Path(truth_name).name if truth_name else None,
+        duplicates=truth.duplicates if truth else 0,
+        unclear=truth.unclear if truth else 0,
+        results=tuple(results),
+        evaluations={r.label: evaluate(r, truth) for r in ended} if truth else {},
+        disagreements=tuple(disagreements(corpus, ended, truth)),
+        made_at=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        machine=f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}",
+    )

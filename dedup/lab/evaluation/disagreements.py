@@ -1,0 +1,134 @@
+"""The pairs on which methods are of different opinion, and that teach the most.
+
+First what the product's own rule has wrong, then what it has right and others have not, then what divides the
+methods most. Few of each kind, and no article twice, so that a reader sees different causes.
+Read next: `../report/page.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.lab.documents import Corpus, Document
+from dedup.lab.evaluation.results import Result
+from dedup.lab.evaluation.truth import DIFFERENT, DUPLICATE, UNCLEAR, Truth
+from dedup.lab.method import Pairs
+
+SHOWN_PER_KIND = 4
+"""Examples of each kind of disagreement."""
+
+PRODUCT = "dedup"
+"""The label of the product's own rule."""
+
+Keys = npt.NDArray[np.int64]
+"""Shape (m,): one sortable number for each pair."""
+
+_WORDS = {DUPLICATE: "duplicate", UNCLEAR: "unclear", DIFFERENT: "different"}
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """One side of a disagreement."""
+
+    id: str
+    title: str | None
+    publication: str | None
+    time: str | None
+    text: str
+
+    @classmethod
+    def of(cls, document: Document) -> Excerpt:
+        """A document as a report shows it."""
+        time = f"{document.published_at:%Y-%m-%d %H:%M}" if document.published_at else None
+        return cls(document.id, document.title, document.publication, time, document.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A pair on which methods are of different opinion.
+
+    Attributes:
+        kind: why it is instructive, in words.
+        truth: "duplicate", "different", "unclear", or None where nothing is known.
+        scores: label of a method to its score, None where it did not see the pair or scored it too low.
+        accepted: labels of the methods that call it a duplicate.
+    """
+
+    kind: str
+    truth: str | None
+    a: Excerpt
+    b: Excerpt
+    scores: dict[str, float | None]
+    accepted: tuple[str, ...]
+
+
+def disagreements(corpus: Corpus, results: Sequence[Result], truth: Truth | None) -> Iterator[Disagreement]:
+    """The most instructive disagreements of some results that came to an end."""
+    labels = [result.label for result in results]
+    keys = np.unique(
+        np.concatenate([np.empty(0, np.int64), *(_keys(r.pairs[r.accepted], corpus) for r in results)])
+    )
+    if truth:
+        keys = np.union1d(keys, _keys(truth.pairs[truth.grades == DUPLICATE], corpus))
+    pairs = np.stack(np.divmod(keys, max(len(corpus), 1)), axis=1).astype(np.int32)
+    scores = np.stack([_scores(r, keys, corpus) for r in results]) if results else np.empty((0, len(keys)))
+    accepted = np.zeros(scores.shape, np.bool_)
+    for row, result in enumerate(results):
+        accepted[row] = np.isin(keys, _keys(result.pairs[result.accepted], corpus))
+    grades = truth.grade(pairs) if truth else np.full(len(keys), UNCLEAR, np.int8)
+    votes = accepted.sum(axis=0)
+    own = accepted[labels.index(PRODUCT)] if PRODUCT in labels else np.zeros(len(keys), np.bool_)
+    others = votes - own
+    many = np.argsort(-others, kind="stable")
+    few = many[::-1]
+    split = np.argsort(np.abs(votes - len(results) / 2), kind="stable")
+    divided = votes < len(results)
+    kinds = [
+        ("a duplicate that dedup misses", many, ~own & (grades == DUPLICATE)),
+        ("dedup alone, or nearly, calls these duplicates", few, own & (grades == DIFFERENT)),
+        ("a duplicate that dedup finds and most others miss", few, own & (grades == DUPLICATE)),
+        ("not duplicates, though others say so", many, ~own & (grades == DIFFERENT)),
+        ("the methods are divided", split, grades == UNCLEAR),
+    ]
+    shown: set[int] = set()
+    for kind, order, wanted in kinds:
+        left = SHOWN_PER_KIND
+        for row in order[(wanted & divided)[order]].tolist():
+            a, b = pairs[row].tolist()
+            if not left:
+                break
+            if a in shown or b in shown:
+                continue
+            shown |= {a, b}
+            left -= 1
+            yield Disagreement(
+                kind,
+                _WORDS[int(grades[row])] if truth else None,
+                Excerpt.of(corpus[a]),
+                Excerpt.of(corpus[b]),
+                {
+                    name: None if np.isnan(s) else float(s)
+                    for name, s in zip(labels, scores[:, row], strict=True)
+                },
+                tuple(name for name, yes in zip(labels, accepted[:, row], strict=True) if yes),
+            )
+
+
+def _keys(pairs: Pairs, corpus: Corpus) -> Keys:
+    return pairs[:, 0].astype(np.int64) * len(corpus) + pairs[:, 1]
+
+
+def _scores(result: Result, keys: Keys, corpus: Corpus) -> npt.NDArray[np.float64]:
+    """A method's score of each pair, NaN where it has none."""
+    own = _keys(result.pairs, corpus)
+    order = np.argsort(own)
+    found = np.full(len(keys), np.nan)
+    if len(own):
+        place = np.minimum(np.searchsorted(own[order], keys), len(own) - 1)
+        hit = own[order][place] == keys
+        found[hit] = result.scores[order][place[hit]]
+    return found

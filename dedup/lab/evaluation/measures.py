@@ -1,0 +1,288 @@
+"""How good a result is: pairs, groups, and recall by the size of the story.
+
+Pairs: precision, recall, F1 and average precision of what a method calls duplicates. Groups: adjusted Rand
+index (Hubert and Arabie 1985) and B-cubed (Bagga and Baldwin 1998) of the groups it makes. Recall by size of
+story, since an overall figure hides the loss of the big ones. Read next: `comparison.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.cluster import contingency_matrix
+
+from dedup.lab.evaluation.results import Result
+from dedup.lab.evaluation.truth import DIFFERENT, DUPLICATE, UNCLEAR, Grades, Truth
+from dedup.lab.method import Flags, Groups, Likeness
+
+STORY_SIZES: tuple[tuple[int, int | None], ...] = ((2, 4), (5, 19), (20, 49), (50, 99), (100, None))
+"""Articles in a story, from and to: the bands in which recall is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Pairs found rightly, found wrongly, and missed."""
+
+    right: int
+    wrong: int
+    missed: int
+
+    @property
+    def precision(self) -> float | None:
+        """Of what was found, the share that is right; None where nothing was found."""
+        return self.right / (self.right + self.wrong) if self.right + self.wrong else None
+
+    @property
+    def recall(self) -> float | None:
+        """Of what there is, the share that was found; None where there is nothing to find."""
+        return self.right / (self.right + self.missed) if self.right + self.missed else None
+
+    @property
+    def f1(self) -> float | None:
+        """The harmonic mean of both; None where there is nothing to find and nothing was found."""
+        total = 2 * self.right + self.wrong + self.missed
+        return 2 * self.right / total if total else None
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """Precision and recall where every pair of at least this score is called a duplicate."""
+
+    threshold: float
+    precision: float
+    recall: float
+
+
+@dataclass(frozen=True, slots=True)
+class SizeBand:
+    """Recall among the stories of a size.
+
+    Attributes:
+        least, most: members of the stories; no `most` for the last band.
+        stories, pairs: how many there are; found: pairs whose two articles end in one group.
+    """
+
+    least: int
+    most: int | None
+    stories: int
+    pairs: int
+    found: int
+
+    @property
+    def recall(self) -> float | None:
+        """Found of pairs; None where the corpus has no such story."""
+        return self.found / self.pairs if self.pairs else None
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Recall among the named pairs of a kind, whatever their grade: such as all with 10 % of noise.
+
+    Attributes:
+        pairs: how many there are; found: those that the method calls duplicates itself; grouped: those
+            whose two articles end in one group.
+    """
+
+    name: str
+    pairs: int
+    found: int
+    grouped: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupScore:
+    """How good some groups are, whatever made them.
+
+    Attributes:
+        pairs: two articles in one group count as a pair that was found.
+    """
+
+    pairs: Tally
+    adjusted_rand: float
+    b_cubed_precision: float
+    b_cubed_recall: float
+    by_size: tuple[SizeBand, ...]
+
+    @property
+    def b_cubed_f1(self) -> float:
+        """The harmonic mean of B-cubed precision and recall."""
+        return 2 / (1 / self.b_cubed_precision + 1 / self.b_cubed_recall)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """All measures of one result.
+
+    Attributes:
+        own: at the method's own threshold.
+        strict: as `own`, but pairs that count for nobody are wrong where they are found.
+        tuned: at the threshold that is best on the other half of the articles, both halves added up.
+        thresholds: the two thresholds of `tuned`.
+        average_precision: the area under the precision-recall curve, by steps.
+        curve: its points, from the highest threshold to the lowest.
+        groups: of the groups it makes.
+        by_kind: recall among the pairs of a kind.
+    """
+
+    own: Tally
+    strict: Tally
+    tuned: Tally
+    thresholds: tuple[float, float]
+    average_precision: float
+    curve: tuple[CurvePoint, ...]
+    groups: GroupScore
+    by_kind: tuple[Kind, ...]
+
+
+def evaluate(result: Result, truth: Truth) -> Evaluation:
+    """Every measure of a result against the truth about its corpus."""
+    grades = truth.grade(result.pairs)
+    named = truth.grades == DUPLICATE
+    tuned, thresholds = _tuned(
+        result.scores, grades, halves(truth, result.pairs[:, 0]), halves(truth, truth.pairs[named, 0])
+    )
+    points = curve(result.scores, grades, truth.duplicates)
+    return Evaluation(
+        own=tally(result.accepted, grades, truth.duplicates),
+        strict=tally(result.accepted, np.where(grades == UNCLEAR, DIFFERENT, grades), truth.duplicates),
+        tuned=tuned,
+        thresholds=thresholds,
+        average_precision=average_precision(points),
+        curve=points,
+        groups=score_groups(result.groups, truth),
+        by_kind=tuple(_by_kind(result, truth)),
+    )
+
+
+def score_groups(groups: Groups, truth: Truth) -> GroupScore:
+    """The groups of all documents against the truth about them."""
+    together = groups[truth.pairs[:, 0]] == groups[truth.pairs[:, 1]]
+    right = int((together & (truth.grades == DUPLICATE)).sum())
+    members = np.bincount(groups) if len(groups) else np.empty(0, np.int64)
+    found = int((members * (members - 1) // 2).sum()) - int((together & (truth.grades == UNCLEAR)).sum())
+    precision, recall = b_cubed(truth.stories, groups)
+    return GroupScore(
+        pairs=Tally(right, found - right, truth.duplicates - right),
+        adjusted_rand=float(adjusted_rand_score(truth.stories, groups)),
+        b_cubed_precision=precision,
+        b_cubed_recall=recall,
+        by_size=tuple(_by_size(groups, truth)),
+    )
+
+
+def tally(accepted: Flags, grades: Grades, duplicates: int) -> Tally:
+    """The tally of some pairs; unclear ones count for nobody.
+
+    Args:
+        accepted, grades: what was called a duplicate, and what is.
+        duplicates: how many duplicates there are in all, seen or not.
+    """
+    right = int((accepted & (grades == DUPLICATE)).sum())
+    return Tally(right, int((accepted & (grades == DIFFERENT)).sum()), duplicates - right)
+
+
+def curve(scores: Likeness, grades: Grades, duplicates: int) -> tuple[CurvePoint, ...]:
+    """Precision and recall at every score that occurs; pairs without a score are never found."""
+    clear = grades != UNCLEAR
+    order = np.argsort(-scores[clear], kind="stable")
+    sorted_scores = scores[clear][order]
+    right = np.cumsum(grades[clear][order] == DUPLICATE)
+    last = np.flatnonzero(np.append(np.diff(sorted_scores) != 0, True)) if len(order) else np.empty(0, int)
+    return tuple(
+        CurvePoint(
+            float(sorted_scores[i]), float(right[i]) / (int(i) + 1), float(right[i]) / max(duplicates, 1)
+        )
+        for i in last
+    )
+
+
+def average_precision(points: Iterable[CurvePoint]) -> float:
+    """The sum of each step of recall times the precision there, without interpolation."""
+    total = reached = 0.0
+    for point in points:
+        total += (point.recall - reached) * point.precision
+        reached = point.recall
+    return total
+
+
+def b_cubed(truth: Groups, groups: Groups) -> tuple[float, float]:
+    """B-cubed precision and recall (Bagga and Baldwin 1998), each document of the same weight.
+
+    Of a document's group, the share that is of its story; of its story, the share that is in its group;
+    both on average over all documents. 1 and 1 for an empty corpus.
+    """
+    if not len(truth):
+        return 1.0, 1.0
+    both = contingency_matrix(truth, groups, sparse=True).tocoo()
+    story, group = np.bincount(both.row, both.data), np.bincount(both.col, both.data)
+    squares = both.data.astype(np.float64) ** 2
+    return (
+        float((squares / group[both.col]).sum()) / len(truth),
+        float((squares / story[both.row]).sum()) / len(truth),
+    )
+
+
+def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tuple[Tally, tuple[float, float]]:
+    """The tally at the threshold that is best on the other half, added over both halves."""
+    parts, thresholds = [], []
+    for here in (False, True):
+        there = half != here
+        threshold = _best_threshold(curve(scores[there], grades[there], int((wanted != here).sum())))
+        inside = half == here
+        parts.append(tally(scores[inside] >= threshold, grades[inside], int((wanted == here).sum())))
+        thresholds.append(threshold)
+    a, b = parts
+    return Tally(a.right + b.right, a.wrong + b.wrong, a.missed + b.missed), (thresholds[0], thresholds[1])
+
+
+def _best_threshold(points: Sequence[CurvePoint]) -> float:
+    """Where F1 is highest, halfway down to the next score; 1 where nothing was right."""
+
+    def f1(point: CurvePoint) -> float:
+        return 2 * point.precision * point.recall / ((point.precision + point.recall) or 1)
+
+    best = max(range(len(points)), key=lambda i: f1(points[i]), default=None)
+    if best is None or not points[best].recall:
+        return 1.0
+    return (points[best].threshold + points[min(best + 1, len(points) - 1)].threshold) / 2
+
+
+def halves(truth: Truth, documents: npt.NDArray[np.int32]) -> Flags:
+    """The half of each document: that of its story, so that no story is cut; by a fixed mixing of numbers."""
+    mixed = truth.stories[documents].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return np.asarray(mixed >> np.uint64(63) == 1)
+
+
+def _by_size(groups: Groups, truth: Truth) -> Iterable[SizeBand]:
+    sizes = np.bincount(truth.stories) if len(truth.stories) else np.empty(0, np.int64)
+    pairs = truth.pairs[truth.grades == DUPLICATE]
+    members = sizes[truth.stories[pairs[:, 0]]]
+    together = groups[pairs[:, 0]] == groups[pairs[:, 1]]
+    for least, most in STORY_SIZES:
+        inside = (members >= least) & (members <= (most or len(groups)))
+        stories = int(((sizes >= least) & (sizes <= (most or len(groups)))).sum())
+        yield SizeBand(least, most, stories, int(inside.sum()), int((inside & together).sum()))
+
+
+def _by_kind(result: Result, truth: Truth) -> Iterable[Kind]:
+    accepted = Truth.of(
+        result.documents, {(int(a), int(b)): DUPLICATE for a, b in result.pairs[result.accepted]}, {}
+    )
+    found = accepted.grade(truth.pairs) == DUPLICATE
+    together = result.groups[truth.pairs[:, 0]] == result.groups[truth.pairs[:, 1]]
+    rows: dict[str, list[int]] = {}
+    for row, kinds in enumerate(truth.kinds):
+        for kind in kinds:
+            rows.setdefault(kind, []).append(row)
+    for kind in sorted(rows, key=_in_order):
+        yield Kind(kind, len(rows[kind]), int(found[rows[kind]].sum()), int(together[rows[kind]].sum()))
+
+
+def _in_order(kind: str) -> tuple[str, float, str]:
+    """Numbers in the order of their values: "level 5" before "level 10"."""
+    key, _, value = kind.partition(" ")
+    return key, float(value) if value.replace(".", "", 1).isdigit() else 0.0, value

@@ -1,0 +1,102 @@
+"""What a method found on a corpus, and at which cost: kept in two files, so that a comparison can resume.
+
+`NAME.json` holds facts and counts, `NAME.npz` the scored pairs. Nothing is pickled. Read next: `truth.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from dedup.lab.method import NO_PAIRS, Flags, Groups, Likeness, Method, Pairs
+from dedup.lab.methods import label
+
+Outcome = Literal["done", "failed", "too slow"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One method on one corpus.
+
+    Attributes:
+        label: the method as it was asked for: its name, and the parameters that are not the default.
+        outcome: whether it ended; `reason` says why not.
+        threshold: from which score it calls a pair duplicates.
+        documents: articles it ran on.
+        candidates: pairs it scored.
+        seconds: CPU seconds, in all its processes, without reading the file.
+        memory: bytes at the peak, beyond those of the articles themselves.
+        pairs, scores, accepted: the pairs above the method's floor, their scores, and whether it calls
+            them duplicates.
+        groups: the group of each document.
+    """
+
+    label: str
+    row: str
+    name: str
+    about: str
+    source: str
+    finds: str
+    threshold: float
+    outcome: Outcome
+    reason: str | None = None
+    documents: int = 0
+    candidates: int = 0
+    seconds: float = 0.0
+    memory: int = 0
+    pairs: Pairs = field(default_factory=lambda: NO_PAIRS, repr=False)
+    scores: Likeness = field(default_factory=lambda: np.empty(0, np.float32), repr=False)
+    accepted: Flags = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
+    groups: Groups = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
+
+    @classmethod
+    def of(cls, method: Method, **facts: Any) -> Self:
+        """The result of a method: what it says of itself, and what happened."""
+        names = ("row", "name", "about", "source", "finds", "threshold")
+        return cls(label(method), **{name: getattr(method, name) for name in names}, **facts)
+
+    @property
+    def done(self) -> bool:
+        """Whether it came to its end."""
+        return self.outcome == "done"
+
+
+_ARRAYS = ("pairs", "scores", "accepted", "groups")
+
+
+def save(result: Result, folder: Path, key: str) -> None:
+    """Keep a result; it counts as kept once its .json is there, which is written last and at once."""
+    stem = folder / file_name(result.label)
+    arrays = {name: getattr(result, name) for name in _ARRAYS}
+    facts = {name: value for name, value in asdict(result).items() if name not in _ARRAYS}
+    np.savez_compressed(stem.with_suffix(".npz"), **arrays)
+    fresh = stem.with_suffix(".json.new")
+    fresh.write_text(json.dumps({"key": key, **facts}, indent=2), encoding="utf-8")
+    fresh.replace(stem.with_suffix(".json"))
+
+
+def load(label: str, folder: Path, key: str) -> Result | None:
+    """The kept result of a method, or None where there is none for this key."""
+    stem = folder / file_name(label)
+    try:
+        facts = json.loads(stem.with_suffix(".json").read_text(encoding="utf-8"))
+        if facts.pop("key") != key:
+            return None
+        with np.load(stem.with_suffix(".npz"), allow_pickle=False) as arrays:
+            return Result(**facts, **{name: arrays[name] for name in _ARRAYS})
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        return None  # never finished, or of another version: it is made again
+
+
+def file_name(label: str) -> str:
+    """A label as a file name without a suffix.
+
+    >>> file_name("minhash:bands=16:rows=8")
+    'minhash-bands-16-rows-8'
+    """
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in label).replace(".", "-")

@@ -1,0 +1,250 @@
+"""One HTML page about a comparison: self-contained, without scripts, for the person who must decide.
+
+It brings together what the page shows; how it looks is in `templates/report.html.j2`. Article texts are
+hostile input: the template escapes every value, and characters that cannot be shown are replaced. Nothing
+is measured here. Read next: `figures.py`, `summary.py`, `charts.py`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from dedup.lab.evaluation.comparison import Comparison
+from dedup.lab.evaluation.disagreements import Disagreement, Excerpt
+from dedup.lab.evaluation.measures import Evaluation
+from dedup.lab.report.charts import Curve, Dot, curve_chart, curve_shapes, scatter
+from dedup.lab.report.differences import Segment, differences
+from dedup.lab.report.figures import (
+    JUDGED,
+    NONE,
+    PRODUCT_ROW,
+    UNJUDGED,
+    Entry,
+    cells,
+    headings,
+    percent,
+    whole,
+)
+from dedup.lab.report.summary import losses, span, summary
+
+
+def render(comparison: Comparison) -> str:
+    """The page; to be written as UTF-8."""
+    entries = [Entry(r, comparison.evaluations.get(r.label)) for r in comparison.results]
+    measured = [entry for entry in entries if entry.tuned is not None]
+    curves = [curve for entry in measured if (curve := _curve(entry))]
+    columns = JUDGED if comparison.evaluations else UNJUDGED
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            comparison=comparison,
+            summary=summary(comparison, entries),
+            groups=headings(columns),
+            columns=columns,
+            rows=[(entry, cells(entry, entries, columns)) for entry in entries],
+            by_size=_recalls(measured, _bands),
+            by_kind=_recalls(measured, _kinds),
+            losses=losses(entries),
+            shapes=curve_shapes(curves),
+            curves=[(curve, curve_chart(curves, number)) for number, curve in enumerate(curves)],
+            scatter=_scatter(measured),
+            disagreements=[_view(disagreement) for disagreement in comparison.disagreements],
+        )
+    )
+
+
+HEAT_STEPS = (0.005, 0.05, 0.15, 0.35, 0.65)
+"""Shares of pairs lost from which a cell is one step darker."""
+
+Counted = tuple[str, str, int, int]
+"""A class of pairs: its name, how much there is of it, its pairs, and those that are found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalls:
+    """A table of recall by class of pairs.
+
+    Attributes:
+        classes: name of each class, and how much there is of it.
+        rows: label of each method, and for each class its recall in words and how deep it is coloured:
+            0 where nothing is lost, 5 where nearly all is, None where there is nothing to find.
+    """
+
+    classes: list[tuple[str, str]]
+    rows: list[tuple[str, list[tuple[str, int | None]]]]
+
+
+def _recalls(entries: Sequence[Entry], counted: Callable[[Evaluation], list[Counted]]) -> Recalls | None:
+    tables = [(e.result.label, counted(e.evaluation)) for e in entries if e.evaluation]
+    if not any(table for _, table in tables):
+        return None
+    return Recalls(
+        [(name, size) for name, size, _, _ in tables[0][1]],
+        [(label, [_heated(pairs, found) for _, _, pairs, found in table]) for label, table in tables],
+    )
+
+
+def _heated(pairs: int, found: int) -> tuple[str, int | None]:
+    if not pairs:
+        return NONE, None
+    return percent(found / pairs), bisect_right(HEAT_STEPS, 1 - found / pairs)
+
+
+def _bands(evaluation: Evaluation) -> list[Counted]:
+    return [
+        (
+            span(b.least, b.most),
+            f"{_plural(b.stories, 'story', 'stories')}, {_pairs(b.pairs)}",
+            b.pairs,
+            b.found,
+        )
+        for b in evaluation.groups.by_size
+    ]
+
+
+def _kinds(evaluation: Evaluation) -> list[Counted]:
+    return [(k.name, _pairs(k.pairs), k.pairs, k.found) for k in evaluation.by_kind]
+
+
+def _pairs(count: int) -> str:
+    return _plural(count, "pair", "pairs")
+
+
+def _plural(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}" if count else f"no {one}"
+
+
+def _curve(entry: Entry) -> Curve | None:
+    found = entry.evaluation
+    if not found or not found.curve:
+        return None
+    own = found.own.recall, found.own.precision
+    mark = (own[0], own[1]) if own[0] is not None and own[1] is not None else None
+    return Curve(printable(entry.result.label), [(p.recall, p.precision) for p in found.curve], mark)
+
+
+def _scatter(entries: Sequence[Entry]) -> Markup | None:
+    dots = [
+        Dot(printable(e.result.label), e.seconds, e.tuned, strong=e.result.row == PRODUCT_ROW)
+        for e in entries
+        if e.seconds and e.tuned is not None
+    ]
+    return scatter(dots, x_title="CPU seconds per 1,000 articles", y_title="tuned F1") if dots else None
+
+
+SHOWN, OPENED, SIDE = 1_000, 6_000, 20_000
+"""Characters of a text: a longer segment is folded; more than this of it is left out; more than this of a
+whole side is left out. An editor reads a page, and a browser opens it at once."""
+
+HEAD, TAIL = 240, 160
+"""Characters that remain of a folded segment, at its start and its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is shown of a segment: `kind` is "text", "folded" (opened by a click) or "cut" (left out)."""
+
+    kind: str
+    text: str
+    shared: bool
+    characters: int
+
+
+def fold(segments: Sequence[Segment]) -> list[Part]:
+    """The parts to show of one side, long segments folded or cut."""
+    parts: list[Part] = []
+    shown = 0
+    for number, segment in enumerate(segments):
+        text = segment.text
+        if shown > SIDE:
+            rest = sum(len(s.text) for s in segments[number:])
+            parts.append(Part("cut", "", all(s.shared for s in segments[number:]), rest))
+            break
+        pieces = [("text", text)]
+        if len(text) > SHOWN:
+            start, stop = _word_end(text, HEAD), _word_end(text, len(text) - TAIL)
+            kind = "folded" if stop - start <= OPENED else "cut"
+            pieces = [("text", text[:start]), (kind, text[start:stop]), ("text", text[stop:])]
+        for kind, piece in pieces:
+            parts.append(Part(kind, "" if kind == "cut" else piece, segment.shared, len(piece)))
+            shown += len(parts[-1].text)
+    return parts
+
+
+def _word_end(text: str, place: int) -> int:
+    """The end of the word at a place, if it is near."""
+    space = text.find(" ", place, place + TAIL // 2)
+    return place if space < 0 else space + 1
+
+
+TRUTHS = {
+    "duplicate": "duplicates",
+    "different": "no duplicates",
+    "unclear": "unclear; the pair counts for nobody",
+    None: "nothing is known of this pair",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A disagreement as it is shown; methods with their scores, the highest first."""
+
+    kind: str
+    truth: str
+    sides: tuple[tuple[Excerpt, list[Part]], tuple[Excerpt, list[Part]]]
+    accepting: list[tuple[str, str]]
+    refusing: list[tuple[str, str]]
+    unseeing: list[str]
+
+
+def _view(found: Disagreement) -> View:
+    a, b = differences(found.a.text, found.b.text)
+    ranked = sorted(found.scores.items(), key=lambda item: -1.0 if item[1] is None else -item[1] - 2)
+    scored = {label: NONE if score is None else f"{score:.2f}" for label, score in ranked}
+    return View(
+        found.kind,
+        TRUTHS.get(found.truth, found.truth or ""),
+        ((found.a, fold(a)), (found.b, fold(b))),
+        [(m, s) for m, s in scored.items() if m in found.accepted],
+        [(m, s) for m, s in scored.items() if m not in found.accepted and s != NONE],
+        [m for m, s in scored.items() if m not in found.accepted and s == NONE],
+    )
+
+
+_UNSHOWN = (*range(0x7F, 0xA0), 0x202D, 0x202E, 0xFFFE, 0xFFFF, *range(0xD800, 0xE000))
+"""Control characters without a picture, the two that turn the direction of what follows by force, code
+points that are no characters."""
+
+_PICTURES = dict.fromkeys(_UNSHOWN, 0xFFFD)
+_PICTURES |= {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {0x0D: 0x0A}
+
+
+def printable(text: str) -> str:
+    """A text without characters that HTML forbids: control characters become their pictures."""
+    return text.translate(_PICTURES)
+
+
+def _finalized(value: object) -> object:
+    """Every value of the template passes here; our own charts are markup already."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("dedup.lab.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalized,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["whole"] = whole
+    return environment

@@ -1,0 +1,141 @@
+"""A comparison: results are kept and resumed, and no method can stop the others."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from dedup.errors import InputError
+from dedup.lab.documents import Corpus
+from dedup.lab.evaluation import results
+from dedup.lab.evaluation.compare import Source, compare, measure
+from dedup.lab.evaluation.results import Result
+from dedup.lab.methods import METHODS, label, make, parse
+from tests import corpora
+from tests.lab.strange_methods import Strange, make_strange
+
+TEXTS = [corpora.text(corpora.window(start, 6)) for start in (0, 0, 1, 7)]
+
+
+@pytest.fixture
+def news(tmp_path: Path) -> Source:
+    path = tmp_path / "news.jsonl"
+    rows = [{"id": f"a{i}", "text": text} for i, text in enumerate(TEXTS)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return Source(path)
+
+
+def strange(*deeds: str) -> list[Strange]:
+    return [Strange(does=deed) for deed in deeds]
+
+
+def test_methods_that_fail_are_reported_and_stop_nobody(news: Source, tmp_path: Path) -> None:
+    methods = strange("dies", "raises", "refuses", "eats", "works")
+    found = compare(news, methods, tmp_path / "out", factory=make_strange, limit_seconds=120)
+    assert [(r.outcome, r.reason) for r in found[:3]] == [
+        ("failed", "its process ended with code 9"),
+        ("failed", "unexpected RuntimeError"),  # and not the text of the article
+        ("failed", "this corpus is not for me"),
+    ]
+    assert found[3].outcome == "failed"
+    assert "GB of memory" in (found[3].reason or "")
+    assert found[4].done
+    assert found[4].pairs.tolist() == [[0, 1]]
+    assert found[4].groups.tolist() == [0, 0, 1, 2]
+
+
+def test_a_method_that_is_too_slow_is_given_up(news: Source, tmp_path: Path) -> None:
+    methods = strange("hangs", "works")
+    # The other one has to start and end within the limit: a few seconds of imports.
+    found = compare(news, methods, tmp_path / "out", factory=make_strange, limit_seconds=30, jobs=2)
+    assert [r.outcome for r in found] == ["too slow", "done"]
+    assert found[0].reason == "not done within 30 seconds"
+
+
+def test_a_method_ends_with_the_program_that_started_it(news: Source, tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tests.lab.strange_methods import Strange, make_strange;"
+        "from dedup.lab.evaluation.compare import Source, compare;"
+        "compare(Source(Path(sys.argv[1])), [Strange(does='hangs')], Path(sys.argv[2]), factory=make_strange)"
+    )
+    parent = psutil.Popen([sys.executable, "-c", code, str(news.path), str(tmp_path / "out")])
+    try:
+        while not (workers := [p for p in parent.children() if "spawn_main" in " ".join(p.cmdline())]):
+            assert parent.poll() is None
+            time.sleep(0.05)  # until it has started the worker
+    finally:
+        parent.kill()
+        parent.wait(30)
+    gone, alive = psutil.wait_procs(workers, timeout=60)
+    assert gone
+    assert not alive
+
+
+def test_what_is_kept_is_not_run_again(news: Source, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ended: list[Result] = []
+    first = compare(news, strange("works", "dies"), out, factory=make_strange, ended=ended.append)
+    # A label cannot be made again by this factory: whoever runs it would fail.
+    again = compare(news, strange("works"), out, factory=make, ended=ended.append)
+    assert sorted(r.outcome for r in ended) == ["done", "done", "failed"]
+    assert again[0].done
+    assert again[0].seconds == first[0].seconds
+    assert again[0].pairs.tolist() == first[0].pairs.tolist()
+    failed = compare(news, strange("dies"), out, factory=make_strange)
+    assert not failed[0].done
+
+
+def test_another_file_is_another_comparison(news: Source, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    compare(news, strange("works"), out, factory=make_strange)
+    news.path.write_text(news.path.read_text() + '{"id": "more", "text": "Something else."}\n')
+    assert compare(news, strange("works"), out, factory=make)[0].outcome == "failed"
+    assert compare(news, strange("works"), out, factory=make_strange)[0].documents == 5
+
+
+def test_a_result_that_broke_off_is_made_again(tmp_path: Path) -> None:
+    result = measure(Strange(), Corpus.of_texts(TEXTS))
+    results.save(result, tmp_path, "key")
+    kept = results.load(result.label, tmp_path, "key")
+    assert kept is not None
+    for name in ("pairs", "scores", "accepted", "groups"):
+        assert np.array_equal(getattr(kept, name), getattr(result, name))
+    assert results.load(result.label, tmp_path, "other key") is None
+    arrays = next(tmp_path.glob("*.npz"))
+    arrays.write_bytes(arrays.read_bytes()[:100])
+    assert results.load(result.label, tmp_path, "key") is None
+
+
+def test_a_file_without_an_article_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "empty.jsonl"
+    path.write_text("{}\n", encoding="utf-8")
+    with pytest.raises(InputError, match="holds no article"):
+        Source(path).read()
+    with pytest.raises(InputError, match="no such file"):
+        compare(Source(tmp_path / "none.jsonl"), strange("works"), tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_runs_on_a_small_corpus(name: str) -> None:
+    method = make(name)
+    found = measure(method, Corpus.of_texts([*TEXTS, "", "Short."]))
+    assert found.done
+    assert found.label == label(method) == name
+    assert found.candidates >= len(found.pairs)
+    together = found.groups[0] == found.groups[1]
+    assert together, "two equal texts are in one group"
+    # Of these texts a text profile keeps nothing but "the" and "was": it is made for longer ones.
+    assert found.groups[0] != found.groups[3] or name == "text-profile"
+    assert (found.scores >= np.float32(method.floor)).all()
+
+
+def test_all_are_all() -> None:
+    rows = ["0", "1", "1w", "2", "3", "4", "5", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14"]
+    assert [method.row for method in parse("all")] == rows
+    assert [method.row for method in parse(",".join(dict.fromkeys(rows)))] == rows
