@@ -1,0 +1,95 @@
+"""What every method does with every hard case: the phenomena that break tools for near-duplicates.
+
+    scripts/hard_cases.py [CASE ...] [--seed N] [--methods LIST] [--keep FOLDER]
+
+Makes each case (`dedup lab generate`), runs the methods on it, and prints a table per case: precision, recall
+and F1 of pairs, F1 of the pairs that end in one group, and recall of each kind of pair that the case tells
+apart, or by size of story. Invented texts, so the same numbers on every machine; about 5 minutes. Read next:
+`dedup/lab/hard_cases/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from dedup.errors import DedupError, InputError
+from dedup.lab.evaluation.compare import Source, compare
+from dedup.lab.evaluation.measures import Evaluation, evaluate
+from dedup.lab.evaluation.results import Result
+from dedup.lab.evaluation.truth import read_truth
+from dedup.lab.hard_cases import CASES, generate
+from dedup.lab.methods import parse
+
+LIMIT_SECONDS = 120.0
+"""After this long on one case a method counts as too slow."""
+
+
+def main() -> int:
+    options = _options()
+    try:
+        for name in options.cases:
+            if name not in CASES:
+                raise InputError(f"no case {name!r}; the cases are {', '.join(CASES)}")
+        with tempfile.TemporaryDirectory(prefix="dedup-hard-cases-") as folder:
+            home = options.keep or Path(folder)
+            for name in options.cases or CASES:
+                show(name, options.seed, options.methods, home)
+    except DedupError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def show(name: str, seed: int, methods: str, home: Path) -> None:
+    """Make one case, run the methods on it, and print what they do."""
+    articles, truth = generate(name, seed, home)
+    source = Source(articles)
+    corpus = source.read()
+    known = read_truth(truth, corpus.numbers)
+    results = compare(source, parse(methods), home / f"{name}.lab", limit_seconds=LIMIT_SECONDS)
+    judged = [(result, evaluate(result, known) if result.done else None) for result in results]
+    columns = next((_details(evaluation) for _, evaluation in judged if evaluation), {})
+    print(f"\n{name}: {CASES[name].about}; {len(corpus):,} articles, {known.duplicates:,} duplicate pairs")
+    heads = ("prec.", "recall", "F1", "groups", *columns, "cand.", "s")
+    print(f"{'':22}" + "".join(f"{head:>9}" for head in heads))
+    for result, evaluation in judged:
+        print(f"{result.label:22}" + "".join(f"{cell:>9}" for cell in _cells(result, evaluation)), flush=True)
+
+
+def _cells(result: Result, evaluation: Evaluation | None) -> Sequence[str]:
+    if evaluation is None:
+        return (f" {result.outcome}: {result.reason}",)
+    own = evaluation.own
+    shares = (own.precision, own.recall, own.f1, evaluation.groups.pairs.f1, *_details(evaluation).values())
+    cost = (f"{result.candidates / result.documents:,.1f}", f"{result.seconds:.1f}")
+    return (*("-" if share is None else f"{share:.3f}" for share in shares), *cost)
+
+
+def _details(evaluation: Evaluation) -> dict[str, float | None]:
+    """Recall of each kind of pair; where the case knows no kinds, of pairs grouped by size of story."""
+    if evaluation.by_kind:
+        return {_short(kind.name): kind.found / kind.pairs for kind in evaluation.by_kind}
+    bands = [band for band in evaluation.groups.by_size if band.pairs]
+    return {f"{band.least}-{band.most}" if band.most else f"{band.least}+": band.recall for band in bands}
+
+
+def _short(kind: str) -> str:
+    key, _, value = kind.partition(" ")
+    return (f"{value} %" if key in ("level", "share") else value)[:8]
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"default: all of {', '.join(CASES)}")
+    parser.add_argument("--seed", type=int, default=1, help="another seed makes other texts of the same kind")
+    parser.add_argument("--methods", default="all", help="names or rows with commas; default: all")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep articles, truths and results there")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
