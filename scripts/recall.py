@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,14 +22,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sandbox import DATA, fresh_corpus, read_settings, store, throwaway_server
+from sandbox import DATA, fresh_corpus, read_settings, silver_sets, store, throwaway_server
 
 from dedup.article import Article
 from dedup.corpus import articles, settings_store
 from dedup.corpus.database import Database
 from dedup.corpus.readers import Reject, read_articles
 from dedup.engine.backfill import backfill
-from dedup.errors import DedupError, InputError
+from dedup.errors import DedupError
 
 NEAR_JACCARD = 0.8
 """Pairs of at least this word-5-shingle Jaccard must be in one story."""
@@ -40,8 +39,6 @@ TOTAL_RECALL, TOTAL_PRECISION, SET_LEAST = 99.0, 98.0, 97.0
 
 NOTHING = "-"
 """Shown where there is nothing to divide by."""
-
-_TRUTH = re.compile(r"(?P<name>.+)\.truth_silver(?P<part>_\d+)?\.jsonl\.gz")
 
 
 @dataclass(slots=True)
@@ -89,7 +86,7 @@ class Score:
 def main() -> int:
     options = _options()
     try:
-        sets = _chosen(options.data, options.sets)
+        sets = silver_sets(options.data, options.sets)
         settings = read_settings(options.settings)
         scores = []
         with throwaway_server(options.home) as url:
@@ -194,21 +191,6 @@ def _lines(file: Path) -> Iterator[dict[str, Any]]:
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
-
-
-def _chosen(data: Path, names: list[str]) -> dict[str, tuple[Path, Path]]:
-    """Set -> its articles and its silver truth, by name; all that have truth, or only those named."""
-    found: dict[str, tuple[Path, Path]] = {}
-    for truth in sorted(data.glob("*.truth_silver*.jsonl.gz")):
-        if parts := _TRUTH.fullmatch(truth.name):
-            name = parts["name"] + (parts["part"] or "")
-            found[name] = (data / f"{name}.jsonl.gz", truth)
-    if not found:
-        raise InputError(f"{data} has no NAME.truth_silver.jsonl.gz; name the folder with --data")
-    for name in names:
-        if name not in found:
-            raise InputError(f"no silver truth for {name!r}; the sets are {', '.join(found)}")
-    return {name: found[name] for name in names or found}
 
 
 _COUNTS = ("articles", "failed", "refused", "near", "together", "marks", "confirmed")

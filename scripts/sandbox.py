@@ -1,12 +1,13 @@
-"""A throwaway corpus for measurements: an embedded server of its own, and the way files get into it.
+"""What measurements share: the given sets, a throwaway corpus on a server of its own, files into it.
 
 Nothing here touches a user's own database. Read next: `recall.py`, `benchmark.py`.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,8 +26,29 @@ BATCH_ARTICLES = 500
 BATCH_CHARACTERS = 4_000_000
 """Articles per transaction while loading, as `dedup load` has it: the smaller of both bounds."""
 
+_TRUTH = re.compile(r"(?P<name>.+)\.truth_silver(?P<part>_\d+)?\.jsonl\.gz")
+
 UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
 """`added_at` of articles that name no time: the hour of the measurement must not decide their order."""
+
+
+def silver_sets(data: Path, names: Sequence[str] = ()) -> dict[str, tuple[Path, Path]]:
+    """Set -> its articles and its silver truth, by name; all that have truth, or only those named.
+
+    Raises:
+        InputError: the folder holds no truth, or none of a name.
+    """
+    found: dict[str, tuple[Path, Path]] = {}
+    for truth in sorted(data.glob("*.truth_silver*.jsonl.gz")):
+        if parts := _TRUTH.fullmatch(truth.name):
+            name = parts["name"] + (parts["part"] or "")
+            found[name] = (data / f"{name}.jsonl.gz", truth)
+    if not found:
+        raise InputError(f"{data} has no NAME.truth_silver.jsonl.gz; name the folder with --data")
+    for name in names:
+        if name not in found:
+            raise InputError(f"no silver truth for {name!r}; the sets are {', '.join(found)}")
+    return {name: found[name] for name in names or found}
 
 
 @contextmanager

@@ -83,6 +83,23 @@ def test_the_core_does_not_know_what_is_built_on_it() -> None:
             assert not [module for module in modules if is_within(module, ("dedup.rules",))], path.name
 
 
+LAB = ("dedup.lab", "scipy", "sklearn", "datasketch", "ppdeep", "rapidfuzz", "jinja2")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(("lab/", "cli/"))])
+def test_only_the_command_line_knows_the_lab(name: str) -> None:
+    assert [module for module in imported(tree(name)) if is_within(module, LAB)] == []
+
+
+def test_the_command_line_starts_without_the_lab() -> None:
+    code = "import sys, dedup.cli.main\nprint(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.split()
+    assert "dedup.cli.lab" in loaded
+    assert [module for module in loaded if is_within(module, LAB)] == []
+
+
 PRINTERS = {"print", "typer.echo", "typer.secho", "click.echo", "rich.print", "pprint.pprint"}
 EXITS = {"exit", "quit", "sys.exit", "os._exit", "os.abort", "typer.Exit", "typer.Abort", "SystemExit"}
 

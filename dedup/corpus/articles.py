@@ -142,6 +142,16 @@ def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:
     return [row[0] for row in rows.fetchall()]
 
 
+def newest(cursor: Cursor, count: int) -> list[tuple[int, Article]]:
+    """The newest articles that can be read, with their ids, the latest first."""
+    rows = cursor.execute(
+        f"SELECT id, {', '.join(ARTICLE_FIELDS)} FROM dedup.article WHERE status <> 'failed'"
+        " ORDER BY coalesce(published_at, added_at) DESC, source_id LIMIT %s",
+        [count],
+    )
+    return [(row[0], Article(**dict(zip(ARTICLE_FIELDS, row[1:], strict=True)))) for row in rows.fetchall()]
+
+
 MARKS = """
     SELECT a.source_id AS id, a.status, o.source_id AS duplicate_of, a.score, a.reason
     FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of

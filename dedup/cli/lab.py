@@ -1,0 +1,303 @@
+"""The lab's commands on files: methods, compare, generate. Read next: `lab_judge.py`.
+
+The lab is an extra (`pip install dedup[lab]`); its packages are imported when one of its commands runs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dedup.cli import lab_judge, output
+from dedup.cli.lab_judge import MinJaccardOption, TruthOption
+from dedup.cli.shared import FormatOption, JsonOption, LanguageOption, MapOption, field_map
+from dedup.errors import InputError
+
+if TYPE_CHECKING:
+    from dedup.lab.evaluation.comparison import Comparison
+    from dedup.lab.evaluation.measures import Evaluation
+    from dedup.lab.evaluation.results import Result
+
+PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "rapidfuzz", "jinja2")
+"""What the extra brings."""
+
+LARGE = 10_000
+"""From so many articles on, methods that look at every pair run only where they are named."""
+
+lab = typer.Typer(
+    no_args_is_help=True,
+    help="""
+The lab: every method of the field on your own articles, judged by a truth or by you.
+
+Without labels: `dedup lab compare news.jsonl` shows what the methods find, and on what they disagree.
+To get labels: `dedup lab pairs`, then `dedup lab review`; then `dedup lab tune` sets the thresholds.
+""",
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    lab_judge.register(lab)
+    app.add_typer(lab, name="lab")
+
+
+@lab.callback()
+def needs_extra() -> None:
+    """The lab."""
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"the lab needs {', '.join(missing)}: run `pip install 'dedup[lab]'`,"
+            " or in a checkout `scripts/setup dev`"
+        )
+
+
+@lab.command()
+def methods(
+    name: Annotated[str | None, typer.Argument(help="Tell more about one method, or one row.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the methods: what each computes, and who proposed it. With a NAME: its parameters too.
+
+    A parameter is set with `NAME:parameter=value`, such as `minhash:bands=16:rows=8`.
+    """
+    from dedup.lab.methods import parameters, parse
+
+    chosen = [type(method) for method in parse(name or "all")]
+    if json:
+        output.write_json(
+            [
+                {
+                    **{key: getattr(method, key) for key in ("row", "name", "about", "finds", "source")},
+                    "quadratic": method.quadratic,
+                    "parameters": parameters(method),
+                }
+                for method in chosen
+            ]
+        )
+        return
+    if name is None:
+        rows = ((method.row, method.name, method.about, method.source) for method in chosen)
+        output.table("", ("row", "name", "computes", "source"), rows, ("name",))
+        output.say("next: dedup lab methods NAME, or dedup lab compare FILE")
+        return
+    for method in chosen:
+        slow = "; it looks at every pair" if method.quadratic else ""
+        facts = [
+            ("computes", method.about),
+            ("source", method.source),
+            ("candidates", f"{method.finds}{slow}"),
+            *((f":{key}=", value) for key, value in parameters(method).items()),
+        ]
+        output.table(f"{method.row} {method.name}", ("", ""), facts)
+
+
+@lab.command()
+def compare(
+    file: Annotated[Path, typer.Argument(help="Articles in any format that `dedup load` reads.")],
+    truth: TruthOption = None,
+    min_jaccard: MinJaccardOption = 0.8,
+    chosen: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            help="Names or rows with commas, `all`, or `linear` (all that do not look at every pair)."
+            " Default: all; above 10,000 articles, linear.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder for results and report; default: the file's name with .lab."),
+    ] = None,
+    limit: Annotated[
+        float, typer.Option(min=1, help="Seconds a method may take before it is given up.")
+    ] = 900,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Methods at work at a time; default: one per core.")
+    ] = None,
+    map_: MapOption = None,
+    format_: FormatOption = None,
+    language: LanguageOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Run methods on a file of articles: a table, and a report to open in a browser.
+
+    What has finished is kept in the folder: the same command goes on where it was interrupted. A method
+    that fails or takes too long is reported as such and does not stop the others.
+    """
+    from dedup.lab.evaluation.compare import Source, compare
+    from dedup.lab.evaluation.comparison import assemble
+    from dedup.lab.evaluation.truth import read_truth
+    from dedup.lab.methods import parse
+    from dedup.lab.report import page as report
+
+    source = Source(file, tuple(sorted(field_map(map_).items())), format_, language)
+    corpus = source.read()
+    known = read_truth(truth, corpus.numbers, min_jaccard) if truth else None
+    if known and known.unknown:
+        output.say(f"{known.unknown:,} pairs of {truth} name articles that {file} does not have")
+    if chosen is None:
+        chosen = "all" if len(corpus) <= LARGE else "linear"
+    wanted = parse(chosen)
+    folder = out or Path(file.name.removesuffix(".gz")).with_suffix(".lab")
+    with output.progress_bar("methods") as bar:
+        bar.start("comparing", len(wanted))
+        results = compare(
+            source, wanted, folder, jobs=jobs, limit_seconds=limit, ended=lambda result: bar.advance(1)
+        )
+    found = assemble(file.name, corpus, results, known, str(truth) if truth else None)
+    page = folder / "report.html"
+    page.write_text(report.render(found), encoding="utf-8")
+    if json:
+        output.write_json(as_json(found))
+    else:
+        _print(found)
+    output.say(f"wrote {page}; open it in a browser")
+
+
+def _print(found: Comparison) -> None:
+    truth = f"{found.duplicates:,} duplicate pairs" if found.truth else "no truth"
+    title = f"{found.corpus}: {found.documents:,} articles, {truth}"
+    if found.evaluations:
+        columns: tuple[str, ...] = ("F1", "prec.", "recall", "tuned", "AP", "ARI", "B³", "100+")
+    else:
+        columns = ("pairs", "groups", "largest")
+    columns = ("", "method", *columns, "cand.", "s", "MB")
+    output.table(title, columns, (_row(found, result) for result in found.results), columns[2:])
+    for result in found.results:
+        if not result.done:
+            output.say(f"{result.label}: {result.outcome}: {result.reason}")
+    if found.evaluations:
+        output.say(
+            "prec., recall, F1: pairs at the method's own threshold; tuned: F1 at the threshold that is best"
+            " on the other half; AP: area under the precision-recall curve; B³: B-cubed F1 of the groups;"
+            " 100+: recall in stories of 100 articles and more"
+        )
+    output.say("cand.: candidate pairs per article; s, MB: CPU seconds and memory per 1,000 articles")
+
+
+def _row(found: Comparison, result: Result) -> tuple[Any, ...]:
+    head = (result.row, result.label)
+    if not result.done:
+        return (*head, result.outcome)
+    cost = _cost(result)
+    evaluation = found.evaluations.get(result.label)
+    if evaluation is None:
+        sizes = _group_sizes(result)
+        return (*head, int(result.accepted.sum()), len(sizes), max(sizes, default=0), *cost)
+    own = evaluation.own
+    shares = (
+        own.f1,
+        own.precision,
+        own.recall,
+        evaluation.tuned.f1,
+        evaluation.average_precision,
+        evaluation.groups.adjusted_rand,
+        evaluation.groups.b_cubed_f1,
+        evaluation.groups.by_size[-1].recall,
+    )
+    return (*head, *shares, *cost)
+
+
+def _cost(result: Result) -> tuple[str, str, str]:
+    thousands = result.documents / 1_000
+    return (
+        f"{result.candidates / result.documents:,.1f}",
+        f"{result.seconds / thousands:,.2f}",
+        f"{result.memory / 1e6 / thousands:,.1f}",
+    )
+
+
+def _group_sizes(result: Result) -> list[int]:
+    """The sizes of the groups of more than one article."""
+    import numpy as np
+
+    return [size for size in np.bincount(result.groups).tolist() if size > 1]
+
+
+def as_json(found: Comparison) -> dict[str, Any]:
+    """A comparison for machines, without pairs, curves and texts."""
+    return {
+        "corpus": found.corpus,
+        "articles": found.documents,
+        "truth": found.truth,
+        "duplicates": found.duplicates,
+        "unclear": found.unclear,
+        "methods": [
+            {
+                "row": result.row,
+                "method": result.label,
+                "outcome": result.outcome,
+                "reason": result.reason,
+                "threshold": result.threshold,
+                "pairs": int(result.accepted.sum()),
+                "candidates": result.candidates,
+                "cpu_seconds": round(result.seconds, 3),
+                "memory_bytes": result.memory,
+                **_measures(found.evaluations.get(result.label)),
+            }
+            for result in found.results
+        ],
+    }
+
+
+def _measures(evaluation: Evaluation | None) -> dict[str, Any]:
+    if evaluation is None:
+        return {}
+    groups = evaluation.groups
+    tallies = {
+        name: {
+            **asdict(tally),
+            "precision": tally.precision,
+            "recall": tally.recall,
+            "f1": tally.f1,
+        }
+        for name in ("own", "strict", "tuned")
+        for tally in [getattr(evaluation, name)]
+    }
+    return {
+        **tallies,
+        "tuned_thresholds": evaluation.thresholds,
+        "average_precision": evaluation.average_precision,
+        "adjusted_rand": groups.adjusted_rand,
+        "b_cubed": {
+            "precision": groups.b_cubed_precision,
+            "recall": groups.b_cubed_recall,
+            "f1": groups.b_cubed_f1,
+        },
+        "by_size": [{**asdict(band), "recall": band.recall} for band in groups.by_size],
+        "by_kind": [asdict(kind) for kind in evaluation.by_kind],
+    }
+
+
+@lab.command()
+def generate(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[CASE]...", help="Which; all if none.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for CASE.jsonl.gz and CASE.truth.jsonl.gz.")
+    ] = Path("hard-cases"),
+    seed: Annotated[int, typer.Option(help="Another seed makes other texts of the same kind.")] = 1,
+    list_: Annotated[bool, typer.Option("--list", help="Only list the cases.")] = False,
+) -> None:
+    """Write corpora of the phenomena that break such tools, with their truth; invented texts.
+
+    Next: `dedup lab compare hard-cases/CASE.jsonl.gz --truth hard-cases/CASE.truth.jsonl.gz`.
+    """
+    from dedup.lab.hard_cases import CASES
+    from dedup.lab.hard_cases import generate as write
+
+    if list_:
+        output.table("", ("case", "holds"), ((case.name, case.about) for case in CASES.values()))
+        return
+    for name in names or CASES:
+        if name not in CASES:
+            raise InputError(f"no case {name!r}; the cases are {', '.join(CASES)}")
+    for name in names or CASES:
+        articles, truth = write(name, seed, out)
+        output.say(f"wrote {articles} and {truth}")

@@ -1,0 +1,231 @@
+"""The lab's commands about people's judgements and the live corpus: pairs, review, tune, score.
+
+Read next: `review.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dedup.cli import output
+from dedup.cli.review import review
+from dedup.cli.shared import JsonOption, corpus
+from dedup.errors import InputError
+
+if TYPE_CHECKING:
+    from dedup.lab.evaluation.measures import GroupScore
+    from dedup.lab.judging.estimate import Estimate, Quality
+    from dedup.lab.judging.live import Change
+    from dedup.lab.judging.tuning import Tuned
+
+OTHERS = "sentences,spotsigs,minhash,tfidf"
+"""Methods asked beside the product's own rule: each sees something else, and together they take minutes."""
+
+NewestOption = Annotated[
+    int, typer.Option("--newest", min=2, help="How many of the newest articles to take.")
+]
+TruthOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--truth",
+        help='Known duplicates, JSONL: {"a", "b", "label"}, {"a", "b", "jaccard5"} or {"cluster", "ids"}.',
+    ),
+]
+MinJaccardOption = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=1,
+        help="In a truth with `jaccard5`, pairs from this value on are duplicates; below, unclear.",
+    ),
+]
+
+
+def register(lab: typer.Typer) -> None:
+    """Add the commands."""
+    lab.command()(pairs)
+    lab.command()(review)
+    lab.command()(tune)
+    lab.command()(score)
+
+
+def pairs(
+    size: Annotated[int, typer.Option(min=1, help="How many pairs to pick.")] = 100,
+    methods: Annotated[
+        str,
+        typer.Option("--methods", help="Whose opinions to ask beside dedup's: names or rows with commas."),
+    ] = OTHERS,
+    newest: NewestOption = 20_000,
+    seed: Annotated[int, typer.Option(help="Another seed draws other pairs.")] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Pick pairs worth a human look: near the thresholds, where methods disagree, and some of every kind.
+
+    A random sample of each kind, so that what people say of it tells about all pairs that any method found.
+    A new selection replaces the old one; judgements are kept, and a pair picked again is not asked again.
+    """
+    from dedup.corpus import judgements, settings_store
+    from dedup.lab.judging import live
+    from dedup.lab.methods import parse
+
+    wanted = [method for method in parse(methods) if method.name != "dedup"]
+    with corpus() as database:
+        found = live.read(database, newest)
+        output.say(f"comparing {len(found):,} articles by dedup and {len(wanted)} other methods")
+        results = live.find_pairs(database, found, wanted)
+        missing = {m.name for m in wanted} - {r.name for r in results}
+        if missing:
+            output.say(f"without {', '.join(sorted(missing))}: failed or too slow; see `dedup lab compare`")
+        with database.transaction() as cursor:
+            picked = live.picks(found, results, settings_store.load_settings(cursor), size, seed)
+            judgements.pick(cursor, picked)
+    strata = {p.stratum: (p.stratum_size, p.stratum_picked) for p in picked}
+    if json:
+        output.write_json(
+            [{"stratum": name, "pairs": n, "picked": k} for name, (n, k) in strata.items()], indent=2
+        )
+    else:
+        output.table(
+            f"picked {len(picked):,} pairs",
+            ("dedup's score", "pairs", "picked"),
+            ((name, n, k) for name, (n, k) in strata.items()),
+            ("pairs", "picked"),
+        )
+    output.say("next: dedup lab review")
+
+
+def tune(newest: NewestOption = 20_000, json: JsonOption = False) -> None:
+    """Find the thresholds that are best for what people judged, and what would change if they were adopted.
+
+    Every number comes with the interval that holds it 95 times of 100. A gain whose interval reaches below 0
+    may be luck: judge more pairs before you adopt it. Nothing is changed.
+    """
+    from dedup.corpus import judgements, settings_store
+    from dedup.lab.judging import live
+    from dedup.lab.judging.tuning import tune as find
+
+    with corpus() as database, database.transaction() as cursor:
+        settings = settings_store.load_settings(cursor)
+        judged = live.judged_pairs(cursor, judgements.listed(cursor))
+        found = find(judged, judgements.strata(cursor), settings)
+        changes = [
+            live.what_would_change(cursor, settings, settings.with_values(tuned.values()), newest)
+            for tuned in found
+        ]
+    if json:
+        output.write_json(
+            [
+                {**asdict(tuned), "worthwhile": tuned.worthwhile, "change": asdict(change)}
+                for tuned, change in zip(found, changes, strict=True)
+            ]
+        )
+        return
+    for tuned, change in zip(found, changes, strict=True):
+        _print_tuned(tuned, change, settings)
+
+
+def _print_tuned(tuned: Tuned, change: Change, settings: Any) -> None:
+    values = tuned.values()
+    rows: list[tuple[Any, ...]] = [
+        (name, getattr(settings, name), values[name], _interval(estimate))
+        for name, estimate in zip(values, (tuned.sentence, tuned.signature), strict=True)
+    ]
+    rows.append(("F1", tuned.present.value, tuned.f1.value, _interval(tuned.f1)))
+    output.table(
+        f"{tuned.level}: {tuned.judged} judged pairs, {tuned.positive} of them positive,"
+        f" which speak for {tuned.covered:.0%} of all pairs",
+        ("", "now", "best", "95 % interval"),
+        rows,
+        ("now", "best", "95 % interval"),
+    )
+    gain = f"gain in F1: {_shown(tuned.gain.value)} ({_interval(tuned.gain)})"
+    if not tuned.worthwhile:
+        output.say(f"{gain}: no more than luck can give; keep the present thresholds, or judge more pairs\n")
+        return
+    if tuned.level == "duplicate":
+        output.say(
+            f"{gain}. Of the newest {change.articles:,} articles {change.joined:,} would become duplicates,"
+            f" {change.left:,} would no longer be, {change.moved:,} would be those of another article"
+        )
+    else:
+        output.say(gain)
+    wanted = " ".join(f"{name}={value:g}" for name, value in values.items())
+    output.say(f"to adopt it: dedup settings set {wanted} && dedup backfill\n")
+
+
+def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: JsonOption = False) -> None:
+    """Score the marks of the live corpus: against a truth, or against what people judged.
+
+    Two articles of one story (a canonical article with its duplicates) count as found.
+    """
+    from dedup.lab.evaluation.measures import score_groups
+    from dedup.lab.evaluation.truth import read_truth
+    from dedup.lab.judging import live
+
+    with corpus() as database:
+        if truth is None:
+            quality = live.judged_quality(database)
+            _print_quality(quality, json)
+            return
+        numbers, stories = live.marked_stories(database)
+    known = read_truth(truth, numbers, min_jaccard)
+    if known.unknown:
+        output.say(f"{known.unknown:,} pairs of {truth} name articles that the corpus does not have")
+    if not known.duplicates:
+        raise InputError(f"{truth} names no duplicates among the articles of the corpus")
+    _print_score(score_groups(stories, known), json)
+
+
+def _print_quality(quality: Quality, json: bool) -> None:
+    if json:
+        output.write_json(asdict(quality))
+        return
+    output.table(
+        f"the marks by {quality.judged} judged pairs, which speak for {quality.covered:.0%} of all pairs",
+        ("", "estimate", "95 % interval"),
+        (
+            (name, getattr(quality, name).value, _interval(getattr(quality, name)))
+            for name in ("precision", "recall", "f1")
+        ),
+        ("estimate", "95 % interval"),
+    )
+    output.say("recall is among the pairs that at least one method found")
+
+
+def _print_score(found: GroupScore, json: bool) -> None:
+    pairs = found.pairs
+    measures = {
+        "pairs, precision": pairs.precision,
+        "pairs, recall": pairs.recall,
+        "pairs, F1": pairs.f1,
+        "adjusted Rand index": found.adjusted_rand,
+        "B-cubed precision": found.b_cubed_precision,
+        "B-cubed recall": found.b_cubed_recall,
+        "B-cubed F1": found.b_cubed_f1,
+    }
+    if json:
+        bands = [{**asdict(band), "recall": band.recall} for band in found.by_size]
+        output.write_json({**asdict(pairs), **measures, "by_size": bands})
+        return
+    output.table("the marks against the truth", ("", "value"), measures.items(), ("value",))
+    output.table(
+        "recall by size of story",
+        ("articles", "stories", "pairs", "recall"),
+        (
+            (f"{b.least}–{b.most}" if b.most else f"{b.least}+", b.stories, b.pairs, b.recall)
+            for b in found.by_size
+        ),
+        ("stories", "pairs", "recall"),
+    )
+
+
+def _interval(estimate: Estimate) -> str:
+    return "" if estimate.low is None else f"{_shown(estimate.low)} to {_shown(estimate.high)}"
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"

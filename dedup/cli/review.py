@@ -1,0 +1,313 @@
+"""`dedup lab review`: a person reads pairs of articles side by side and says what they are to each other.
+
+The screen shows no score and no method's opinion until it is asked to: they would lead the judge. Every
+verdict is committed at once. Read next: `review_file.py` for the way without a terminal.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from dedup.cli import output
+from dedup.cli.shared import corpus
+from dedup.errors import InputError
+
+if TYPE_CHECKING:
+    from dedup.cli.columns import Page, Row
+    from dedup.cli.terminal import Terminal
+    from dedup.corpus.database import Database
+    from dedup.corpus.judgements import Key, ReviewPair, Side
+
+NARROWEST_COLUMNS = 80
+"""Columns from which two texts stand side by side; below, one under the other."""
+
+CONTEXT = 2
+"""Rows shown above the difference that a key jumps to."""
+
+STYLES = {"duplicate": "bold cyan", "similar": "bold yellow", "different": "bold green", "unsure": "bold"}
+
+ALL_JUDGED = "every pair is judged: q ends, b looks back"
+
+HELP = (
+    ("d", "duplicate: the same article, perhaps trimmed, updated or with another headline"),
+    ("s", "similar: they share passages, but each says much of its own"),
+    ("x", "different: two texts, be it on one event"),
+    ("u", "unsure: left out of every count"),
+    ("", ""),
+    ("space, PgDn", "a page on (also f); PgUp a page back"),
+    ("j k, arrows", "a line down or up; Home and End"),
+    ("n p", "to the next difference, to the one before"),
+    ("v", "what the methods say of this pair: better after your own verdict"),
+    ("", ""),
+    ("b", "back to the pair before, to change or take back a verdict"),
+    ("r", "take back the verdict on this pair"),
+    ("Enter", "on to the next pair; one that is not judged comes again at the end"),
+    ("q", "quit; what you have said is kept, and the next run goes on from there"),
+)
+
+
+def review(
+    judge: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Who judges; default: your user name.")
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="FILE", help="Write the pairs you have not judged, and end."),
+    ] = None,
+    import_: Annotated[
+        Path | None,
+        typer.Option("--import", metavar="FILE", help="Read verdicts from such a file, and end."),
+    ] = None,
+) -> None:
+    """Judge the pairs that `dedup lab pairs` picked: duplicate, similar, different, or unsure.
+
+    Both texts side by side, what differs marked. One key per verdict, which is stored at once: quit at any
+    time, the next run goes on. Several people may judge the same pairs.
+
+    Without a terminal: `--export pairs.jsonl`, fill in every `verdict`, `--import pairs.jsonl`.
+    """
+    who = judge or os.environ.get("USER") or os.environ.get("LOGNAME")
+    if not who:
+        raise InputError("who judges? name yourself with --as NAME")
+    if export and import_:
+        raise InputError("choose one of --export and --import")
+    if export or import_:
+        from dedup.cli import review_file
+
+        with corpus() as database:
+            if export:
+                review_file.write(database, who, export)
+            elif import_:
+                review_file.read(database, who, import_)
+        return
+    from dedup.cli.terminal import Terminal
+
+    terminal = Terminal("use `dedup lab review --export FILE` and `--import FILE`")
+    with corpus() as database:
+        _interactive(terminal, database, who)
+
+
+def _interactive(terminal: Terminal, database: Database, judge: str) -> None:
+    from dedup.corpus import judgements
+
+    with database.transaction() as cursor:
+        progress = judgements.progress(cursor, judge)
+        done, waiting = judgements.judged(cursor, judge), judgements.waiting(cursor, judge)
+    if not progress.picked:
+        raise InputError("no pairs are picked: run `dedup lab pairs` first")
+    if done or waiting:
+        with terminal:
+            _Review(terminal, database, judge, done, waiting).run()
+    with database.transaction() as cursor:
+        progress = judgements.progress(cursor, judge)
+    missing = (
+        f"; {progress.missing:,} cannot be shown, as an article is not stored" if progress.missing else ""
+    )
+    output.say(f"{judge} has judged {progress.judged:,} of {progress.picked:,} pairs{missing}")
+    output.say("next: dedup lab review" if progress.left else "next: dedup lab tune")
+
+
+class _Review:
+    """A session of one judge."""
+
+    def __init__(
+        self, terminal: Terminal, database: Database, judge: str, done: list[Key], waiting: list[Key]
+    ) -> None:
+        self.terminal, self.database, self.judge = terminal, database, judge
+        self.pairs = [*done, *waiting]
+        self.judged = set(done)
+        self.at = min(len(done), len(self.pairs) - 1)
+        self.words = "" if waiting else ALL_JUDGED
+
+    def run(self) -> None:
+        """Until the judge quits."""
+        self.load()
+        while True:
+            self.draw()
+            key = self.terminal.key()
+            self.words = ""
+            if key in ("q", "stop"):
+                return
+            if key in _VERDICT_KEYS:
+                self.say(_VERDICT_KEYS[key])
+                self.go_on()
+            else:
+                self.other(key)
+
+    def load(self) -> None:
+        """Read the pair at hand, as it is now."""
+        from dedup.cli.columns import Page
+        from dedup.corpus import judgements
+
+        with self.database.transaction() as cursor:
+            self.pair: ReviewPair = judgements.read(cursor, self.pairs[self.at], self.judge)
+        self.page: Page = Page(self.pair.a.text, self.pair.b.text)
+        self.rows: list[Row] = []
+        self.laid_out = (0, 0)
+        self.top = 0
+        self.scores_shown = self.help_shown = False
+
+    def say(self, verdict: str) -> None:
+        """Keep a verdict on the texts as they were shown."""
+        from dedup.corpus import judgements
+
+        key, pair = self.pairs[self.at], self.pair
+        with self.database.transaction() as cursor:
+            judgements.record(
+                cursor, key, self.judge, verdict, pair.note, (pair.a.text_hash, pair.b.text_hash)
+            )
+        self.judged.add(key)
+        self.words = f"said: {verdict} (b to change it)"
+
+    def take_back(self) -> None:
+        """Forget the verdict on the pair at hand."""
+        from dedup.corpus import judgements
+
+        if self.pair.verdict is None:
+            self.words = "there is no verdict to take back"
+            return
+        with self.database.transaction() as cursor:
+            judgements.take_back(cursor, self.pairs[self.at], self.judge)
+        self.judged.discard(self.pairs[self.at])
+        self.load()
+        self.words = "taken back"
+
+    def go_on(self) -> None:
+        """To the next pair that is not judged; after the last come the ones that were passed over."""
+        count = len(self.pairs)
+        for step in range(1, count + 1):
+            if self.pairs[(self.at + step) % count] not in self.judged:
+                self.at = (self.at + step) % count
+                self.load()
+                return
+        self.load()
+        self.words = ALL_JUDGED
+
+    def other(self, key: str) -> None:
+        """Keys that give no verdict."""
+        _, lines = self.terminal.size()
+        page = max(1, self.height(lines) - 1)
+        moves = {"down": 1, "j": 1, "up": -1, "k": -1, "space": page, "f": page, "pagedown": page}
+        moves |= {"pageup": -page, "home": -len(self.rows), "end": len(self.rows)}
+        if key in moves:
+            self.top += moves[key]
+        elif key in ("n", "p"):
+            self.jump(1 if key == "n" else -1)
+        elif key == "v":
+            self.scores_shown = not self.scores_shown
+        elif key in ("?", "h"):
+            self.help_shown = not self.help_shown
+        elif key == "enter":
+            self.go_on()
+        elif key == "r":
+            self.take_back()
+        elif key == "b":
+            if self.at:
+                self.at -= 1
+                self.load()
+            else:
+                self.words = "this is the first pair"
+        elif key != "resize":
+            self.words = "? shows the keys"
+
+    def jump(self, direction: int) -> None:
+        """To the next place where the texts differ, in a direction."""
+        starts = [
+            number
+            for number, row in enumerate(self.rows)
+            if row.different and not (number and self.rows[number - 1].different)
+        ]
+        tops = [self.reachable(start - CONTEXT) for start in starts]
+        ahead = [top for top in tops if (top - self.top) * direction > 0]
+        if ahead:
+            self.top = min(ahead) if direction > 0 else max(ahead)
+        else:
+            self.words = "no difference further on" if direction > 0 else "no difference before this"
+
+    def height(self, lines: int) -> int:
+        """Rows of text that fit."""
+        columns, _ = self.laid_out
+        fixed = 1 + (2 if columns >= NARROWEST_COLUMNS else 4) + 1 + 1 + self.scores_shown
+        return max(1, lines - fixed)
+
+    def reachable(self, top: int) -> int:
+        """The nearest row that can be the top one."""
+        _, lines = self.terminal.size()
+        return max(0, min(top, len(self.rows) - self.height(lines)))
+
+    def draw(self) -> None:
+        """Show everything."""
+        columns, lines = size = self.terminal.size()
+        width = columns - 1
+        if size != self.laid_out:
+            self.rows = self.lay_out(width)
+            self.laid_out = size
+        self.top = self.reachable(self.top)
+        height = self.height(lines)
+        body = [row.text for row in self.rows[self.top : self.top + height]]
+        if self.help_shown:
+            body = [Text.assemble((f"  {key:<12}", "bold"), words) for key, words in HELP][:height]
+        body += [Text()] * (height - len(body))
+        self.terminal.show([*self.header(width), *body, *self.footer()])
+
+    def lay_out(self, width: int) -> list[Row]:
+        """The texts at this width."""
+        if width + 1 >= NARROWEST_COLUMNS:
+            return self.page.side_by_side(width)
+        return self.page.stacked(width, Text("─" * width, "dim"))
+
+    def header(self, width: int) -> list[Text]:
+        """Where we are, and which two articles these are."""
+        from dedup.cli.columns import beside
+
+        left = len(self.pairs) - len(self.judged)
+        place = Text.assemble(
+            (f" {len(self.judged)} of {len(self.pairs)}", "bold"),
+            f", {left} left",
+            (f"   {self.judge}", "dim"),
+        )
+        if self.pair.verdict:
+            place.append(f"   you said {self.pair.verdict}", STYLES[self.pair.verdict])
+        if self.words:
+            place.append(f"   {self.words}", "italic")
+        heads = [_head(side) for side in (self.pair.a, self.pair.b)]
+        if width + 1 >= NARROWEST_COLUMNS:
+            column = (width - 3) // 2
+            titles = [beside(x, y, column) for x, y in zip(*heads, strict=True)]
+        else:
+            titles = [line for head in heads for line in head]
+        return [place, *titles, Text("─" * width, "dim")]
+
+    def footer(self) -> list[Text]:
+        """The scores, if they are asked for, and the keys."""
+        rows = []
+        if self.scores_shown:
+            said = [
+                f"{name} {'–' if score is None else f'{score:.2f}'}"
+                for name, score in self.pair.scores.items()
+            ]
+            rows.append(Text("   ".join(said) or "no scores were kept with this pair", "cyan"))
+        keys = Text(" ")
+        for key, word in (("d", "uplicate"), ("s", "imilar"), ("x", " different"), ("u", "nsure")):
+            keys.append(key, "bold reverse").append(f"{word}   ")
+        keys.append("? help   ", "dim")
+        last = self.top + self.height(self.terminal.size()[1])
+        if last < len(self.rows):
+            keys.append(f"▼ {len(self.rows) - last:,} more lines   ", "bold")
+        keys.append("n p difference   v scores   b back   q quit", "dim")
+        return [*rows, keys]
+
+
+_VERDICT_KEYS = {"d": "duplicate", "s": "similar", "x": "different", "u": "unsure"}
+
+
+def _head(side: Side) -> list[Text]:
+    """Title; publication, date and id: two rows."""
+    title = Text(output.printable(side.title or "(no title)"), "bold" if side.title else "dim")
+    facts = [side.publication, f"{side.time:%Y-%m-%d %H:%M}", side.id]
+    return [title, Text(" · ".join(output.printable(fact) for fact in facts if fact), "dim")]

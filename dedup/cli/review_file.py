@@ -1,0 +1,116 @@
+"""Judging without a terminal: the pairs as lines of a file, and the verdicts back from it.
+
+    {"a": {"id": …, "title": …, "text": …, "text_hash": …}, "b": {…}, "verdict": null, "note": null}
+
+Fill in `verdict` ("duplicate", "similar", "different", "unsure") and hand the file back; `text_hash` ties the
+verdict to the text that was read. For an import a line may be as short as
+{"a": ID, "b": ID, "verdict": …}. Read next: `../corpus/judgements.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dedup.cli import output
+from dedup.corpus import judgements
+from dedup.corpus.database import Database
+from dedup.corpus.judgements import Side
+from dedup.errors import InputError, NotFoundError
+
+
+def write(database: Database, judge: str, path: Path) -> None:
+    """Write the pairs this judge has not judged.
+
+    Raises:
+        InputError: the file cannot be written, or no pairs are picked.
+    """
+    with database.transaction() as cursor:
+        if not judgements.progress(cursor, judge).picked:
+            raise InputError("no pairs are picked: run `dedup lab pairs` first")
+        waiting = judgements.waiting(cursor, judge)
+        pairs = (judgements.read(cursor, pair, judge) for pair in waiting)
+        rows = ({"a": _side(pair.a), "b": _side(pair.b), "verdict": None, "note": None} for pair in pairs)
+        try:
+            with path.open("w", encoding="utf-8") as file:
+                count = output.write_jsonl(rows, file)
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}; choose another --export") from None
+    output.say(f"wrote {count:,} pairs to {path}")
+    output.say(f"next: fill in every verdict, then dedup lab review --import {path}")
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {
+        "id": side.id,
+        "title": side.title,
+        "publication": side.publication,
+        "time": side.time,
+        "text": side.text,
+        "text_hash": side.text_hash.hex(),
+    }
+
+
+def read(database: Database, judge: str, path: Path) -> None:
+    """Store the verdicts of a file, all or none; lines without a verdict are passed over.
+
+    Raises:
+        InputError: the file or a line of it cannot be used; the message names the line.
+    """
+    stored = passed = 0
+    with database.transaction() as cursor:
+        for number, row in _lines(path):
+            try:
+                if row.get("verdict") is None:
+                    passed += 1
+                    continue
+                (a, a_hash), (b, b_hash) = _named(row, "a"), _named(row, "b")
+                if a == b:
+                    raise InputError("a and b are the same article")
+                ends = {a: a_hash, b: b_hash}
+                pair = judgements.key(a, b)
+                hashes = (ends[pair[0]], ends[pair[1]])
+                judgements.record(cursor, pair, judge, str(row["verdict"]), _note(row), hashes)
+                stored += 1
+            except (InputError, NotFoundError) as error:
+                raise InputError(f"{path}, line {number}: {error}; nothing was stored") from None
+    output.say(f"stored {stored:,} verdicts of {judge}; {passed:,} lines have none")
+    output.say("next: dedup lab tune" if stored else "next: fill in every verdict and import it again")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
+                row = json.loads(line)
+                if not isinstance(row, dict):
+                    raise ValueError
+                yield number, row
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"{path} is not JSONL as --export writes it; nothing was stored") from None
+
+
+def _named(row: dict[str, Any], name: str) -> tuple[str, bytes | None]:
+    """The id of a side, and the hash of the text that was read, if the line tells it."""
+    side = row.get(name)
+    given = side if isinstance(side, dict) else {"id": side}
+    source_id, text_hash = given.get("id"), given.get("text_hash")
+    if not isinstance(source_id, str):
+        raise InputError(f"{name} names no article")
+    try:
+        return source_id, bytes.fromhex(text_hash) if text_hash else None
+    except (TypeError, ValueError):
+        raise InputError(f"the text_hash of {name} is damaged") from None
+
+
+def _note(row: dict[str, Any]) -> str | None:
+    note = row.get("note")
+    if note is not None and not isinstance(note, str):
+        raise InputError("a note is text")
+    return note.replace("\0", "") if note else None

@@ -1,0 +1,208 @@
+"""From the judged pairs of a stratified sample to all pairs: weights, estimates, confidence intervals.
+
+An estimate is about the pairs that at least one method found. Pairs nobody found cannot be drawn, so recall
+is that among the found ones, as in every pooled evaluation. Pure. Read next: `tuning.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.lab.judging.sampling import Numbers
+from dedup.lab.method import Flags
+
+REPLICATES = 1_000
+"""Samples drawn anew for an interval: its ends then move by about 0.002 from seed to seed."""
+
+CONFIDENCE = 0.95
+"""Share of intervals that hold the truth, at least; where answers are all alike it is more."""
+
+DOUBT = 0.5
+"""Judged pairs that the doubt about answers that are all alike is worth: Jeffreys' prior for a share (Brown,
+Cai and DasGupta 2001). After 7 times "different" up to 31 % of the pairs may be duplicates."""
+
+Weights = npt.NDArray[np.float64]
+"""Shape (n,) or (replicates, n): how many pairs each judged pair stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with the interval that holds the truth 95 times of 100; all None where it is not defined."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How good a method is, estimated from judged pairs.
+
+    Attributes:
+        judged: pairs it rests on.
+        covered: the share of all pairs that is in strata with a judged pair; the estimate is about those.
+    """
+
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
+    judged: int
+    covered: float
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """The judged pairs as a sample of strata. Pairs of which nobody was sure are left out before.
+
+    Attributes:
+        sizes: shape (strata,): pairs in each stratum.
+        stratum: shape (n,): the stratum of each judged pair.
+    """
+
+    sizes: Numbers
+    stratum: Numbers
+
+    @classmethod
+    def of(cls, strata: Sequence[str], sizes: Mapping[str, int]) -> Design:
+        """The design of judged pairs, given the name of each one's stratum and the sizes of all strata."""
+        names = {name: number for number, name in enumerate(sizes)}
+        return cls(
+            np.array([*sizes.values()], np.int64), np.array([names[name] for name in strata], np.int64)
+        )
+
+    def weights(self) -> Weights:
+        """How many pairs each judged one stands for, N_h / n_h (Horvitz and Thompson 1952); shape (n,).
+
+        n_h counts judged pairs, not picked ones, so a sample judged in part has the right weights too.
+        """
+        judged = np.bincount(self.stratum, minlength=len(self.sizes))
+        return np.asarray(self.sizes[self.stratum] / judged[self.stratum], np.float64)
+
+    def covered(self) -> float:
+        """The share of all pairs that is in strata with a judged pair."""
+        return float(self.sizes[np.unique(self.stratum)].sum() / max(self.sizes.sum(), 1))
+
+    def replicates(
+        self,
+        duplicate: Flags,
+        seed: int = 0,
+        *,
+        doubt: bool = True,
+        finite: bool = True,
+        count: int = REPLICATES,
+    ) -> Weights:
+        """The weights of samples drawn anew; shape (count, 2 n): of the judged pairs, then of their twins.
+
+        The rescaling bootstrap with its finite population correction (Rao and Wu 1988; Chipperfield and
+        Preston 2007): of the n pairs of a stratum n - 1 are drawn with replacement, and the weights are
+        stretched so that their spread is that of the estimate.
+
+        A few answers that are all alike would leave no spread, and do not prove that all pairs of the stratum
+        are alike. So twins, the same pairs with the opposite verdict, take a share of the weight there that
+        is drawn from what these answers leave possible.
+
+        Args:
+            duplicate: shape (n,): the verdicts.
+            doubt: give the twins their share.
+            finite: the question is about the pairs of the strata themselves, so a stratum judged in full does
+                not vary; else about further pairs like them.
+        """
+        random = np.random.default_rng(seed)
+        half = len(self.stratum)
+        drawn = np.tile(np.concatenate([self.weights(), np.zeros(half)]), (count, 1))
+        for number in np.unique(self.stratum):
+            members = np.flatnonzero(self.stratum == number)
+            n = len(members)
+            stretch = np.sqrt(max(0.0, 1 - n / self.sizes[number])) if finite else 1.0
+            if n > 1:
+                times = random.multinomial(n - 1, np.full(n, 1 / n), size=count)
+                drawn[:, members] *= 1 - stretch + stretch * times * n / (n - 1)
+            if doubt and len(set(duplicate[members].tolist())) == 1:
+                share = stretch * random.beta(DOUBT, n, (count, 1))
+                drawn[:, half + members] = drawn[:, members] * share
+                drawn[:, members] *= 1 - share
+        return drawn
+
+
+def with_twins(found: Flags, duplicate: Flags) -> tuple[Flags, Flags]:
+    """What `replicates` weighs: the judged pairs, then each again with the opposite verdict."""
+    return np.concatenate([found, found], axis=-1), np.concatenate([duplicate, ~duplicate])
+
+
+def interval(value: float, replicates: npt.NDArray[np.float64]) -> Estimate:
+    """A value with the middle 95 % of its replicates; those in which it is not defined are left out."""
+    if np.isnan(value):
+        return Estimate(None, None, None)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.nanquantile(replicates, [tail, 1 - tail])
+    return Estimate(float(value), float(min(low, value)), float(max(high, value)))
+
+
+def precision(weights: Weights, found: Flags, duplicate: Flags) -> npt.NDArray[np.float64]:
+    """Of the pairs found, the share that are duplicates; NaN where nothing is found.
+
+    Args:
+        weights: shape (replicates, n).
+        found: shape (n,), or (methods, n) for many at once.
+        duplicate: shape (n,).
+
+    Returns:
+        Shape (replicates,), or (replicates, methods).
+    """
+    return _ratio(_sum(weights, found & duplicate), _sum(weights, found))
+
+
+def recall(weights: Weights, found: Flags, duplicate: Flags) -> npt.NDArray[np.float64]:
+    """Of the duplicates, the share found; arguments as of `precision`."""
+    return _ratio(_sum(weights, found & duplicate), _sum(weights, _like(duplicate, found)))
+
+
+def f1(weights: Weights, found: Flags, duplicate: Flags) -> npt.NDArray[np.float64]:
+    """The harmonic mean of both: twice what was found rightly, over what was found plus what there is."""
+    return _ratio(
+        2 * _sum(weights, found & duplicate), _sum(weights, found) + _sum(weights, _like(duplicate, found))
+    )
+
+
+def _like(duplicate: Flags, found: Flags) -> Flags:
+    return np.broadcast_to(duplicate, found.shape)
+
+
+def _sum(weights: Weights, flags: Flags) -> npt.NDArray[np.float64]:
+    return np.asarray(weights @ flags.T.astype(np.float64))
+
+
+def _ratio(part: npt.NDArray[np.float64], whole: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(whole > 0, part / whole, np.nan))
+
+
+def quality(
+    design: Design, found: Flags, duplicate: Flags, seed: int = 0, count: int = REPLICATES
+) -> Quality:
+    """Precision, recall and F1 of a method.
+
+    Args:
+        found: shape (n,): whether the method calls each judged pair a duplicate.
+        duplicate: shape (n,): whether people do.
+        count: samples drawn anew for the intervals.
+    """
+    point = design.weights()[np.newaxis]
+    drawn = [design.replicates(duplicate, seed, doubt=doubt, count=count) for doubt in (True, False)]
+    twins = with_twins(found, duplicate)
+    p, r, f = (
+        _wider(*(interval(float(measure(point, found, duplicate)[0]), measure(w, *twins)) for w in drawn))
+        for measure in (precision, recall, f1)
+    )
+    return Quality(p, r, f, len(design.stratum), design.covered())
+
+
+def _wider(one: Estimate, other: Estimate) -> Estimate:
+    """Both intervals in one: doubt moves an interval to one side, and must not move it off the other."""
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return one
+    return Estimate(one.value, min(one.low, other.low), max(one.high, other.high))

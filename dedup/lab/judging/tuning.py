@@ -1,0 +1,207 @@
+"""The thresholds that agree best with what people judged, and whether the gain is more than noise.
+
+It proposes; `dedup settings set` adopts. Pure. Read next: `live.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.errors import InputError
+from dedup.lab.judging.estimate import Design, Estimate, Weights, f1, interval, with_twins
+from dedup.lab.method import Flags
+from dedup.rules.pair import Scores
+from dedup.settings import Settings
+
+FEWEST = 20
+"""Judged pairs below which no threshold is proposed: the interval of F1 is then wider than 0.2."""
+
+STEP = 0.01
+"""Of the thresholds that are tried; a signature of 64 values cannot tell finer than 0.016."""
+
+LOWEST = 0.1
+"""The lowest threshold tried: below it the buckets hardly find a pair."""
+
+Level = Literal["duplicate", "similar"]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPair:
+    """A pair that people judged, and what the rule sees of it.
+
+    Attributes:
+        verdict: duplicate, similar, different or unsure; the unsure ones are left out.
+        stratum: where it was drawn from.
+        shingles: of the article that has fewer.
+    """
+
+    verdict: str
+    stratum: str
+    scores: Scores
+    shingles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """The best thresholds for one relation, with 95 % intervals.
+
+    Attributes:
+        sentence, signature: the thresholds. Their intervals hold the best thresholds of samples drawn anew:
+            a wide one says that the judged pairs do not tell where the threshold should be.
+        f1: at these thresholds, on the pairs they were chosen by, so a little too good; present: at the
+            present ones.
+        gain: what the proposal adds to F1, less what it owes to having been chosen on the same pairs
+            (the optimism of Efron 1983); 0 where the present ones are the best.
+        judged, positive: pairs it rests on, and how many of them people call related.
+        covered: the share of all pairs that is in strata with a judged pair.
+    """
+
+    level: Level
+    sentence: Estimate
+    signature: Estimate
+    f1: Estimate
+    present: Estimate
+    gain: Estimate
+    judged: int
+    positive: int
+    covered: float
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether the gain is more than noise: its whole interval is above 0."""
+        return self.gain.low is not None and self.gain.low > 0
+
+    def values(self) -> dict[str, float]:
+        """The thresholds under the names of their settings."""
+        assert self.sentence.value is not None
+        assert self.signature.value is not None
+        return {
+            f"{self.level}_sentence_jaccard": self.sentence.value,
+            f"{self.level}_signature_jaccard": self.signature.value,
+        }
+
+
+def tune(
+    pairs: Sequence[JudgedPair], sizes: Mapping[str, int], settings: Settings, seed: int = 0
+) -> tuple[Tuned, Tuned]:
+    """The best duplicate thresholds, and the best similar thresholds below them.
+
+    Either may be adopted without the other: duplicate thresholds are sought from the present similar ones up,
+    similar thresholds up to the lower of the present and the proposed duplicate ones.
+
+    Args:
+        sizes: how many pairs each stratum has, also those of which no pair is judged.
+        settings: the present ones.
+
+    Raises:
+        InputError: too few pairs are judged, or all of them alike.
+    """
+    sure = [pair for pair in pairs if pair.verdict != "unsure"]
+    if len(sure) < FEWEST:
+        raise InputError(
+            f"{len(sure)} pairs are judged, and {FEWEST} are needed: go on with `dedup lab review`"
+        )
+    first = _tune("duplicate", sure, sizes, settings, (1.0, 1.0), seed)
+    assert first.sentence.value is not None
+    assert first.signature.value is not None
+    most = (
+        min(first.sentence.value, settings.duplicate_sentence_jaccard),
+        min(first.signature.value, settings.duplicate_signature_jaccard),
+    )
+    return first, _tune("similar", sure, sizes, settings, most, seed)
+
+
+def related(
+    pairs: Sequence[JudgedPair], level: Level, grid: npt.NDArray[np.float64], rule: Settings
+) -> Flags:
+    """Which pairs the rule relates under each of some thresholds; shape (thresholds, n).
+
+    The rule of `rules/pair.py` for many thresholds at once: the same content, or a Jaccard that reaches its
+    threshold, for duplicates with enough evidence.
+
+    Args:
+        level: "similar" asks for similar or duplicate.
+        grid: shape (thresholds, 2): a sentence and a signature threshold.
+    """
+    scores = [pair.scores for pair in pairs]
+    sentence = np.array([s.sentence_jaccard for s in scores])
+    signature = np.array([s.signature_jaccard for s in scores])
+    if level == "duplicate":  # without the evidence no Jaccard is high enough
+        sentence[[s.shared < rule.evidence_sentences for s in scores]] = -1
+        signature[[pair.shingles < rule.evidence_shingles for pair in pairs]] = -1
+    same = np.array([s.same_content for s in scores])
+    return np.asarray(same | (sentence >= grid[:, :1]) | (signature >= grid[:, 1:]))
+
+
+def _tune(
+    level: Level,
+    pairs: Sequence[JudgedPair],
+    sizes: Mapping[str, int],
+    settings: Settings,
+    most: tuple[float, float],
+    seed: int,
+) -> Tuned:
+    wanted = ("duplicate",) if level == "duplicate" else ("duplicate", "similar")
+    truth = np.array([pair.verdict in wanted for pair in pairs])
+    if truth.all() or not truth.any():
+        said, how_many = " or ".join(wanted), "all" if truth.all() else "none"
+        raise InputError(
+            f"{how_many} of {len(pairs)} judged pairs are called {said}: that tells no"
+            " threshold: go on with `dedup lab review`, or pick more with `dedup lab pairs`"
+        )
+    grid, found = _choices(level, pairs, settings, most)
+    design = Design.of([pair.stratum for pair in pairs], sizes)
+    point = _scores(design.weights()[np.newaxis], found, truth)[0]
+    # The thresholds are for articles to come, of which even a stratum judged in full is but a sample.
+    again = _scores(design.replicates(truth, seed, finite=False), *with_twins(found, truth))
+    # Equal ones stand in the order of their distance from the present thresholds, which are the first.
+    best, favourites = int(point.argmax()), again.argmax(axis=1)
+    rows = np.arange(len(again))
+    optimism = np.mean(again[rows, favourites] - again[:, 0] - (point[favourites] - point[0]))
+    gain = interval(point[best] - point[0] - optimism, again[:, best] - again[:, 0] - optimism)
+    return Tuned(
+        level,
+        interval(grid[best, 0], grid[favourites, 0]),
+        interval(grid[best, 1], grid[favourites, 1]),
+        interval(point[best], again[:, best]),
+        interval(point[0], again[:, 0]),
+        gain if best else Estimate(0.0, 0.0, 0.0),
+        len(pairs),
+        int(truth.sum()),
+        design.covered(),
+    )
+
+
+def _choices(
+    level: Level, pairs: Sequence[JudgedPair], settings: Settings, most: tuple[float, float]
+) -> tuple[npt.NDArray[np.float64], Flags]:
+    """The thresholds worth trying and what each relates: the present ones first, then the closest to them.
+
+    Of thresholds that relate the same pairs only the closest to the present ones is kept.
+    """
+    axes, present = [], []
+    for channel, high in zip(("sentence", "signature"), most, strict=True):
+        low = (
+            settings.similar_sentence_jaccard if channel == "sentence" else settings.similar_signature_jaccard
+        )
+        start = low if level == "duplicate" else min(LOWEST, low)
+        steps = np.arange(round(start / STEP), round(high / STEP) + 1) * STEP
+        axes.append(np.unique(np.round(np.clip(steps, start, high), 6)))
+        present.append(getattr(settings, f"{level}_{channel}_jaccard"))
+    every = np.array(np.meshgrid(*axes)).reshape(2, -1).T
+    every = np.concatenate([[present], every])
+    every = every[np.argsort(np.abs(every - present).sum(axis=1), kind="stable")]
+    found = related(pairs, level, every, settings)
+    _, kept = np.unique(np.packbits(found, axis=1), axis=0, return_index=True)
+    kept.sort()
+    return every[kept], found[kept]
+
+
+def _scores(weights: Weights, found: Flags, truth: Flags) -> npt.NDArray[np.float64]:
+    """F1 of each choice under each sample; shape (samples, choices). Rounded, for equals to compare equal."""
+    return np.asarray(np.round(np.nan_to_num(f1(weights, found, truth)), 9))

@@ -1,0 +1,183 @@
+"""The lab's commands, from a file to a report, and from a corpus to thresholds."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup.cli import lab
+from tests import corpora
+from tests.cli.conftest import Dedup
+
+
+def lines(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> Path:
+    """Forty articles of two rings of sentences: neighbours are duplicates, the next two similar."""
+    rows = []
+    for number in range(40):
+        ring_of, start = divmod(number, 20)
+        codes = [code + 400 * ring_of for code in corpora.window(start % 14, 6)]
+        time = f"2026-03-11T{number // 2:02}:{number % 2 * 30:02}Z"
+        rows.append({"id": f"r{number:02}", "text": corpora.text(codes), "published_at": time})
+    return lines(tmp_path / "ring.jsonl", rows)
+
+
+def distance(a: str, b: str) -> int | None:
+    """How far two articles of a ring are apart; None for two rings."""
+    one, other = int(a[1:]), int(b[1:])
+    if one // 20 != other // 20:
+        return None
+    step = abs(one % 20 % 14 - other % 20 % 14)
+    return min(step, 14 - step)
+
+
+def test_methods_are_listed_and_explained(dedup: Dedup) -> None:
+    listed = dedup("lab", "methods")
+    assert listed.code == 0
+    rows = json.loads(dedup("lab", "methods", "--json").out)
+    assert [row["row"] for row in rows] == [
+        "0", "1", "1w", "2", "3", "4", "5", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14",
+    ]  # fmt: skip
+    for row in rows:
+        assert row["name"] in listed.out
+        assert all(row[key] for key in ("about", "source", "finds", "parameters"))
+        one = dedup("lab", "methods", row["row"])
+        assert one.code == 0
+        assert row["name"] in one.out
+    assert dedup("lab", "methods", "15").code == 2
+
+
+def test_one_line_for_each_method(dedup: Dedup) -> None:
+    shown = [line for line in dedup("lab", "methods").out.splitlines() if line.strip()]
+    assert len(shown) == 1 + 17
+
+
+def test_compare_with_truth_prints_a_table_and_writes_a_report(
+    dedup: Dedup, ring: Path, tmp_path: Path
+) -> None:
+    names = [f"r{i:02}" for i in range(40)]
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :] if distance(a, b) in (0, 1)]
+    truth = lines(tmp_path / "truth.jsonl", [{"a": a, "b": b, "label": "duplicate"} for a, b in pairs])
+    chosen = ("--truth", str(truth), "--methods", "dedup,content-hash,minhash:bands=16")
+    result = dedup("lab", "compare", str(ring), *chosen)
+    assert result.code == 0
+    assert "ring.jsonl: 40 articles" in result.out
+    assert "minhash:bands=16" in result.out
+    assert "wrote ring.lab/report.html" in result.err
+    page = (tmp_path / "ring.lab" / "report.html").read_text(encoding="utf-8")
+    assert "minhash:bands=16" in page
+    found = json.loads(dedup("lab", "compare", str(ring), *chosen, "--json").out)
+    assert found["duplicates"] == len(pairs)
+    own, content, _ = found["methods"]
+    assert (own["method"], own["own"]["recall"]) == ("dedup", 1.0)
+    assert own["own"]["precision"] > 0.95  # the signature may take the next neighbour for a duplicate too
+    assert content["own"]["precision"] == 1.0
+    assert content["own"]["recall"] < 0.5
+
+
+def test_compare_without_truth(dedup: Dedup, ring: Path) -> None:
+    result = dedup("lab", "compare", str(ring), "--methods", "9", "--out", "elsewhere")
+    assert result.code == 0
+    assert "no truth" in result.out
+    assert Path("elsewhere/report.html").exists()
+
+
+def test_a_failing_method_does_not_fail_the_comparison(dedup: Dedup, ring: Path) -> None:
+    result = dedup("lab", "compare", str(ring), "--methods", "dedup:threshold=0.1,9")
+    assert result.code == 0
+    assert "failed: similar_signature_jaccard must be above 0" in result.err
+    assert "content-hash" in result.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--methods", "magic"), "magic: no such method"),
+        (("--methods", "minhash:colour=red"), "no parameter colour"),
+        (("--truth", "none.jsonl"), "no such file"),
+    ],
+)
+def test_wrong_usage_of_compare(dedup: Dedup, ring: Path, arguments: tuple[str, ...], why: str) -> None:
+    result = dedup("lab", "compare", str(ring), *arguments)
+    assert result.code == 2
+    assert why in result.err
+
+
+def test_without_the_extra_the_lab_names_it(dedup: Dedup, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None if name == "scipy" else real(name))
+    result = dedup("lab", "methods")
+    assert result.code == 2
+    assert "pip install 'dedup[lab]'" in result.err
+
+
+def test_generate_lists_and_refuses(dedup: Dedup) -> None:
+    assert "wire-300" in dedup("lab", "generate", "--list").out
+    refused = dedup("lab", "generate", "wire-3")
+    assert refused.code == 2
+    assert "the cases are" in refused.err
+
+
+def test_what_is_generated_can_be_compared(dedup: Dedup, tmp_path: Path) -> None:
+    assert dedup("lab", "generate", "digest", "--out", "cases").code == 0
+    case = ("cases/digest.jsonl.gz", "--truth", "cases/digest.truth.jsonl.gz")
+    result = dedup("lab", "compare", *case, "--methods", "9")
+    assert result.code == 0
+    assert (tmp_path / "digest.lab" / "report.html").exists()
+
+
+def judge(file: Path) -> Path:
+    """Fill in the verdicts that the distances in the ring call for."""
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        apart = distance(row["a"]["id"], row["b"]["id"])
+        near = apart is not None and apart <= 1
+        row["verdict"] = "duplicate" if near else "similar" if apart in (2, 3) else "different"
+    return lines(file, rows)
+
+
+def test_from_pairs_to_thresholds(dedup: Dedup, ring: Path, tmp_path: Path) -> None:
+    assert dedup("load", str(ring)).code == 0
+    assert dedup("backfill", "--workers", "0").code == 0
+    assert "no pair is judged yet" in dedup("lab", "score").err
+    assert "0 pairs are judged" in dedup("lab", "tune").err
+
+    picked = json.loads(
+        dedup("lab", "pairs", "--size", "60", "--methods", "sentences:most=100", "--json").out
+    )
+    assert sum(row["picked"] for row in picked) == 60
+    assert dedup("lab", "review", "--as", "ann", "--export", "pairs.jsonl").code == 0
+    judged = judge(tmp_path / "pairs.jsonl")
+    assert dedup("lab", "review", "--as", "ann", "--import", str(judged)).code == 0
+
+    tuned = json.loads(dedup("lab", "tune", "--json").out)
+    assert [t["level"] for t in tuned] == ["duplicate", "similar"]
+    assert tuned[0]["judged"] == 60
+    assert tuned[0]["f1"]["value"] == 1.0
+    assert tuned[0]["change"]["articles"] == 40
+    assert "95 % interval" in dedup("lab", "tune").out
+
+    quality = json.loads(dedup("lab", "score", "--json").out)
+    assert quality["judged"] == 60
+    # Two neighbours may be in two stories, each with its own canonical article; never a pair further apart.
+    assert 0 < quality["recall"]["value"] <= 1
+
+
+def test_score_against_a_truth(dedup: Dedup, news: Path, tmp_path: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    truth = lines(tmp_path / "t.jsonl", [{"cluster": "harbour", "ids": ["first", "copy", "gone"]}])
+    result = dedup("lab", "score", "--truth", str(truth), "--json")
+    found = json.loads(result.out)
+    assert (found["right"], found["wrong"], found["missed"], found["pairs, F1"]) == (1, 0, 0, 1.0)
+    assert "2 pairs" in result.err
+    assert "B-cubed F1" in dedup("lab", "score", "--truth", str(truth)).out
