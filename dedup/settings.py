@@ -65,7 +65,7 @@ class Settings:
     common_concentration: float = _setting(
         # Articles as alike as duplicates by signature agree in sketch and bucket with 0.6 ** 5. On the hard
         # cases: copies of a wire report 0.14 and more, boilerplate 0.03 and less.
-        0.08, "rule", "unless two of its carriers are copies of one story with this probability", 0, 1
+        0.08, "rule", "unless two of its carriers are copies with this probability; 1 turns this off", 0, 1
     )  # fmt: skip
     duplicate_sentence_jaccard: float = _setting(0.7, "rule", "duplicate from this sentence Jaccard", 0, 1)
     duplicate_signature_jaccard: float = _setting(

@@ -50,7 +50,7 @@ STOP_WORDS = (
 """English function words, as the authors of SpotSigs choose antecedents."""
 
 Prints = list[Fingerprint | None]
-Common = Callable[[Prints], set[int]]
+Common = Callable[[Prints, Settings], set[int]]
 
 
 @dataclass(frozen=True)
@@ -79,18 +79,18 @@ class Variant:
         return self.signing, self.anchors, self.common and self.value, self.weighted
 
 
-def by_stories(limit: int, concentration: float, prints: Prints) -> set[int]:
-    """Sentences of more than `limit` stories, and not mostly of few: the rule of the product."""
-    settings = Settings(common_stories=limit, common_concentration=concentration)
-    return bulk.common_sentences(prints, settings)
+def by_stories(limit: int, concentration: float, prints: Prints, settings: Settings) -> set[int]:
+    """Sentences of more than `limit` stories, and not copies of few: the rule of the product."""
+    values = {"common_stories": limit, "common_concentration": concentration}
+    return bulk.common_sentences(prints, settings.with_values(values))
 
 
-def none(_prints: Prints) -> set[int]:
+def none(_prints: Prints, _settings: Settings) -> set[int]:
     """No sentence."""
     return set()
 
 
-def by_articles(limit: int, prints: Prints) -> set[int]:
+def by_articles(limit: int, prints: Prints, _settings: Settings) -> set[int]:
     """Sentences of more than `limit` other articles: the plain cut-off of method 1."""
     counts = Counter(h for p in prints if p is not None for h in p.sentence_hashes)
     return {h for h, count in counts.items() if count - 1 > limit}
@@ -211,7 +211,7 @@ def measure(files: tuple[Path, Path]) -> list[Found]:
     for variant in variants():
         if made is None or key != variant.scoring:
             signed = resigned(prints, texts, variant)
-            common = (variant.common or DEFAULT_COMMON)(signed)
+            common = (variant.common or DEFAULT_COMMON)(signed, Settings().with_values(dict(variant.signing)))
             scorer = bulk.Scorer(signed, common)
             key, made = variant.scoring, scorer.score(scorer.candidates())
             if variant.weighted:

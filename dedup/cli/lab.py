@@ -111,7 +111,7 @@ def compare(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder for results and report; default: the file's name with .lab."),
+        typer.Option("--out", help="Folder for results and report; default: FILE.lab here."),
     ] = None,
     limit: Annotated[
         float, typer.Option(min=1, help="Seconds a method may take before it is given up.")
@@ -143,7 +143,7 @@ def compare(
     if chosen is None:
         chosen = "all" if len(corpus) <= LARGE else "linear"
     wanted = parse(chosen)
-    folder = out or Path(file.name.removesuffix(".gz")).with_suffix(".lab")
+    folder = out or Path(f"{file.name}.lab")
     with output.progress_bar("methods") as bar:
         bar.start("comparing", len(wanted))
         results = compare(
@@ -162,12 +162,12 @@ def compare(
 def _print(found: Comparison) -> None:
     truth = f"{found.duplicates:,} duplicate pairs" if found.truth else "no truth"
     title = f"{found.corpus}: {found.documents:,} articles, {truth}"
-    if found.evaluations:
-        columns: tuple[str, ...] = ("F1", "prec.", "recall", "tuned", "AP", "ARI", "B³", "100+")
-    else:
-        columns = ("pairs", "groups", "largest")
-    columns = ("", "method", *columns, "cand.", "s", "MB")
-    output.table(title, columns, (_row(found, result) for result in found.results), columns[2:])
+    columns = _columns(found)
+    rows = []
+    for result in found.results:
+        cells = _cells(found, result)
+        rows.append((result.row, result.label, *(cells.get(column) for column in columns)))
+    output.table(title, ("", "method", *columns), rows, ("method", *columns))
     for result in found.results:
         if not result.done:
             output.say(f"{result.label}: {result.outcome}: {result.reason}")
@@ -180,36 +180,45 @@ def _print(found: Comparison) -> None:
     output.say("cand.: candidate pairs per article; s, MB: CPU seconds and memory per 1,000 articles")
 
 
-def _row(found: Comparison, result: Result) -> tuple[Any, ...]:
-    head = (result.row, result.label)
+def _columns(found: Comparison) -> tuple[str, ...]:
+    """The columns that fit; what is left out is in the report and in --json."""
+    if not found.evaluations:
+        return ("pairs", "groups", "largest", "cand.", "s", "MB")
+    every = ("F1", "prec.", "recall", "tuned", "AP", "ARI", "B³", "100+", "cand.", "s", "MB")
+    width = 5 + max(len(result.label) for result in found.results) + 7 * len(every)
+    return every if width <= output.console().width else ("F1", "prec.", "recall", "tuned", "100+", "s")
+
+
+def _cells(found: Comparison, result: Result) -> dict[str, Any]:
     if not result.done:
-        return (*head, result.outcome)
-    cost = _cost(result)
+        return {"F1": result.outcome, "pairs": result.outcome}
+    thousands = result.documents / 1_000
+    cells: dict[str, Any] = {
+        "cand.": f"{result.candidates / result.documents:,.1f}",
+        "s": f"{result.seconds / thousands:,.2f}",
+        "MB": f"{result.memory / 1e6 / thousands:,.1f}",
+    }
     evaluation = found.evaluations.get(result.label)
     if evaluation is None:
         sizes = _group_sizes(result)
-        return (*head, int(result.accepted.sum()), len(sizes), max(sizes, default=0), *cost)
-    own = evaluation.own
-    shares = (
-        own.f1,
-        own.precision,
-        own.recall,
-        evaluation.tuned.f1,
-        evaluation.average_precision,
-        evaluation.groups.adjusted_rand,
-        evaluation.groups.b_cubed_f1,
-        evaluation.groups.by_size[-1].recall,
-    )
-    return (*head, *shares, *cost)
-
-
-def _cost(result: Result) -> tuple[str, str, str]:
-    thousands = result.documents / 1_000
-    return (
-        f"{result.candidates / result.documents:,.1f}",
-        f"{result.seconds / thousands:,.2f}",
-        f"{result.memory / 1e6 / thousands:,.1f}",
-    )
+        return {
+            **cells,
+            "pairs": int(result.accepted.sum()),
+            "groups": len(sizes),
+            "largest": max(sizes, default=0),
+        }
+    own, groups = evaluation.own, evaluation.groups
+    return {
+        **cells,
+        "F1": own.f1,
+        "prec.": own.precision,
+        "recall": own.recall,
+        "tuned": evaluation.tuned.f1,
+        "AP": evaluation.average_precision,
+        "ARI": groups.adjusted_rand,
+        "B³": groups.b_cubed_f1,
+        "100+": groups.by_size[-1].recall,
+    }
 
 
 def _group_sizes(result: Result) -> list[int]:

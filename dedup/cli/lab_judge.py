@@ -114,12 +114,18 @@ def tune(newest: NewestOption = 20_000, json: JsonOption = False) -> None:
         found = find(judged, judgements.strata(cursor), settings)
         changes = [
             live.what_would_change(cursor, settings, settings.with_values(tuned.values()), newest)
+            if tuned.worthwhile and tuned.level == "duplicate"
+            else None
             for tuned in found
         ]
     if json:
         output.write_json(
             [
-                {**asdict(tuned), "worthwhile": tuned.worthwhile, "change": asdict(change)}
+                {
+                    **asdict(tuned),
+                    "worthwhile": tuned.worthwhile,
+                    "change": asdict(change) if change else None,
+                }
                 for tuned, change in zip(found, changes, strict=True)
             ]
         )
@@ -128,7 +134,7 @@ def tune(newest: NewestOption = 20_000, json: JsonOption = False) -> None:
         _print_tuned(tuned, change, settings)
 
 
-def _print_tuned(tuned: Tuned, change: Change, settings: Any) -> None:
+def _print_tuned(tuned: Tuned, change: Change | None, settings: Any) -> None:
     values = tuned.values()
     rows: list[tuple[Any, ...]] = [
         (name, getattr(settings, name), values[name], _interval(estimate))
@@ -146,7 +152,7 @@ def _print_tuned(tuned: Tuned, change: Change, settings: Any) -> None:
     if not tuned.worthwhile:
         output.say(f"{gain}: no more than luck can give; keep the present thresholds, or judge more pairs\n")
         return
-    if tuned.level == "duplicate":
+    if change:
         output.say(
             f"{gain}. Of the newest {change.articles:,} articles {change.joined:,} would become duplicates,"
             f" {change.left:,} would no longer be, {change.moved:,} would be those of another article"

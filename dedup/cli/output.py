@@ -152,7 +152,7 @@ class _Rate(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
-        if not speed:
+        if not speed or speed < 1:  # few and slow things, such as methods: a rate tells nothing
             return Text("")
         return Text(f"{size(int(speed))}/s" if self._unit == "bytes" else f"{speed:,.0f}/s")
 

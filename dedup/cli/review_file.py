@@ -34,8 +34,10 @@ def write(database: Database, judge: str, path: Path) -> None:
         pairs = (judgements.read(cursor, pair, judge) for pair in waiting)
         rows = ({"a": _side(pair.a), "b": _side(pair.b), "verdict": None, "note": None} for pair in pairs)
         try:
-            with path.open("w", encoding="utf-8") as file:
+            with path.open("x", encoding="utf-8") as file:
                 count = output.write_jsonl(rows, file)
+        except FileExistsError:
+            raise InputError(f"{path} exists: --import it first, or choose another --export") from None
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror}; choose another --export") from None
     output.say(f"wrote {count:,} pairs to {path}")
@@ -76,7 +78,11 @@ def read(database: Database, judge: str, path: Path) -> None:
                 stored += 1
             except (InputError, NotFoundError) as error:
                 raise InputError(f"{path}, line {number}: {error}; nothing was stored") from None
-    output.say(f"stored {stored:,} verdicts of {judge}; {passed:,} lines have none")
+        counted = judgements.progress(cursor, judge).judged
+    output.say(
+        f"stored {stored:,} verdicts of {judge}; {passed:,} lines have none. {judge} has now judged"
+        f" {counted:,} of the picked pairs; verdicts on other pairs, or on texts edited since, do not count"
+    )
     output.say("next: dedup lab tune" if stored else "next: fill in every verdict and import it again")
 
 
@@ -86,14 +92,17 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             for number, line in enumerate(file, start=1):
                 if not line.strip():
                     continue
-                row = json.loads(line)
+                try:
+                    row = json.loads(line)
+                except ValueError:
+                    row = None
                 if not isinstance(row, dict):
-                    raise ValueError
+                    raise InputError(f"{path}, line {number}: not as --export writes it; nothing was stored")
                 yield number, row
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError:
-        raise InputError(f"{path} is not JSONL as --export writes it; nothing was stored") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8; nothing was stored") from None
 
 
 def _named(row: dict[str, Any], name: str) -> tuple[str, bytes | None]:

@@ -142,14 +142,23 @@ def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:
     return [row[0] for row in rows.fetchall()]
 
 
-def newest(cursor: Cursor, count: int) -> list[tuple[int, Article]]:
-    """The newest articles that can be read, with their ids, the latest first."""
+def newest(cursor: Cursor, count: int) -> list[Article]:
+    """The newest articles that can be read, the latest first."""
     rows = cursor.execute(
-        f"SELECT id, {', '.join(ARTICLE_FIELDS)} FROM dedup.article WHERE status <> 'failed'"
+        f"SELECT {', '.join(ARTICLE_FIELDS)} FROM dedup.article WHERE id = ANY (%s)",
+        [hashes(newest_ids(cursor, count))],
+    )
+    return [Article(**dict(zip(ARTICLE_FIELDS, row, strict=True))) for row in rows.fetchall()]
+
+
+def newest_ids(cursor: Cursor, count: int) -> list[int]:
+    """The ids of the newest articles that can be read, the latest first."""
+    rows = cursor.execute(
+        "SELECT id FROM dedup.article WHERE status <> 'failed'"
         " ORDER BY coalesce(published_at, added_at) DESC, source_id LIMIT %s",
         [count],
     )
-    return [(row[0], Article(**dict(zip(ARTICLE_FIELDS, row[1:], strict=True)))) for row in rows.fetchall()]
+    return [row[0] for row in rows.fetchall()]
 
 
 MARKS = """

@@ -72,7 +72,7 @@ _DECIDE = """
 
 
 def count_all(cursor: Cursor, rule: Settings) -> list[Change]:
-    """Count the stories of every sentence of the corpus; one pass over all fingerprints."""
+    """Count the stories of every sentence: one pass over all fingerprints, and one for sentences in doubt."""
     everywhere = """
         SELECT s.sentence_hash, f.sketch, f.article_id
         FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
@@ -169,7 +169,8 @@ def _doubt(cursor: Cursor, rule: Settings, carriers: str) -> None:
         """
         CREATE TEMPORARY TABLE doubtful ON COMMIT DROP AS
         SELECT sentence_hash, carriers * (carriers - 1) AS every FROM pg_temp.counted
-        WHERE stories > %(limit)s AND same_sketch >= %(concentration)s::float8 * (carriers * (carriers - 1))
+        WHERE stories > %(limit)s
+          AND %(bands)s * same_sketch >= %(concentration)s::float8 * (%(bands)s * (carriers * (carriers - 1)))
         """,
         values,
     )

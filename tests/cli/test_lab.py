@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from dedup.cli import lab
+from dedup.cli import lab, output
 from tests import corpora
 from tests.cli.conftest import Dedup
 
@@ -72,8 +73,8 @@ def test_compare_with_truth_prints_a_table_and_writes_a_report(
     assert result.code == 0
     assert "ring.jsonl: 40 articles" in result.out
     assert "minhash:bands=16" in result.out
-    assert "wrote ring.lab/report.html" in result.err
-    page = (tmp_path / "ring.lab" / "report.html").read_text(encoding="utf-8")
+    assert "wrote ring.jsonl.lab/report.html" in result.err
+    page = (tmp_path / "ring.jsonl.lab" / "report.html").read_text(encoding="utf-8")
     assert "minhash:bands=16" in page
     found = json.loads(dedup("lab", "compare", str(ring), *chosen, "--json").out)
     assert found["duplicates"] == len(pairs)
@@ -82,6 +83,17 @@ def test_compare_with_truth_prints_a_table_and_writes_a_report(
     assert own["own"]["precision"] > 0.95  # the signature may take the next neighbour for a duplicate too
     assert content["own"]["precision"] == 1.0
     assert content["own"]["recall"] < 0.5
+
+
+def test_the_table_fits_a_narrow_terminal(
+    dedup: Dedup, ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "console", lambda: Console(width=80, highlight=False))
+    truth = lines(tmp_path / "truth.jsonl", [{"a": "r00", "b": "r14", "label": "duplicate"}])
+    shown = dedup("lab", "compare", str(ring), "--truth", str(truth), "--methods", "9,10").out.splitlines()
+    assert [line.split()[:2] for line in shown[2:]] == [["9", "content-hash"], ["10", "text-profile"]]
+    assert "tuned" in shown[1]
+    assert max(len(line.rstrip()) for line in shown) <= 80
 
 
 def test_compare_without_truth(dedup: Dedup, ring: Path) -> None:
@@ -132,7 +144,7 @@ def test_what_is_generated_can_be_compared(dedup: Dedup, tmp_path: Path) -> None
     case = ("cases/digest.jsonl.gz", "--truth", "cases/digest.truth.jsonl.gz")
     result = dedup("lab", "compare", *case, "--methods", "9")
     assert result.code == 0
-    assert (tmp_path / "digest.lab" / "report.html").exists()
+    assert (tmp_path / "digest.jsonl.gz.lab" / "report.html").exists()
 
 
 def judge(file: Path) -> Path:
@@ -163,7 +175,8 @@ def test_from_pairs_to_thresholds(dedup: Dedup, ring: Path, tmp_path: Path) -> N
     assert [t["level"] for t in tuned] == ["duplicate", "similar"]
     assert tuned[0]["judged"] == 60
     assert tuned[0]["f1"]["value"] == 1.0
-    assert tuned[0]["change"]["articles"] == 40
+    assert tuned[0]["worthwhile"] is False  # nothing can be better than 1
+    assert tuned[0]["change"] is None
     assert "95 % interval" in dedup("lab", "tune").out
 
     quality = json.loads(dedup("lab", "score", "--json").out)

@@ -272,8 +272,11 @@ def test_out_to_a_file_and_back(corpus: Database, tmp_path: Path) -> None:
         assert judgements.read(cursor, ("a", "b"), "bob").note == "one more sentence"
         # The verdict on d and e is about a text that is no more.
         assert judgements.waiting(cursor, "bob") == [("a", "c"), ("d", "e")]
-    review(judge="bob", export=file)
-    assert len(file.read_text("utf-8").splitlines()) == 2
+    with pytest.raises(InputError, match="exists: --import it first"):
+        review(judge="bob", export=file)  # somebody may have filled it in
+    left = tmp_path / "left.jsonl"
+    review(judge="bob", export=left)
+    assert len(left.read_text("utf-8").splitlines()) == 2
 
 
 def test_short_lines_are_enough_for_an_import(corpus: Database, tmp_path: Path) -> None:
@@ -297,8 +300,8 @@ def test_short_lines_are_enough_for_an_import(corpus: Database, tmp_path: Path) 
             "line 2: the text_hash of a",
         ),
         ('{"a": "a", "b": "b", "verdict": "similar", "note": 5}', "line 2: a note is text"),
-        ("[1]", "is not JSONL"),
-        ('{"a"', "is not JSONL"),
+        ("[1]", "line 2: not as --export writes it"),
+        ('{"a"', "line 2: not as --export writes it"),
     ],
 )
 def test_a_bad_line_stores_nothing(corpus: Database, tmp_path: Path, line: str, message: str) -> None:
@@ -320,7 +323,7 @@ def test_wrong_use_names_the_next_step(
     with pytest.raises(InputError, match="choose one of"):
         review(judge="ann", export=tmp_path / "x", import_=tmp_path / "y")
     with pytest.raises(InputError, match="cannot write"):
-        review(judge="ann", export=tmp_path)
+        review(judge="ann", export=tmp_path / "no folder" / "x")
     with pytest.raises(InputError, match="cannot read"):
         review(judge="ann", import_=tmp_path / "absent")
     with corpus.transaction() as cursor:

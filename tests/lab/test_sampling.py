@@ -184,13 +184,13 @@ def test_replicates_spread_as_the_estimate_does() -> None:
 
 @pytest.mark.parametrize("judged", [1, 3, 7, 40])
 def test_answers_that_are_all_alike_leave_a_share_open(judged: int) -> None:
-    # Of a big stratum, a share as its posterior has it: Beta(1/2, judged).
+    # Of a big stratum, a share as its posterior has it: Beta(1/2, judged + 1/2).
     design = Design(np.array([10_000_000]), np.zeros(judged, int))
     truth = np.zeros(judged, bool)
     _, duplicate = with_twins(truth, truth)
     shares = design.replicates(truth, count=20_000) @ duplicate / 10_000_000
     wanted = [0.25, 0.5, 0.75, 0.975]
-    assert np.quantile(shares, wanted) == pytest.approx(beta(0.5, judged).ppf(wanted), abs=0.015)
+    assert np.quantile(shares, wanted) == pytest.approx(beta(0.5, judged + 0.5).ppf(wanted), abs=0.015)
     assert not (design.replicates(truth, doubt=False) @ duplicate).any()
 
 

@@ -21,8 +21,8 @@ from dedup.lab.method import Pairs
 SHOWN_PER_KIND = 4
 """Examples of each kind of disagreement."""
 
-PRODUCT = "dedup"
-"""The label of the product's own rule."""
+PRODUCT_ROW = "0"
+"""The row of the product's own rule, whatever its parameters."""
 
 Keys = npt.NDArray[np.int64]
 """Shape (m,): one sortable number for each pair."""
@@ -81,19 +81,25 @@ def disagreements(corpus: Corpus, results: Sequence[Result], truth: Truth | None
         accepted[row] = np.isin(keys, _keys(result.pairs[result.accepted], corpus))
     grades = truth.grade(pairs) if truth else np.full(len(keys), UNCLEAR, np.int8)
     votes = accepted.sum(axis=0)
-    own = accepted[labels.index(PRODUCT)] if PRODUCT in labels else np.zeros(len(keys), np.bool_)
+    product = next((row for row, result in enumerate(results) if result.row == PRODUCT_ROW), None)
+    own = accepted[product] if product is not None else np.zeros(len(keys), np.bool_)
     others = votes - own
     many = np.argsort(-others, kind="stable")
     few = many[::-1]
     split = np.argsort(np.abs(votes - len(results) / 2), kind="stable")
     divided = votes < len(results)
-    kinds = [
+    about_product = [
         ("a duplicate that dedup misses", many, ~own & (grades == DUPLICATE)),
         ("dedup alone, or nearly, calls these duplicates", few, own & (grades == DIFFERENT)),
         ("a duplicate that dedup finds and most others miss", few, own & (grades == DUPLICATE)),
         ("not duplicates, though others say so", many, ~own & (grades == DIFFERENT)),
-        ("the methods are divided", split, grades == UNCLEAR),
     ]
+    about_others = [
+        ("a duplicate that most methods miss", few, grades == DUPLICATE),
+        ("not duplicates, though most methods say so", many, grades == DIFFERENT),
+    ]
+    kinds = about_others if product is None else about_product
+    kinds.append(("the methods are divided", split, grades == UNCLEAR))
     shown: set[int] = set()
     for kind, order, wanted in kinds:
         left = SHOWN_PER_KIND

@@ -23,7 +23,7 @@ CONFIDENCE = 0.95
 
 DOUBT = 0.5
 """Judged pairs that the doubt about answers that are all alike is worth: Jeffreys' prior for a share (Brown,
-Cai and DasGupta 2001). After 7 times "different" up to 31 % of the pairs may be duplicates."""
+Cai and DasGupta 2001). After 7 times "different" up to 29 % of the pairs may be duplicates."""
 
 Weights = npt.NDArray[np.float64]
 """Shape (n,) or (replicates, n): how many pairs each judged pair stands for."""
@@ -122,7 +122,7 @@ class Design:
                 times = random.multinomial(n - 1, np.full(n, 1 / n), size=count)
                 drawn[:, members] *= 1 - stretch + stretch * times * n / (n - 1)
             if doubt and len(set(duplicate[members].tolist())) == 1:
-                share = stretch * random.beta(DOUBT, n, (count, 1))
+                share = stretch * random.beta(DOUBT, n + DOUBT, (count, 1))
                 drawn[:, half + members] = drawn[:, members] * share
                 drawn[:, members] *= 1 - share
         return drawn
@@ -192,17 +192,28 @@ def quality(
         count: samples drawn anew for the intervals.
     """
     point = design.weights()[np.newaxis]
-    drawn = [design.replicates(duplicate, seed, doubt=doubt, count=count) for doubt in (True, False)]
-    twins = with_twins(found, duplicate)
+    # Three doubts: the sample itself, verdicts that are all alike in a stratum, findings that are.
+    other_verdicts = with_twins(found, duplicate)
+    other_findings = with_twins(duplicate, found)[::-1]
+    drawn = (
+        (design.replicates(duplicate, seed, doubt=False, count=count), *other_verdicts),
+        (design.replicates(duplicate, seed, count=count), *other_verdicts),
+        (design.replicates(found, seed, count=count), *other_findings),
+    )
     p, r, f = (
-        _wider(*(interval(float(measure(point, found, duplicate)[0]), measure(w, *twins)) for w in drawn))
+        _widest(
+            [
+                interval(float(measure(point, found, duplicate)[0]), measure(weights, *flags))
+                for weights, *flags in drawn
+            ]
+        )
         for measure in (precision, recall, f1)
     )
     return Quality(p, r, f, len(design.stratum), design.covered())
 
 
-def _wider(one: Estimate, other: Estimate) -> Estimate:
-    """Both intervals in one: doubt moves an interval to one side, and must not move it off the other."""
-    if one.low is None or one.high is None or other.low is None or other.high is None:
-        return one
-    return Estimate(one.value, min(one.low, other.low), max(one.high, other.high))
+def _widest(intervals: Sequence[Estimate]) -> Estimate:
+    """All intervals in one: doubt moves an interval to one side, and must not move it off the other."""
+    lows = [found.low for found in intervals if found.low is not None]
+    highs = [found.high for found in intervals if found.high is not None]
+    return Estimate(intervals[0].value, min(lows, default=None), max(highs, default=None))

@@ -44,7 +44,7 @@ def read(database: Database, count: int = NEWEST_ARTICLES) -> Corpus:
         found = articles.newest(cursor, count)
     if not found:
         raise InputError("the corpus is empty: `dedup load FILE` first")
-    return Corpus([Document.of(article) for _, article in found])
+    return Corpus([Document.of(article) for article in found])
 
 
 def find_pairs(database: Database, corpus: Corpus, methods: Sequence[Method]) -> list[Result]:
@@ -55,7 +55,9 @@ def find_pairs(database: Database, corpus: Corpus, methods: Sequence[Method]) ->
     """
     with database.transaction() as cursor:
         rulebook = settings_store.load_rulebook(cursor)
-    own = measure(Product(settings=rulebook.settings, models=rulebook.models), corpus)
+    settings = rulebook.settings
+    product = Product(settings.duplicate_signature_jaccard, settings=settings, models=rulebook.models)
+    own = measure(product, corpus)
     with tempfile.TemporaryDirectory(prefix="dedup-lab-") as folder:
         file = Path(folder) / "articles.jsonl"
         with file.open("w", encoding="utf-8") as lines:
@@ -162,7 +164,7 @@ class Change:
 
 def what_would_change(cursor: Cursor, present: Settings, other: Settings, count: int) -> Change:
     """Compare the stories of the newest articles under two settings that differ in thresholds only."""
-    ids = [number for number, _ in articles.newest(cursor, count)]
+    ids = articles.newest_ids(cursor, count)
     stored = [s for s in snapshots.load(cursor, present.canonical_order, ids) if s.fingerprint]
     scorer = bulk.Scorer([s.fingerprint for s in stored], set(snapshots.common_sentences(cursor)))
     scored = scorer.score(scorer.candidates())
@@ -181,7 +183,14 @@ def what_would_change(cursor: Cursor, present: Settings, other: Settings, count:
 
 
 def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
-    """The number of every article's source_id, and the story that its mark puts it in."""
+    """The number of every article's source_id, and the story that its mark puts it in.
+
+    Raises:
+        InputError: articles are pending, so that the marks are not those of the corpus.
+    """
+    with database.transaction() as cursor:
+        if not settings_store.nothing_pending(cursor):
+            raise InputError("articles are pending: run `dedup backfill` first")
     marks = {row["id"]: row["duplicate_of"] or row["id"] for row in articles.export(database, articles.MARKS)}
     numbers = {name: number for number, name in enumerate(marks)}
     return numbers, np.array([numbers[original] for original in marks.values()], np.int32)
@@ -193,12 +202,16 @@ def judged_quality(database: Database) -> Quality:
     Raises:
         InputError: nobody judged a pair yet.
     """
+    numbers, stories = marked_stories(database)
     with database.transaction() as cursor:
-        judged = [j for j in judgements.listed(cursor) if not j.stale and j.verdict != "unsure"]
+        judged = [
+            j
+            for j in judgements.listed(cursor)
+            if not j.stale and j.verdict != "unsure" and j.id in numbers and j.other_id in numbers
+        ]
         sizes = judgements.strata(cursor)
     if not judged:
         raise InputError("no pair is judged yet: `dedup lab pairs`, then `dedup lab review`; or give --truth")
-    numbers, stories = marked_stories(database)
     design = Design.of([j.stratum for j in judged], sizes)
     found = np.array([stories[numbers[j.id]] == stories[numbers[j.other_id]] for j in judged])
     return quality(design, found, np.array([j.verdict == "duplicate" for j in judged]))

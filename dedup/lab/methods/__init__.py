@@ -104,6 +104,10 @@ def _named(text: str) -> list[Method]:
     for method in chosen:
         values: dict[str, Any] = dict(_setting(method, setting) for setting in settings)
         found.append(method(**values))
+        if found[-1].threshold < found[-1].floor:
+            raise InputError(
+                f"{text}: pairs below the floor {found[-1].floor:g} are not kept: lower :floor= too"
+            )
     return found
 
 

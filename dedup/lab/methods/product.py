@@ -23,8 +23,8 @@ class Product(Method):
     """The larger of sentence Jaccard and signature Jaccard; duplicates also need evidence.
 
     Attributes:
-        threshold: that of the signature; the sentences have their own in the settings.
-        settings: the corpus settings; their defaults unless told.
+        threshold: that of the signature, in place of the one in the settings.
+        settings: everything else; the defaults unless told.
         models: sentence parameters trained for the corpus, by language.
     """
 

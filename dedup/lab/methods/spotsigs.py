@@ -1,7 +1,7 @@
 """Method 2: Jaccard of stop-word shingles, which prose is full of and page furniture is not.
 
 Theobald, Siddharth, Paepcke, "SpotSigs", SIGIR 2008; Ullman's course; a news-technology blog, 2012. The
-pairs are found by the exact join of `../join.py`, which stands for the paper's own exact filter by
+pairs are found by the exact join of `../algorithms/join.py`, which stands for the paper's own exact filter by
 length and rarity. Read next: `minhash.py`.
 """
 
