@@ -8,7 +8,6 @@ Read next: `backfill.py`.
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,6 +16,7 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 
 from dedup.corpus.fingerprints import Reading, Unread
+from dedup.machine import cores
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter, UnreadableError
 from dedup.text.punkt import PunktModel
@@ -79,7 +79,7 @@ class ReaderPool:
         chunk_seconds: float = CHUNK_SECONDS,
         article_seconds: float = ARTICLE_SECONDS,
     ) -> None:
-        count = len(os.sched_getaffinity(0)) if workers is None else workers
+        count = cores() if workers is None else workers
         self._tasks: SimpleQueue[Chunk | None] = SimpleQueue()
         self._results: SimpleQueue[list[Reading]] = SimpleQueue()
         self._read = factory(settings, models) if count == 0 else None

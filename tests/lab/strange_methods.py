@@ -37,7 +37,7 @@ class Strange(Method):
             case "refuses":
                 raise InputError("this corpus is not for me")
             case "eats":
-                np.ones(10**13)
+                np.ones(250_000_000)  # 2 GB
 
     def candidates(self) -> Iterator[Pairs]:
         yield np.array([[0, 1]], np.int32)

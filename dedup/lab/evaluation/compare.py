@@ -31,6 +31,9 @@ from dedup.lab.documents import Corpus
 from dedup.lab.evaluation.results import Result, load, save
 from dedup.lab.method import NO_PAIRS, Method
 from dedup.lab.methods import label, make
+from dedup.machine import cores
+from dedup.settings import Settings
+from dedup.text.fingerprint import ALGORITHM_REVISION
 
 REVISION = 1
 """Raised by one whenever code changes what a method finds, so that older results are not taken for new."""
@@ -63,11 +66,12 @@ class Source:
         return corpus
 
     def key(self) -> str:
-        """What a kept result must agree with: the bytes of the file, how it is read, and this program."""
+        """What a kept result must agree with: the file, how it is read, and this program and its defaults."""
         file, _ = open_file(str(self.path))
         with file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return f"{REVISION} {digest} {self.fields} {self.format} {self.language}"
+        read = (self.fields, self.format, self.language)
+        return f"{REVISION} {ALGORITHM_REVISION} {Settings()} {digest} {read}"
 
 
 def compare(
@@ -77,6 +81,7 @@ def compare(
     *,
     jobs: int | None = None,
     limit_seconds: float = LIMIT_SECONDS,
+    memory_bytes: int | None = None,
     factory: Callable[[str], Method] = make,
     ended: Callable[[Result], None] = lambda result: None,
 ) -> list[Result]:
@@ -86,6 +91,7 @@ def compare(
         folder: where results are kept; made if need be.
         jobs: methods at work at a time; None for one per core.
         limit_seconds: after this long a method is ended and reported as too slow.
+        memory_bytes: what a method may take; None for its share of the machine's.
         factory: makes a method of its label inside its process; must be importable by name.
         ended: told of every result, also of those that were kept.
 
@@ -106,8 +112,8 @@ def compare(
             ended(kept)
         else:
             waiting.append(method)
-    count = jobs or len(os.sched_getaffinity(0))
-    memory = int(_machine_memory() * MEMORY_SHARE / count)
+    count = max(1, min(jobs or cores(), len(waiting)))
+    memory = memory_bytes or int(_machine_memory() * MEMORY_SHARE / count)
     task = partial(_run, factory=factory, source=source, folder=folder, key=key, memory=memory)
     at_work: list[_Worker] = []
     try:
@@ -137,7 +143,12 @@ class _Worker:
         self.deadline = time.monotonic() + limit_seconds
         self.answer, theirs = context.Pipe(duplex=False)
         self.process: SpawnProcess = context.Process(target=task, args=(self.label, theirs), daemon=True)
-        self.process.start()
+        # Ctrl-C is the parent's business, also while the child still imports.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
 
     @property
@@ -184,10 +195,11 @@ def _run(
     memory: int,
 ) -> None:
     """The life of a worker process: one method, its result in the folder, or the reason in the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business, and it ends this process
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with contextlib.suppress(ValueError, OSError):  # not every system can hold a process to a limit
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        # Address space, of which libraries reserve much more than they use: that is not counted.
+        limit = memory + _reserved()
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     try:
         save(measure(factory(name), source.read()), folder, key)
     except MemoryError:
@@ -239,6 +251,13 @@ def _peak_memory() -> int:
     """The most memory this process ever held, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _reserved() -> int:
+    """The address space this process has taken so far, in bytes; 0 where the system does not tell."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 def _machine_memory() -> int:

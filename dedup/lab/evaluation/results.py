@@ -15,6 +15,7 @@ import numpy as np
 
 from dedup.lab.method import NO_PAIRS, Flags, Groups, Likeness, Method, Pairs
 from dedup.lab.methods import label
+from dedup.text.signature import hash64
 
 Outcome = Literal["done", "failed", "too slow"]
 
@@ -74,18 +75,19 @@ def save(result: Result, folder: Path, key: str) -> None:
     stem = folder / file_name(result.label)
     arrays = {name: getattr(result, name) for name in _ARRAYS}
     facts = {name: value for name, value in asdict(result).items() if name not in _ARRAYS}
+    stem.with_suffix(".json").unlink(missing_ok=True)  # an older one must not vouch for the new arrays
     np.savez_compressed(stem.with_suffix(".npz"), **arrays)
     fresh = stem.with_suffix(".json.new")
     fresh.write_text(json.dumps({"key": key, **facts}, indent=2), encoding="utf-8")
     fresh.replace(stem.with_suffix(".json"))
 
 
-def load(label: str, folder: Path, key: str) -> Result | None:
-    """The kept result of a method, or None where there is none for this key."""
-    stem = folder / file_name(label)
+def load(name: str, folder: Path, key: str) -> Result | None:
+    """The kept result of the method of this label, or None where there is none for this key."""
+    stem = folder / file_name(name)
     try:
         facts = json.loads(stem.with_suffix(".json").read_text(encoding="utf-8"))
-        if facts.pop("key") != key:
+        if facts.pop("key") != key or facts["label"] != name:
             return None
         with np.load(stem.with_suffix(".npz"), allow_pickle=False) as arrays:
             return Result(**facts, **{name: arrays[name] for name in _ARRAYS})
@@ -94,9 +96,10 @@ def load(label: str, folder: Path, key: str) -> Result | None:
 
 
 def file_name(label: str) -> str:
-    """A label as a file name without a suffix.
+    """A label as a file name without a suffix; labels with parameters end in a part of their hash.
 
-    >>> file_name("minhash:bands=16:rows=8")
-    'minhash-bands-16-rows-8'
+    >>> file_name("minhash"), file_name("minhash:bands=16")
+    ('minhash', 'minhash-bands-16-b055797c')
     """
-    return "".join(c if c.isalnum() or c in "-_" else "-" for c in label).replace(".", "-")
+    plain = "".join(c if c.isalnum() or c in "-_" else "-" for c in label)
+    return plain if plain == label else f"{plain[:80]}-{hash64(label) % 2**32:08x}"
