@@ -25,7 +25,7 @@ from dedup.errors import DedupError
 from dedup.lab.evaluation.compare import LIMIT_SECONDS, Source, compare
 from dedup.lab.evaluation.measures import Evaluation, evaluate
 from dedup.lab.evaluation.truth import read_truth
-from dedup.lab.methods import METHODS, parse
+from dedup.lab.methods import parse
 
 LARGE = 10_000
 """From so many articles on, methods that look at every pair are left out."""
@@ -84,7 +84,7 @@ def measure(
 
 def show(name: str, found: Mapping[str, Scores]) -> None:
     """One measure: a row per set, a column per method."""
-    labels = [label for label in METHODS if any(label in scores for scores in found.values())]
+    labels = list(dict.fromkeys(label for scores in found.values() for label in scores if label != "pairs"))
     heads = [f"{label[:11]}*" if label in CIRCULAR else label[:11] for label in labels]
     print(f"\n{name:24}{'pairs':>7}" + "".join(f"{head:>13}" for head in heads))
     for set_name, scores in found.items():

@@ -14,7 +14,7 @@ import typer
 
 from dedup.cli import lab_judge, output
 from dedup.cli.lab_judge import MinJaccardOption, TruthOption
-from dedup.cli.shared import FormatOption, JsonOption, LanguageOption, MapOption, field_map
+from dedup.cli.shared import FormatOption, JsonOption, LanguageOption, MapOption, ending, field_map
 from dedup.errors import InputError
 
 if TYPE_CHECKING:
@@ -142,9 +142,13 @@ def compare(
         output.say(f"{known.unknown:,} pairs of {truth} name articles that {file} does not have")
     if chosen is None:
         chosen = "all" if len(corpus) <= LARGE else "linear"
+        if chosen == "linear":
+            output.say(
+                f"{len(corpus):,} articles: without the methods that look at every pair; see --methods"
+            )
     wanted = parse(chosen)
     folder = out or Path(f"{file.name}.lab")
-    with output.progress_bar("methods") as bar:
+    with ending(), output.progress_bar("methods") as bar:
         bar.start("comparing", len(wanted))
         results = compare(
             source, wanted, folder, jobs=jobs, limit_seconds=limit, ended=lambda result: bar.advance(1)

@@ -13,7 +13,7 @@ import typer
 
 from dedup.cli import output
 from dedup.cli.review import review
-from dedup.cli.shared import JsonOption, corpus
+from dedup.cli.shared import JsonOption, corpus, ending
 from dedup.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def pairs(
     from dedup.lab.methods import parse
 
     wanted = [method for method in parse(methods) if method.name != "dedup"]
-    with corpus() as database:
+    with ending(), corpus() as database:
         found = live.read(database, newest)
         output.say(f"comparing {len(found):,} articles by dedup and {len(wanted)} other methods")
         results = live.find_pairs(database, found, wanted)

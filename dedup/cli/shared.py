@@ -91,6 +91,20 @@ def rejects_path(given: Path | None, source: str) -> Path:
 
 
 @contextmanager
+def ending() -> Iterator[None]:
+    """SIGTERM is as Ctrl-C: processes at work are ended, and temporary files removed."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+@contextmanager
 def stopping() -> Iterator[Event]:
     """An event that SIGTERM sets: the batch in hand is finished, and the command ends well."""
     event = Event()

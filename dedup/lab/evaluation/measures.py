@@ -269,6 +269,8 @@ def _by_size(groups: Groups, truth: Truth) -> Iterable[SizeBand]:
 
 
 def _by_kind(result: Result, truth: Truth) -> Iterable[Kind]:
+    if not any(truth.kinds):
+        return
     accepted = Truth.of(
         result.documents, {(int(a), int(b)): DUPLICATE for a, b in result.pairs[result.accepted]}, {}
     )
