@@ -385,7 +385,7 @@ def test_names_become_methods() -> None:
     assert names("minhash:bands=32") == ["minhash"]
     assert names("5:size=3") == ["word-shingles:size=3", "character-shingles:size=3"]
     assert make("spotsigs:stop_words=the a of") == SpotSigs(stop_words="the a of")
-    assert make("simhash:threshold=0.9") == SimHash(threshold=0.9)
+    assert make("simhash:threshold=0.98") == SimHash(threshold=0.98)
     assert parameters(MinHashLSH) == {
         "threshold": 0.5, "floor": 0.2, "size": 5, "permutations": 128, "bands": 32, "rows": 4
     }  # fmt: skip
@@ -393,7 +393,7 @@ def test_names_become_methods() -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_labels_make_the_method_again(name: str) -> None:
-    method = make(f"{name}:threshold=0.75")
+    method = make(f"{name}:threshold=0.75:floor=0.5")
     assert make(label(method)) == method
 
 
@@ -408,6 +408,7 @@ def test_labels_make_the_method_again(name: str) -> None:
         ("minhash:bands=many", "bands is a number"),
         ("minhash:bands=0", "bands is at least 1"),
         ("minhash:threshold=2", "threshold is from 0 to 1"),
+        ("length-groups:threshold=0.3", "pairs below the floor 0.8 are not kept"),
         ("minhash:threshold=nan", "threshold is from 0 to 1"),
         ("common-substring:over=both", 'over must be "shorter" or "longer"'),
     ],
