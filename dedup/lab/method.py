@@ -37,6 +37,10 @@ Groups = npt.NDArray[np.int32]
 """Shape (n,): the number of the group of each document."""
 
 
+Keys = npt.NDArray[np.int64]
+"""Shape (m,): one number for each pair."""
+
+
 @dataclass
 class Method(ABC):
     """One way to find near-duplicates.
@@ -92,6 +96,16 @@ def linked(size: int, pairs: Pairs) -> Groups:
     """The connected components of `size` documents under some pairs; shape (size,)."""
     graph = csr_array((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
     return np.asarray(connected_components(graph, directed=False)[1], np.int32)
+
+
+def pair_keys(pairs: Pairs, size: int) -> Keys:
+    """One number for each pair of a corpus of `size` documents: they sort as the pairs do."""
+    return pairs[:, 0].astype(np.int64) * size + pairs[:, 1]
+
+
+def pairs_of(keys: Keys, size: int) -> Pairs:
+    """The pairs that have these numbers."""
+    return np.stack(np.divmod(keys, max(size, 1)), axis=1).astype(np.int32)
 
 
 def similarity(method: Method, a: str, b: str) -> float:

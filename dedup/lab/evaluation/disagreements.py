@@ -16,16 +16,13 @@ import numpy.typing as npt
 from dedup.lab.documents import Corpus, Document
 from dedup.lab.evaluation.results import Result
 from dedup.lab.evaluation.truth import DIFFERENT, DUPLICATE, UNCLEAR, Truth
-from dedup.lab.method import Pairs
+from dedup.lab.method import Keys, pair_keys, pairs_of
 
 SHOWN_PER_KIND = 4
 """Examples of each kind of disagreement."""
 
 PRODUCT_ROW = "0"
 """The row of the product's own rule, whatever its parameters."""
-
-Keys = npt.NDArray[np.int64]
-"""Shape (m,): one sortable number for each pair."""
 
 _WORDS = {DUPLICATE: "duplicate", UNCLEAR: "unclear", DIFFERENT: "different"}
 
@@ -69,16 +66,15 @@ class Disagreement:
 def disagreements(corpus: Corpus, results: Sequence[Result], truth: Truth | None) -> Iterator[Disagreement]:
     """The most instructive disagreements of some results that came to an end."""
     labels = [result.label for result in results]
-    keys = np.unique(
-        np.concatenate([np.empty(0, np.int64), *(_keys(r.pairs[r.accepted], corpus) for r in results)])
-    )
+    found = [pair_keys(result.pairs[result.accepted], len(corpus)) for result in results]
+    keys = np.unique(np.concatenate([np.empty(0, np.int64), *found]))
     if truth:
-        keys = np.union1d(keys, _keys(truth.pairs[truth.grades == DUPLICATE], corpus))
-    pairs = np.stack(np.divmod(keys, max(len(corpus), 1)), axis=1).astype(np.int32)
+        keys = np.union1d(keys, pair_keys(truth.pairs[truth.grades == DUPLICATE], len(corpus)))
+    pairs = pairs_of(keys, len(corpus))
     scores = np.stack([_scores(r, keys, corpus) for r in results]) if results else np.empty((0, len(keys)))
     accepted = np.zeros(scores.shape, np.bool_)
-    for row, result in enumerate(results):
-        accepted[row] = np.isin(keys, _keys(result.pairs[result.accepted], corpus))
+    for row, own_keys in enumerate(found):
+        accepted[row] = np.isin(keys, own_keys)
     grades = truth.grade(pairs) if truth else np.full(len(keys), UNCLEAR, np.int8)
     votes = accepted.sum(axis=0)
     product = next((row for row, result in enumerate(results) if result.row == PRODUCT_ROW), None)
@@ -124,13 +120,9 @@ def disagreements(corpus: Corpus, results: Sequence[Result], truth: Truth | None
             )
 
 
-def _keys(pairs: Pairs, corpus: Corpus) -> Keys:
-    return pairs[:, 0].astype(np.int64) * len(corpus) + pairs[:, 1]
-
-
 def _scores(result: Result, keys: Keys, corpus: Corpus) -> npt.NDArray[np.float64]:
     """A method's score of each pair, NaN where it has none."""
-    own = _keys(result.pairs, corpus)
+    own = pair_keys(result.pairs, len(corpus))
     order = np.argsort(own)
     found = np.full(len(keys), np.nan)
     if len(own):

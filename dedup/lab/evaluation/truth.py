@@ -26,7 +26,7 @@ import numpy.typing as npt
 from dedup.corpus.jsonl import jsonl_records
 from dedup.corpus.source import LineSource
 from dedup.errors import InputError
-from dedup.lab.method import Groups, Pairs, linked
+from dedup.lab.method import Groups, Pairs, linked, pair_keys
 
 NEAR_JACCARD = 0.8
 """Graded pairs of at least this Jaccard are duplicates: the near-duplicates of an exact join."""
@@ -79,7 +79,7 @@ class Truth:
     def grade(self, pairs: Pairs) -> Grades:
         """What is known of some pairs; shape (m,)."""
         size = len(self.stories)
-        known, asked = _keys(self.pairs, size), _keys(pairs, size)
+        known, asked = pair_keys(self.pairs, size), pair_keys(pairs, size)
         if not len(known):
             return np.full(len(pairs), DIFFERENT, np.int8)
         place = np.minimum(np.searchsorted(known, asked), len(known) - 1)
@@ -160,7 +160,3 @@ def _grade(row: Mapping[str, Any], min_jaccard: float) -> int:
 
 def _kinds(row: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(f"{key} {row[key]}" for key in KINDS if key in row)
-
-
-def _keys(pairs: Pairs, size: int) -> npt.NDArray[np.int64]:
-    return pairs[:, 0].astype(np.int64) * size + pairs[:, 1]

@@ -25,7 +25,7 @@ from dedup.lab.evaluation.results import Result
 from dedup.lab.judging.estimate import Design, Quality, quality
 from dedup.lab.judging.sampling import draw, permanent_numbers, stratify
 from dedup.lab.judging.tuning import JudgedPair
-from dedup.lab.method import Groups, Method
+from dedup.lab.method import Groups, Method, pair_keys, pairs_of
 from dedup.lab.methods.product import Product
 from dedup.rules.pair import Profile, score
 from dedup.settings import Settings
@@ -82,14 +82,14 @@ def picks(corpus: Corpus, results: Sequence[Result], settings: Settings, total: 
     Raises:
         InputError: no method found a pair, or fewer are wanted than there are strata.
     """
-    keys = np.unique(np.concatenate([_keys(result, corpus) for result in results]))
+    keys = np.unique(np.concatenate([pair_keys(result.pairs, len(corpus)) for result in results]))
     if not len(keys):
         raise InputError("no method finds a pair in this corpus: there is nothing to judge")
-    pairs = np.stack(np.divmod(keys, len(corpus)), axis=1).astype(np.int32)
+    pairs = pairs_of(keys, len(corpus))
     scores = np.full((len(results), len(keys)), np.nan, np.float32)
     opinions = np.zeros((len(keys), len(results)), np.bool_)
     for row, result in enumerate(results):
-        place = np.searchsorted(keys, _keys(result, corpus))
+        place = np.searchsorted(keys, pair_keys(result.pairs, len(corpus)))
         scores[row, place] = result.scores
         opinions[place, row] = result.accepted
     strata = stratify(scores[0], opinions, settings)
@@ -107,10 +107,6 @@ def picks(corpus: Corpus, results: Sequence[Result], settings: Settings, total: 
         for name, size, rows in zip(strata.names, strata.sizes, drawn, strict=True)
         for row in rows
     ]
-
-
-def _keys(result: Result, corpus: Corpus) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return result.pairs[:, 0].astype(np.int64) * len(corpus) + result.pairs[:, 1]
 
 
 def _plain(value: np.float32) -> float | None:
