@@ -82,7 +82,7 @@ def methods(
         return
     if name is None:
         rows = ((method.row, method.name, method.about, method.source) for method in chosen)
-        output.table("", ("row", "name", "computes", "source"), rows, ("name",))
+        output.table("", ("row", "method", "computes", "source"), rows)
         output.say("next: dedup lab methods NAME, or dedup lab compare FILE")
         return
     for method in chosen:
@@ -171,7 +171,7 @@ def _print(found: Comparison) -> None:
     for result in found.results:
         cells = _cells(found, result)
         rows.append((result.row, result.label, *(cells.get(column) for column in columns)))
-    output.table(title, ("", "method", *columns), rows, ("method", *columns))
+    output.table(title, ("", "method", *columns), rows, columns)
     for result in found.results:
         if not result.done:
             output.say(f"{result.label}: {result.outcome}: {result.reason}")

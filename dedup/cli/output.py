@@ -32,6 +32,10 @@ _STYLES = {
 }
 
 
+_WHOLE = ("status", "method")
+"""Headings of columns of words that are never folded."""
+
+
 def console() -> Console:
     """Where results go."""
     return Console(width=None if sys.stdout.isatty() else NARROWEST_TABLE, highlight=False)
@@ -84,7 +88,7 @@ def table(
         shown.add_column(
             column,
             justify="right" if column in right else "left",
-            no_wrap=column in right or column == "status",
+            no_wrap=column in right or column in _WHOLE,
             overflow="fold",
         )
     for row in rows:
