@@ -100,6 +100,15 @@ def test_the_command_line_starts_without_the_lab() -> None:
     assert [module for module in loaded if is_within(module, LAB)] == []
 
 
+def test_reading_texts_loads_nothing_of_the_lab() -> None:
+    code = "import sys, dedup.text.sentences, dedup.text.training\nprint(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.split()
+    assert "nltk.tokenize.punkt" in loaded
+    assert [module for module in loaded if is_within(module, LAB)] == []
+
+
 PRINTERS = {"print", "typer.echo", "typer.secho", "click.echo", "rich.print", "pprint.pprint"}
 EXITS = {"exit", "quit", "sys.exit", "os._exit", "os.abort", "typer.Exit", "typer.Abort", "SystemExit"}
 

@@ -94,9 +94,9 @@ class PunktModel:
 
     def to_nltk(self) -> PunktParameters:
         """The same parameters as NLTK's own class."""
-        from nltk.tokenize.punkt import PunktParameters
+        from dedup.text.lean_nltk import punkt
 
-        parameters = PunktParameters()
+        parameters = punkt.PunktParameters()
         parameters.abbrev_types = set(self.abbrev_types)
         parameters.collocations = set(self.collocations)
         parameters.sent_starters = set(self.sent_starters)

@@ -15,9 +15,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from nltk.tokenize.punkt import PunktLanguageVars, PunktSentenceTokenizer
-
 from dedup.text.clean import blocks
+from dedup.text.lean_nltk import punkt
 from dedup.text.punkt import PunktModel
 
 CONTEXTS_KEPT = 1 << 16
@@ -37,7 +36,7 @@ _OTHER_END = re.compile(
 _HAS_OTHER_END = re.compile(rf"[{_OTHER_ENDS}]")
 
 
-class _LanguageVars(PunktLanguageVars):  # type: ignore[misc]  # NLTK has no types
+class _LanguageVars(punkt.PunktLanguageVars):  # type: ignore[misc]  # NLTK has no types
     """NLTK's word and context patterns, fixed here: a fingerprint may not change with NLTK's version."""
 
     __slots__ = ()
@@ -63,7 +62,7 @@ class SentenceSplitter:
     """
 
     def __init__(self, model: PunktModel) -> None:
-        self._punkt = PunktSentenceTokenizer(model.to_nltk(), lang_vars=_LanguageVars())
+        self._punkt = punkt.PunktSentenceTokenizer(model.to_nltk(), lang_vars=_LanguageVars())
         self._abbreviations = model.abbrev_types
         self._before_collocation = frozenset(first for first, _ in model.collocations)
         self._is_end = lru_cache(CONTEXTS_KEPT)(self._punkt.text_contains_sentbreak)

@@ -10,9 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from nltk.tokenize.punkt import PunktTrainer
-
 from dedup.text.clean import blocks
+from dedup.text.lean_nltk import punkt
 from dedup.text.punkt import PunktModel
 
 ORTHO_MIN_COUNT = 8
@@ -36,7 +35,7 @@ def train(texts: Iterable[str]) -> PunktModel:
 
     Memory grows with the vocabulary, not with the number of texts. About 0.3 MB of text a second.
     """
-    trainer = PunktTrainer()
+    trainer = punkt.PunktTrainer()
     # NLTK's penalty drops every abbreviation that is also seen without its period. That suits a small
     # corpus of one house style; among millions of words "Mr" and "Inc" always occur both ways.
     trainer.IGNORE_ABBREV_PENALTY = True
@@ -69,7 +68,7 @@ def train(texts: Iterable[str]) -> PunktModel:
     )
 
 
-def _train_batch(trainer: PunktTrainer, counts: Counter[str], batch: list[str]) -> None:
+def _train_batch(trainer: punkt.PunktTrainer, counts: Counter[str], batch: list[str]) -> None:
     if not batch:
         return
     text = "\n\n".join(batch)
