@@ -54,6 +54,17 @@ def calls(found: ast.Module) -> Iterator[str]:
             yield ast.unparse(node.func)
 
 
+def loaded_by(code: str) -> list[str]:
+    """The modules that a fresh interpreter has loaded after some code."""
+    return subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout.split()
+
+
 def test_the_package_was_found() -> None:
     assert {"text/fingerprint.py", "rules/pair.py", "rules/oracle.py", "cli/main.py"} <= set(NAMES)
     assert len(CORE) > 10
@@ -67,10 +78,8 @@ def test_the_core_names_no_database(name: str) -> None:
 
 def test_importing_the_core_loads_no_database() -> None:
     core = [dotted(str(path.relative_to(PACKAGE))) for path in CORE]
-    code = f"import importlib, sys\nfor name in {core!r}: importlib.import_module(name)\nprint(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    ).stdout.split()
+    code = f"import importlib\nfor name in {core!r}: importlib.import_module(name)"
+    loaded = loaded_by(code)
     assert set(core) <= set(loaded)
     assert [module for module in loaded if is_within(module, DATABASE + OUTER)] == []
 
@@ -92,19 +101,13 @@ def test_only_the_command_line_knows_the_lab(name: str) -> None:
 
 
 def test_the_command_line_starts_without_the_lab() -> None:
-    code = "import sys, dedup.cli.main\nprint(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    ).stdout.split()
+    loaded = loaded_by("import dedup.cli.main")
     assert "dedup.cli.lab" in loaded
     assert [module for module in loaded if is_within(module, LAB)] == []
 
 
 def test_reading_texts_loads_nothing_of_the_lab() -> None:
-    code = "import sys, dedup.text.sentences, dedup.text.training\nprint(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    ).stdout.split()
+    loaded = loaded_by("import dedup.text.sentences, dedup.text.training")
     assert "nltk.tokenize.punkt" in loaded
     assert [module for module in loaded if is_within(module, LAB)] == []
 
