@@ -145,7 +145,8 @@ def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:
 def newest(cursor: Cursor, count: int) -> list[Article]:
     """The newest articles that can be read, the latest first."""
     rows = cursor.execute(
-        f"SELECT {', '.join(ARTICLE_FIELDS)} FROM dedup.article WHERE id = ANY (%s)",
+        f"SELECT {', '.join(ARTICLE_FIELDS)} FROM dedup.article WHERE id = ANY (%s)"
+        " ORDER BY coalesce(published_at, added_at) DESC, source_id",
         [hashes(newest_ids(cursor, count))],
     )
     return [Article(**dict(zip(ARTICLE_FIELDS, row, strict=True))) for row in rows.fetchall()]
