@@ -31,9 +31,9 @@ from dedup import Deduplicator
 from dedup.article import Article
 from dedup.corpus import settings_store
 from dedup.corpus.database import Database
-from dedup.corpus.readers import Reject, read_articles
 from dedup.engine.backfill import backfill
 from dedup.errors import DedupError
+from dedup.files.readers import Reject, read_articles
 
 FILE = "reuters_web_2006_2010.jsonl.gz"
 """58,051 stories in time order: the largest of the given sets."""

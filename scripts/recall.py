@@ -27,9 +27,9 @@ from sandbox import DATA, fresh_corpus, read_settings, silver_sets, store, throw
 from dedup.article import Article
 from dedup.corpus import articles, settings_store
 from dedup.corpus.database import Database
-from dedup.corpus.readers import Reject, read_articles
 from dedup.engine.backfill import backfill
 from dedup.errors import DedupError
+from dedup.files.readers import Reject, read_articles
 
 NEAR_JACCARD = 0.8
 """Pairs of at least this word-5-shingle Jaccard must be in one story."""

@@ -84,6 +84,12 @@ def test_importing_the_core_loads_no_database() -> None:
     assert [module for module in loaded if is_within(module, DATABASE + OUTER)] == []
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("files/")])
+def test_the_file_readers_know_no_database(name: str) -> None:
+    outer = ("dedup.corpus", "dedup.engine", "dedup.cli", "dedup.deduplicator", "dedup.text", "dedup.rules")
+    assert [module for module in imported(tree(name)) if is_within(module, DATABASE + outer)] == []
+
+
 def test_the_core_does_not_know_what_is_built_on_it() -> None:
     # text -> rules: a fingerprint knows nothing of pairs.
     for path in CORE:

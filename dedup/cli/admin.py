@@ -11,8 +11,8 @@ import typer
 from dedup.article import Article
 from dedup.cli import output
 from dedup.cli.shared import FormatOption, JsonOption, MapOption, corpus, field_map
-from dedup.corpus.readers import read_articles
 from dedup.errors import InputError, SettingError
+from dedup.files.readers import read_articles
 from dedup.settings import Settings
 
 settings_app = typer.Typer(help="List and change the settings of this corpus.")

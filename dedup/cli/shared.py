@@ -18,7 +18,7 @@ import typer
 
 from dedup.article import Article
 from dedup.cli import output
-from dedup.corpus.readers import Reject, parse_field_map
+from dedup.files.readers import Reject, parse_field_map
 
 if TYPE_CHECKING:
     from dedup.corpus.database import Database

@@ -26,8 +26,8 @@ from dedup.cli.shared import (
     rejects_path,
     stopping,
 )
-from dedup.corpus.readers import ArticleReader, Reject, RejectsFile, read_articles
 from dedup.errors import InputError
+from dedup.files.readers import ArticleReader, Reject, RejectsFile, read_articles
 
 if TYPE_CHECKING:
     from dedup.corpus.articles import Stored

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import overload
 
 from dedup.article import Article
-from dedup.corpus.readers import Reject, read_articles
+from dedup.files.readers import Reject, read_articles
 from dedup.rules.marks import OrderKey, order_key
 from dedup.text.normalize import words
 

@@ -25,8 +25,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dedup.corpus.source import open_file
 from dedup.errors import DedupError, InputError
+from dedup.files.source import open_file
 from dedup.lab.documents import Corpus
 from dedup.lab.evaluation.results import Result, load, save
 from dedup.lab.method import NO_PAIRS, Method

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dedup.corpus.jsonl import jsonl_records
-from dedup.corpus.source import LineSource
 from dedup.errors import InputError
+from dedup.files.jsonl import jsonl_records
+from dedup.files.source import LineSource
 from dedup.lab.method import Groups, Pairs, linked, pair_keys
 
 NEAR_JACCARD = 0.8

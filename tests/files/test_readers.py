@@ -18,8 +18,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dedup.article import Article
-from dedup.corpus import delimited, parquet, source
-from dedup.corpus.readers import (
+from dedup.files import delimited, parquet, source
+from dedup.errors import InputError
+from dedup.files.readers import (
     DEFAULT_FIELDS,
     ArticleReader,
     Reject,
@@ -27,7 +28,6 @@ from dedup.corpus.readers import (
     parse_field_map,
     read_articles,
 )
-from dedup.errors import InputError
 
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 DAY = datetime(2024, 5, 1, tzinfo=UTC)

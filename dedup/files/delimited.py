@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dedup.corpus.record import Plan, Record, choose_columns
-from dedup.corpus.source import GZIP_ENDS_EARLY, LineSource
 from dedup.errors import InputError
+from dedup.files.record import Plan, Record, choose_columns
+from dedup.files.source import GZIP_ENDS_EARLY, LineSource
 
 DELIMITERS: dict[str, str] = {"csv": ",", "tsv": "\t"}
 

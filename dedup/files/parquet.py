@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dedup.corpus.record import Plan, Record, choose_columns, row_as_json
-from dedup.corpus.source import GZIP_MAGIC, open_file
 from dedup.errors import InputError
+from dedup.files.record import Plan, Record, choose_columns, row_as_json
+from dedup.files.source import GZIP_MAGIC, open_file
 
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
 PARQUET_BATCH_ROWS = 64

@@ -22,12 +22,12 @@ from types import TracebackType
 from typing import Any, Self, TextIO
 
 from dedup.article import ARTICLE_FIELDS, Article, parse_time
-from dedup.corpus.delimited import DELIMITERS, csv_records
-from dedup.corpus.jsonl import jsonl_records
-from dedup.corpus.parquet import ParquetSource
-from dedup.corpus.record import Record, row_as_json
-from dedup.corpus.source import LineSource, open_file
 from dedup.errors import InputError
+from dedup.files.delimited import DELIMITERS, csv_records
+from dedup.files.jsonl import jsonl_records
+from dedup.files.parquet import ParquetSource
+from dedup.files.record import Record, row_as_json
+from dedup.files.source import LineSource, open_file
 
 DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "source_id": ("source_id", "id"),

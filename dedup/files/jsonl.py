@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dedup.corpus.record import Plan, Record
-from dedup.corpus.source import GZIP_ENDS_EARLY, LineSource
 from dedup.errors import InputError
+from dedup.files.record import Plan, Record
+from dedup.files.source import GZIP_ENDS_EARLY, LineSource
 
 
 class _Repeated(dict[str, Any]):

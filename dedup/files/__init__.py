@@ -1,0 +1,1 @@
+"""Files become articles: JSONL, CSV, TSV and Parquet, plain or gzipped. No database."""
