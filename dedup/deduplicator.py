@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Self
 
 from dedup.article import Article
-from dedup.corpus import articles, migrate, settings_store
+from dedup.corpus import articles, migrate, rulebooks
 from dedup.corpus.database import Database
-from dedup.corpus.settings_store import Rulebook, StaleRulesError
+from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.engine import hook, lookup
 from dedup.errors import DatabaseError
 from dedup.verdict import Verdict
@@ -77,7 +77,7 @@ class Deduplicator:
                     rulebook.check(cursor)
                 except StaleRulesError:
                     self._rulebook = None
-                    if settings_store.is_adopted(cursor):
+                    if rulebooks.is_adopted(cursor):
                         continue
                     known = hook.store(cursor, article)
                     return Verdict(article.source_id, known.status, None, None, NOT_ADOPTED)
@@ -105,9 +105,9 @@ class Deduplicator:
     def delete_all(self, source_ids: list[str]) -> list[str]:
         """Delete several articles in one transaction; returns the source_ids that were known."""
         with self._database.transaction(settling=True) as cursor:
-            if not settings_store.is_adopted(cursor):  # what becomes pending waits for the backfill
+            if not rulebooks.is_adopted(cursor):  # what becomes pending waits for the backfill
                 return articles.delete(cursor, source_ids)
-            settings = settings_store.load_settings(cursor)
+            settings = rulebooks.load_settings(cursor)
             return hook.delete(cursor, settings, source_ids)
 
     def _load_rulebook(self, *, fresh: bool = False) -> Rulebook:
@@ -120,5 +120,5 @@ class Deduplicator:
                     self._rulebook = None
         if self._rulebook is None:
             with self._database.transaction() as cursor:
-                self._rulebook = settings_store.load_rulebook(cursor)
+                self._rulebook = rulebooks.load_rulebook(cursor)
         return self._rulebook

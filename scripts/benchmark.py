@@ -29,7 +29,7 @@ from sandbox import DATA, fresh_corpus, read_settings, store, throwaway_server
 
 from dedup import Deduplicator
 from dedup.article import Article
-from dedup.corpus import settings_store
+from dedup.corpus import rulebooks
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.errors import DedupError
@@ -106,7 +106,7 @@ def prepare(database: Database, report: Report, settings: dict[str, str], worker
     """An empty corpus, and what the numbers depend on."""
     fresh_corpus(database)
     with database.transaction(settling=True) as cursor:
-        settings_store.change_settings(cursor, settings)
+        rulebooks.change_settings(cursor, settings)
         row = cursor.execute("SHOW server_version").fetchone()
     report.postgres = row[0] if row else ""
     report.cores = len(os.sched_getaffinity(0))

@@ -25,7 +25,7 @@ from typing import Any
 from sandbox import DATA, fresh_corpus, read_settings, silver_sets, store, throwaway_server
 
 from dedup.article import Article
-from dedup.corpus import articles, settings_store
+from dedup.corpus import articles, rulebooks
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.errors import DedupError
@@ -129,7 +129,7 @@ def measure(
     started = time.perf_counter()
     fresh_corpus(database)
     with database.transaction(settling=True) as cursor:
-        settings_store.change_settings(cursor, settings)
+        rulebooks.change_settings(cursor, settings)
     store(database, _accepted(news, score))
     backfill(database, workers=workers)
     marks = {row["id"]: row for row in articles.export(database, articles.MARKS)}

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from dedup.corpus import embedded, migrate, settings_store
+from dedup.corpus import embedded, migrate, rulebooks
 from dedup.corpus.database import Database, conninfo
 
 TEST_URL_VARIABLE = "DEDUP_TEST_DATABASE_URL"
@@ -131,4 +131,4 @@ def empty(database: Database) -> None:
                      dedup.corpus_state, dedup.review_pair, dedup.judgement
         """)
         cursor.execute("INSERT INTO dedup.corpus_state DEFAULT VALUES")
-        settings_store.adopt(cursor)
+        rulebooks.adopt(cursor)

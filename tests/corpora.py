@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from dedup.article import Article
-from dedup.corpus import articles, fingerprints, settings_store
+from dedup.corpus import articles, fingerprints, rulebooks
 from dedup.corpus.database import Cursor
 from dedup.corpus.fingerprints import Reading, Unread
 from dedup.deduplicator import Deduplicator
@@ -148,7 +148,7 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
         common: the common sentences; None counts them.
     """
     with database.transaction() as cursor:
-        settings = settings_store.load_settings(cursor)
+        settings = rulebooks.load_settings(cursor)
         rows = cursor.execute(
             "SELECT id, source_id, published_at, added_at, language, text FROM dedup.article"
         ).fetchall()
@@ -237,7 +237,7 @@ def load(database: AnyDatabase, *given: Article) -> articles.Stored:
 
 def read_pending(cursor: Cursor, limit: int = 1_000) -> int:
     """Fingerprint some pending articles; returns how many. The caller holds the settle lock."""
-    settings = settings_store.load_settings(cursor)
+    settings = rulebooks.load_settings(cursor)
     page = fingerprints.unread_page(cursor, settings.canonical_order, None, limit, 10**9)
     read = make_reader(settings, {})
     fingerprints.store_readings(cursor, [read(unread) for unread in page])
@@ -246,13 +246,13 @@ def read_pending(cursor: Cursor, limit: int = 1_000) -> int:
 
 def settle_pending(cursor: Cursor, limit: int) -> int:
     """Settle some pending articles; returns how many. The caller holds the settle lock."""
-    return len(settle(cursor, settings_store.load_settings(cursor), limit=limit).ids)
+    return len(settle(cursor, rulebooks.load_settings(cursor), limit=limit).ids)
 
 
 def change_settings(database: AnyDatabase, **values: Any) -> Settings:
     """Change settings of the corpus; None goes back to the default."""
     with database.transaction(settling=True) as cursor:
-        return settings_store.change_settings(cursor, values)
+        return rulebooks.change_settings(cursor, values)
 
 
 def deduplicator(database: Any) -> Deduplicator:

@@ -169,9 +169,9 @@ def test_what_a_module_sends_its_reader_to_exists(name: str) -> None:
 
 def test_the_checks_see_what_they_forbid() -> None:
     bad = ast.parse(
-        "def f():\n    import psycopg\n    from dedup.corpus import bulk\n    sys.exit(eval('1'))"
+        "def f():\n    import psycopg\n    from dedup.corpus import staging\n    sys.exit(eval('1'))"
     )
-    assert {"psycopg", "dedup.corpus", "dedup.corpus.bulk"} <= set(imported(bad))
+    assert {"psycopg", "dedup.corpus", "dedup.corpus.staging"} <= set(imported(bad))
     assert set(calls(bad)) == {"sys.exit", "eval"}
     assert is_within("psycopg.sql", DATABASE)
     assert not is_within("psycopgish", DATABASE)

@@ -31,10 +31,10 @@ def settings(context: typer.Context, json: JsonOption = False) -> None:
     """List the settings of this corpus, with what they mean."""
     if context.invoked_subcommand:
         return
-    from dedup.corpus import settings_store
+    from dedup.corpus import rulebooks
 
     with corpus() as database, database.transaction() as cursor:
-        present = settings_store.load_settings(cursor)
+        present = rulebooks.load_settings(cursor)
     if json:
         output.write_json(asdict(present))
         return
@@ -80,11 +80,11 @@ def settings_reset(
 
 
 def _change(values: dict[str, Any]) -> None:
-    from dedup.corpus import settings_store
+    from dedup.corpus import rulebooks
 
     with corpus() as database, database.transaction(settling=True) as cursor:
-        settings_store.change_settings(cursor, values)
-        pending = not settings_store.nothing_pending(cursor)
+        rulebooks.change_settings(cursor, values)
+        pending = not rulebooks.nothing_pending(cursor)
     output.say("settings changed" + ("; next: dedup backfill" if pending else ""))
 
 
@@ -101,7 +101,7 @@ def train_sentences(
     Unsupervised (Punkt): some thousand articles are enough. Articles that name another language are left
     out. Every text of the language is read again by the next backfill.
     """
-    from dedup.corpus import settings_store
+    from dedup.corpus import rulebooks
     from dedup.text.fingerprint import base_language
     from dedup.text.training import train
 
@@ -129,7 +129,7 @@ def train_sentences(
     if not count:
         raise InputError(f"no articles of language {code!r} in {', '.join(files)}")
     with corpus() as database, database.transaction(settling=True) as cursor:
-        settings_store.store_model(cursor, code, model, count)
+        rulebooks.store_model(cursor, code, model, count)
     output.say(
         f"{code}: {len(model.abbrev_types):,} abbreviations from {count:,} articles; next: dedup backfill"
     )

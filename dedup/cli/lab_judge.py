@@ -68,7 +68,7 @@ def pairs(
     A random sample of each kind, so that what people say of it tells about all pairs that any method found.
     A new selection replaces the old one; judgements are kept, and a pair picked again is not asked again.
     """
-    from dedup.corpus import judgements, settings_store
+    from dedup.corpus import judgements, rulebooks
     from dedup.lab.judging import live
     from dedup.lab.methods import parse
 
@@ -81,7 +81,7 @@ def pairs(
         if missing:
             output.say(f"without {', '.join(sorted(missing))}: failed or too slow; see `dedup lab compare`")
         with database.transaction() as cursor:
-            picked = live.picks(found, results, settings_store.load_settings(cursor), size, seed)
+            picked = live.picks(found, results, rulebooks.load_settings(cursor), size, seed)
             judgements.pick(cursor, picked)
     strata = {p.stratum: (p.stratum_size, p.stratum_picked) for p in picked}
     if json:
@@ -104,12 +104,12 @@ def tune(newest: NewestOption = 20_000, json: JsonOption = False) -> None:
     Every number comes with the interval that holds it 95 times of 100. A gain whose interval reaches below 0
     may be luck: judge more pairs before you adopt it. Nothing is changed.
     """
-    from dedup.corpus import judgements, settings_store
+    from dedup.corpus import judgements, rulebooks
     from dedup.lab.judging import live
     from dedup.lab.judging.tuning import tune as find
 
     with corpus() as database, database.transaction() as cursor:
-        settings = settings_store.load_settings(cursor)
+        settings = rulebooks.load_settings(cursor)
         judged = live.judged_pairs(cursor, judgements.listed(cursor))
         found = find(judged, judgements.strata(cursor), settings)
         changes = [

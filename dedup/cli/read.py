@@ -145,11 +145,11 @@ def explain(
     json: JsonOption = False,
 ) -> None:
     """Say why two articles are, or are not, related: sentences, scores, and the rule that decided."""
-    from dedup.corpus import settings_store
+    from dedup.corpus import rulebooks
     from dedup.engine.explain import explain as compare
 
     with corpus() as database, database.transaction() as cursor:
-        found = compare(cursor, settings_store.load_rulebook(cursor), a, b)
+        found = compare(cursor, rulebooks.load_rulebook(cursor), a, b)
     if json:
         output.write_json(asdict(found))
         return
@@ -256,14 +256,14 @@ def common_unpin(
 
 
 def _sentence_hashes(cursor: Cursor, sentence: str, language: str | None) -> list[tuple[int, str | None]]:
-    from dedup.corpus import settings_store
+    from dedup.corpus import rulebooks
 
     if sentence.lstrip("-").isdecimal() and sentence.isascii():
         key = int(sentence)
         if not -(2**63) <= key < 2**63:
             raise InputError("that is no sentence hash: it does not fit in 64 bits")
         return [(key, None)]
-    fingerprinter = settings_store.load_rulebook(cursor).fingerprinter
+    fingerprinter = rulebooks.load_rulebook(cursor).fingerprinter
     found = [(key, text) for text, key in fingerprinter.sentences(sentence, language) if key is not None]
     if len(found) != 1:
         minimum = fingerprinter.settings.sentence_min_characters
@@ -326,14 +326,14 @@ def verify(
 
     Exit code 3 if anything differs. Reads only; whatever else runs may go on.
     """
-    from dedup.corpus import settings_store
+    from dedup.corpus import rulebooks
     from dedup.engine.verify import verify as run
 
     with corpus() as database, output.progress_bar() as bar:
         with database.transaction() as cursor:
-            if not settings_store.is_adopted(cursor):
+            if not rulebooks.is_adopted(cursor):
                 raise InputError("the settings or the program changed: run `dedup backfill` first")
-            rulebook = settings_store.load_rulebook(cursor)
+            rulebook = rulebooks.load_rulebook(cursor)
         found = run(database, rulebook, sample=sample, progress=bar)
     if json:
         output.write_json(asdict(found))

@@ -1,6 +1,6 @@
 """Fingerprints in and out of the database. It neither makes nor compares them.
 
-Read next: `neighbours.py`.
+Read next: `settling.py`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from datetime import datetime
 import numpy as np
 
 from dedup.corpus.arrays import Hashes, hashes
-from dedup.corpus.bulk import stage
 from dedup.corpus.database import Cursor, prefer_indexes
+from dedup.corpus.staging import stage
 from dedup.text.fingerprint import Fingerprint
 
 ORDER_TIME = {

@@ -15,7 +15,7 @@ from alembic.script import ScriptDirectory
 from psycopg import errors as pg
 from sqlalchemy import text
 
-from dedup.corpus import settings_store
+from dedup.corpus import rulebooks
 from dedup.corpus.database import Cursor, Database, translated
 from dedup.errors import SchemaError
 
@@ -75,7 +75,7 @@ def initialize(database: Database) -> tuple[str | None, str | None]:
     with database.transaction(settling=True) as cursor:
         row = cursor.execute("SELECT fingerprint_digest IS NULL FROM dedup.corpus_state").fetchone()
         if row and row[0]:
-            settings_store.adopt(cursor)
+            rulebooks.adopt(cursor)
     return revisions
 
 

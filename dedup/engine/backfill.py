@@ -15,10 +15,10 @@ from typing import Protocol
 
 import psycopg
 
-from dedup.corpus import fingerprints, settings_store
+from dedup.corpus import fingerprints, rulebooks
 from dedup.corpus.database import BACKFILL_LOCK_KEY, Database, translated
 from dedup.corpus.fingerprints import Reading, Unread
-from dedup.corpus.settings_store import Rulebook, StaleRulesError
+from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.engine.pool import Chunk, ReaderFactory, ReaderPool, make_reader
 from dedup.engine.refresh import refresh
 from dedup.engine.settle import settle
@@ -164,12 +164,12 @@ class _Run:
     def once(self) -> bool:
         """Go through all steps; False if none found anything to do."""
         with self._database.transaction() as cursor:
-            adopted = settings_store.is_adopted(cursor)
+            adopted = rulebooks.is_adopted(cursor)
         if not adopted:
             with self._database.transaction(settling=True) as cursor:
-                settings_store.adopt(cursor)
+                rulebooks.adopt(cursor)
         with self._database.transaction() as cursor:
-            rulebook = settings_store.load_rulebook(cursor)
+            rulebook = rulebooks.load_rulebook(cursor)
         read = self._read_texts(rulebook)
         if self._stop():
             self._report.stopped = True

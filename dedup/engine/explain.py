@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dedup.corpus import neighbours
+from dedup.corpus import settling
 from dedup.corpus.arrays import hashes
 from dedup.corpus.database import Cursor
-from dedup.corpus.settings_store import Rulebook
+from dedup.corpus.rulebooks import Rulebook
 from dedup.errors import NotFoundError
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Judgement, Profile, Rule, Scores, judge, score
@@ -67,7 +67,7 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
     """
     first, second = sorted((_load(cursor, rulebook, name) for name in (a, b)), key=lambda s: s.order)
     everything = hashes(first.counted | second.counted)
-    common = set(neighbours.common_among(cursor, everything).tolist())
+    common = set(settling.common_among(cursor, everything).tolist())
     both = (first.counted & second.counted) - common
     scores = judgement = None
     if first.fingerprint and second.fingerprint:

@@ -15,7 +15,7 @@ from dedup.article import Article, storable
 from dedup.corpus import articles, fingerprints, verdicts
 from dedup.corpus.database import Cursor
 from dedup.corpus.fingerprints import Reading
-from dedup.corpus.settings_store import Rulebook
+from dedup.corpus.rulebooks import Rulebook
 from dedup.engine.pool import read_text
 from dedup.engine.settle import TooManyCandidatesError, settle
 from dedup.errors import DedupError

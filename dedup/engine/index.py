@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dedup.corpus.neighbours import Row
+from dedup.corpus.settling import Row
 from dedup.rules.marks import OrderKey
 from dedup.rules.pair import Profile
 

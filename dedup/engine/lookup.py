@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from dedup.article import Article, storable
-from dedup.corpus import neighbours
+from dedup.corpus import settling
 from dedup.corpus.arrays import hashes
 from dedup.corpus.database import Cursor, prefer_indexes
-from dedup.corpus.neighbours import Row
-from dedup.corpus.settings_store import Rulebook
+from dedup.corpus.rulebooks import Rulebook
+from dedup.corpus.settling import Row
 from dedup.engine.index import make_nodes
 from dedup.engine.settle import without_common
 from dedup.rules.marks import OrderKey, choose_original, order_key
@@ -70,7 +70,7 @@ def _related(
     )
     prefer_indexes(cursor)
     own = without_common(cursor, [row])
-    others = neighbours.sharing(
+    others = settling.sharing(
         cursor,
         rulebook.settings.canonical_order,
         own[0],

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
-from dedup.corpus import common
-from dedup.corpus.common import Change
+from dedup.corpus import common_sentences
+from dedup.corpus.common_sentences import Change
 from dedup.corpus.database import Database
-from dedup.corpus.settings_store import Rulebook
+from dedup.corpus.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter
 
 FULL_COUNT_SHARE = 0.1
@@ -49,26 +49,30 @@ def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None)
     """
     with database.session() as session:
         with session.transaction() as cursor:
-            everything, waiting, fingerprints = common.change_counts(cursor)
+            everything, waiting, fingerprints = common_sentences.change_counts(cursor)
             if not everything and not waiting:
                 return Refreshed()
-            common.take_changes(cursor)
+            common_sentences.take_changes(cursor)
         if full is None:
             full = waiting > FULL_COUNT_SHARE * fingerprints
         everything = everything or full
         with session.transaction() as cursor:
-            changes = (common.count_all if everything else common.count_changed)(cursor, rulebook.settings)
+            changes = (common_sentences.count_all if everything else common_sentences.count_changed)(
+                cursor, rulebook.settings
+            )
         examples = _examples(database, rulebook.fingerprinter, [c for c in changes if c.enters])
         carriers = 0
         for start in range(0, len(changes), CHANGES_PER_TRANSACTION):
             with session.transaction(settling=True) as cursor:
                 rulebook.check(cursor)
-                carriers += common.apply(cursor, changes[start : start + CHANGES_PER_TRANSACTION], examples)
+                carriers += common_sentences.apply(
+                    cursor, changes[start : start + CHANGES_PER_TRANSACTION], examples
+                )
         with session.transaction(settling=True) as cursor:
             rulebook.check(cursor)
-            common.forget_changes(cursor)
+            common_sentences.forget_changes(cursor)
             if everything:
-                common.all_counted(cursor)
+                common_sentences.all_counted(cursor)
     return Refreshed(sum(c.enters for c in changes), sum(c.leaves for c in changes), carriers)
 
 
@@ -79,7 +83,7 @@ def _examples(database: Database, fingerprinter: Fingerprinter, changes: list[Ch
     found: dict[int, str] = {}
     while page := list(islice(ids, EXAMPLES_PER_PAGE)):
         with database.transaction() as cursor:
-            rows = common.texts(cursor, page)
+            rows = common_sentences.texts(cursor, page)
         for _, language, text in rows:
             for sentence, sentence_hash in fingerprinter.sentences(text, language):
                 if sentence_hash in wanted:

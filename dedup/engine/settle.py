@@ -18,10 +18,10 @@ from datetime import datetime
 
 import numpy as np
 
-from dedup.corpus import neighbours
+from dedup.corpus import settling
 from dedup.corpus.arrays import Hashes, hashes
 from dedup.corpus.database import Cursor, prefer_indexes
-from dedup.corpus.neighbours import Outcome, Row
+from dedup.corpus.settling import Outcome, Row
 from dedup.engine.index import CandidateIndex, Node, make_nodes
 from dedup.rules.marks import Mark, Pair, Status, choose_original
 from dedup.rules.pair import Judgement, Relation, judge
@@ -66,12 +66,12 @@ def settle(
         TooManyCandidatesError: `max_candidates` was exceeded.
     """
     prefer_indexes(cursor)
-    rows = neighbours.pending(cursor, settings.canonical_order, limit=limit, ids=ids)
+    rows = settling.pending(cursor, settings.canonical_order, limit=limit, ids=ids)
     if not rows:
         return Settled()
     batch = _Batch(cursor, settings, rows, max_candidates)
     outcome = batch.decide()
-    became = neighbours.write(cursor, outcome)
+    became = settling.write(cursor, outcome)
     return Settled(frozenset(row.id for row in rows), frozenset(became), batch.compared)
 
 
@@ -138,7 +138,7 @@ class _Batch:
 
     def _unsettled_by(self, appeared: list[int]) -> set[int]:
         """Settled articles, not of this batch, whose grounds change because these became canonical."""
-        through = neighbours.reach(self._cursor, max(node.order[0] for node in self._nodes))
+        through = settling.reach(self._cursor, max(node.order[0] for node in self._nodes))
         early = [i for i in appeared if through is not None and self._nodes[i].order[0] <= through]
         if not early:
             return set()
@@ -181,7 +181,7 @@ class _Batch:
         after: datetime | None = None,
     ) -> list[Row]:
         limit = None if self._max_candidates is None else self._max_candidates + 1
-        found = neighbours.sharing(
+        found = settling.sharing(
             self._cursor,
             self._settings.canonical_order,
             np.unique(np.concatenate(sentences)),
@@ -201,7 +201,7 @@ def without_common(cursor: Cursor, rows: list[Row]) -> list[Hashes]:
     if not rows:
         return []
     everything = np.concatenate([row.sentence_hashes for row in rows])
-    common = neighbours.common_among(cursor, np.unique(everything))
+    common = settling.common_among(cursor, np.unique(everything))
     if not len(common):
         return [row.sentence_hashes for row in rows]
     kept = ~np.isin(everything, common)

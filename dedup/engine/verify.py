@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from dedup.corpus import snapshots
 from dedup.corpus.database import Cursor, Database
-from dedup.corpus.settings_store import Rulebook
+from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.snapshots import Stored
 from dedup.engine.backfill import Progress, SilentProgress
 from dedup.rules.marks import Mark, Pair, Status, choose_original

@@ -19,7 +19,7 @@ import pytest
 
 from dedup import Deduplicator
 from dedup.article import Article
-from dedup.corpus import migrate, settings_store
+from dedup.corpus import migrate, rulebooks
 from dedup.corpus.articles import store
 from dedup.corpus.database import Database
 from dedup.engine import backfill as backfill_module
@@ -117,7 +117,7 @@ class TwoSteps:
                 "SELECT id FROM dedup.article WHERE source_id = %s", [self._given.source_id]
             ).fetchone()
             assert row is not None
-            settle_some(cursor, settings_store.load_settings(cursor), [row[0]])
+            settle_some(cursor, rulebooks.load_settings(cursor), [row[0]])
 
 
 # The first is like the second, the second like the third, the first not like the third.
@@ -185,7 +185,7 @@ def test_plain_sql_beside_a_settler(database: Database, change: str, first: str)
                 read_pending(cursor)
                 future = pool.submit(connection.execute, CHANGES[change].encode())
                 when_blocked(database, future)
-                settle_some(cursor, settings_store.load_settings(cursor), [9])
+                settle_some(cursor, rulebooks.load_settings(cursor), [9])
             future.result(30)
             connection.commit()
         future.result(30)
@@ -344,7 +344,7 @@ def test_settings_change_while_texts_are_read(database: Database) -> None:
     backfill(database, workers=0, factory=factory)
     assert_right(database)
     with database.transaction() as cursor:
-        rulebook = settings_store.load_rulebook(cursor)
+        rulebook = rulebooks.load_rulebook(cursor)
         versions = cursor.execute("SELECT DISTINCT version FROM dedup.fingerprint").fetchall()
     assert versions == [(rulebook.fingerprinter.version(None),)]
 

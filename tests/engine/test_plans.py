@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from dedup.corpus import common, settings_store
+from dedup.corpus import common_sentences, rulebooks
 from dedup.corpus.database import Cursor, Database
 from dedup.corpus.fingerprints import count_unread, count_unsettled, unread_page
 from dedup.deduplicator import Deduplicator
@@ -102,8 +102,8 @@ def check(cursor: Cursor, most: int = ROWS) -> None:
     assert all(by_index <= most for _, by_index in found.values()), found
 
 
-def rulebook_of(cursor: Cursor) -> settings_store.Rulebook:
-    return settings_store.load_rulebook(cursor)
+def rulebook_of(cursor: Cursor) -> rulebooks.Rulebook:
+    return rulebooks.load_rulebook(cursor)
 
 
 @pytest.mark.parametrize(
@@ -183,10 +183,10 @@ def test_counting_what_changed(large: Database) -> None:
         rulebook = rulebook_of(cursor)
         given = article("new", window(3, 6), 20)
         hook.submit(cursor, rulebook, given, hook.read(rulebook, given))
-        common.take_changes(cursor)
-        changes = common.count_changed(cursor, rulebook.settings)
-        common.apply(cursor, changes, {})
-        common.forget_changes(cursor)
+        common_sentences.take_changes(cursor)
+        changes = common_sentences.count_changed(cursor, rulebook.settings)
+        common_sentences.apply(cursor, changes, {})
+        common_sentences.forget_changes(cursor)
         check(cursor)
 
 

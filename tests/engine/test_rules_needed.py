@@ -42,8 +42,8 @@ class Mutant:
     theme: str = "chains"
 
 
-SETTLE, NEIGHBOURS, COMMON = "dedup.engine.settle", "dedup.corpus.neighbours", "dedup.corpus.common"
-HOOK, SETTINGS = "dedup.engine.hook", "dedup.corpus.settings_store"
+SETTLE, NEIGHBOURS, COMMON = "dedup.engine.settle", "dedup.corpus.settling", "dedup.corpus.common_sentences"
+HOOK, SETTINGS = "dedup.engine.hook", "dedup.corpus.rulebooks"
 
 MUTANTS = [
     Mutant(

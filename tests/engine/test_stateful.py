@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from dedup.corpus import overview, settings_store
+from dedup.corpus import overview, rulebooks
 from dedup.corpus.articles import store
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
@@ -164,7 +164,7 @@ class CorpusMachine(RuleBasedStateMachine):
     @rule(full=st.booleans())
     def count(self, full: bool) -> None:
         with self.database.transaction() as cursor:
-            rulebook = settings_store.load_rulebook(cursor)
+            rulebook = rulebooks.load_rulebook(cursor)
         refresh(self.database, rulebook, full=full)
 
     @rule(batch=batches, full=st.sampled_from((False, False, True, None)))

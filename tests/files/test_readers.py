@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dedup.article import Article
-from dedup.files import delimited, parquet, source
 from dedup.errors import InputError
+from dedup.files import delimited, parquet, source
 from dedup.files.readers import (
     DEFAULT_FIELDS,
     ArticleReader,

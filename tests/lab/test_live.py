@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dedup.corpus import settings_store
+from dedup.corpus import rulebooks
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.errors import InputError
@@ -64,7 +64,7 @@ def test_what_other_thresholds_would_change_by_hand(database: Database) -> None:
     change_settings(database, duplicate_signature_jaccard=1, similar_signature_jaccard=1)
     settled(database)
     with database.transaction() as cursor:
-        present = settings_store.load_settings(cursor)
+        present = rulebooks.load_settings(cursor)
         # r1, r3, r5 are the duplicates of r0, r2, r4. At 4/8 three in a row are one story: r1, r2 and r4, r5.
         found = live.what_would_change(
             cursor, present, present.with_values({"duplicate_sentence_jaccard": 0.5}), 100

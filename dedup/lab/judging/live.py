@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dedup.corpus import articles, judgements, settings_store, snapshots
+from dedup.corpus import articles, judgements, rulebooks, snapshots
 from dedup.corpus.database import Cursor, Database
 from dedup.corpus.judgements import Judged, Pick
 from dedup.errors import InputError
@@ -54,7 +54,7 @@ def find_pairs(database: Database, corpus: Corpus, methods: Sequence[Method]) ->
     Methods that fail or are too slow are left out.
     """
     with database.transaction() as cursor:
-        rulebook = settings_store.load_rulebook(cursor)
+        rulebook = rulebooks.load_rulebook(cursor)
     settings = rulebook.settings
     product = Product(settings.duplicate_signature_jaccard, settings=settings, models=rulebook.models)
     own = measure(product, corpus)
@@ -134,7 +134,7 @@ def _profiles(cursor: Cursor, judged: Sequence[Judged]) -> dict[str, Profile]:
     common = snapshots.common_sentences(cursor)
     return {
         stored.source_id: Profile.of(stored.fingerprint, common)
-        for stored in snapshots.load(cursor, settings_store.load_settings(cursor).canonical_order, known)
+        for stored in snapshots.load(cursor, rulebooks.load_settings(cursor).canonical_order, known)
         if stored.fingerprint
     }
 
@@ -185,7 +185,7 @@ def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
         InputError: articles are pending, so that the marks are not those of the corpus.
     """
     with database.transaction() as cursor:
-        if not settings_store.nothing_pending(cursor):
+        if not rulebooks.nothing_pending(cursor):
             raise InputError("articles are pending: run `dedup backfill` first")
     marks = {row["id"]: row["duplicate_of"] or row["id"] for row in articles.export(database, articles.MARKS)}
     numbers = {name: number for number, name in enumerate(marks)}
