@@ -98,7 +98,7 @@ def test_the_core_does_not_know_what_is_built_on_it() -> None:
             assert not [module for module in modules if is_within(module, ("dedup.rules",))], path.name
 
 
-LAB = ("dedup.lab", "scipy", "sklearn", "datasketch", "ppdeep", "rapidfuzz", "jinja2")
+LAB = ("dedup.lab", "scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(("lab/", "cli/"))])

@@ -1,6 +1,6 @@
 """Two texts side by side, sentence beside sentence, what differs marked; or one below the other.
 
-Knows no terminal: it makes rows of a given width. Read next: `review.py`.
+Knows no terminal: it makes rows of a given width.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.text import Text
 
 from dedup.cli.output import printable
-from dedup.lab.report.differences import Segment, differences
 from dedup.text.clean import blocks
+from dedup.text.differences import Segment, differences
 from dedup.text.normalize import words
 
 GAP, GAP_BETWEEN_DIFFERENT = " │ ", " ┃ "

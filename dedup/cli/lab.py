@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dedup.lab.evaluation.measures import Evaluation
     from dedup.lab.evaluation.results import Result
 
-PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "rapidfuzz", "jinja2")
+PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
 """What the extra brings."""
 
 LARGE = 10_000

@@ -22,9 +22,9 @@ from dedup.lab.evaluation.measures import (
 )
 from dedup.lab.evaluation.results import Result
 from dedup.lab.report.charts import MAX_POINTS, Dot, scatter, thinned
-from dedup.lab.report.differences import Segment
 from dedup.lab.report.figures import amount, percent, share, threshold
 from dedup.lab.report.page import OPENED, SHOWN, SIDE, fold, render
+from dedup.text.differences import Segment
 
 # Label, row, what it reaches when tuned, CPU seconds in all, recall of the largest stories.
 METHODS = (

@@ -2,7 +2,7 @@
 
 It brings together what the page shows; how it looks is in `templates/report.html.j2`. Article texts are
 hostile input: the template escapes every value, and characters that cannot be shown are replaced. Nothing
-is measured here. Read next: `figures.py`, `summary.py`, `charts.py`.
+is measured here: `figures.py`, `summary.py` and `charts.py` make the pieces.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from dedup.lab.evaluation.comparison import Comparison
 from dedup.lab.evaluation.disagreements import Disagreement, Excerpt
 from dedup.lab.evaluation.measures import Evaluation
 from dedup.lab.report.charts import Curve, Dot, curve_chart, curve_shapes, scatter
-from dedup.lab.report.differences import Segment, differences
 from dedup.lab.report.figures import (
     JUDGED,
     NONE,
@@ -32,6 +31,7 @@ from dedup.lab.report.figures import (
     whole,
 )
 from dedup.lab.report.summary import losses, span, summary
+from dedup.text.differences import Segment, differences
 
 
 def render(comparison: Comparison) -> str:

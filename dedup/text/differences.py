@@ -3,7 +3,8 @@
 A sentence counts as shared wherever the other text has it, as it does for methods that compare sets of
 sentences. The words of the other sentences are aligned in order by their longest common subsequence
 (Hyyrö 2004, by rapidfuzz). Two words are the same if their normal forms are: case and punctuation do not
-make a difference. It knows nothing of HTML or terminals. Read next: `../judging/sampling.py`.
+make a difference. It knows nothing of HTML or terminals: the lab's report, `review` and `explain` show what
+it finds.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.lab.report.differences import MAX_ALIGNED_WORDS, Segment, differences
+from dedup.text.differences import MAX_ALIGNED_WORDS, Segment, differences
 from dedup.text.normalize import words
 
 STORM = "The storm reached the coast on Monday. Two boats were lost. The mayor spoke at noon."
