@@ -22,9 +22,9 @@ from pathlib import Path
 from sandbox import DATA, silver_sets
 
 from dedup.errors import DedupError
+from dedup.judging.truth import read_truth
 from dedup.lab.evaluation.compare import LIMIT_SECONDS, Source, compare
 from dedup.lab.evaluation.measures import Evaluation, evaluate
-from dedup.lab.evaluation.truth import read_truth
 from dedup.lab.methods import parse
 
 LARGE = 10_000

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dedup.errors import DedupError, InputError
+from dedup.judging.truth import read_truth
 from dedup.lab.evaluation.compare import Source, compare
 from dedup.lab.evaluation.measures import Evaluation, evaluate
 from dedup.lab.evaluation.results import Result
-from dedup.lab.evaluation.truth import read_truth
 from dedup.lab.hard_cases import CASES, generate
 from dedup.lab.methods import parse
 

@@ -28,13 +28,13 @@ import numpy as np
 from sandbox import DATA, silver_sets
 
 from dedup.errors import DedupError
+from dedup.judging.truth import DIFFERENT, DUPLICATE, Truth, read_truth
 from dedup.lab import bulk
 from dedup.lab.algorithms.incidence import carriers, incidence, shared_of
 from dedup.lab.documents import Corpus
 from dedup.lab.evaluation.measures import halves
-from dedup.lab.evaluation.truth import DIFFERENT, DUPLICATE, Truth, read_truth
-from dedup.lab.method import Groups
 from dedup.lab.methods.weighted_sentences import form_weight
+from dedup.numbers import Groups
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint, Fingerprinter
 from dedup.text.shingles import shingles

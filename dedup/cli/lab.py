@@ -1,20 +1,28 @@
-"""The lab's commands on files: methods, compare, generate. Read next: `lab_judge.py`.
+"""The lab's commands on files: methods, compare, generate.
 
 The lab is an extra (`pip install dedup[lab]`); its packages are imported when one of its commands runs.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dedup.cli import lab_judge, output
-from dedup.cli.lab_judge import MinJaccardOption, TruthOption
-from dedup.cli.shared import FormatOption, JsonOption, LanguageOption, MapOption, ending, field_map
+from dedup.cli import output
+from dedup.cli.shared import (
+    FormatOption,
+    JsonOption,
+    LanguageOption,
+    MapOption,
+    MinJaccardOption,
+    TruthOption,
+    ending,
+    field_map,
+    needs_lab,
+)
 from dedup.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,38 +30,29 @@ if TYPE_CHECKING:
     from dedup.lab.evaluation.measures import Evaluation
     from dedup.lab.evaluation.results import Result
 
-PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
-"""What the extra brings."""
-
 LARGE = 10_000
 """From so many articles on, methods that look at every pair run only where they are named."""
 
 lab = typer.Typer(
     no_args_is_help=True,
     help="""
-The lab: every method of the field on your own articles, judged by a truth or by you.
+The lab: every method of the field on your own articles, held against a truth.
 
-Without labels: `dedup lab compare news.jsonl` shows what the methods find, and on what they disagree.
-To get labels: `dedup lab pairs`, then `dedup lab review`; then `dedup lab tune` sets the thresholds.
+Without a truth: `dedup lab compare news.jsonl` shows what the methods find, and on what they disagree.
+To judge pairs of your own corpus: `dedup judge pairs`.
 """,
 )
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    lab_judge.register(lab)
     app.add_typer(lab, name="lab")
 
 
 @lab.callback()
 def needs_extra() -> None:
     """The lab."""
-    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise InputError(
-            f"the lab needs {', '.join(missing)}: run `pip install 'dedup[lab]'`,"
-            " or in a checkout `scripts/setup dev`"
-        )
+    needs_lab("the lab")
 
 
 @lab.command()
@@ -129,9 +128,9 @@ def compare(
     What has finished is kept in the folder: the same command goes on where it was interrupted. A method
     that fails or takes too long is reported as such and does not stop the others.
     """
+    from dedup.judging.truth import read_truth
     from dedup.lab.evaluation.compare import Source, compare
     from dedup.lab.evaluation.comparison import assemble
-    from dedup.lab.evaluation.truth import read_truth
     from dedup.lab.methods import parse
     from dedup.lab.report import page as report
 

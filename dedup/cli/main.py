@@ -15,7 +15,7 @@ from typing import Annotated, Protocol, runtime_checkable
 
 import typer
 
-from dedup.cli import admin, lab, output, read, write
+from dedup.cli import admin, judge, lab, output, read, write
 from dedup.errors import DedupError, InputError, SettingError
 
 FAILED, WRONG_USAGE = 1, 2
@@ -46,6 +46,7 @@ The database is the one in `DEDUP_DATABASE_URL`, or an embedded PostgreSQL that 
 write.register(app)
 read.register(app)
 admin.register(app)
+judge.register(app)
 lab.register(app)
 
 

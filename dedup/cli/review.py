@@ -1,7 +1,7 @@
-"""`dedup lab review`: a person reads pairs of articles side by side and says what they are to each other.
+"""`dedup judge review`: a person reads pairs of articles side by side and says what they are to each other.
 
 The screen shows no score and no method's opinion until it is asked to: they would lead the judge. Every
-verdict is committed at once. Read next: `review_file.py` for the way without a terminal.
+verdict is committed at once. The way without a terminal is in `review_file.py`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def review(
         typer.Option("--import", metavar="FILE", help="Read verdicts from such a file, and end."),
     ] = None,
 ) -> None:
-    """Judge the pairs that `dedup lab pairs` picked: duplicate, similar, different, or unsure.
+    """Judge the pairs that `dedup judge pairs` picked: duplicate, similar, different, or unsure.
 
     Both texts side by side, what differs marked. One key per verdict, which is stored at once: quit at any
     time, the next run goes on. Several people may judge the same pairs.
@@ -87,7 +87,7 @@ def review(
         return
     from dedup.cli.terminal import Terminal
 
-    terminal = Terminal("use `dedup lab review --export FILE` and `--import FILE`")
+    terminal = Terminal("use `dedup judge review --export FILE` and `--import FILE`")
     with corpus() as database:
         _interactive(terminal, database, who)
 
@@ -99,7 +99,7 @@ def _interactive(terminal: Terminal, database: Database, judge: str) -> None:
         progress = judgements.progress(cursor, judge)
         done, waiting = judgements.judged(cursor, judge), judgements.waiting(cursor, judge)
     if not progress.picked:
-        raise InputError("no pairs are picked: run `dedup lab pairs` first")
+        raise InputError("no pairs are picked: run `dedup judge pairs` first")
     if done or waiting:
         with terminal:
             _Review(terminal, database, judge, done, waiting).run()
@@ -109,7 +109,7 @@ def _interactive(terminal: Terminal, database: Database, judge: str) -> None:
         f"; {progress.missing:,} cannot be shown, as an article is not stored" if progress.missing else ""
     )
     output.say(f"{judge} has judged {progress.judged:,} of {progress.picked:,} pairs{missing}")
-    output.say("next: dedup lab review" if progress.left else "next: dedup lab tune")
+    output.say("next: dedup judge review" if progress.left else "next: dedup judge tune")
 
 
 class _Review:

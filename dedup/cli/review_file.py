@@ -4,7 +4,7 @@
 
 Fill in `verdict` ("duplicate", "similar", "different", "unsure") and hand the file back; `text_hash` ties the
 verdict to the text that was read. For an import a line may be as short as
-{"a": ID, "b": ID, "verdict": …}. Read next: `../corpus/judgements.py`.
+{"a": ID, "b": ID, "verdict": …}.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def write(database: Database, judge: str, path: Path) -> None:
     """
     with database.transaction() as cursor:
         if not judgements.progress(cursor, judge).picked:
-            raise InputError("no pairs are picked: run `dedup lab pairs` first")
+            raise InputError("no pairs are picked: run `dedup judge pairs` first")
         waiting = judgements.waiting(cursor, judge)
         pairs = (judgements.read(cursor, pair, judge) for pair in waiting)
         rows = ({"a": _side(pair.a), "b": _side(pair.b), "verdict": None, "note": None} for pair in pairs)
@@ -41,7 +41,7 @@ def write(database: Database, judge: str, path: Path) -> None:
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror}; choose another --export") from None
     output.say(f"wrote {count:,} pairs to {path}")
-    output.say(f"next: fill in every verdict, then dedup lab review --import {path}")
+    output.say(f"next: fill in every verdict, then dedup judge review --import {path}")
 
 
 def _side(side: Side) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def read(database: Database, judge: str, path: Path) -> None:
         f"stored {stored:,} verdicts of {judge}; {passed:,} lines have none. {judge} has now judged"
         f" {counted:,} of the picked pairs; verdicts on other pairs, or on texts edited since, do not count"
     )
-    output.say("next: dedup lab tune" if stored else "next: fill in every verdict and import it again")
+    output.say("next: dedup judge tune" if stored else "next: fill in every verdict and import it again")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -1,10 +1,11 @@
-"""What the commands share: opening the corpus, reading articles from files, stopping on a signal.
+"""What the commands share: options, opening the corpus, reading articles from files, stopping on a signal.
 
-Read next: `write.py`.
+It has no command of its own.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ import typer
 
 from dedup.article import Article
 from dedup.cli import output
+from dedup.errors import InputError
 from dedup.files.readers import Reject, parse_field_map
 
 if TYPE_CHECKING:
@@ -43,6 +45,38 @@ PublicationOption = Annotated[
 LanguageOption = Annotated[
     str | None, typer.Option("--language", help="Language of articles that name none, such as `en`.")
 ]
+TruthOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--truth",
+        help='Known duplicates, JSONL: {"a", "b", "label"}, {"a", "b", "jaccard5"} or {"cluster", "ids"}.',
+    ),
+]
+MinJaccardOption = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=1,
+        help="In a truth with `jaccard5`, pairs from this value on are duplicates; below, unclear.",
+    ),
+]
+
+LAB_PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
+"""What the extra `dedup[lab]` brings."""
+
+
+def needs_lab(what: str) -> None:
+    """Refuse what cannot be done without the extra.
+
+    Raises:
+        InputError: a package of the extra is missing.
+    """
+    missing = [name for name in LAB_PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"{what} needs {', '.join(missing)}: run `pip install 'dedup[lab]'`,"
+            " or in a checkout `scripts/setup dev`"
+        )
 
 
 @contextmanager

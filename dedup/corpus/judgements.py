@@ -1,8 +1,7 @@
 """The pairs picked for people, and what people said about them.
 
 A judgement is kept under the callers' ids with a hash of both texts: it outlives deletes and fresh loads, and
-no longer counts once a text was edited. It draws no samples and makes no estimates (`../lab/`). Read next:
-`../lab/judging/sampling.py`.
+no longer counts once a text was edited. It draws no samples and makes no estimates: that is `dedup/judging/`.
 """
 
 from __future__ import annotations
@@ -221,7 +220,7 @@ def read(cursor: Cursor, pair: Key, judge: str) -> ReviewPair:
         {"judge": judge, "a": pair[0], "b": pair[1]},
     ).fetchone()
     if row is None:
-        raise NotFoundError(f"the pair {pair[0]!r}, {pair[1]!r} is gone: run `dedup lab review` again")
+        raise NotFoundError(f"the pair {pair[0]!r}, {pair[1]!r} is gone: run `dedup judge review` again")
     return ReviewPair(Side(*row[:6]), Side(*row[6:12]), *row[12:])
 
 
@@ -291,7 +290,7 @@ class Judged:
         verdict: that of most judges of the present texts; "unsure" where as many say another thing.
         judges: how many have a say in it.
         stale: no judgement is about the present texts; then the verdict is the one about the earlier ones.
-        stratum: where it was drawn from; `../lab/judging/estimate.py` makes weights of it.
+        stratum: where it was drawn from; `dedup/judging/estimate.py` makes weights of it.
     """
 
     id: str

@@ -345,7 +345,7 @@ review_pair = Table(
     CheckConstraint(
         "stratum_picked >= 1 AND stratum_picked <= stratum_size", name="review_pair_picked_check"
     ),
-    comment="The pairs picked for people to judge: a random sample of each stratum, replaced by the next `dedup lab pairs`.",
+    comment="The pairs picked for people to judge: a random sample of each stratum, replaced by the next `dedup judge pairs`.",
 )
 
 judgement = Table(

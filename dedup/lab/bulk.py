@@ -2,7 +2,7 @@
 
 The third engine of one contract: settling works article by article in Postgres, the oracle compares
 everything with everything, and this one scores all candidate pairs as arrays, which is what a comparison
-and a search for thresholds need. Tests hold it equal to the oracle. Read next: `methods/product.py`.
+and a search for thresholds need. Tests hold it equal to the oracle.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dedup.lab.algorithms.incidence import PAIRS_AT_ONCE, Counts, incidence, shared, shared_of, sizes
 from dedup.lab.documents import Corpus
-from dedup.lab.method import NO_PAIRS, Flags, Groups, Pairs
+from dedup.numbers import NO_PAIRS, Flags, Groups, Pairs
 from dedup.rules import oracle
 from dedup.rules.marks import OrderKey
 from dedup.settings import Settings

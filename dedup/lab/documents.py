@@ -1,6 +1,6 @@
 """The articles a comparison runs on: read once from a file, numbered from 0, held in memory.
 
-The lab's methods see numbers, never ids. Read next: `method.py`.
+The lab's methods see numbers, never ids.
 """
 
 from __future__ import annotations

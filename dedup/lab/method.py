@@ -7,7 +7,7 @@
 
 A method is a dataclass: its fields are its parameters, which a name on the command line may set
 (`word-shingles:size=3`). Methods know texts and numbers, no truth and no files; each is a file of its
-own in `methods/`. Read next: `methods/sentences.py`, then `methods/__init__.py` for the list.
+own in `methods/`, which `methods/__init__.py` lists.
 """
 
 from __future__ import annotations
@@ -18,27 +18,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from dedup.lab.documents import Corpus
-
-Pairs = npt.NDArray[np.int32]
-"""Shape (m, 2): numbers of two documents, the smaller first."""
-
-Likeness = npt.NDArray[np.float32]
-"""Shape (m,): the score of each pair, from 0 to 1."""
-
-Flags = npt.NDArray[np.bool_]
-"""Shape (m,): one yes or no for each pair."""
-
-Groups = npt.NDArray[np.int32]
-"""Shape (n,): the number of the group of each document."""
-
-
-Keys = npt.NDArray[np.int64]
-"""Shape (m,): one number for each pair."""
+from dedup.numbers import Flags, Groups, Likeness, Pairs, linked
 
 
 @dataclass
@@ -92,26 +74,7 @@ class Method(ABC):
         return linked(size, pairs[accepted])
 
 
-def linked(size: int, pairs: Pairs) -> Groups:
-    """The connected components of `size` documents under some pairs; shape (size,)."""
-    graph = csr_array((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(size, size))
-    return np.asarray(connected_components(graph, directed=False)[1], np.int32)
-
-
-def pair_keys(pairs: Pairs, size: int) -> Keys:
-    """One number for each pair of a corpus of `size` documents: they sort as the pairs do."""
-    return pairs[:, 0].astype(np.int64) * size + pairs[:, 1]
-
-
-def pairs_of(keys: Keys, size: int) -> Pairs:
-    """The pairs that have these numbers."""
-    return np.stack(np.divmod(keys, max(size, 1)), axis=1).astype(np.int32)
-
-
 def similarity(method: Method, a: str, b: str) -> float:
     """The score of two texts that are the whole corpus; for examples and tests."""
     method.fit(Corpus.of_texts([a, b]))
     return float(method.score(np.array([[0, 1]], np.int32))[0])
-
-
-NO_PAIRS: Pairs = np.empty((0, 2), np.int32)

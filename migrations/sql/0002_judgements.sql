@@ -24,7 +24,7 @@ CREATE TABLE dedup.review_pair (
     CONSTRAINT review_pair_picked_check CHECK (stratum_picked >= 1 AND stratum_picked <= stratum_size)
 );
 COMMENT ON TABLE dedup.review_pair IS
-    'The pairs picked for people to judge: a random sample of each stratum, replaced by the next `dedup lab pairs`.';
+    'The pairs picked for people to judge: a random sample of each stratum, replaced by the next `dedup judge pairs`.';
 COMMENT ON COLUMN dedup.review_pair.source_id IS 'The caller''s key of one article, the smaller of both byte by byte.';
 COMMENT ON COLUMN dedup.review_pair.other_source_id IS 'The caller''s key of the other.';
 COMMENT ON COLUMN dedup.review_pair.place IS 'When it is asked, from 1: the strata by turns, random within each.';

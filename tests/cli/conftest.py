@@ -12,6 +12,7 @@ import pytest
 
 from dedup.cli import main
 from dedup.corpus.database import URL_VARIABLE, Database
+from tests import corpora
 
 HARBOUR = (
     "The council of Port Marlow voted on Tuesday to close the harbour road for six weeks. "
@@ -78,3 +79,29 @@ def news(tmp_path: Path) -> Path:
     file = tmp_path / "news.jsonl"
     file.write_text("".join(json.dumps(article) + "\n" for article in articles))
     return file
+
+
+def lines(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> Path:
+    """Forty articles of two rings of sentences: neighbours are duplicates, the next two similar."""
+    rows = []
+    for number in range(40):
+        ring_of, start = divmod(number, 20)
+        codes = [code + 400 * ring_of for code in corpora.window(start % 14, 6)]
+        time = f"2026-03-11T{number // 2:02}:{number % 2 * 30:02}Z"
+        rows.append({"id": f"r{number:02}", "text": corpora.text(codes), "published_at": time})
+    return lines(tmp_path / "ring.jsonl", rows)
+
+
+def distance(a: str, b: str) -> int | None:
+    """How far two articles of a ring are apart; None for two rings."""
+    one, other = int(a[1:]), int(b[1:])
+    if one // 20 != other // 20:
+        return None
+    step = abs(one % 20 % 14 - other % 20 % 14)
+    return min(step, 14 - step)

@@ -1,44 +1,16 @@
-"""The lab's commands, from a file to a report, and from a corpus to thresholds."""
+"""The lab's commands, from a file to a report."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
 
-from dedup.cli import lab, output
-from tests import corpora
-from tests.cli.conftest import Dedup
-
-
-def lines(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def ring(tmp_path: Path) -> Path:
-    """Forty articles of two rings of sentences: neighbours are duplicates, the next two similar."""
-    rows = []
-    for number in range(40):
-        ring_of, start = divmod(number, 20)
-        codes = [code + 400 * ring_of for code in corpora.window(start % 14, 6)]
-        time = f"2026-03-11T{number // 2:02}:{number % 2 * 30:02}Z"
-        rows.append({"id": f"r{number:02}", "text": corpora.text(codes), "published_at": time})
-    return lines(tmp_path / "ring.jsonl", rows)
-
-
-def distance(a: str, b: str) -> int | None:
-    """How far two articles of a ring are apart; None for two rings."""
-    one, other = int(a[1:]), int(b[1:])
-    if one // 20 != other // 20:
-        return None
-    step = abs(one % 20 % 14 - other % 20 % 14)
-    return min(step, 14 - step)
+from dedup.cli import output
+from tests.cli.conftest import Dedup, distance, lines
 
 
 def test_methods_are_listed_and_explained(dedup: Dedup) -> None:
@@ -126,7 +98,7 @@ def test_wrong_usage_of_compare(dedup: Dedup, ring: Path, arguments: tuple[str, 
 
 def test_without_the_extra_the_lab_names_it(dedup: Dedup, monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.util.find_spec
-    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None if name == "scipy" else real(name))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "scipy" else real(name))
     result = dedup("lab", "methods")
     assert result.code == 2
     assert "pip install 'dedup[lab]'" in result.err
@@ -145,52 +117,3 @@ def test_what_is_generated_can_be_compared(dedup: Dedup, tmp_path: Path) -> None
     result = dedup("lab", "compare", *case, "--methods", "9")
     assert result.code == 0
     assert (tmp_path / "digest.jsonl.gz.lab" / "report.html").exists()
-
-
-def judge(file: Path) -> Path:
-    """Fill in the verdicts that the distances in the ring call for."""
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    for row in rows:
-        apart = distance(row["a"]["id"], row["b"]["id"])
-        near = apart is not None and apart <= 1
-        row["verdict"] = "duplicate" if near else "similar" if apart in (2, 3) else "different"
-    return lines(file, rows)
-
-
-def test_from_pairs_to_thresholds(dedup: Dedup, ring: Path, tmp_path: Path) -> None:
-    assert dedup("load", str(ring)).code == 0
-    assert dedup("backfill", "--workers", "0").code == 0
-    assert "no pair is judged yet" in dedup("lab", "score").err
-    assert "0 pairs are judged" in dedup("lab", "tune").err
-
-    picked = json.loads(
-        dedup("lab", "pairs", "--size", "60", "--methods", "sentences:most=100", "--json").out
-    )
-    assert sum(row["picked"] for row in picked) == 60
-    assert dedup("lab", "review", "--as", "ann", "--export", "pairs.jsonl").code == 0
-    judged = judge(tmp_path / "pairs.jsonl")
-    assert dedup("lab", "review", "--as", "ann", "--import", str(judged)).code == 0
-
-    tuned = json.loads(dedup("lab", "tune", "--json").out)
-    assert [t["level"] for t in tuned] == ["duplicate", "similar"]
-    assert tuned[0]["judged"] == 60
-    assert tuned[0]["f1"]["value"] == 1.0
-    assert tuned[0]["worthwhile"] is False  # nothing can be better than 1
-    assert tuned[0]["change"] is None
-    assert "95 % interval" in dedup("lab", "tune").out
-
-    quality = json.loads(dedup("lab", "score", "--json").out)
-    assert quality["judged"] == 60
-    # Two neighbours may be in two stories, each with its own canonical article; never a pair further apart.
-    assert 0 < quality["recall"]["value"] <= 1
-
-
-def test_score_against_a_truth(dedup: Dedup, news: Path, tmp_path: Path) -> None:
-    dedup("load", str(news))
-    dedup("backfill", "--workers", "0")
-    truth = lines(tmp_path / "t.jsonl", [{"cluster": "harbour", "ids": ["first", "copy", "gone"]}])
-    result = dedup("lab", "score", "--truth", str(truth), "--json")
-    found = json.loads(result.out)
-    assert (found["right"], found["wrong"], found["missed"], found["pairs, F1"]) == (1, 0, 0, 1.0)
-    assert "2 pairs" in result.err
-    assert "B-cubed F1" in dedup("lab", "score", "--truth", str(truth)).out

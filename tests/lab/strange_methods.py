@@ -11,7 +11,8 @@ import numpy as np
 
 from dedup.errors import InputError
 from dedup.lab.documents import Corpus
-from dedup.lab.method import Likeness, Method, Pairs
+from dedup.lab.method import Method
+from dedup.numbers import Likeness, Pairs
 
 
 @dataclass

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from dedup.errors import InputError
+from dedup.judging.truth import read_truth
 from dedup.lab import hard_cases
 from dedup.lab.documents import Corpus
-from dedup.lab.evaluation.truth import read_truth
 from dedup.lab.hard_cases import CASES, boilerplate, edits, excerpts, generate, live_blogs, ocr, spelling
 from dedup.lab.hard_cases.case import DUPLICATE, SIMILAR, Made, Pair, Story
 from dedup.lab.hard_cases.prose import Dice, Writer

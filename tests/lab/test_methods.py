@@ -15,7 +15,7 @@ from xxhash import xxh3_64_intdigest
 
 from dedup.errors import InputError
 from dedup.lab.documents import Corpus
-from dedup.lab.method import NO_PAIRS, Method, similarity
+from dedup.lab.method import Method, similarity
 from dedup.lab.methods import (
     METHODS,
     CharacterShingles,
@@ -40,6 +40,7 @@ from dedup.lab.methods.cascade import Cascade
 from dedup.lab.methods.simhash import simhash
 from dedup.lab.methods.text_profile import profile, quantum
 from dedup.lab.methods.weighted_sentences import form_weight
+from dedup.numbers import NO_PAIRS
 from dedup.text.normalize import words
 from dedup.text.shingles import shingles
 

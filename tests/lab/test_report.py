@@ -9,17 +9,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from dedup.judging.groups import STORY_SIZES, GroupScore, SizeBand, Tally
 from dedup.lab.evaluation.comparison import Comparison
 from dedup.lab.evaluation.disagreements import Disagreement, Excerpt
-from dedup.lab.evaluation.measures import (
-    STORY_SIZES,
-    CurvePoint,
-    Evaluation,
-    GroupScore,
-    Kind,
-    SizeBand,
-    Tally,
-)
+from dedup.lab.evaluation.measures import CurvePoint, Evaluation, Kind
 from dedup.lab.evaluation.results import Result
 from dedup.lab.report.charts import MAX_POINTS, Dot, scatter, thinned
 from dedup.lab.report.figures import amount, percent, share, threshold

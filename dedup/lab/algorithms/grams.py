@@ -1,7 +1,6 @@
 """A text becomes the set of its n-grams, as hashes; and sets of hashes become an incidence matrix.
 
 Shingles are hashed (xxh3, 64 bits), since the shingles of a large corpus do not fit in memory as text.
-Read next: `join.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from scipy.sparse import csr_array
 
 from dedup.lab.algorithms.incidence import jaccard, shared_of
 from dedup.lab.documents import Corpus, Document
-from dedup.lab.method import Likeness, Method, Pairs
+from dedup.lab.method import Method
+from dedup.numbers import Likeness, Pairs
 from dedup.text.signature import Hashes
 
 

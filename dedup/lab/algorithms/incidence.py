@@ -1,7 +1,7 @@
 """Documents as sets of items, held as one sparse matrix: what most methods count shared items with.
 
 Row i has a one in the column of every item of document i. The product of the matrix with its transpose
-counts shared items, and is taken in blocks that fit in memory. Read next: `grams.py`.
+counts shared items, and is taken in blocks that fit in memory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, triu
 
-from dedup.lab.method import Likeness, Pairs
+from dedup.numbers import Likeness, Pairs
 
 BLOCK_WORK = 20_000_000
 """Multiplications per block of a product, and so at most as many entries of it: 250 MB."""

@@ -5,7 +5,7 @@ the other: among any |x| - ceil(t |x|) + 1 items of x is a shared one. Taking th
 few pairs meet. Of those, sets of too different sizes are left out, and sets that cannot share enough items
 even if all that follows the prefix is shared. These are the prefix, length and (once for the whole prefix)
 positional filters of PPJoin: Xiao, Wang, Lin, Yu, "Efficient similarity joins for near duplicate
-detection", WWW 2008. Read next: `../methods/length_groups.py`.
+detection", WWW 2008.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from dedup.lab.algorithms.incidence import carriers, jaccard, shared, shared_of, sizes
-from dedup.lab.method import Pairs
+from dedup.numbers import Pairs
 
 
 def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:

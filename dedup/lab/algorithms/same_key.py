@@ -1,7 +1,4 @@
-"""Methods that give each text one key, and call texts of the same key duplicates.
-
-Read next: `../methods/content_hash.py`.
-"""
+"""Methods that give each text one key, and call texts of the same key duplicates."""
 
 from __future__ import annotations
 
@@ -13,7 +10,8 @@ import numpy as np
 
 from dedup.lab.algorithms.incidence import incidence, shared, shared_of
 from dedup.lab.documents import Corpus, Document
-from dedup.lab.method import Likeness, Method, Pairs
+from dedup.lab.method import Method
+from dedup.numbers import Likeness, Pairs
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 A process of its own gives every method its own clock and its own memory, and lets one that fails, or takes
 too long, end without the others. What has ended well is kept in a folder, so that a comparison that was
-interrupted goes on where it was. It does not judge the results. Read next: `results.py`.
+interrupted goes on where it was. It does not judge the results.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from dedup.errors import DedupError, InputError
 from dedup.files.source import open_file
 from dedup.lab.documents import Corpus
 from dedup.lab.evaluation.results import Result, load, save
-from dedup.lab.method import NO_PAIRS, Method
+from dedup.lab.method import Method
 from dedup.lab.methods import label, make
 from dedup.machine import cores
+from dedup.numbers import NO_PAIRS
 from dedup.settings import Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION
 

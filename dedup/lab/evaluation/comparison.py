@@ -1,7 +1,4 @@
-"""Results on one corpus side by side, judged by the truth where there is one: what table and report show.
-
-Read next: `disagreements.py`.
-"""
+"""Results on one corpus side by side, judged by the truth where there is one: what table and report show."""
 
 from __future__ import annotations
 
@@ -12,11 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dedup.judging.truth import Truth
 from dedup.lab.documents import Corpus
 from dedup.lab.evaluation.disagreements import Disagreement, disagreements
 from dedup.lab.evaluation.measures import Evaluation, evaluate
 from dedup.lab.evaluation.results import Result
-from dedup.lab.evaluation.truth import Truth
 
 
 @dataclass(frozen=True, slots=True)

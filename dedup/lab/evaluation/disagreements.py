@@ -2,7 +2,6 @@
 
 First what the product's own rule has wrong, then what it has right and others have not, then what divides the
 methods most. Few of each kind, and no article twice, so that a reader sees different causes.
-Read next: `../report/page.py`.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dedup.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Truth
 from dedup.lab.documents import Corpus, Document
 from dedup.lab.evaluation.results import Result
-from dedup.lab.evaluation.truth import DIFFERENT, DUPLICATE, UNCLEAR, Truth
-from dedup.lab.method import Keys, pair_keys, pairs_of
+from dedup.numbers import Keys, pair_keys, pairs_of
 
 SHOWN_PER_KIND = 4
 """Examples of each kind of disagreement."""

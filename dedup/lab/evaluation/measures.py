@@ -1,8 +1,7 @@
-"""How good a result is: pairs, groups, and recall by the size of the story.
+"""How good the result of a method is: its pairs at every threshold, its groups, and recall by kind of pair.
 
-Pairs: precision, recall, F1 and average precision of what a method calls duplicates. Groups: adjusted Rand
-index (Hubert and Arabie 1985) and B-cubed (Bagga and Baldwin 1998) of the groups it makes. Recall by size of
-story, since an overall figure hides the loss of the big ones. Read next: `comparison.py`.
+Pairs: precision, recall, F1 and average precision of what a method calls duplicates. What is measured of
+groups, whatever made them, is in `dedup/judging/groups.py`.
 """
 
 from __future__ import annotations
@@ -12,40 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.metrics import adjusted_rand_score
-from sklearn.metrics.cluster import contingency_matrix
 
+from dedup.judging.groups import GroupScore, Tally, score_groups
+from dedup.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Grades, Truth
 from dedup.lab.evaluation.results import Result
-from dedup.lab.evaluation.truth import DIFFERENT, DUPLICATE, UNCLEAR, Grades, Truth
-from dedup.lab.method import Flags, Groups, Likeness
-
-STORY_SIZES: tuple[tuple[int, int | None], ...] = ((2, 4), (5, 19), (20, 49), (50, 99), (100, None))
-"""Articles in a story, from and to: the bands in which recall is told."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Pairs found rightly, found wrongly, and missed."""
-
-    right: int
-    wrong: int
-    missed: int
-
-    @property
-    def precision(self) -> float | None:
-        """Of what was found, the share that is right; None where nothing was found."""
-        return self.right / (self.right + self.wrong) if self.right + self.wrong else None
-
-    @property
-    def recall(self) -> float | None:
-        """Of what there is, the share that was found; None where there is nothing to find."""
-        return self.right / (self.right + self.missed) if self.right + self.missed else None
-
-    @property
-    def f1(self) -> float | None:
-        """The harmonic mean of both; None where there is nothing to find and nothing was found."""
-        total = 2 * self.right + self.wrong + self.missed
-        return 2 * self.right / total if total else None
+from dedup.numbers import Flags, Likeness
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +25,6 @@ class CurvePoint:
     threshold: float
     precision: float
     recall: float
-
-
-@dataclass(frozen=True, slots=True)
-class SizeBand:
-    """Recall among the stories of a size.
-
-    Attributes:
-        least, most: members of the stories; no `most` for the last band.
-        stories, pairs: how many there are; found: pairs whose two articles end in one group.
-    """
-
-    least: int
-    most: int | None
-    stories: int
-    pairs: int
-    found: int
-
-    @property
-    def recall(self) -> float | None:
-        """Found of pairs; None where the corpus has no such story."""
-        return self.found / self.pairs if self.pairs else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +40,6 @@ class Kind:
     pairs: int
     found: int
     grouped: int
-
-
-@dataclass(frozen=True, slots=True)
-class GroupScore:
-    """How good some groups are, whatever made them.
-
-    Attributes:
-        pairs: two articles in one group count as a pair that was found.
-    """
-
-    pairs: Tally
-    adjusted_rand: float
-    b_cubed_precision: float
-    b_cubed_recall: float
-    by_size: tuple[SizeBand, ...]
-
-    @property
-    def b_cubed_f1(self) -> float:
-        """The harmonic mean of B-cubed precision and recall."""
-        return 2 / (1 / self.b_cubed_precision + 1 / self.b_cubed_recall)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,22 +87,6 @@ def evaluate(result: Result, truth: Truth) -> Evaluation:
     )
 
 
-def score_groups(groups: Groups, truth: Truth) -> GroupScore:
-    """The groups of all documents against the truth about them."""
-    together = groups[truth.pairs[:, 0]] == groups[truth.pairs[:, 1]]
-    right = int((together & (truth.grades == DUPLICATE)).sum())
-    members = np.bincount(groups) if len(groups) else np.empty(0, np.int64)
-    found = int((members * (members - 1) // 2).sum()) - int((together & (truth.grades == UNCLEAR)).sum())
-    precision, recall = b_cubed(truth.stories, groups)
-    return GroupScore(
-        pairs=Tally(right, found - right, truth.duplicates - right),
-        adjusted_rand=float(adjusted_rand_score(truth.stories, groups)),
-        b_cubed_precision=precision,
-        b_cubed_recall=recall,
-        by_size=tuple(_by_size(groups, truth)),
-    )
-
-
 def tally(accepted: Flags, grades: Grades, duplicates: int) -> Tally:
     """The tally of some pairs; unclear ones count for nobody.
 
@@ -209,23 +122,6 @@ def average_precision(points: Iterable[CurvePoint]) -> float:
     return total
 
 
-def b_cubed(truth: Groups, groups: Groups) -> tuple[float, float]:
-    """B-cubed precision and recall (Bagga and Baldwin 1998), each document of the same weight.
-
-    Of a document's group, the share that is of its story; of its story, the share that is in its group;
-    both on average over all documents. 1 and 1 for an empty corpus.
-    """
-    if not len(truth):
-        return 1.0, 1.0
-    both = contingency_matrix(truth, groups, sparse=True).tocoo()
-    story, group = np.bincount(both.row, both.data), np.bincount(both.col, both.data)
-    squares = both.data.astype(np.float64) ** 2
-    return (
-        float((squares / group[both.col]).sum()) / len(truth),
-        float((squares / story[both.row]).sum()) / len(truth),
-    )
-
-
 def _tuned(scores: Likeness, grades: Grades, half: Flags, wanted: Flags) -> tuple[Tally, tuple[float, float]]:
     """The tally at the threshold that is best on the other half, added over both halves."""
     parts, thresholds = [], []
@@ -255,17 +151,6 @@ def halves(truth: Truth, documents: npt.NDArray[np.int32]) -> Flags:
     """The half of each document: that of its story, so that no story is cut; by a fixed mixing of numbers."""
     mixed = truth.stories[documents].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return np.asarray(mixed >> np.uint64(63) == 1)
-
-
-def _by_size(groups: Groups, truth: Truth) -> Iterable[SizeBand]:
-    sizes = np.bincount(truth.stories) if len(truth.stories) else np.empty(0, np.int64)
-    pairs = truth.pairs[truth.grades == DUPLICATE]
-    members = sizes[truth.stories[pairs[:, 0]]]
-    together = groups[pairs[:, 0]] == groups[pairs[:, 1]]
-    for least, most in STORY_SIZES:
-        inside = (members >= least) & (members <= (most or len(groups)))
-        stories = int(((sizes >= least) & (sizes <= (most or len(groups)))).sum())
-        yield SizeBand(least, most, stories, int(inside.sum()), int((inside & together).sum()))
 
 
 def _by_kind(result: Result, truth: Truth) -> Iterable[Kind]:

@@ -1,6 +1,6 @@
 """What a method found on a corpus, and at which cost: kept in two files, so that a comparison can resume.
 
-`NAME.json` holds facts and counts, `NAME.npz` the scored pairs. Nothing is pickled. Read next: `truth.py`.
+`NAME.json` holds facts and counts, `NAME.npz` the scored pairs. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from dedup.lab.method import NO_PAIRS, Flags, Groups, Likeness, Method, Pairs
+from dedup.lab.method import Method
 from dedup.lab.methods import label
+from dedup.numbers import NO_PAIRS, Flags, Groups, Likeness, Pairs
 from dedup.text.signature import hash64
 
 Outcome = Literal["done", "failed", "too slow"]

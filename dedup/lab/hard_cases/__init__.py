@@ -2,8 +2,8 @@
 
     generate("wire-300", seed=1, folder="cases")     # wire-300.jsonl.gz, wire-300.truth.jsonl.gz
 
-`dedup load` reads the one file, `../evaluation/truth.py` the other. Equal seeds give equal articles on every
-machine. One file per family says what is in it and why. Read next: `case.py`.
+`dedup load` reads the one file, `dedup/judging/truth.py` the other. Equal seeds give equal articles on every
+machine. One file per family says what is in it and why.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The plan of the news-technology blog of 2012. A pair is a candidate if it shares an uncommon sentence
 (method 1) or a bucket (method 4); it goes on if enough word shingles are shared (method 5); its score is
-then that of method 6. A pair that stops early has the score 0. Read next: `../evaluation/compare.py`.
+then that of method 6. A pair that stops early has the score 0.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from scipy.sparse import csr_array, hstack
 
 from dedup.lab.algorithms.incidence import incidence, shared
 from dedup.lab.documents import Corpus
-from dedup.lab.method import Likeness, Pairs
 from dedup.lab.methods.common_substring import CommonSubstring
 from dedup.lab.methods.sentences import Sentences
 from dedup.lab.methods.sketches import Sketches
 from dedup.lab.methods.word_shingles import WordShingles
+from dedup.numbers import Likeness, Pairs
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 It survives edits that cut a run in two, and finds much in any two texts: articles of one language share
 more than half of their characters in order. So it is a last step on the candidates of method 6: a pair
-without a common run is not seen. Read next: `tfidf.py`.
+without a common run is not seen.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import LCSseq
 
-from dedup.lab.method import Pairs
 from dedup.lab.methods.common_substring import CommonSubstring
+from dedup.numbers import Pairs
 
 
 @dataclass

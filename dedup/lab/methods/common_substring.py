@@ -5,7 +5,7 @@ texts on one event. Runs of white space count as one space; nothing else is chan
 
 Candidates share enough winnowing fingerprints for a run that reaches the floor. No pair of at least the
 floor is missed whose run has `winnowing.SHORTEST_RUN` (48) characters or more, and so none at all
-where the floor times the length is that much. Read next: `common_subsequence.py`.
+where the floor times the length is that much.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from dedup.lab.algorithms.join import just_below
 from dedup.lab.algorithms.substring import longest_common_substring
 from dedup.lab.algorithms.winnowing import fingerprints, least_shared
 from dedup.lab.documents import Corpus
-from dedup.lab.method import Likeness, Method, Pairs
+from dedup.lab.method import Method
+from dedup.numbers import Likeness, Pairs
 
 
 @dataclass

@@ -4,7 +4,7 @@ Kornblum, "Identifying almost identical files using context triggered piecewise 
 in Python by ppdeep. A text is cut where its own characters say so; each piece gives one character of a
 digest; digests are compared by edit distance. It compares digests of equal block size (pieces of equal
 length), or of twice it by the second digest, and gives 0 unless they share 7 characters in a row, or are
-equal: looking for just that misses nothing. Read next: `length_groups.py`.
+equal: looking for just that misses nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import ppdeep
 from dedup.lab.algorithms.grams import character_grams
 from dedup.lab.algorithms.incidence import incidence, shared
 from dedup.lab.documents import Corpus
-from dedup.lab.method import Likeness, Method, Pairs
+from dedup.lab.method import Method
+from dedup.numbers import Likeness, Pairs
 
 COMMON_CHARACTERS = 7
 """Of two digests, or their score is 0."""

@@ -2,7 +2,7 @@
 
 Ullman's course: the Stanford group's first solution, and its "more efficient algorithms" for high
 similarity; PPJoin (Xiao et al., WWW 2008). Texts of Jaccard 0.8 have sizes within 0.8 of each other, and
-meet in the fifth of their shingles that is rarest. Read next: `cascade.py`.
+meet in the fifth of their shingles that is rarest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dedup.lab.algorithms.grams import SetMethod, word_grams
 from dedup.lab.algorithms.join import join
 from dedup.lab.documents import Document
-from dedup.lab.method import Pairs
+from dedup.numbers import Pairs
 from dedup.text.signature import Hashes, hash_set
 
 

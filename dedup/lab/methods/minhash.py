@@ -5,7 +5,7 @@ share one of b bands of r rows with probability 1 - (1 - s^r)^b, which is steepe
 bands make it looser, not stricter. A shingle is hashed once, and each hash function is applied to it once.
 
 The signatures are datasketch's. The bands are read off them as one array, which finds the pairs that
-datasketch's MinHashLSH finds, in a quarter of its time. Read next: `sketches.py`.
+datasketch's MinHashLSH finds, in a quarter of its time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dedup.lab.algorithms.grams import SetMethod, matrix_of, word_grams
 from dedup.lab.algorithms.hashing import combine
 from dedup.lab.algorithms.incidence import shared
 from dedup.lab.documents import Corpus, Document
-from dedup.lab.method import Pairs
+from dedup.numbers import Pairs
 from dedup.text.signature import Hashes, hash_set
 
 HASH_BITS = np.uint64(0xFFFFFFFF)

@@ -1,7 +1,7 @@
 """Row 0: the product's own rule, as the marks have it: sentences and signatures, common ones by story.
 
 Its groups are not what is linked, but stories: a canonical article with the duplicates that are directly
-like it (SEMANTICS sections 2 to 5). Read next: `../bulk.py`, which computes it.
+like it (SEMANTICS sections 2 to 5).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 
 from dedup.lab.bulk import Scorer, common_sentences, read, stories
 from dedup.lab.documents import Corpus
-from dedup.lab.method import Flags, Groups, Likeness, Method, Pairs
+from dedup.lab.method import Method
+from dedup.numbers import Flags, Groups, Likeness, Pairs
 from dedup.settings import Settings
 from dedup.text.punkt import PunktModel
 

@@ -3,7 +3,7 @@
 A newspaper-corpus project's diary, July 2014, where over 30 % is similar; here, as with all methods, the
 threshold itself is enough. The cut-off counts articles: a sentence that matches more than 10 others is
 ignored, which loses every story with more copies than that. The product's own rule (`product.py`) counts
-stories instead. Read next: `weighted_sentences.py`.
+stories instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from dedup.lab.algorithms.incidence import carriers, incidence, jaccard, shared, shared_of
 from dedup.lab.documents import Corpus
-from dedup.lab.method import Likeness, Method, Pairs
+from dedup.lab.method import Method
+from dedup.numbers import Likeness, Pairs
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 

@@ -3,7 +3,7 @@
 Charikar, STOC 2002. Each bit is the vote of all words, weighted by their count: a word votes with that
 bit of its own hash (xxh3). Manku, Jain, Das Sarma, "Detecting near-duplicates for web crawling", WWW
 2007, take 3 of 64 bits. Hashes that differ in at most 3 bits agree in one of 4 blocks of 16, so
-looking in blocks finds them all. Read next: `fuzzy_hash.py`.
+looking in blocks finds them all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from dedup.lab.algorithms.incidence import incidence, shared
 from dedup.lab.documents import Corpus
-from dedup.lab.method import Likeness, Method, Pairs
+from dedup.lab.method import Method
+from dedup.numbers import Likeness, Pairs
 from dedup.text.signature import hash_set
 
 BITS = 64

@@ -2,7 +2,7 @@
 
 Theobald, Siddharth, Paepcke, "SpotSigs", SIGIR 2008; Ullman's course; a news-technology blog, 2012. The
 pairs are found by the exact join of `../algorithms/join.py`, which stands for the paper's own exact filter by
-length and rarity. Read next: `minhash.py`.
+length and rarity.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dedup.lab.algorithms.grams import SetMethod
 from dedup.lab.algorithms.join import join
 from dedup.lab.documents import Document
-from dedup.lab.method import Pairs
+from dedup.numbers import Pairs
 from dedup.text.normalize import words
 from dedup.text.shingles import shingles
 from dedup.text.signature import Hashes, hash_set

@@ -2,7 +2,7 @@
 
 The diary's first try. The vectors are scikit-learn's with its defaults (smoothed idf, length 1), over the
 project's own words. Two reports on one event have the same words: topics look like copies here. As in
-method 5, the product leaves out the pairs below the floor. Read next: `content_hash.py`.
+method 5, the product leaves out the pairs below the floor.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from dedup.lab.algorithms.incidence import shared, shared_of
 from dedup.lab.documents import Corpus
-from dedup.lab.method import Likeness, Method, Pairs
+from dedup.lab.method import Method
+from dedup.numbers import Likeness, Pairs
 from dedup.text.normalize import words
 
 

@@ -7,8 +7,6 @@ The list of improvements of the same diary as method 1. The weight of a sentence
 - its length, the square root of its words: long sentences say more, but not in proportion;
 - its names, 1 + the share of capitalised words among those after the first: from 1 to 2. Scripts without
   capitals have 1; a sentence written in different ways counts as it was first written.
-
-Read next: `spotsigs.py`.
 """
 
 from __future__ import annotations
@@ -21,8 +19,8 @@ import numpy as np
 
 from dedup.lab.algorithms.incidence import carriers, incidence, shared_of
 from dedup.lab.documents import Corpus
-from dedup.lab.method import Likeness, Pairs
 from dedup.lab.methods.sentences import Sentences
+from dedup.numbers import Likeness, Pairs
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 

@@ -1,7 +1,7 @@
 """Method 5, words: Jaccard of all word n-grams, of every pair. The baseline.
 
 The product that counts shared shingles sees every pair that shares one; the pairs below the floor are left
-out there, since nothing but that count decides. Read next: `character_shingles.py`.
+out there, since nothing but that count decides.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from dedup.lab.algorithms.grams import SetMethod, word_grams
 from dedup.lab.algorithms.incidence import jaccard, shared
 from dedup.lab.documents import Document
-from dedup.lab.method import Pairs
+from dedup.numbers import Pairs
 from dedup.text.signature import Hashes, hash_set
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.errors import InputError
-from dedup.lab.judging.tuning import JudgedPair, Level, related, tune
+from dedup.judging.tuning import JudgedPair, Level, related, tune
 from dedup.rules.pair import Profile, Relation, Scores, judge, score
 from dedup.settings import Settings
 
@@ -108,14 +108,14 @@ def test_both_proposals_can_be_adopted_alone_or_together() -> None:
 
 def test_too_few_judgements_are_refused() -> None:
     with pytest.raises(
-        InputError, match=r"19 pairs are judged, and 20 are needed: go on with `dedup lab review`"
+        InputError, match=r"19 pairs are judged, and 20 are needed: go on with `dedup judge review`"
     ):
         tune([pair("duplicate")] * 19 + [pair("unsure")] * 9, ALL, DEFAULTS)
 
 
 @pytest.mark.parametrize(("verdict", "words"), [("duplicate", "all of 25"), ("different", "none of 25")])
 def test_judgements_that_are_all_alike_are_refused(verdict: str, words: str) -> None:
-    with pytest.raises(InputError, match=f"{words} judged pairs are called duplicate.*`dedup lab pairs`"):
+    with pytest.raises(InputError, match=f"{words} judged pairs are called duplicate.*`dedup judge pairs`"):
         tune([pair(verdict, 0.5)] * 25, ALL, DEFAULTS)
 
 

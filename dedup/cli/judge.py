@@ -1,26 +1,25 @@
-"""The lab's commands about people's judgements and the live corpus: pairs, review, tune, score.
+"""`dedup judge`: pick pairs for people, take their judgements, and make figures and thresholds of them.
 
-Read next: `review.py`.
+Only `pairs` needs the lab, since it asks other methods too. How `review` looks is in `review.py`.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dedup.cli import output
 from dedup.cli.review import review
-from dedup.cli.shared import JsonOption, corpus, ending
+from dedup.cli.shared import JsonOption, MinJaccardOption, TruthOption, corpus, ending, needs_lab
 from dedup.errors import InputError
 
 if TYPE_CHECKING:
-    from dedup.lab.evaluation.measures import GroupScore
-    from dedup.lab.judging.estimate import Estimate, Quality
-    from dedup.lab.judging.live import Change
-    from dedup.lab.judging.tuning import Tuned
+    from dedup.judging.estimate import Estimate, Quality
+    from dedup.judging.groups import GroupScore
+    from dedup.judging.live import Change
+    from dedup.judging.tuning import Tuned
 
 OTHERS = "sentences,spotsigs,minhash,tfidf"
 """Methods asked beside the product's own rule: each sees something else, and together they take minutes."""
@@ -28,29 +27,30 @@ OTHERS = "sentences,spotsigs,minhash,tfidf"
 NewestOption = Annotated[
     int, typer.Option("--newest", min=2, help="How many of the newest articles to take.")
 ]
-TruthOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--truth",
-        help='Known duplicates, JSONL: {"a", "b", "label"}, {"a", "b", "jaccard5"} or {"cluster", "ids"}.',
-    ),
-]
-MinJaccardOption = Annotated[
-    float,
-    typer.Option(
-        min=0,
-        max=1,
-        help="In a truth with `jaccard5`, pairs from this value on are duplicates; below, unclear.",
-    ),
-]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="""
+Your own judgement of pairs of articles: how good the marks are by it, and which thresholds fit it best.
+
+    dedup judge pairs      # picks pairs worth a human look; needs the extra `dedup[lab]`
+    dedup judge review     # you say what they are: duplicate, similar, different
+    dedup judge score      # precision and recall of the marks, with intervals
+    dedup judge tune       # better thresholds, if there are any, and what they would change
+
+Some 100 pairs tell much. They are a random sample of each kind of pair, so what you say of them tells about
+all pairs. Several people may judge, and all judgements are kept.
+""",
+)
 
 
-def register(lab: typer.Typer) -> None:
+def register(commands: typer.Typer) -> None:
     """Add the commands."""
-    lab.command()(pairs)
-    lab.command()(review)
-    lab.command()(tune)
-    lab.command()(score)
+    app.command()(pairs)
+    app.command()(review)
+    app.command()(score)
+    app.command()(tune)
+    commands.add_typer(app, name="judge")
 
 
 def pairs(
@@ -68,20 +68,21 @@ def pairs(
     A random sample of each kind, so that what people say of it tells about all pairs that any method found.
     A new selection replaces the old one; judgements are kept, and a pair picked again is not asked again.
     """
+    needs_lab("picking pairs")
     from dedup.corpus import judgements, rulebooks
-    from dedup.lab.judging import live
+    from dedup.lab import picking
     from dedup.lab.methods import parse
 
     wanted = [method for method in parse(methods) if method.name != "dedup"]
     with ending(), corpus() as database:
-        found = live.read(database, newest)
+        found = picking.read(database, newest)
         output.say(f"comparing {len(found):,} articles by dedup and {len(wanted)} other methods")
-        results = live.find_pairs(database, found, wanted)
+        results = picking.find_pairs(database, found, wanted)
         missing = {m.name for m in wanted} - {r.name for r in results}
         if missing:
             output.say(f"without {', '.join(sorted(missing))}: failed or too slow; see `dedup lab compare`")
         with database.transaction() as cursor:
-            picked = live.picks(found, results, rulebooks.load_settings(cursor), size, seed)
+            picked = picking.picks(found, results, rulebooks.load_settings(cursor), size, seed)
             judgements.pick(cursor, picked)
     strata = {p.stratum: (p.stratum_size, p.stratum_picked) for p in picked}
     if json:
@@ -95,7 +96,7 @@ def pairs(
             ((name, n, k) for name, (n, k) in strata.items()),
             ("pairs", "picked"),
         )
-    output.say("next: dedup lab review")
+    output.say("next: dedup judge review")
 
 
 def tune(newest: NewestOption = 20_000, json: JsonOption = False) -> None:
@@ -105,8 +106,8 @@ def tune(newest: NewestOption = 20_000, json: JsonOption = False) -> None:
     may be luck: judge more pairs before you adopt it. Nothing is changed.
     """
     from dedup.corpus import judgements, rulebooks
-    from dedup.lab.judging import live
-    from dedup.lab.judging.tuning import tune as find
+    from dedup.judging import live
+    from dedup.judging.tuning import tune as find
 
     with corpus() as database, database.transaction() as cursor:
         settings = rulebooks.load_settings(cursor)
@@ -168,9 +169,9 @@ def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: 
 
     Two articles of one story (a canonical article with its duplicates) count as found.
     """
-    from dedup.lab.evaluation.measures import score_groups
-    from dedup.lab.evaluation.truth import read_truth
-    from dedup.lab.judging import live
+    from dedup.judging import live
+    from dedup.judging.groups import score_groups
+    from dedup.judging.truth import read_truth
 
     with corpus() as database:
         if truth is None:

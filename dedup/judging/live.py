@@ -1,116 +1,25 @@
-"""The corpus in Postgres as the lab sees it: its newest articles, their stories, and the pairs people judged.
+"""People's judgements held against the live corpus: the scores of judged pairs, and how good the marks are.
 
-Reads the database and writes nothing to it. The lab works in memory, so it takes the newest articles only; a
-random share of them would tear stories apart. Read next: `../../corpus/judgements.py`.
+Reads the database and writes nothing to it. It computes no estimate and no threshold itself: that is
+`estimate.py` and `tuning.py`.
 """
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from dedup.corpus import articles, judgements, rulebooks, snapshots
 from dedup.corpus.database import Cursor, Database
-from dedup.corpus.judgements import Judged, Pick
+from dedup.corpus.judgements import Judged
 from dedup.errors import InputError
-from dedup.lab import bulk
-from dedup.lab.documents import Corpus, Document
-from dedup.lab.evaluation.compare import Source, compare, measure
-from dedup.lab.evaluation.results import Result
-from dedup.lab.judging.estimate import Design, Quality, quality
-from dedup.lab.judging.sampling import draw, permanent_numbers, stratify
-from dedup.lab.judging.tuning import JudgedPair
-from dedup.lab.method import Groups, Method, pair_keys, pairs_of
-from dedup.lab.methods.product import Product
+from dedup.judging.estimate import Design, Quality, quality
+from dedup.judging.tuning import JudgedPair
+from dedup.numbers import Groups
 from dedup.rules.pair import Profile, score
 from dedup.settings import Settings
-
-NEWEST_ARTICLES = 20_000
-"""Articles that the lab takes from the database by default: a few minutes of work, and under 2 GB."""
-
-
-def read(database: Database, count: int = NEWEST_ARTICLES) -> Corpus:
-    """The newest articles.
-
-    Raises:
-        InputError: there is none.
-    """
-    with database.transaction() as cursor:
-        found = articles.newest(cursor, count)
-    if not found:
-        raise InputError("the corpus is empty: `dedup load FILE` first")
-    return Corpus([Document.of(article) for article in found])
-
-
-def find_pairs(database: Database, corpus: Corpus, methods: Sequence[Method]) -> list[Result]:
-    """What the product's own rule, with the settings of the database, and other methods find.
-
-    The other methods get the articles through a file in a temporary folder, which is removed at the end.
-    Methods that fail or are too slow are left out.
-    """
-    with database.transaction() as cursor:
-        rulebook = rulebooks.load_rulebook(cursor)
-    settings = rulebook.settings
-    product = Product(settings.duplicate_signature_jaccard, settings=settings, models=rulebook.models)
-    own = measure(product, corpus)
-    with tempfile.TemporaryDirectory(prefix="dedup-lab-") as folder:
-        file = Path(folder) / "articles.jsonl"
-        with file.open("w", encoding="utf-8") as lines:
-            for document in corpus:
-                lines.write(json.dumps(_row(document)) + "\n")
-        others = compare(Source(file), methods, Path(folder) / "results")
-    return [own, *(result for result in others if result.done)]
-
-
-def _row(document: Document) -> dict[str, str | None]:
-    time = document.published_at.isoformat() if document.published_at else None
-    return {"id": document.id, "text": document.text, "language": document.language, "published_at": time}
-
-
-def picks(corpus: Corpus, results: Sequence[Result], settings: Settings, total: int, seed: int) -> list[Pick]:
-    """A stratified sample of everything that the methods found.
-
-    Args:
-        results: the first is that of the product's own rule.
-        total: pairs wanted.
-
-    Raises:
-        InputError: no method found a pair, or fewer are wanted than there are strata.
-    """
-    keys = np.unique(np.concatenate([pair_keys(result.pairs, len(corpus)) for result in results]))
-    if not len(keys):
-        raise InputError("no method finds a pair in this corpus: there is nothing to judge")
-    pairs = pairs_of(keys, len(corpus))
-    scores = np.full((len(results), len(keys)), np.nan, np.float32)
-    opinions = np.zeros((len(keys), len(results)), np.bool_)
-    for row, result in enumerate(results):
-        place = np.searchsorted(keys, pair_keys(result.pairs, len(corpus)))
-        scores[row, place] = result.scores
-        opinions[place, row] = result.accepted
-    strata = stratify(scores[0], opinions, settings)
-    ids = [document.id for document in corpus]
-    drawn = draw(strata, total, permanent_numbers(ids, pairs, seed))
-    return [
-        Pick(
-            ids[pairs[row, 0]],
-            ids[pairs[row, 1]],
-            name,
-            int(size),
-            len(rows),
-            {r.label: _plain(scores[i, row]) for i, r in enumerate(results)},
-        )
-        for name, size, rows in zip(strata.names, strata.sizes, drawn, strict=True)
-        for row in rows
-    ]
-
-
-def _plain(value: np.float32) -> float | None:
-    return None if np.isnan(value) else round(float(value), 4)
 
 
 def judged_pairs(cursor: Cursor, judged: Sequence[Judged]) -> list[JudgedPair]:
@@ -160,6 +69,8 @@ class Change:
 
 def what_would_change(cursor: Cursor, present: Settings, other: Settings, count: int) -> Change:
     """Compare the stories of the newest articles under two settings that differ in thresholds only."""
+    from dedup.lab import bulk  # moves to rules/pairs.py
+
     ids = articles.newest_ids(cursor, count)
     stored = [s for s in snapshots.load(cursor, present.canonical_order, ids) if s.fingerprint]
     scorer = bulk.Scorer([s.fingerprint for s in stored], set(snapshots.common_sentences(cursor)))
@@ -207,7 +118,9 @@ def judged_quality(database: Database) -> Quality:
         ]
         sizes = judgements.strata(cursor)
     if not judged:
-        raise InputError("no pair is judged yet: `dedup lab pairs`, then `dedup lab review`; or give --truth")
+        raise InputError(
+            "no pair is judged yet: `dedup judge pairs`, then `dedup judge review`; or give --truth"
+        )
     design = Design.of([j.stratum for j in judged], sizes)
     found = np.array([stories[numbers[j.id]] == stories[numbers[j.other_id]] for j in judged])
     return quality(design, found, np.array([j.verdict == "duplicate" for j in judged]))

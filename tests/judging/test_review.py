@@ -1,4 +1,4 @@
-"""`dedup lab review` in a terminal of its own (a pseudo-terminal), and through files."""
+"""`dedup judge review` in a terminal of its own (a pseudo-terminal), and through files."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_verdicts_are_kept_at_once_and_the_next_run_goes_on(start: Start, corpus
     screen.press("q")
     assert screen.end() == 0
     assert "ann has judged 1 of 3 pairs" in screen.raw
-    assert "next: dedup lab review" in screen.raw
+    assert "next: dedup judge review" in screen.raw
 
     screen = start()
     screen.shows("1 of 3, 2 left", "Title of c")
@@ -328,7 +328,7 @@ def test_wrong_use_names_the_next_step(
         review(judge="ann", import_=tmp_path / "absent")
     with corpus.transaction() as cursor:
         cursor.execute("DELETE FROM dedup.review_pair")
-    with pytest.raises(InputError, match="run `dedup lab pairs` first"):
+    with pytest.raises(InputError, match="run `dedup judge pairs` first"):
         review(judge="ann", export=tmp_path / "x")
 
 

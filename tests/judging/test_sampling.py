@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from dedup.errors import InputError
-from dedup.lab.judging.estimate import Design, f1, interval, precision, quality, recall, with_twins
-from dedup.lab.judging.sampling import Strata, allocate, draw, permanent_numbers, stratify
+from dedup.judging.estimate import Design, f1, interval, precision, quality, recall, with_twins
+from dedup.judging.sampling import Strata, allocate, draw, permanent_numbers, stratify
 from dedup.settings import Settings
 
 DEFAULTS = Settings()

@@ -9,7 +9,7 @@ Two forms, one JSON object a line, plain or gzipped:
 A pair that is neither clearly a duplicate nor clearly none ("similar", "unsure", a graded pair below the
 bound) counts for nobody: no method is blamed for finding it or for missing it. A pair that is not named is
 no duplicate. The keys `band`, `kind`, `level` and `share` are kept, so that recall can be told for each of
-their values. Read next: `measures.py`.
+their values. It measures nothing: that is `groups.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy.typing as npt
 from dedup.errors import InputError
 from dedup.files.jsonl import jsonl_records
 from dedup.files.source import LineSource
-from dedup.lab.method import Groups, Pairs, linked, pair_keys
+from dedup.numbers import Groups, Pairs, linked, pair_keys
 
 NEAR_JACCARD = 0.8
 """Graded pairs of at least this Jaccard are duplicates: the near-duplicates of an exact join."""

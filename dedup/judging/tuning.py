@@ -1,6 +1,6 @@
 """The thresholds that agree best with what people judged, and whether the gain is more than noise.
 
-It proposes; `dedup settings set` adopts. Pure. Read next: `live.py`.
+It proposes; `dedup settings set` adopts. Pure: it knows no database.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.errors import InputError
-from dedup.lab.judging.estimate import Design, Estimate, Weights, f1, interval, with_twins
-from dedup.lab.method import Flags
+from dedup.judging.estimate import Design, Estimate, Weights, f1, interval, with_twins
+from dedup.numbers import Flags
 from dedup.rules.pair import Scores
 from dedup.settings import Settings
 
@@ -104,7 +104,7 @@ def tune(
     sure = [pair for pair in pairs if pair.verdict != "unsure"]
     if len(sure) < FEWEST:
         raise InputError(
-            f"{len(sure)} pairs are judged, and {FEWEST} are needed: go on with `dedup lab review`"
+            f"{len(sure)} pairs are judged, and {FEWEST} are needed: go on with `dedup judge review`"
         )
     first = _tune("duplicate", sure, sizes, settings, (1.0, 1.0), seed)
     assert first.sentence.value is not None
@@ -152,7 +152,7 @@ def _tune(
         said, how_many = " or ".join(wanted), "all" if truth.all() else "none"
         raise InputError(
             f"{how_many} of {len(pairs)} judged pairs are called {said}: that tells no"
-            " threshold: go on with `dedup lab review`, or pick more with `dedup lab pairs`"
+            " threshold: go on with `dedup judge review`, or pick more with `dedup judge pairs`"
         )
     grid, found = _choices(level, pairs, settings, most)
     design = Design.of([pair.stratum for pair in pairs], sizes)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dedup.errors import InputError
-from dedup.lab.evaluation.truth import DIFFERENT, DUPLICATE, UNCLEAR, read_truth
+from dedup.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, read_truth
 
 NUMBERS = {name: i for i, name in enumerate("abcdefg")}
 

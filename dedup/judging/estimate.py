@@ -1,7 +1,7 @@
 """From the judged pairs of a stratified sample to all pairs: weights, estimates, confidence intervals.
 
 An estimate is about the pairs that at least one method found. Pairs nobody found cannot be drawn, so recall
-is that among the found ones, as in every pooled evaluation. Pure. Read next: `tuning.py`.
+is that among the found ones, as in every pooled evaluation. Pure: it knows no database and draws no sample.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dedup.lab.judging.sampling import Numbers
-from dedup.lab.method import Flags
+from dedup.judging.sampling import Numbers
+from dedup.numbers import Flags
 
 REPLICATES = 1_000
 """Samples drawn anew for an interval: its ends then move by about 0.002 from seed to seed."""

@@ -3,7 +3,7 @@
 Pairs are divided by the product's score and by whether the methods agree. Most pairs are plain cases, of
 which a few are enough; near a threshold, and where methods disagree, more are drawn. As every pair of a
 stratum has the same chance, the answers still tell about all pairs (`estimate.py`). Pure: no database, no
-files. Read next: `estimate.py`.
+files, and no method: it gets the opinions as arrays.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from xxhash import xxh3_64_intdigest
 
 from dedup.errors import InputError
-from dedup.lab.method import Flags, Likeness, Pairs
+from dedup.numbers import Flags, Likeness, Pairs
 from dedup.settings import Settings
 
 NEAR = 0.05

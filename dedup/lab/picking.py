@@ -1,0 +1,110 @@
+"""The live corpus in the lab: its newest articles, what methods find in them, and the pairs to be judged.
+
+Reads the database and writes nothing to it. The lab works in memory, so it takes the newest articles only; a
+random share of them would tear stories apart. How pairs are drawn is `dedup/judging/sampling.py`; what people
+said of them is no matter here.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dedup.corpus import articles, rulebooks
+from dedup.corpus.database import Database
+from dedup.corpus.judgements import Pick
+from dedup.errors import InputError
+from dedup.judging.sampling import draw, permanent_numbers, stratify
+from dedup.lab.documents import Corpus, Document
+from dedup.lab.evaluation.compare import Source, compare, measure
+from dedup.lab.evaluation.results import Result
+from dedup.lab.method import Method
+from dedup.lab.methods.product import Product
+from dedup.numbers import pair_keys, pairs_of
+from dedup.settings import Settings
+
+NEWEST_ARTICLES = 20_000
+"""Articles that the lab takes from the database by default: a few minutes of work, and under 2 GB."""
+
+
+def read(database: Database, count: int = NEWEST_ARTICLES) -> Corpus:
+    """The newest articles.
+
+    Raises:
+        InputError: there is none.
+    """
+    with database.transaction() as cursor:
+        found = articles.newest(cursor, count)
+    if not found:
+        raise InputError("the corpus is empty: `dedup load FILE` first")
+    return Corpus([Document.of(article) for article in found])
+
+
+def find_pairs(database: Database, corpus: Corpus, methods: Sequence[Method]) -> list[Result]:
+    """What the product's own rule, with the settings of the database, and other methods find.
+
+    The other methods get the articles through a file in a temporary folder, which is removed at the end.
+    Methods that fail or are too slow are left out.
+    """
+    with database.transaction() as cursor:
+        rulebook = rulebooks.load_rulebook(cursor)
+    settings = rulebook.settings
+    product = Product(settings.duplicate_signature_jaccard, settings=settings, models=rulebook.models)
+    own = measure(product, corpus)
+    with tempfile.TemporaryDirectory(prefix="dedup-lab-") as folder:
+        file = Path(folder) / "articles.jsonl"
+        with file.open("w", encoding="utf-8") as lines:
+            for document in corpus:
+                lines.write(json.dumps(_row(document)) + "\n")
+        others = compare(Source(file), methods, Path(folder) / "results")
+    return [own, *(result for result in others if result.done)]
+
+
+def _row(document: Document) -> dict[str, str | None]:
+    time = document.published_at.isoformat() if document.published_at else None
+    return {"id": document.id, "text": document.text, "language": document.language, "published_at": time}
+
+
+def picks(corpus: Corpus, results: Sequence[Result], settings: Settings, total: int, seed: int) -> list[Pick]:
+    """A stratified sample of everything that the methods found.
+
+    Args:
+        results: the first is that of the product's own rule.
+        total: pairs wanted.
+
+    Raises:
+        InputError: no method found a pair, or fewer are wanted than there are strata.
+    """
+    keys = np.unique(np.concatenate([pair_keys(result.pairs, len(corpus)) for result in results]))
+    if not len(keys):
+        raise InputError("no method finds a pair in this corpus: there is nothing to judge")
+    pairs = pairs_of(keys, len(corpus))
+    scores = np.full((len(results), len(keys)), np.nan, np.float32)
+    opinions = np.zeros((len(keys), len(results)), np.bool_)
+    for row, result in enumerate(results):
+        place = np.searchsorted(keys, pair_keys(result.pairs, len(corpus)))
+        scores[row, place] = result.scores
+        opinions[place, row] = result.accepted
+    strata = stratify(scores[0], opinions, settings)
+    ids = [document.id for document in corpus]
+    drawn = draw(strata, total, permanent_numbers(ids, pairs, seed))
+    return [
+        Pick(
+            ids[pairs[row, 0]],
+            ids[pairs[row, 1]],
+            name,
+            int(size),
+            len(rows),
+            {r.label: _plain(scores[i, row]) for i, r in enumerate(results)},
+        )
+        for name, size, rows in zip(strata.names, strata.sizes, drawn, strict=True)
+        for row in rows
+    ]
+
+
+def _plain(value: np.float32) -> float | None:
+    return None if np.isnan(value) else round(float(value), 4)
