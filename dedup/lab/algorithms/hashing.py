@@ -3,7 +3,6 @@
 The hash of a stretch of 2n characters is made of the hashes of its two halves (Karp, Miller, Rosenberg
 1972, with hashes for names). Mixing is not linear, so that periodic texts do not collide, as they would
 under a polynomial. Equal stretches have equal hashes; unequal ones differ but for a chance of 2^-63.
-Read next: `substring.py`.
 """
 
 from __future__ import annotations

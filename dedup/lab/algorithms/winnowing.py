@@ -3,7 +3,7 @@
 Of every window of consecutive 32-grams the smallest hash is selected, the last one of equals (Schleimer,
 Wilkerson, Aiken, "Winnowing", SIGMOD 2003). The choice depends on the window alone, so two texts that
 share a run select the same places within it. Windows that do not overlap select different places: a
-run of n 32-grams shares at least n // WINDOW of them. Read next: `../methods/common_substring.py`.
+run of n 32-grams shares at least n // WINDOW of them.
 """
 
 from __future__ import annotations

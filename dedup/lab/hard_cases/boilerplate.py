@@ -2,7 +2,7 @@
 
 Three sentences above and three below are in every article, with a newsletter plug and a copyright line.
 All articles are different, but for 100 that were published twice: half of those verbatim, half with the
-edits of one paper (`edits.py`). Read next: `templates.py`.
+edits of one paper (`edits.py`).
 """
 
 from __future__ import annotations

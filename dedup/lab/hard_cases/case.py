@@ -1,4 +1,4 @@
-"""What a hard case is: articles, and the truth about them. Read next: `prose.py`."""
+"""What a hard case is: articles, and the truth about them."""
 
 from __future__ import annotations
 

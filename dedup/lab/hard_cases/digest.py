@@ -2,7 +2,6 @@
 
 The page contains each article and is none of them: those pairs are "similar", and count for nobody. The six
 are different from each other, and linking them through the page is the mistake to look for.
-Read next: `../../../scripts/hard_cases.py`.
 """
 
 from __future__ import annotations

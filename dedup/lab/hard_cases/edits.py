@@ -11,7 +11,7 @@ Each edit takes dice and paragraphs of sentences and gives paragraphs of sentenc
     a byline above it                                                       35 %
 
 They are independent, so one paper in fifteen prints the body as it is. The shares are
-an editor's guess, not a measurement. Read next: `wire.py`.
+an editor's guess, not a measurement.
 """
 
 from __future__ import annotations

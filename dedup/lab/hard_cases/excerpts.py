@@ -2,7 +2,7 @@
 
 An excerpt of 70 % and more is a duplicate: that is the longest cut of an editor (a third) and a little. A
 shorter one is "similar" and counts for nobody; the share tells what a method finds of it. Every excerpt has
-an original of its own, so that no excerpt is found by way of another. Read next: `digest.py`.
+an original of its own, so that no excerpt is found by way of another.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 Neighbours overlap strongly, the first and the last hardly: whoever joins what is linked makes one story of
 texts with nothing in common. So the truth is told pair by pair: two versions of a blog are duplicates from
 a word-5-shingle Jaccard of 0.8, and count for nobody below. Versions of different blogs are different.
-Read next: `spelling.py`.
 """
 
 from __future__ import annotations

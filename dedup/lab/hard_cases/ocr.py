@@ -3,7 +3,7 @@
 Two errors in three are confusions of shapes (rn for m, 1 for l, c for e, 0 for O, b for h); the rest are
 characters dropped or put in, and spaces lost or found. A level counts errors per 100 characters. A copy is a
 duplicate of its original at every level, so that recall can be told by level; two copies of one original
-count for nobody. Read next: `excerpts.py`.
+count for nobody.
 """
 
 from __future__ import annotations

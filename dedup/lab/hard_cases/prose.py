@@ -3,7 +3,7 @@
 Sentences of 8 to 30 words from a grammar, 30 to 40 % of their words under 4 characters as in real news.
 An article has a subject: a part of the word lists, its own people, places and numbers. So two articles
 share next to no sentence, and little else. Equal seeds give equal texts on every machine. It does not make
-sense, and need not. Read next: `prose_words.py`.
+sense, and need not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The words and the grammar of `prose.py`: about 1,500 words, and forms of sentences with gaps.
 
 A gap in braces is filled by a word of that kind, or by a form of that name. Written for this purpose;
-nothing is quoted. Read next: `wire.py`.
+nothing is quoted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The same article in another punctuation and spelling, one kind at a time and all at once.
 
 Every copy differs from its original in characters and is the same to a reader. All versions of an article
-are one story; the pairs with the original tell the kind. Read next: `ocr.py`.
+are one story; the pairs with the original tell the kind.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Bots that fill in a template: nearly the same words about another event, so no duplicates.
 
 Earthquakes and closing markets. Items differ in numbers, places and times. Some are sent twice, word for
-word: those are the duplicates, and nothing else. Read next: `live_blogs.py`.
+word: those are the duplicates, and nothing else.
 """
 
 from __future__ import annotations

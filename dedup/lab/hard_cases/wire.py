@@ -4,7 +4,7 @@ The agency sends it first; 299 papers print it, edited as `edits.py` says, each 
 Around them are 700 articles printed once and 60 stories of 2 to 4 papers, by the same papers, so that
 precision means something. A copy keeps a word-5-shingle Jaccard of 0.75 with what the agency sent: a paper
 that would change more draws its edits again, since what is left would be an excerpt or another article
-(`excerpts.py`). `least=0` lets all of them stand. Read next: `boilerplate.py`.
+(`excerpts.py`). `least=0` lets all of them stand.
 """
 
 from __future__ import annotations

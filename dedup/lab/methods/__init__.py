@@ -1,12 +1,10 @@
 """The methods of the field, by name; how a name on the command line becomes a method, and back.
 
-    all                             every method, in the order of their rows
-    linear                          those that do not look at every pair
-    minhash, word-shingles          by name
-    1w, 5                           by row: both methods of row 5
-    minhash:bands=16:rows=8         with parameters
-
-Read next: `product.py`, then the methods in the order of their rows, from `sentences.py`.
+all                             every method, in the order of their rows
+linear                          those that do not look at every pair
+minhash, word-shingles          by name
+1w, 5                           by row: both methods of row 5
+minhash:bands=16:rows=8         with parameters
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 The grams are those of the normalised words joined by a space, so that case, punctuation and line breaks do
 not matter. An article has one gram per character, and each takes 40 bytes of memory.
-Read next: `common_substring.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Method 9: MD5 of the raw text: exact copies only.
 
 MD5Signature of Apache Nutch. The smallest change, even of white space, makes another hash.
-Read next: `text_profile.py`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A news-technology blog, 2012: hash every shingle; the smallest hash mod n is the bucket. Two articles
 share it with the probability of their Jaccard (it is a MinHash of one function), and by chance once in
-n pairs. Its shingles are the blog's, those of method 2. Read next: `word_shingles.py`.
+n pairs. Its shingles are the blog's, those of method 2.
 """
 
 from __future__ import annotations

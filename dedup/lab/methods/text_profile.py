@@ -1,7 +1,7 @@
 """Method 10: MD5 of the frequent words and their rounded counts: a tolerant exact match.
 
 TextProfileSignature of Apache Nutch. Small edits change no rounded count, or are of words too rare to be in
-the profile. Read next: `simhash.py`.
+the profile.
 """
 
 from __future__ import annotations

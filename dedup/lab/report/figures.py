@@ -1,7 +1,4 @@
-"""The figures of the report's table: what its columns show of each method, how it is rounded, what is best.
-
-Read next: `summary.py`.
-"""
+"""The figures of the report: what the columns of its table show, how they are rounded, and what is best."""
 
 from __future__ import annotations
 

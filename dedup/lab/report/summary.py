@@ -1,6 +1,6 @@
 """What the report says in words: the summary at its head, and what the plain cut-off loses.
 
-Every sentence is made of the figures; none is a judgement of its own. Read next: `charts.py`.
+Every sentence is made of the figures; none is a judgement of its own.
 """
 
 from __future__ import annotations
