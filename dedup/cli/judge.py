@@ -18,7 +18,7 @@ from dedup.errors import InputError
 if TYPE_CHECKING:
     from dedup.judging.estimate import Estimate, Quality
     from dedup.judging.groups import GroupScore
-    from dedup.judging.live import Change
+    from dedup.judging.live import SettingsEffect
     from dedup.judging.tuning import Tuned
 
 OTHERS = "sentences,spotsigs,minhash,tfidf"
@@ -135,7 +135,7 @@ def tune(newest: NewestOption = 20_000, json: JsonOption = False) -> None:
         _print_tuned(tuned, change, settings)
 
 
-def _print_tuned(tuned: Tuned, change: Change | None, settings: Any) -> None:
+def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> None:
     values = tuned.values()
     rows: list[tuple[Any, ...]] = [
         (name, getattr(settings, name), values[name], _interval(estimate))

@@ -1,7 +1,7 @@
 """`dedup judge review`: a person reads pairs of articles side by side and says what they are to each other.
 
 The screen shows no score and no method's opinion until it is asked to: they would lead the judge. Every
-verdict is committed at once. The way without a terminal is in `review_file.py`.
+judgement is committed at once. The way without a terminal is in `review_file.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dedup.cli.columns import Page, Row
     from dedup.cli.terminal import Terminal
     from dedup.corpus.database import Database
-    from dedup.corpus.judgements import Key, ReviewPair, Side
+    from dedup.corpus.judgements import Key, ReviewArticle, ReviewPair
 
 NARROWEST_COLUMNS = 80
 """Columns from which two texts stand side by side; below, one under the other."""
@@ -42,10 +42,10 @@ HELP = (
     ("space, PgDn", "a page on (also f); PgUp a page back"),
     ("j k, arrows", "a line down or up; Home and End"),
     ("n p", "to the next difference, to the one before"),
-    ("v", "what the methods say of this pair: better after your own verdict"),
+    ("v", "what the methods say of this pair: better after your own judgement"),
     ("", ""),
-    ("b", "back to the pair before, to change or take back a verdict"),
-    ("r", "take back the verdict on this pair"),
+    ("b", "back to the pair before, to change or take back a judgement"),
+    ("r", "take back the judgement of this pair"),
     ("Enter", "on to the next pair; one that is not judged comes again at the end"),
     ("q", "quit; what you have said is kept, and the next run goes on from there"),
 )
@@ -61,15 +61,15 @@ def review(
     ] = None,
     import_: Annotated[
         Path | None,
-        typer.Option("--import", metavar="FILE", help="Read verdicts from such a file, and end."),
+        typer.Option("--import", metavar="FILE", help="Read judgements from such a file, and end."),
     ] = None,
 ) -> None:
     """Judge the pairs that `dedup judge pairs` picked: duplicate, similar, different, or unsure.
 
-    Both texts side by side, what differs marked. One key per verdict, which is stored at once: quit at any
+    Both texts side by side, what differs marked. One key per judgement, which is stored at once: quit at any
     time, the next run goes on. Several people may judge the same pairs.
 
-    Without a terminal: `--export pairs.jsonl`, fill in every `verdict`, `--import pairs.jsonl`.
+    Without a terminal: `--export pairs.jsonl`, fill in every `label`, `--import pairs.jsonl`.
     """
     who = judge or os.environ.get("USER") or os.environ.get("LOGNAME")
     if not who:
@@ -133,8 +133,8 @@ class _Review:
             self.words = ""
             if key in ("q", "stop"):
                 return
-            if key in _VERDICT_KEYS:
-                self.say(_VERDICT_KEYS[key])
+            if key in _LABEL_KEYS:
+                self.say(_LABEL_KEYS[key])
                 self.go_on()
             else:
                 self.other(key)
@@ -152,24 +152,22 @@ class _Review:
         self.top = 0
         self.scores_shown = self.help_shown = False
 
-    def say(self, verdict: str) -> None:
-        """Keep a verdict on the texts as they were shown."""
+    def say(self, label: str) -> None:
+        """Keep a judgement of the texts as they were shown."""
         from dedup.corpus import judgements
 
         key, pair = self.pairs[self.at], self.pair
         with self.database.transaction() as cursor:
-            judgements.record(
-                cursor, key, self.judge, verdict, pair.note, (pair.a.text_hash, pair.b.text_hash)
-            )
+            judgements.record(cursor, key, self.judge, label, pair.note, (pair.a.text_hash, pair.b.text_hash))
         self.judged.add(key)
-        self.words = f"said: {verdict} (b to change it)"
+        self.words = f"said: {label} (b to change it)"
 
     def take_back(self) -> None:
-        """Forget the verdict on the pair at hand."""
+        """Forget the judgement of the pair at hand."""
         from dedup.corpus import judgements
 
-        if self.pair.verdict is None:
-            self.words = "there is no verdict to take back"
+        if self.pair.label is None:
+            self.words = "there is no judgement to take back"
             return
         with self.database.transaction() as cursor:
             judgements.take_back(cursor, self.pairs[self.at], self.judge)
@@ -189,7 +187,7 @@ class _Review:
         self.words = ALL_JUDGED
 
     def other(self, key: str) -> None:
-        """Keys that give no verdict."""
+        """Keys that give no label."""
         _, lines = self.terminal.size()
         page = max(1, self.height(lines) - 1)
         moves = {"down": 1, "j": 1, "up": -1, "k": -1, "space": page, "f": page, "pagedown": page}
@@ -271,8 +269,8 @@ class _Review:
             f", {left} left",
             (f"   {self.judge}", "dim"),
         )
-        if self.pair.verdict:
-            place.append(f"   you said {self.pair.verdict}", STYLES[self.pair.verdict])
+        if self.pair.label:
+            place.append(f"   you said {self.pair.label}", STYLES[self.pair.label])
         if self.words:
             place.append(f"   {self.words}", "italic")
         heads = [_head(side) for side in (self.pair.a, self.pair.b)]
@@ -303,10 +301,10 @@ class _Review:
         return [*rows, keys]
 
 
-_VERDICT_KEYS = {"d": "duplicate", "s": "similar", "x": "different", "u": "unsure"}
+_LABEL_KEYS = {"d": "duplicate", "s": "similar", "x": "different", "u": "unsure"}
 
 
-def _head(side: Side) -> list[Text]:
+def _head(side: ReviewArticle) -> list[Text]:
     """Title; publication, date and id: two rows."""
     title = Text(output.printable(side.title or "(no title)"), "bold" if side.title else "dim")
     facts = [side.publication, f"{side.time:%Y-%m-%d %H:%M}", side.id]

@@ -1,10 +1,10 @@
-"""Judging without a terminal: the pairs as lines of a file, and the verdicts back from it.
+"""Judging without a terminal: the pairs as lines of a file, and the labels back from it.
 
-    {"a": {"id": …, "title": …, "text": …, "text_hash": …}, "b": {…}, "verdict": null, "note": null}
+    {"a": {"id": …, "title": …, "text": …, "text_hash": …}, "b": {…}, "label": null, "note": null}
 
-Fill in `verdict` ("duplicate", "similar", "different", "unsure") and hand the file back; `text_hash` ties the
-verdict to the text that was read. For an import a line may be as short as
-{"a": ID, "b": ID, "verdict": …}.
+Fill in `label` ("duplicate", "similar", "different", "unsure") and hand the file back; `text_hash` ties the
+judgement to the text that was read. For an import a line may be as short as
+{"a": ID, "b": ID, "label": …}.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from dedup.cli import output
 from dedup.corpus import judgements
 from dedup.corpus.database import Database
-from dedup.corpus.judgements import Side
+from dedup.corpus.judgements import ReviewArticle
 from dedup.errors import InputError, NotFoundError
 
 
@@ -32,7 +32,7 @@ def write(database: Database, judge: str, path: Path) -> None:
             raise InputError("no pairs are picked: run `dedup judge pairs` first")
         waiting = judgements.waiting(cursor, judge)
         pairs = (judgements.read(cursor, pair, judge) for pair in waiting)
-        rows = ({"a": _side(pair.a), "b": _side(pair.b), "verdict": None, "note": None} for pair in pairs)
+        rows = ({"a": _side(pair.a), "b": _side(pair.b), "label": None, "note": None} for pair in pairs)
         try:
             with path.open("x", encoding="utf-8") as file:
                 count = output.write_jsonl(rows, file)
@@ -41,10 +41,10 @@ def write(database: Database, judge: str, path: Path) -> None:
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror}; choose another --export") from None
     output.say(f"wrote {count:,} pairs to {path}")
-    output.say(f"next: fill in every verdict, then dedup judge review --import {path}")
+    output.say(f"next: fill in every label, then dedup judge review --import {path}")
 
 
-def _side(side: Side) -> dict[str, Any]:
+def _side(side: ReviewArticle) -> dict[str, Any]:
     return {
         "id": side.id,
         "title": side.title,
@@ -56,7 +56,7 @@ def _side(side: Side) -> dict[str, Any]:
 
 
 def read(database: Database, judge: str, path: Path) -> None:
-    """Store the verdicts of a file, all or none; lines without a verdict are passed over.
+    """Store the judgements of a file, all or none; lines without a label are passed over.
 
     Raises:
         InputError: the file or a line of it cannot be used; the message names the line.
@@ -65,7 +65,7 @@ def read(database: Database, judge: str, path: Path) -> None:
     with database.transaction() as cursor:
         for number, row in _lines(path):
             try:
-                if row.get("verdict") is None:
+                if row.get("label") is None:
                     passed += 1
                     continue
                 (a, a_hash), (b, b_hash) = _named(row, "a"), _named(row, "b")
@@ -74,16 +74,16 @@ def read(database: Database, judge: str, path: Path) -> None:
                 ends = {a: a_hash, b: b_hash}
                 pair = judgements.key(a, b)
                 hashes = (ends[pair[0]], ends[pair[1]])
-                judgements.record(cursor, pair, judge, str(row["verdict"]), _note(row), hashes)
+                judgements.record(cursor, pair, judge, str(row["label"]), _note(row), hashes)
                 stored += 1
             except (InputError, NotFoundError) as error:
                 raise InputError(f"{path}, line {number}: {error}; nothing was stored") from None
         counted = judgements.progress(cursor, judge).judged
     output.say(
-        f"stored {stored:,} verdicts of {judge}; {passed:,} lines have none. {judge} has now judged"
-        f" {counted:,} of the picked pairs; verdicts on other pairs, or on texts edited since, do not count"
+        f"stored {stored:,} judgements of {judge}; {passed:,} lines have no label. {judge} has now judged"
+        f" {counted:,} of the picked pairs; judgements of other pairs, or of texts edited since, do not count"
     )
-    output.say("next: dedup judge tune" if stored else "next: fill in every verdict and import it again")
+    output.say("next: dedup judge tune" if stored else "next: fill in every label and import it again")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

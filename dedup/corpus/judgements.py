@@ -18,8 +18,9 @@ from psycopg.types.json import Jsonb
 from dedup.corpus.database import Cursor
 from dedup.errors import InputError, NotFoundError
 
-Verdict = Literal["duplicate", "similar", "different", "unsure"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+Label = Literal["duplicate", "similar", "different", "unsure"]
+"""What a person calls a pair. (A verdict is what the program says of an article.)"""
+LABELS: tuple[Label, ...] = get_args(Label)
 
 LONGEST_JUDGE = 100
 """Characters in the name of a judge; the schema holds the same bound."""
@@ -39,7 +40,7 @@ class Pick:
 
     Attributes:
         stratum_size, stratum_picked: pairs in the stratum, and how many of them are drawn.
-        scores: label of a method to its score, None or NaN where it did not see the pair.
+        scores: name of a method to its score, None or NaN where it did not see the pair.
     """
 
     id: str
@@ -106,14 +107,14 @@ _OWN = """
         AND j.judged_by = %(judge)s
     CROSS JOIN LATERAL (SELECT
         a.id IS NOT NULL AND o.id IS NOT NULL AS stored,
-        j.verdict IS NOT NULL AND dedup.text_hash(a.text) = j.text_hash
+        j.label IS NOT NULL AND dedup.text_hash(a.text) = j.text_hash
             AND dedup.text_hash(o.text) = j.other_text_hash AS judged) AS s
 """
 """The selection as one judge sees it: `judged` only where both texts are still the ones that were read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReviewProgress:
     """How far a judge has come with the selection.
 
     Attributes:
@@ -134,18 +135,18 @@ class Progress:
         return self.picked - self.judged - self.missing
 
 
-def progress(cursor: Cursor, judge: str) -> Progress:
+def progress(cursor: Cursor, judge: str) -> ReviewProgress:
     """How far a judge has come."""
     row = cursor.execute(
         f"""
         SELECT count(*), count(*) FILTER (WHERE stored AND judged),
-               count(*) FILTER (WHERE stored AND NOT judged AND j.verdict IS NOT NULL),
+               count(*) FILTER (WHERE stored AND NOT judged AND j.label IS NOT NULL),
                count(*) FILTER (WHERE NOT stored) {_OWN}
         """,
         {"judge": judge},
     ).fetchone()
     assert row is not None
-    return Progress(*row)
+    return ReviewProgress(*row)
 
 
 def waiting(cursor: Cursor, judge: str) -> list[Key]:
@@ -167,7 +168,7 @@ def judged(cursor: Cursor, judge: str) -> list[Key]:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ReviewArticle:
     """One article of a pair, as a judge reads it.
 
     Attributes:
@@ -189,14 +190,14 @@ class ReviewPair:
 
     Attributes:
         scores: of the methods, when it was picked.
-        verdict, note: what this judge said about these texts, if anything.
+        label, note: what this judge said about these texts, if anything.
     """
 
-    a: Side
-    b: Side
+    a: ReviewArticle
+    b: ReviewArticle
     stratum: str
     scores: dict[str, float | None]
-    verdict: Verdict | None
+    label: Label | None
     note: str | None
 
 
@@ -213,7 +214,7 @@ def read(cursor: Cursor, pair: Key, judge: str) -> ReviewPair:
     )
     row = cursor.execute(
         f"""
-        SELECT {sides}, p.stratum, p.scores, CASE WHEN judged THEN j.verdict END,
+        SELECT {sides}, p.stratum, p.scores, CASE WHEN judged THEN j.label END,
                CASE WHEN judged THEN j.note END {_OWN}
         WHERE stored AND p.source_id = %(a)s AND p.other_source_id = %(b)s
         """.encode(),
@@ -221,14 +222,14 @@ def read(cursor: Cursor, pair: Key, judge: str) -> ReviewPair:
     ).fetchone()
     if row is None:
         raise NotFoundError(f"the pair {pair[0]!r}, {pair[1]!r} is gone: run `dedup judge review` again")
-    return ReviewPair(Side(*row[:6]), Side(*row[6:12]), *row[12:])
+    return ReviewPair(ReviewArticle(*row[:6]), ReviewArticle(*row[6:12]), *row[12:])
 
 
 def record(
     cursor: Cursor,
     pair: Key,
     judge: str,
-    verdict: str,
+    label: str,
     note: str | None = None,
     hashes: tuple[bytes | None, bytes | None] = (None, None),
 ) -> None:
@@ -238,32 +239,32 @@ def record(
         hashes: `text_hash` of the two texts that were read; None takes the present ones.
 
     Raises:
-        InputError: no such verdict, or a name of a judge that cannot be kept.
+        InputError: no such label, or a name of a judge that cannot be kept.
         NotFoundError: without hashes, where one of the articles is not stored.
     """
-    if verdict not in VERDICTS:
-        raise InputError(f"a verdict is one of {', '.join(VERDICTS)}, not {verdict!r}")
+    if label not in LABELS:
+        raise InputError(f"a label is one of {', '.join(LABELS)}, not {label!r}")
     if not 1 <= len(judge) <= LONGEST_JUDGE or "\0" in judge:
         raise InputError(f"the name of a judge has 1 to {LONGEST_JUDGE} characters: name one with --as")
     cursor.execute(
         """
         INSERT INTO dedup.judgement
-            (source_id, other_source_id, judged_by, verdict, note, text_hash, other_text_hash)
-        SELECT %(a)s, %(b)s, %(judge)s, %(verdict)s, %(note)s, h.one, h.other
+            (source_id, other_source_id, judged_by, label, note, text_hash, other_text_hash)
+        SELECT %(a)s, %(b)s, %(judge)s, %(label)s, %(note)s, h.one, h.other
         FROM (SELECT
             coalesce(%(one)s, (SELECT dedup.text_hash(text) FROM dedup.article WHERE source_id = %(a)s)),
             coalesce(%(other)s, (SELECT dedup.text_hash(text) FROM dedup.article WHERE source_id = %(b)s))
         ) AS h (one, other)
         WHERE h.one IS NOT NULL AND h.other IS NOT NULL
         ON CONFLICT (source_id, other_source_id, judged_by) DO UPDATE SET
-            verdict = excluded.verdict, note = excluded.note, judged_at = clock_timestamp(),
+            label = excluded.label, note = excluded.note, judged_at = clock_timestamp(),
             text_hash = excluded.text_hash, other_text_hash = excluded.other_text_hash
         """,
         {
             "a": pair[0],
             "b": pair[1],
             "judge": judge,
-            "verdict": verdict,
+            "label": label,
             "note": note,
             "one": hashes[0],
             "other": hashes[1],
@@ -287,15 +288,15 @@ class Judged:
     """A pair of the selection, as all its judges together see it.
 
     Attributes:
-        verdict: that of most judges of the present texts; "unsure" where as many say another thing.
+        label: that of most judges of the present texts; "unsure" where as many say another thing.
         judges: how many have a say in it.
-        stale: no judgement is about the present texts; then the verdict is the one about the earlier ones.
+        stale: no judgement is about the present texts; then the label is the one of the earlier ones.
         stratum: where it was drawn from; `dedup/judging/estimate.py` makes weights of it.
     """
 
     id: str
     other_id: str
-    verdict: Verdict
+    label: Label
     judges: int
     stale: bool
     stratum: str
@@ -309,7 +310,7 @@ def listed(cursor: Cursor) -> list[Judged]:
     having been drawn, so they are left out.
     """
     rows = cursor.execute("""
-        SELECT p.source_id, p.other_source_id, j.verdict, j.stale IS NOT FALSE, p.stratum, p.scores
+        SELECT p.source_id, p.other_source_id, j.label, j.stale IS NOT FALSE, p.stratum, p.scores
         FROM dedup.review_pair p JOIN dedup.judged_pair j USING (source_id, other_source_id)
         ORDER BY p.place, j.judged_by
     """).fetchall()
@@ -332,8 +333,8 @@ def strata(cursor: Cursor) -> dict[str, int]:
     return dict(rows.fetchall())
 
 
-def _majority(votes: list[Verdict]) -> Verdict:
-    """The verdict of most of those who are sure."""
+def _majority(votes: list[Label]) -> Label:
+    """The label of most of those who are sure."""
     most = Counter(vote for vote in votes if vote != "unsure").most_common(2)
     if not most or (len(most) == 2 and most[0][1] == most[1][1]):
         return "unsure"

@@ -102,11 +102,11 @@ class Design:
         stretched so that their spread is that of the estimate.
 
         A few answers that are all alike would leave no spread, and do not prove that all pairs of the stratum
-        are alike. So twins, the same pairs with the opposite verdict, take a share of the weight there that
+        are alike. So twins, the same pairs with the opposite label, take a share of the weight there that
         is drawn from what these answers leave possible.
 
         Args:
-            duplicate: shape (n,): the verdicts.
+            duplicate: shape (n,): what people call them.
             doubt: give the twins their share.
             finite: the question is about the pairs of the strata themselves, so a stratum judged in full does
                 not vary; else about further pairs like them.
@@ -129,7 +129,7 @@ class Design:
 
 
 def with_twins(found: Flags, duplicate: Flags) -> tuple[Flags, Flags]:
-    """What `replicates` weighs: the judged pairs, then each again with the opposite verdict."""
+    """What `replicates` weighs: the judged pairs, then each again with the opposite label."""
     return np.concatenate([found, found], axis=-1), np.concatenate([duplicate, ~duplicate])
 
 
@@ -192,12 +192,12 @@ def quality(
         count: samples drawn anew for the intervals.
     """
     point = design.weights()[np.newaxis]
-    # Three doubts: the sample itself, verdicts that are all alike in a stratum, findings that are.
-    other_verdicts = with_twins(found, duplicate)
+    # Three doubts: the sample itself, labels that are all alike in a stratum, findings that are.
+    other_labels = with_twins(found, duplicate)
     other_findings = with_twins(duplicate, found)[::-1]
     drawn = (
-        (design.replicates(duplicate, seed, doubt=False, count=count), *other_verdicts),
-        (design.replicates(duplicate, seed, count=count), *other_verdicts),
+        (design.replicates(duplicate, seed, doubt=False, count=count), *other_labels),
+        (design.replicates(duplicate, seed, count=count), *other_labels),
         (design.replicates(found, seed, count=count), *other_findings),
     )
     p, r, f = (

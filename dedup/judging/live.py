@@ -27,7 +27,7 @@ def judged_pairs(cursor: Cursor, judged: Sequence[Judged]) -> list[JudgedPair]:
     profiles = _profiles(cursor, judged)
     return [
         JudgedPair(
-            pair.verdict,
+            pair.label,
             pair.stratum,
             score(profiles[pair.id], profiles[pair.other_id]),
             min(profiles[pair.id].shingle_count, profiles[pair.other_id].shingle_count),
@@ -49,7 +49,7 @@ def _profiles(cursor: Cursor, judged: Sequence[Judged]) -> dict[str, Profile]:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SettingsEffect:
     """What other settings would do to the newest articles.
 
     Attributes:
@@ -67,7 +67,7 @@ class Change:
     moved: int
 
 
-def what_would_change(cursor: Cursor, present: Settings, other: Settings, count: int) -> Change:
+def what_would_change(cursor: Cursor, present: Settings, other: Settings, count: int) -> SettingsEffect:
     """Compare the stories of the newest articles under two settings that differ in thresholds only."""
     from dedup.lab import bulk  # moves to rules/pairs.py
 
@@ -79,7 +79,7 @@ def what_would_change(cursor: Cursor, present: Settings, other: Settings, count:
     now, then = (bulk.stories(orders, scored, scored.duplicates(s)) for s in (present, other))
     alone = np.arange(len(stored))
     was, becomes = now != alone, then != alone
-    return Change(
+    return SettingsEffect(
         len(stored),
         int(was.sum()),
         int(becomes.sum()),
@@ -114,7 +114,7 @@ def judged_quality(database: Database) -> Quality:
         judged = [
             j
             for j in judgements.listed(cursor)
-            if not j.stale and j.verdict != "unsure" and j.id in numbers and j.other_id in numbers
+            if not j.stale and j.label != "unsure" and j.id in numbers and j.other_id in numbers
         ]
         sizes = judgements.strata(cursor)
     if not judged:
@@ -123,4 +123,4 @@ def judged_quality(database: Database) -> Quality:
         )
     design = Design.of([j.stratum for j in judged], sizes)
     found = np.array([stories[numbers[j.id]] == stories[numbers[j.other_id]] for j in judged])
-    return quality(design, found, np.array([j.verdict == "duplicate" for j in judged]))
+    return quality(design, found, np.array([j.label == "duplicate" for j in judged]))

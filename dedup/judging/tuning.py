@@ -35,12 +35,12 @@ class JudgedPair:
     """A pair that people judged, and what the rule sees of it.
 
     Attributes:
-        verdict: duplicate, similar, different or unsure; the unsure ones are left out.
+        label: duplicate, similar, different or unsure; the unsure ones are left out.
         stratum: where it was drawn from.
         shingles: of the article that has fewer.
     """
 
-    verdict: str
+    label: str
     stratum: str
     scores: Scores
     shingles: int
@@ -101,7 +101,7 @@ def tune(
     Raises:
         InputError: too few pairs are judged, or all of them alike.
     """
-    sure = [pair for pair in pairs if pair.verdict != "unsure"]
+    sure = [pair for pair in pairs if pair.label != "unsure"]
     if len(sure) < FEWEST:
         raise InputError(
             f"{len(sure)} pairs are judged, and {FEWEST} are needed: go on with `dedup judge review`"
@@ -147,7 +147,7 @@ def _tune(
     seed: int,
 ) -> Tuned:
     wanted = ("duplicate",) if level == "duplicate" else ("duplicate", "similar")
-    truth = np.array([pair.verdict in wanted for pair in pairs])
+    truth = np.array([pair.label in wanted for pair in pairs])
     if truth.all() or not truth.any():
         said, how_many = " or ".join(wanted), "all" if truth.all() else "none"
         raise InputError(

@@ -38,14 +38,14 @@ CREATE TABLE dedup.judgement (
     source_id text COLLATE "C" NOT NULL,
     other_source_id text COLLATE "C" NOT NULL,
     judged_by text NOT NULL,
-    verdict text NOT NULL,
+    label text NOT NULL,
     note text,
     judged_at timestamptz NOT NULL DEFAULT now(),
     text_hash bytea NOT NULL,
     other_text_hash bytea NOT NULL,
     CONSTRAINT judgement_pkey PRIMARY KEY (source_id, other_source_id, judged_by),
     CONSTRAINT judgement_order_check CHECK (source_id < other_source_id),
-    CONSTRAINT judgement_verdict_check CHECK (verdict IN ('duplicate', 'similar', 'different', 'unsure')),
+    CONSTRAINT judgement_label_check CHECK (label IN ('duplicate', 'similar', 'different', 'unsure')),
     -- Three keys in one index entry, of which Postgres takes 2,704 bytes.
     CONSTRAINT judgement_judged_by_check CHECK (length(judged_by) BETWEEN 1 AND 100)
 );
@@ -54,14 +54,14 @@ COMMENT ON TABLE dedup.judgement IS
 COMMENT ON COLUMN dedup.judgement.source_id IS 'The caller''s key of one article, the smaller of both byte by byte.';
 COMMENT ON COLUMN dedup.judgement.other_source_id IS 'The caller''s key of the other.';
 COMMENT ON COLUMN dedup.judgement.judged_by IS 'Who judged.';
-COMMENT ON COLUMN dedup.judgement.verdict IS 'duplicate, similar, different or unsure.';
+COMMENT ON COLUMN dedup.judgement.label IS 'duplicate, similar, different or unsure.';
 COMMENT ON COLUMN dedup.judgement.note IS 'What the judge had to say about it, or null.';
 COMMENT ON COLUMN dedup.judgement.judged_at IS 'When; of a changed mind, the last time.';
 COMMENT ON COLUMN dedup.judgement.text_hash IS 'dedup.text_hash of the text that was read.';
 COMMENT ON COLUMN dedup.judgement.other_text_hash IS 'The same of the other article.';
 
 CREATE VIEW dedup.judged_pair AS
-SELECT j.source_id, j.other_source_id, j.verdict, j.judged_by, j.judged_at, j.note,
+SELECT j.source_id, j.other_source_id, j.label, j.judged_by, j.judged_at, j.note,
        (dedup.text_hash(a.text), dedup.text_hash(o.text)) <> (j.text_hash, j.other_text_hash) AS stale,
        a.title, o.title AS other_title, a.publication, o.publication AS other_publication,
        a.status, o.status AS other_status,
@@ -78,10 +78,10 @@ LEFT JOIN LATERAL (
 ) m ON true
 LEFT JOIN dedup.review_pair p ON (p.source_id, p.other_source_id) = (j.source_id, j.other_source_id);
 COMMENT ON VIEW dedup.judged_pair IS
-    'Every judgement beside what the program says now: same_story against verdict shows where they differ.';
+    'Every judgement beside what the program says now: same_story against label shows where they differ.';
 COMMENT ON COLUMN dedup.judged_pair.source_id IS 'The caller''s key of one article.';
 COMMENT ON COLUMN dedup.judged_pair.other_source_id IS 'The caller''s key of the other.';
-COMMENT ON COLUMN dedup.judged_pair.verdict IS 'duplicate, similar, different or unsure.';
+COMMENT ON COLUMN dedup.judged_pair.label IS 'duplicate, similar, different or unsure.';
 COMMENT ON COLUMN dedup.judged_pair.judged_by IS 'Who judged.';
 COMMENT ON COLUMN dedup.judged_pair.judged_at IS 'When.';
 COMMENT ON COLUMN dedup.judged_pair.note IS 'What the judge had to say about it, or null.';

@@ -24,12 +24,12 @@ def take_the_lab_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def judge(file: Path) -> Path:
-    """Fill in the verdicts that the distances in the ring call for."""
+    """Fill in the labels that the distances in the ring call for."""
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     for row in rows:
         apart = distance(row["a"]["id"], row["b"]["id"])
         near = apart is not None and apart <= 1
-        row["verdict"] = "duplicate" if near else "similar" if apart in (2, 3) else "different"
+        row["label"] = "duplicate" if near else "similar" if apart in (2, 3) else "different"
     return lines(file, rows)
 
 

@@ -52,10 +52,10 @@ def test_a_judge_works_through_the_selection(corpus: Database) -> None:
         progress = judgements.progress(cursor, "ann")
         assert (progress.picked, progress.judged, progress.left, progress.edited) == (4, 2, 2, 0)
         read = judgements.read(cursor, ("a", "d"), "ann")
-        assert (read.verdict, read.note, read.stratum) == ("unsure", "one is cut off", "all")
+        assert (read.label, read.note, read.stratum) == ("unsure", "one is cut off", "all")
         assert (read.a.id, read.a.title, read.b.text) == ("a", "Title a", TEXT.format("d"))
         assert read.scores == {"dedup": 0.5, "simhash": None}
-        assert judgements.read(cursor, ("a", "d"), "bob").verdict is None
+        assert judgements.read(cursor, ("a", "d"), "bob").label is None
 
 
 def test_strata_are_asked_by_turns(database: Database) -> None:
@@ -78,14 +78,14 @@ def test_scores_are_kept_as_numbers(corpus: Database) -> None:
     assert kept == {"dedup": 0.625, "simhash": None, "tfidf": None}
 
 
-def test_a_mind_may_change_and_a_verdict_be_taken_back(corpus: Database) -> None:
+def test_a_mind_may_change_and_a_judgement_be_taken_back(corpus: Database) -> None:
     with corpus.transaction() as cursor:
         judgements.record(cursor, ("a", "b"), "ann", "duplicate", note="old")
     with corpus.transaction() as cursor:
         judgements.record(cursor, ("a", "c"), "ann", "similar")
     with corpus.transaction() as cursor:
         judgements.record(cursor, ("a", "b"), "ann", "different")
-        assert judgements.read(cursor, ("a", "b"), "ann").verdict == "different"
+        assert judgements.read(cursor, ("a", "b"), "ann").label == "different"
         assert judgements.read(cursor, ("a", "b"), "ann").note is None
         assert names(judgements.judged(cursor, "ann")) == ["ac", "ab"]  # the last one last
         assert judgements.take_back(cursor, ("a", "b"), "ann")
@@ -101,7 +101,7 @@ def test_an_edited_text_is_asked_again(corpus: Database) -> None:
     with corpus.transaction() as cursor:
         assert names(judgements.waiting(cursor, "ann")) == ["ab", "ad", "bc"]
         assert judgements.progress(cursor, "ann").edited == 1
-        assert judgements.read(cursor, ("a", "b"), "ann").verdict is None
+        assert judgements.read(cursor, ("a", "b"), "ann").label is None
         assert [(j.id, j.other_id, j.stale) for j in judgements.listed(cursor)] == [
             ("a", "b", True),
             ("a", "c", False),
@@ -109,7 +109,7 @@ def test_an_edited_text_is_asked_again(corpus: Database) -> None:
         judgements.record(cursor, ("a", "b"), "ann", "different")
         assert judgements.progress(cursor, "ann").edited == 0
         first = judgements.listed(cursor)[0]
-        assert (first.verdict, first.stale) == ("different", False)
+        assert (first.label, first.stale) == ("different", False)
 
 
 def test_other_line_breaks_are_no_edit(corpus: Database) -> None:
@@ -120,7 +120,7 @@ def test_other_line_breaks_are_no_edit(corpus: Database) -> None:
         assert names(judgements.judged(cursor, "ann")) == ["ab"]
 
 
-def test_a_verdict_is_about_the_text_that_was_read(corpus: Database) -> None:
+def test_a_judgement_is_about_the_text_that_was_read(corpus: Database) -> None:
     with corpus.transaction() as cursor:
         shown = judgements.read(cursor, ("a", "b"), "ann")
     store(corpus, "b", text="Changed while somebody read it: {}.")
@@ -164,7 +164,7 @@ def test_a_new_selection_keeps_what_is_judged(corpus: Database) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "verdict"),
+    ("said", "label"),
     [
         (["duplicate"], "duplicate"),
         (["duplicate", "similar", "duplicate"], "duplicate"),
@@ -173,13 +173,13 @@ def test_a_new_selection_keeps_what_is_judged(corpus: Database) -> None:
         (["unsure", "unsure"], "unsure"),
     ],
 )
-def test_what_several_judges_say_together(corpus: Database, said: list[str], verdict: str) -> None:
+def test_what_several_judges_say_together(corpus: Database, said: list[str], label: str) -> None:
     with corpus.transaction() as cursor:
         for number, word in enumerate(said):
             judgements.record(cursor, ("a", "b"), f"judge {number}", word)
         (found,) = judgements.listed(cursor)
         assert judgements.strata(cursor) == {"all": 100}
-    assert (found.verdict, found.judges, found.stratum) == (verdict, len(said), "all")
+    assert (found.label, found.judges, found.stratum) == (label, len(said), "all")
 
 
 def test_a_present_judgement_outweighs_stale_ones(corpus: Database) -> None:
@@ -190,10 +190,10 @@ def test_a_present_judgement_outweighs_stale_ones(corpus: Database) -> None:
     with corpus.transaction() as cursor:
         judgements.record(cursor, ("a", "b"), "cleo", "different")
         (found,) = judgements.listed(cursor)
-    assert (found.verdict, found.judges, found.stale) == ("different", 1, False)
+    assert (found.label, found.judges, found.stale) == ("different", 1, False)
 
 
-def test_what_is_no_verdict_or_no_judge_is_refused(corpus: Database) -> None:
+def test_what_is_no_label_or_no_judge_is_refused(corpus: Database) -> None:
     with corpus.transaction() as cursor:
         with pytest.raises(InputError, match="one of duplicate, similar, different, unsure, not 'maybe'"):
             judgements.record(cursor, ("a", "b"), "ann", "maybe")
@@ -213,7 +213,7 @@ def test_the_longest_ids_fit(database: Database) -> None:
         assert len(judgements.listed(cursor)) == 1
 
 
-def test_the_view_sets_verdicts_beside_the_marks(corpus: Database) -> None:
+def test_the_view_sets_judgements_beside_the_marks(corpus: Database) -> None:
     with corpus.transaction(settling=True) as cursor:
         judgements.record(cursor, ("a", "b"), "ann", "different")
         judgements.record(cursor, ("a", "c"), "ann", "duplicate")
@@ -226,7 +226,7 @@ def test_the_view_sets_verdicts_beside_the_marks(corpus: Database) -> None:
             FROM dedup.article a, dedup.article b WHERE (a.source_id, b.source_id) = ('a', 'b')
         """)
         rows = cursor.execute("""
-            SELECT other_source_id, other_title, verdict, same_story, sentence_jaccard, stale
+            SELECT other_source_id, other_title, label, same_story, sentence_jaccard, stale
             FROM dedup.judged_pair ORDER BY 1
         """).fetchall()
     assert rows == [

@@ -66,11 +66,11 @@ def corpus(database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch)
     return database
 
 
-def verdicts(database: Database, judge: str = "ann") -> dict[str, str]:
+def labels(database: Database, judge: str = "ann") -> dict[str, str]:
     """What a judge has said, such as {"ab": "duplicate"}."""
     with database.transaction() as cursor:
         rows = cursor.execute(
-            "SELECT source_id || other_source_id, verdict FROM dedup.judgement WHERE judged_by = %s", [judge]
+            "SELECT source_id || other_source_id, label FROM dedup.judgement WHERE judged_by = %s", [judge]
         ).fetchall()
     return dict(rows)
 
@@ -163,13 +163,13 @@ def start(corpus: Database) -> Iterator[Start]:
         screen.close()
 
 
-def test_verdicts_are_kept_at_once_and_the_next_run_goes_on(start: Start, corpus: Database) -> None:
+def test_judgements_are_kept_at_once_and_the_next_run_goes_on(start: Start, corpus: Database) -> None:
     screen = start()
     screen.shows("0 of 3, 3 left   ann", "Title of a", "Title of b", "ferry every ten minutes")
     assert "harbour road. │" not in screen.text
     screen.press("d")
     screen.shows("1 of 3, 2 left", "said: duplicate", "Title of c")
-    assert verdicts(corpus) == {"ab": "duplicate"}
+    assert labels(corpus) == {"ab": "duplicate"}
     screen.press("q")
     assert screen.end() == 0
     assert "ann has judged 1 of 3 pairs" in screen.raw
@@ -179,14 +179,14 @@ def test_verdicts_are_kept_at_once_and_the_next_run_goes_on(start: Start, corpus
     screen.shows("1 of 3, 2 left", "Title of c")
     screen.press("xs")  # as fast as one can type
     screen.shows("3 of 3, 0 left", "every pair is judged")
-    assert verdicts(corpus) == {"ab": "duplicate", "ac": "different", "de": "similar"}
+    assert labels(corpus) == {"ab": "duplicate", "ac": "different", "de": "similar"}
     screen.press("b")
     screen.shows("you said different", "Title of c")
     screen.press("u")
     screen.shows("3 of 3, 0 left", "you said unsure")
     screen.press("br")
     screen.shows("2 of 3, 1 left", "taken back", "Title of b")
-    assert verdicts(corpus) == {"ac": "unsure", "de": "similar"}
+    assert labels(corpus) == {"ac": "unsure", "de": "similar"}
     screen.press("q")
     assert screen.end() == 0
 
@@ -220,7 +220,7 @@ def test_what_differs_is_marked_and_reached_by_keys(start: Start, corpus: Databa
     assert "dedup 0.62" not in screen.text  # scores are asked for pair by pair
     os.kill(screen.process.pid, signal.SIGTERM)
     assert screen.end() == 0
-    assert verdicts(corpus) == {}
+    assert labels(corpus) == {}
 
 
 def test_a_narrow_window_stacks_the_texts(start: Start, corpus: Database) -> None:
@@ -235,7 +235,7 @@ def test_a_narrow_window_stacks_the_texts(start: Start, corpus: Database) -> Non
     screen.press("\x03")
     assert screen.end() == 1
     assert "what was finished is kept" in screen.raw
-    assert verdicts(corpus) == {"ab": "similar"}
+    assert labels(corpus) == {"ab": "similar"}
 
 
 def test_without_a_terminal_the_way_through_files_is_named(corpus: Database) -> None:
@@ -255,22 +255,22 @@ def test_out_to_a_file_and_back(corpus: Database, tmp_path: Path) -> None:
     file = tmp_path / "pairs.jsonl"
     review(judge="bob", export=file)
     rows: list[dict[str, Any]] = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-    assert [(row["a"]["id"], row["b"]["id"], row["verdict"]) for row in rows] == [
+    assert [(row["a"]["id"], row["b"]["id"], row["label"]) for row in rows] == [
         ("a", "b", None),
         ("a", "c", None),
         ("d", "e", None),
     ]
     assert rows[0]["b"]["text"] == EDITED
-    rows[0] |= {"verdict": "duplicate", "note": "one more sentence"}
-    rows[2]["verdict"] = "similar"
+    rows[0] |= {"label": "duplicate", "note": "one more sentence"}
+    rows[2]["label"] = "similar"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with corpus.transaction() as cursor:
         articles.store(cursor, [Article("e", "Somebody edited this text while bob was reading.")])
     review(judge="bob", import_=file)
-    assert verdicts(corpus, "bob") == {"ab": "duplicate", "de": "similar"}
+    assert labels(corpus, "bob") == {"ab": "duplicate", "de": "similar"}
     with corpus.transaction() as cursor:
         assert judgements.read(cursor, ("a", "b"), "bob").note == "one more sentence"
-        # The verdict on d and e is about a text that is no more.
+        # The judgement of d and e is about a text that is no more.
         assert judgements.waiting(cursor, "bob") == [("a", "c"), ("d", "e")]
     with pytest.raises(InputError, match="exists: --import it first"):
         review(judge="bob", export=file)  # somebody may have filled it in
@@ -280,37 +280,37 @@ def test_out_to_a_file_and_back(corpus: Database, tmp_path: Path) -> None:
 
 
 def test_short_lines_are_enough_for_an_import(corpus: Database, tmp_path: Path) -> None:
-    file = tmp_path / "verdicts.jsonl"
+    file = tmp_path / "judged.jsonl"
     file.write_text(
-        '{"a": "e", "b": "d", "verdict": "similar"}\n\n{"a": "b", "b": "c", "verdict": "different"}\n'
+        '{"a": "e", "b": "d", "label": "similar"}\n\n{"a": "b", "b": "c", "label": "different"}\n'
     )
     review(judge="ann", import_=file)
-    assert verdicts(corpus) == {"de": "similar", "bc": "different"}
+    assert labels(corpus) == {"de": "similar", "bc": "different"}
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"a": "a", "b": "b", "verdict": "perhaps"}', "line 2: a verdict is one of"),
-        ('{"a": "a", "b": "zz", "verdict": "similar"}', "line 2: no article 'a' or no article 'zz'"),
-        ('{"a": "a", "b": "a", "verdict": "similar"}', "line 2: a and b are the same article"),
-        ('{"a": 7, "b": "a", "verdict": "similar"}', "line 2: a names no article"),
+        ('{"a": "a", "b": "b", "label": "perhaps"}', "line 2: a label is one of"),
+        ('{"a": "a", "b": "zz", "label": "similar"}', "line 2: no article 'a' or no article 'zz'"),
+        ('{"a": "a", "b": "a", "label": "similar"}', "line 2: a and b are the same article"),
+        ('{"a": 7, "b": "a", "label": "similar"}', "line 2: a names no article"),
         (
-            '{"a": {"id": "a", "text_hash": "xyz"}, "b": "b", "verdict": "similar"}',
+            '{"a": {"id": "a", "text_hash": "xyz"}, "b": "b", "label": "similar"}',
             "line 2: the text_hash of a",
         ),
-        ('{"a": "a", "b": "b", "verdict": "similar", "note": 5}', "line 2: a note is text"),
+        ('{"a": "a", "b": "b", "label": "similar", "note": 5}', "line 2: a note is text"),
         ("[1]", "line 2: not as --export writes it"),
         ('{"a"', "line 2: not as --export writes it"),
     ],
 )
 def test_a_bad_line_stores_nothing(corpus: Database, tmp_path: Path, line: str, message: str) -> None:
-    file = tmp_path / "verdicts.jsonl"
-    file.write_text('{"a": "a", "b": "b", "verdict": "similar"}\n' + line + "\n")
+    file = tmp_path / "judged.jsonl"
+    file.write_text('{"a": "a", "b": "b", "label": "similar"}\n' + line + "\n")
     with pytest.raises(InputError, match=message) as caught:
         review(judge="ann", import_=file)
     assert "nothing was stored" in str(caught.value)
-    assert verdicts(corpus) == {}
+    assert labels(corpus) == {}
 
 
 def test_wrong_use_names_the_next_step(

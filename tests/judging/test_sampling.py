@@ -167,9 +167,9 @@ def test_what_is_not_defined_has_no_value() -> None:
 
 def test_a_stratum_judged_in_full_does_not_vary() -> None:
     design = Design(np.array([3, 1]), np.array([0, 0, 0, 1]))
-    verdicts = np.ones(4, bool)
-    assert design.replicates(verdicts) == pytest.approx(np.tile([1] * 4 + [0] * 4, (1_000, 1)))
-    assert design.replicates(verdicts, finite=False).std() > 0.1
+    labels = np.ones(4, bool)
+    assert design.replicates(labels) == pytest.approx(np.tile([1] * 4 + [0] * 4, (1_000, 1)))
+    assert design.replicates(labels, finite=False).std() > 0.1
 
 
 def test_replicates_spread_as_the_estimate_does() -> None:

@@ -17,7 +17,7 @@ ALL = {"all": 1_000}
 
 
 def pair(
-    verdict: str,
+    label: str,
     sentence: float = 0.0,
     signature: float = 0.0,
     *,
@@ -26,7 +26,7 @@ def pair(
     same: bool = False,
     stratum: str = "all",
 ) -> JudgedPair:
-    return JudgedPair(verdict, stratum, Scores(shared, sentence, 0.0, signature, same), shingles)
+    return JudgedPair(label, stratum, Scores(shared, sentence, 0.0, signature, same), shingles)
 
 
 def people_who_say_duplicate_from(threshold: float, count: int = 60) -> list[JudgedPair]:
@@ -113,10 +113,10 @@ def test_too_few_judgements_are_refused() -> None:
         tune([pair("duplicate")] * 19 + [pair("unsure")] * 9, ALL, DEFAULTS)
 
 
-@pytest.mark.parametrize(("verdict", "words"), [("duplicate", "all of 25"), ("different", "none of 25")])
-def test_judgements_that_are_all_alike_are_refused(verdict: str, words: str) -> None:
+@pytest.mark.parametrize(("label", "words"), [("duplicate", "all of 25"), ("different", "none of 25")])
+def test_judgements_that_are_all_alike_are_refused(label: str, words: str) -> None:
     with pytest.raises(InputError, match=f"{words} judged pairs are called duplicate.*`dedup judge pairs`"):
-        tune([pair(verdict, 0.5)] * 25, ALL, DEFAULTS)
+        tune([pair(label, 0.5)] * 25, ALL, DEFAULTS)
 
 
 def test_intervals_hold_their_values() -> None:
