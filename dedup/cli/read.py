@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
-from rich.markup import escape
 from rich.text import Text
 
 from dedup.cli import output
@@ -19,7 +18,6 @@ from dedup.errors import InputError
 
 if TYPE_CHECKING:
     from dedup.corpus.database import Cursor
-    from dedup.engine.explain import Explanation, Side
 
 DIFFERENT = 3
 """Exit code where a check found differences."""
@@ -145,6 +143,7 @@ def explain(
     json: JsonOption = False,
 ) -> None:
     """Say why two articles are, or are not, related: sentences, scores, and the rule that decided."""
+    from dedup.cli.explanation import print_explanation
     from dedup.corpus import rulebooks
     from dedup.engine.explain import explain as compare
 
@@ -153,45 +152,7 @@ def explain(
     if json:
         output.write_json(asdict(found))
         return
-    _print_explanation(found)
-
-
-def _print_explanation(found: Explanation) -> None:
-    console = output.console()
-    sides = (("earlier", found.earlier), ("later", found.later))
-    output.table(
-        "two articles",
-        ("", "id", "publication", "published", "status", "words", "shingles"),
-        ((n, s.id, s.publication, s.time, s.status, s.words, s.shingles) for n, s in sides),
-        ("published", "words", "shingles"),
-    )
-    _print_sentences(f"shared sentences ({len(found.shared)})", "green", found.shared)
-    for name, side in sides:
-        _print_sentences(f"only in the {name} one ({len(side.own)})", "yellow", side.own)
-    ignored = _ignored(found.earlier, found.later)
-    _print_sentences(f"ignored ({len(ignored)})", "dim", ignored)
-    console.print()
-    if found.scores:
-        scores = found.scores
-        console.print(
-            f"sentence Jaccard {scores.sentence_jaccard:.3f} · containment {scores.containment:.3f} ·"
-            f" signature Jaccard {scores.signature_jaccard:.3f} · score {scores.score:.3f}"
-        )
-    console.print(f"[bold]{escape(output.printable(found.decision))}[/bold]")
-
-
-def _ignored(a: Side, b: Side) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(f"[{why}] {sentence}" for sentence, why in (*a.ignored, *b.ignored)))
-
-
-def _print_sentences(title: str, style: str, sentences: tuple[str, ...]) -> None:
-    if not sentences:
-        return
-    console = output.console()
-    console.print()
-    console.print(Text(title, style="bold"))
-    for sentence in sentences:
-        console.print(Text(f"  {output.printable(sentence)}", style=style))
+    print_explanation(found)
 
 
 @common_app.callback()

@@ -1,10 +1,11 @@
-"""Why two articles are related, or not: their sentences side by side and every score.
+"""Why two articles are related, or not: the verdict, every score, and their sentences with what differs.
 
-Reads only. Read next: `verify.py`.
+Reads only. It decides nothing itself (that is `rules/pair.py`) and prints nothing (`cli/explanation.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,15 +17,15 @@ from dedup.errors import NotFoundError
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Judgement, Profile, Rule, Scores, judge, score
 from dedup.settings import Settings
+from dedup.text.differences import Segment, differences, twins
 from dedup.text.fingerprint import Fingerprint, UnreadableError
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ExplainedArticle:
     """One of two articles.
 
     Attributes:
-        own: its sentences that count and that the other does not have.
         ignored: its sentences that are common or too short to count, with which of both.
         time: its time in canonical order.
     """
@@ -34,10 +35,22 @@ class Side:
     publication: str | None
     status: str
     time: datetime
-    own: tuple[str, ...]
     ignored: tuple[tuple[str, str], ...]
     words: int
     shingles: int
+
+
+@dataclass(frozen=True, slots=True)
+class DifferingSentence:
+    """A sentence that only one of two articles has, beside its near twin in the other, if there is one.
+
+    Attributes:
+        earlier, later: the sentence in pieces, each of which the twin has or has not; None where the article
+            has no such sentence.
+    """
+
+    earlier: tuple[Segment, ...] | None
+    later: tuple[Segment, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +58,20 @@ class Explanation:
     """Two articles compared.
 
     Attributes:
+        decision: the verdict in a line: the relation, the rule that decided, and its figures.
         earlier, later: the two in canonical order.
         shared: the sentences that count and that both have, as the earlier prints them.
+        differing: the sentences that count and that only one of them has.
         judgement: None where they are not related, or where one cannot be read.
-        decision: the rule that decided, in words.
     """
 
-    earlier: Side
-    later: Side
+    decision: str
+    earlier: ExplainedArticle
+    later: ExplainedArticle
     shared: tuple[str, ...]
+    differing: tuple[DifferingSentence, ...]
     scores: Scores | None
     judgement: Judgement | None
-    decision: str
 
 
 def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
@@ -74,20 +89,29 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
         profiles = Profile.of(first.fingerprint, common), Profile.of(second.fingerprint, common)
         scores = score(*profiles)
         judgement = judge(*profiles, rulebook.settings)
-    seen: set[int] = set()
-    shared = []
-    for sentence, key in first.sentences:
-        if key in both and key not in seen:
-            seen.add(key)
-            shared.append(sentence)
     return Explanation(
-        first.side(both, common),
-        second.side(both, common),
-        tuple(shared),
-        scores,
-        judgement,
-        _decision(first, second, scores, judgement, rulebook.settings),
+        decision=_decision(first, second, scores, judgement, rulebook.settings),
+        earlier=first.article(common),
+        later=second.article(common),
+        shared=tuple(sentence for sentence, key in first.distinct() if key in both),
+        differing=tuple(_differing(first.alone(both | common), second.alone(both | common))),
+        scores=scores,
+        judgement=judgement,
     )
+
+
+def _differing(earlier: list[str], later: list[str]) -> Iterator[DifferingSentence]:
+    """The sentences that each has alone, near twins together."""
+    for i, j in twins(earlier, later):
+        one, other = (None if i is None else earlier[i]), (None if j is None else later[j])
+        if one is not None and other is not None:
+            yield DifferingSentence(*map(tuple, differences(one, other)))
+        else:
+            yield DifferingSentence(_whole(one), _whole(other))
+
+
+def _whole(sentence: str | None) -> tuple[Segment, ...] | None:
+    return None if sentence is None else (Segment(sentence, False),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,20 +129,30 @@ class _Loaded:
     def counted(self) -> set[int]:
         return {key for _, key in self.sentences if key is not None}
 
-    def side(self, both: set[int], common: set[int]) -> Side:
-        own = [s for s, key in self.sentences if key is not None and key not in both | common]
+    def alone(self, others: set[int]) -> list[str]:
+        """Its sentences that count, without those of some hashes."""
+        return [s for s, key in self.distinct() if key not in others]
+
+    def distinct(self) -> Iterator[tuple[str, int]]:
+        """Each sentence that counts, once."""
+        seen: set[int] = set()
+        for sentence, key in self.sentences:
+            if key is not None and key not in seen:
+                seen.add(key)
+                yield sentence, key
+
+    def article(self, common: set[int]) -> ExplainedArticle:
         ignored = [
             (sentence, "common" if key in common else "too short")
             for sentence, key in self.sentences
             if key is None or key in common
         ]
-        return Side(
+        return ExplainedArticle(
             self.id,
             self.title,
             self.publication,
             self.status,
             self.order[0],
-            tuple(dict.fromkeys(own)),
             tuple(dict.fromkeys(ignored)),
             self.fingerprint.word_count if self.fingerprint else 0,
             self.fingerprint.shingle_count if self.fingerprint else 0,
@@ -153,12 +187,13 @@ def _decision(
     if judgement is None:
         return _why_not(scores, settings)
     if judgement.rule is Rule.CONTENT:
-        return "duplicate: the same words in the same order"
+        return "duplicate by content: the same words in the same order"
     by_sentences = judgement.rule is Rule.SENTENCES
     value = scores.sentence_jaccard if by_sentences else scores.signature_jaccard
     channel = "sentence" if by_sentences else "signature"
     threshold = getattr(settings, f"{judgement.relation.value}_{channel}_jaccard")
-    return f"{judgement.relation.value}: {channel} Jaccard {value:.3f} is at least {threshold:g}"
+    figures = f"{channel} Jaccard {value:.3f} is at least {threshold:g}"
+    return f"{judgement.relation.value} by {judgement.rule.value}: {figures}"
 
 
 def _why_not(scores: Scores, settings: Settings) -> str:

@@ -3,14 +3,16 @@
 A sentence counts as shared wherever the other text has it, as it does for methods that compare sets of
 sentences. The words of the other sentences are aligned in order by their longest common subsequence
 (Hyyrö 2004, by rapidfuzz). Two words are the same if their normal forms are: case and punctuation do not
-make a difference. It knows nothing of HTML or terminals: the lab's report, `review` and `explain` show what
+make a difference. `twins` finds which sentence of one text is a version of which of the other. It knows
+nothing of HTML or terminals: the lab's report, `review` and `explain` show what
 it finds.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
@@ -21,6 +23,14 @@ from dedup.text.normalize import words
 MAX_ALIGNED_WORDS = 25_000
 """Of the words of each text that are in no shared sentence, so many are aligned: a matrix of 78 MB and less
 than a second. The ones behind them count as not shared. English prose of 150,000 characters has fewer."""
+
+TWIN_WORDS = 0.5
+"""Share of their words that two sentences have in common at least to be versions of one sentence. Two others
+on one event share its names and the little words, which is less as a rule."""
+
+WIDESPREAD = 50
+"""A word that more sentences of a text have finds no twin there, so the work grows with the length of the
+text and not with its square."""
 
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"\s*(?:[{_IDEOGRAPHS}]|[^\s{_IDEOGRAPHS}]+)\s*|\s+")
@@ -131,3 +141,34 @@ def _segments(sentences: Iterable[_Sentence]) -> list[Segment]:
         Segment("".join(word.text for word in run), shared)
         for shared, run in groupby(every, key=lambda word: word.shared)
     ]
+
+
+def twins(a: Sequence[str], b: Sequence[str]) -> list[tuple[int | None, int | None]]:
+    """Which sentence of `b` is a version of which of `a`, by their places in the two; None for no version.
+
+    The most alike are paired first, wherever they stand; each sentence has one twin at most. The pairs come
+    in the order of `a`, then what is left of `b` in its order.
+
+    >>> twins(["Rain fell on Monday.", "It was cold."], ["Boats sank.", "Rain fell on Tuesday."])
+    [(0, 1), (1, None), (None, 0)]
+    """
+    first, second = ([frozenset(words(sentence)) for sentence in side] for side in (a, b))
+    holders: dict[str, list[int]] = defaultdict(list)
+    for j, sentence in enumerate(second):
+        for word in sentence:
+            holders[word].append(j)
+    alike: list[tuple[float, int, int]] = []
+    for i, sentence in enumerate(first):
+        held = (holders.get(word, ()) for word in sentence)
+        for j in {j for places in held if len(places) <= WIDESPREAD for j in places}:
+            share = 2 * len(sentence & second[j]) / (len(sentence) + len(second[j]))
+            if share >= TWIN_WORDS:
+                alike.append((-share, i, j))
+    twin_of: dict[int, int] = {}
+    taken: set[int] = set()
+    for _, i, j in sorted(alike):
+        if i not in twin_of and j not in taken:
+            twin_of[i] = j
+            taken.add(j)
+    left = [(None, j) for j in range(len(b)) if j not in taken]
+    return [*((i, twin_of.get(i)) for i in range(len(a))), *left]

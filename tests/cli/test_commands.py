@@ -133,7 +133,7 @@ def test_show_and_explain(dedup: Dedup, news: Path) -> None:
     assert [member["id"] for member in story["members"]] == ["first", "copy"]
     explained = dedup("explain", "copy", "first")
     assert "shared sentences (6)" in explained.out
-    assert "duplicate: the same words in the same order" in explained.out
+    assert explained.out.startswith("duplicate by content: the same words in the same order\n")
     apart = dedup("explain", "first", "other", "--json")
     assert json.loads(apart.out)["decision"].startswith("not related: sentence Jaccard 0.000 is below 0.3")
     missing = dedup("explain", "first", "nobody")

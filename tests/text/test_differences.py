@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.text.differences import MAX_ALIGNED_WORDS, Segment, differences
+from dedup.text.differences import MAX_ALIGNED_WORDS, Segment, differences, twins
 from dedup.text.normalize import words
 
 STORM = "The storm reached the coast on Monday. Two boats were lost. The mayor spoke at noon."
@@ -98,3 +98,27 @@ def test_words_behind_the_limit_are_not_aligned() -> None:
     assert (joined(left), joined(right)) == (a, b)
     aligned = Counter(words(joined(left, shared=True)))
     assert len(aligned) == MAX_ALIGNED_WORDS - 1
+
+
+def test_twins_are_found_wherever_they_stand() -> None:
+    a = ["The storm reached the coast on Monday.", "Two boats were lost.", "The mayor spoke at noon."]
+    b = ["Schools stay closed.", "The mayor spoke at one.", "A storm reached the coast on Monday."]
+    assert twins(a, b) == [(0, 2), (1, None), (2, 1), (None, 0)]
+
+
+def test_the_most_alike_are_twins() -> None:
+    near, nearer = "Two red boats were lost off the cape.", "Two boats were lost off the cape."
+    assert twins([near, nearer], [nearer]) == [(0, None), (1, 0)]
+
+
+@given(st.lists(prose, max_size=6), st.lists(prose, max_size=6))
+def test_every_sentence_is_told_once(a: list[str], b: list[str]) -> None:
+    found = twins(a, b)
+    assert [i for i, _ in found if i is not None] == [*range(len(a))]
+    assert sorted(j for _, j in found if j is not None) == [*range(len(b))]
+
+
+def test_many_sentences_of_one_template_take_no_quadratic_time() -> None:
+    a = [f"In street number {i} some households of the old town asked for help." for i in range(5_000)]
+    b = [sentence.replace("asked", "called") for sentence in reversed(a)]
+    assert twins(a, b)[0] == (0, 4_999)

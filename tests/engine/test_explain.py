@@ -1,0 +1,96 @@
+"""What an explanation says: the verdict in a line, and of the sentences exactly what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from dedup.article import Article
+from dedup.corpus import rulebooks
+from dedup.corpus.database import Database
+from dedup.engine.explain import Explanation, explain
+from dedup.text.differences import Segment
+from tests.corpora import article, code, load, sentence, window
+
+OIL = (
+    "{} said on Tuesday that profit fell by a fifth in the third quarter. "
+    "Analysts had expected less of a fall from {} after a mild summer. "
+    "The company named lower oil prices and a strike of its drivers as the reasons. "
+    "Shares of {} closed at 31 dollars in New York."
+)
+SPELLINGS = ("Halliburton", "Haliburton", "Halliburton's")
+
+
+def explained(database: Database, *given: Article) -> Explanation:
+    """The explanation of two articles, which are all that is stored."""
+    load(database, *given)
+    with database.transaction() as cursor:
+        return explain(cursor, rulebooks.load_rulebook(cursor), *(a.source_id for a in given))
+
+
+def told(segments: Sequence[Segment] | None) -> str | None:
+    return None if segments is None else "".join(segment.text for segment in segments)
+
+
+def marked(segments: Sequence[Segment] | None) -> list[str]:
+    return [s.text.strip() for s in segments or () if not s.shared]
+
+
+@pytest.mark.parametrize(("one", "other"), [(0, 1), (0, 2), (1, 2), (2, 0)])
+def test_of_three_spellings_exactly_the_name_is_marked(database: Database, one: int, other: int) -> None:
+    names = SPELLINGS[one], SPELLINGS[other]
+    texts = [OIL.format(name, name, name) for name in names]
+    found = explained(database, *(Article(f"a{i}", text) for i, text in enumerate(texts)))
+    assert found.shared == ("The company named lower oil prices and a strike of its drivers as the reasons.",)
+    assert len(found.differing) == 3
+    for pair in found.differing:
+        assert (marked(pair.earlier), marked(pair.later)) == ([names[0]], [names[1]])
+        assert str(told(pair.earlier)).replace(*names) == told(pair.later)
+
+
+def test_each_sentence_stands_beside_its_near_twin(database: Database) -> None:
+    shared = [code(number) for number in range(20, 26)]
+    earlier = article("earlier", [*shared, code(1), code(2), code(3)], 0)
+    later = article("later", [code(3, 1), code(9), *shared, code(1, 1)], 1)
+    found = explained(database, later, earlier)
+    assert (found.earlier.id, found.later.id) == ("earlier", "later")
+    assert [(told(pair.earlier), told(pair.later)) for pair in found.differing] == [
+        (sentence(code(1)), sentence(code(1, 1))),
+        (sentence(code(2)), None),
+        (sentence(code(3)), sentence(code(3, 1))),
+        (None, sentence(code(9))),
+    ]
+    assert [len(marked(pair.earlier)) for pair in found.differing] == [1, 1, 1, 0]
+    assert marked(found.differing[3].later) == [sentence(code(9))]
+
+
+def test_a_sentence_that_an_article_says_twice_is_told_once(database: Database) -> None:
+    found = explained(
+        database,
+        article("a", [*window(0, 6), code(30), code(30)], 0),
+        article("b", [*window(0, 6), *window(0, 6)], 1),
+    )
+    assert found.shared == tuple(map(sentence, window(0, 6)))
+    assert [told(pair.earlier) for pair in found.differing] == [sentence(code(30))]
+
+
+def test_the_verdict_names_relation_rule_and_figures(database: Database) -> None:
+    first, second = article("a", window(0, 6), 0), article("b", window(1, 6), 1)
+    assert explained(database, first, second).decision == (
+        "duplicate by sentences: sentence Jaccard 0.714 is at least 0.7"
+    )
+
+
+def test_two_articles_may_have_nothing_to_do_with_each_other(database: Database) -> None:
+    found = explained(database, article("a", window(0, 4), 0), article("b", window(7, 4), 1))
+    assert found.decision.startswith("not related: sentence Jaccard 0.000 is below 0.3")
+    assert found.judgement is None
+    assert len(found.differing) == 8
+    assert not any(pair.earlier and pair.later for pair in found.differing)
+
+
+def test_what_cannot_be_read_is_not_compared(database: Database) -> None:
+    found = explained(database, article("a", window(0, 6), 0), Article("b", "?"))
+    assert found.decision == "not compared: b could not be read (empty: the text has no words)"
+    assert (found.scores, found.shared) == (None, ())
