@@ -1,6 +1,6 @@
 """The library's one door: a corpus to which articles are submitted, one at a time.
 
-For many at once there are `dedup load` and `dedup backfill`. Read next: `engine/hook.py`.
+For many at once there are `dedup load` and `dedup backfill`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from dedup.article import Article
-from dedup.corpus import articles, migrate, rulebooks
+from dedup.corpus import migrate, rulebooks
 from dedup.corpus.database import Database
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.engine import hook, lookup
@@ -19,7 +19,8 @@ from dedup.verdict import Verdict
 RULEBOOK_RETRIES = 5
 """How often a submit begins again because someone changes settings at the same moment."""
 
-NOT_ADOPTED = "the settings or the program changed: run `dedup backfill`"
+OTHER_PROGRAM = "the program or its Unicode tables changed: run `dedup backfill`"
+"""Why a verdict is `pending` where the fingerprints of the corpus cannot be made by this program."""
 
 
 class Deduplicator:
@@ -63,25 +64,26 @@ class Deduplicator:
     def submit(self, article: Article) -> Verdict:
         """Store an article, or its new version, and say what it is.
 
-        The verdict is `pending` only where a safety limit left it to the next backfill, or where the
-        settings were changed and no backfill has run since; the reason says which.
+        While other articles are unsettled the verdict is provisional and says how many. It is `pending`
+        only where a safety limit left it to the next backfill, or where a changed program waits for one; the
+        reason says which.
 
         Raises:
             DatabaseError: the server refused or went away; nothing was stored.
         """
         for _ in range(RULEBOOK_RETRIES):
             rulebook = self._load_rulebook()
-            reading = hook.read(rulebook, article)
-            with self._database.transaction(settling=True) as cursor:
-                try:
-                    rulebook.check(cursor)
-                except StaleRulesError:
-                    self._rulebook = None
-                    if rulebooks.is_adopted(cursor):
-                        continue
+            if not rulebook.state.same_program():
+                with self._database.transaction() as cursor:
                     known = hook.store(cursor, article)
-                    return Verdict(article.source_id, known.status, None, None, NOT_ADOPTED)
-                return hook.submit(cursor, rulebook, article, reading)
+                return Verdict(article.source_id, known.status, None, None, OTHER_PROGRAM)
+            made = hook.fingerprint(rulebook, article)
+            try:
+                with self._database.transaction(settling=True) as cursor:
+                    rulebook.check(cursor)
+                    return hook.submit(cursor, rulebook, article, made)
+            except StaleRulesError:
+                self._rulebook = None
         raise DatabaseError("the settings keep changing; submit the article again")
 
     def lookup(self, article: Article | str) -> Verdict:
@@ -91,6 +93,9 @@ class Deduplicator:
             DatabaseError: the server refused or went away.
         """
         rulebook = self._load_rulebook(fresh=True)
+        if not rulebook.state.same_program():
+            own_id = article.source_id if isinstance(article, Article) else None
+            return Verdict(own_id, "pending", None, None, OTHER_PROGRAM)
         with self._database.transaction() as cursor:
             return lookup.lookup(cursor, rulebook, article)
 
@@ -105,10 +110,7 @@ class Deduplicator:
     def delete_all(self, source_ids: list[str]) -> list[str]:
         """Delete several articles in one transaction; returns the source_ids that were known."""
         with self._database.transaction(settling=True) as cursor:
-            if not rulebooks.is_adopted(cursor):  # what becomes pending waits for the backfill
-                return articles.delete(cursor, source_ids)
-            settings = rulebooks.load_settings(cursor)
-            return hook.delete(cursor, settings, source_ids)
+            return hook.delete(cursor, rulebooks.load_settings(cursor), source_ids)
 
     def _load_rulebook(self, *, fresh: bool = False) -> Rulebook:
         """The rulebook, loaded again where it is no longer the corpus' own."""

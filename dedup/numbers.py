@@ -15,6 +15,12 @@ Pairs = npt.NDArray[np.int32]
 Likeness = npt.NDArray[np.float32]
 """Shape (m,): the score of each pair, from 0 to 1."""
 
+Shares = npt.NDArray[np.float64]
+"""Shape (m,): a share from 0 to 1 for each pair."""
+
+Counts = npt.NDArray[np.int32]
+"""Shape (m,): a count for each pair, or for each thing."""
+
 Flags = npt.NDArray[np.bool_]
 """Shape (m,): one yes or no for each pair."""
 

@@ -3,7 +3,7 @@
 A setting has one of two kinds. A `fingerprint` setting changes what is kept of a text: every article is
 fingerprinted again. A `rule` setting changes what fingerprints mean: every article is settled again
 without reading its text. Settings live in the corpus (table `setting`), so every program that opens it
-agrees. Read next: `text/fingerprint.py`.
+agrees. A changed value waits until a backfill adopts it (docs/semantics.md, section 6).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Settings:
     text_min_words: int = _setting(
         # Shorter ones match by template: at 20, 2.6 % of the marks on short newswire, and a sixth of those on
         # one small set, are not confirmed; at 24, 0.4 % and none. 22 to 30 do (scripts/recall.py).
-        24, "fingerprint", "shorter texts are marked failed", 1, 1_000
+        24, "fingerprint", "shorter texts take part by their content alone, title included", 1, 1_000
     )  # fmt: skip
     sentence_min_characters: int = _setting(
         20, "fingerprint", "a sentence counts from this many normalised characters", 1, 1_000
@@ -56,25 +56,33 @@ class Settings:
     stop_words: str = _setting(
         "", "fingerprint", "words that start a shingle, space-separated, instead of the length rule"
     )
-    signature_size: int = _setting(64, "fingerprint", "MinHash values per signature", 4, 512)
+    signature_size: int = _setting(
+        # One byte each. 256 halve the error of 64 whole values of four bytes, in the same space.
+        256, "fingerprint", "MinHash values per signature", 4, 1_024
+    )  # fmt: skip
     bands: int = _setting(16, "fingerprint", "LSH bands: buckets per article", 1, 128)
     rows: int = _setting(4, "fingerprint", "MinHash values per band", 1, 16)
-    common_stories: int = _setting(
-        10, "rule", "a sentence of more different stories than this is common", 1, 1_000_000
+    hash_key: str = _setting(
+        "", "fingerprint", "seeds every hash, so that no stranger can craft words that collide; empty: none"
     )
-    common_concentration: float = _setting(
-        # Articles as alike as duplicates by signature agree in sketch and bucket with 0.6 ** 5. On the hard
-        # cases: copies of a wire report 0.14 and more, boilerplate 0.03 and less.
-        0.08, "rule", "unless two of its carriers are copies with this probability; 1 turns this off", 0, 1
+    common_stories: int = _setting(
+        # Copies of one report with a shingle Jaccard of 0.6 or more never count for more than 1 / 0.6 ** 4 =
+        # 7.7 effective stories, however many they are.
+        10, "rule", "a sentence of more effective stories than this is common", 1, 1_000_000
     )  # fmt: skip
     duplicate_sentence_jaccard: float = _setting(0.7, "rule", "duplicate from this sentence Jaccard", 0, 1)
     duplicate_signature_jaccard: float = _setting(
         # A version close to the one before it may be far from the first, its story's canonical article: at
-        # 0.7 that costs 5 % of the pairs of a set of version chains, at 0.6 2 %. 0.54 to 0.6 do.
-        0.6, "rule", "duplicate from this signature Jaccard", 0, 1
+        # 0.7 that costs 5 % of the pairs of a set of version chains, at 0.6 2 %.
+        0.6, "rule", "duplicate from this signature Jaccard, in a shared bucket", 0, 1
     )  # fmt: skip
     similar_sentence_jaccard: float = _setting(0.3, "rule", "similar from this sentence Jaccard", 0, 1)
-    similar_signature_jaccard: float = _setting(0.3, "rule", "similar from this signature Jaccard", 0, 1)
+    similar_signature_jaccard: float = _setting(
+        0.3, "rule", "similar from this signature Jaccard, in a shared bucket", 0, 1
+    )
+    similar_containment: float = _setting(
+        0.7, "rule", "similar if so much of the shorter article is in the longer one", 0, 1
+    )
     evidence_sentences: int = _setting(
         # From 1 to 6 no measured share changes; 2, since one sentence left of a page is no article.
         2, "rule", "sentences two articles must share to be duplicates by sentences", 1, 100
@@ -83,9 +91,19 @@ class Settings:
         # Price tables have 4 to 6 shingles, and different ones share them; short prose has 8. 5 to 10 do.
         8, "rule", "shingles each of two articles must have to be duplicates by signature", 1, 10_000
     )  # fmt: skip
+    containment_sentences: int = _setting(
+        3, "rule", "sentences two articles must share to count as contained by sentences", 1, 100
+    )
+    containment_shingles: int = _setting(
+        30, "rule", "shingles each of two articles must have to count as contained by signature", 1, 10_000
+    )
     canonical_order: str = _setting(
         "published", "rule", "what makes an article earlier", choices=("published", "added")
     )
+    earliest_year: int = _setting(
+        # The first printed newspapers are of 1605; what claims to be older is a wrong date.
+        1600, "rule", "a published_at before this year counts as missing", 1, 9999
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -102,6 +120,8 @@ class Settings:
                 raise SettingError(
                     f"similar_{channel}_jaccard must be above 0 and at most duplicate_{channel}_jaccard"
                 )
+        if not self.similar_containment > 0:
+            raise SettingError("similar_containment must be above 0")
 
     def with_values(self, values: Mapping[str, Any]) -> Settings:
         """A copy with some values replaced.

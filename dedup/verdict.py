@@ -1,12 +1,12 @@
-"""What a caller is told about an article: its mark and the pairs it rests on.
-
-Plain data; made by `engine/hook.py` and `engine/lookup.py`.
-"""
+"""What a caller is told about an article: its mark, the pairs behind it, and whether it may change."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import Any
+
+UNSETTLED_LIMIT = 10_000
+"""Counting of unsettled articles stops here: it takes some milliseconds, and more tells a caller nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +16,15 @@ class Match:
     Attributes:
         id: the other's source_id.
         relation: "duplicate" or "similar".
-        sentence_jaccard, signature_jaccard, containment: from 0 to 1; see SEMANTICS.
+        rule: what decided: "pinned", "content", "sentences", "signature" or "containment".
+        score: the larger of the two Jaccards; 1 for equal content.
+        sentence_jaccard, signature_jaccard, containment: from 0 to 1; docs/semantics.md, section 3.
     """
 
     id: str
     relation: str
+    rule: str
+    score: float
     sentence_jaccard: float
     signature_jaccard: float
     containment: float
@@ -32,12 +36,12 @@ class Verdict:
 
     Attributes:
         id: the article's source_id; None for a text that was only looked up.
-        status: "unique", "similar", "duplicate", "failed", or "pending" where a limit left it to the
-            next backfill.
+        status: "unique", "similar", "duplicate", "failed", or "pending" where it could not be settled.
         duplicate_of: source_id of the canonical article, for duplicates.
         score: with duplicate_of, or the highest among the similar ones; from 0 to 1.
-        reason: "content", "sentences" or "signature"; or why it failed or is pending.
+        reason: the rule that decided, see `Match.rule`; or why it failed or is pending.
         matches: the articles behind the verdict, the best first.
+        unsettled: how many other articles are not settled, at most 10,000: the next backfill settles them.
     """
 
     id: str | None
@@ -46,12 +50,25 @@ class Verdict:
     score: float | None
     reason: str | None
     matches: tuple[Match, ...] = ()
+    unsettled: int = 0
 
     @property
     def is_duplicate(self) -> bool:
         """Whether an earlier article tells the same story."""
         return self.status == "duplicate"
 
+    @property
+    def provisional(self) -> bool:
+        """Whether the verdict may change when the other articles are settled.
+
+        It has been compared with every article that has a fingerprint, settled or not.
+        """
+        return self.unsettled > 0
+
     def as_dict(self) -> dict[str, Any]:
         """The verdict as JSON-ready values."""
-        return {**asdict(self), "matches": [asdict(match) for match in self.matches]}
+        return {
+            **asdict(self),
+            "matches": [asdict(match) for match in self.matches],
+            "provisional": self.provisional,
+        }

@@ -9,8 +9,8 @@ from alembic import context
 from sqlalchemy import Connection, text
 
 from dedup.corpus.database import Database
-from dedup.corpus.schema import SCHEMA, metadata
 
+SCHEMA = "dedup"
 LOCK_TIMEOUT = "10s"  # a migration that waits for a table makes everyone else wait behind it
 STATEMENT_TIMEOUT = "30min"  # building an index over some millions of articles takes minutes
 
@@ -22,12 +22,8 @@ def run(connection: Connection) -> None:
     connection.commit()
     context.configure(
         connection=connection,
-        target_metadata=metadata,
+        target_metadata=None,  # the SQL files are the schema; no second description of it is kept
         version_table_schema=SCHEMA,
-        include_schemas=True,
-        include_name=lambda name, kind, _: kind != "schema" or name == SCHEMA,
-        compare_type=True,
-        compare_server_default=True,
     )
     with context.begin_transaction():
         context.run_migrations()

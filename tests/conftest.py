@@ -127,8 +127,9 @@ def empty(database: Database) -> None:
     with database.transaction(settling=True) as cursor:
         cursor.execute("""
             TRUNCATE dedup.article, dedup.fingerprint, dedup.match, dedup.common_sentence,
-                     dedup.sentence_pin, dedup.sentence_change, dedup.setting, dedup.sentence_model,
-                     dedup.corpus_state, dedup.review_pair, dedup.judgement
+                     dedup.sentence_count, dedup.sentence_pin, dedup.pair_pin, dedup.sentence_change,
+                     dedup.setting, dedup.sentence_model, dedup.corpus_state, dedup.review_pair,
+                     dedup.judgement
         """)
         cursor.execute("INSERT INTO dedup.corpus_state DEFAULT VALUES")
         rulebooks.adopt(cursor)

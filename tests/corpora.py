@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -18,16 +18,18 @@ from typing import Any, Protocol
 from dedup.article import Article
 from dedup.corpus import articles, fingerprints, rulebooks
 from dedup.corpus.database import Cursor
-from dedup.corpus.fingerprints import Reading, Unread
 from dedup.deduplicator import Deduplicator
-from dedup.engine.pool import Reader
+from dedup.engine.pool import FingerprintFunction
 from dedup.engine.settle import settle
 from dedup.rules import oracle
+from dedup.rules.common import agreeing_pairs
 from dedup.rules.marks import order_key
+from dedup.rules.pair import Relation
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError
+from dedup.text.hashing import hash64
 from dedup.text.normalize import words
-from dedup.text.signature import hash64
+from dedup.text.tasks import Fingerprinted, TextTask
 
 START = datetime(2024, 3, 1, tzinfo=UTC)
 """The time of minute 0."""
@@ -100,14 +102,14 @@ class Answer:
     """The marks, pairs and common sentences of a corpus, by source_id.
 
     Attributes:
-        marks: source_id to (status, duplicate_of, score, reason); a pending one's reason is left out.
-        pairs: (later, earlier) to (relation, sentence_jaccard, signature_jaccard, containment).
-        common: sentence hash to number of stories.
+        marks: source_id to (status, duplicate_of, score, reason).
+        pairs: (later, earlier) to (relation, rule, score, sentence_jaccard, signature_jaccard, containment).
+        common: sentence hash to effective stories.
     """
 
     marks: dict[str, tuple[str, str | None, float | None, str | None]] = field(default_factory=dict)
-    pairs: dict[tuple[str, str], tuple[str, float, float, float]] = field(default_factory=dict)
-    common: dict[int, int] = field(default_factory=dict)
+    pairs: dict[tuple[str, str], tuple[Any, ...]] = field(default_factory=dict)
+    common: dict[int, float] = field(default_factory=dict)
 
     def status(self) -> dict[str, str]:
         """source_id to status, with the original after a colon."""
@@ -119,9 +121,11 @@ def answer(database: AnyDatabase) -> Answer:
     with database.transaction() as cursor:
         marks = cursor.execute(articles.MARKS).fetchall()
         pairs = cursor.execute(articles.MATCHES).fetchall()
-        common = cursor.execute("SELECT sentence_hash, stories FROM dedup.common_sentence").fetchall()
+        common = cursor.execute(
+            "SELECT sentence_hash, effective_stories FROM dedup.common_sentence"
+        ).fetchall()
     return Answer(
-        {row[0]: (row[1], row[2], row[3], None if row[1] == "pending" else row[4]) for row in marks},
+        {row[0]: (row[1], row[2], row[3], row[4]) for row in marks},
         {(row[0], row[1]): tuple(row[2:]) for row in pairs},
         dict(common),
     )
@@ -133,10 +137,12 @@ def _fingerprinter(settings: Settings) -> Fingerprinter:
 
 
 @lru_cache(maxsize=100_000)
-def fingerprint(settings: Settings, body: str, language: str | None = None) -> Fingerprint | str:
+def fingerprint(
+    settings: Settings, body: str, language: str | None = None, title: str | None = None
+) -> Fingerprint | str:
     """The fingerprint of a text, or why there is none. Knows no trained sentence parameters."""
     try:
-        return _fingerprinter(settings).fingerprint(body, language)
+        return _fingerprinter(settings).fingerprint(body, language, title)
     except UnreadableError as error:
         return str(error)
 
@@ -150,33 +156,44 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
     with database.transaction() as cursor:
         settings = rulebooks.load_settings(cursor)
         rows = cursor.execute(
-            "SELECT id, source_id, published_at, added_at, language, text FROM dedup.article"
+            "SELECT id, source_id, published_at, added_at, language, text, title FROM dedup.article"
         ).fetchall()
         pins = dict(cursor.execute("SELECT sentence_hash, common FROM dedup.sentence_pin").fetchall())
+        pair_pins = cursor.execute(
+            "SELECT source_id, other_source_id, relation FROM dedup.pair_pin"
+        ).fetchall()
     found = Answer()
     names: dict[int, str] = {}
     subjects = []
-    for article_id, source_id, published_at, added_at, language, body in rows:
-        made = fingerprint(settings, body, language)
+    for article_id, source_id, published_at, added_at, language, body, title in rows:
+        made = fingerprint(settings, body, language, title)
         if isinstance(made, str):
             found.marks[source_id] = ("failed", None, None, made)
             continue
         names[article_id] = source_id
-        order = order_key(settings.canonical_order, published_at, added_at, source_id)
+        order = order_key(settings, published_at, added_at, source_id)
         subjects.append(oracle.Subject(article_id, order, made))
     made_all = [s.fingerprint for s in subjects]
     if common is None:
-        chosen = oracle.common_sentences(made_all, settings, pins)
-        found.common = stories(made_all, chosen)
+        found.common = oracle.common_sentences(made_all, settings, pins)
+        chosen = set(found.common)
     else:
         chosen = set(common)
-    marks, pairs = oracle.marks(subjects, chosen, settings)
+    ids = {name: article_id for article_id, name in names.items()}
+    said = {
+        frozenset((ids[a], ids[b])): Relation(relation)
+        for a, b, relation in pair_pins
+        if a in ids and b in ids
+    }
+    marks, pairs = oracle.marks(subjects, chosen, settings, said)
     for article_id, mark in marks.items():
         original = None if mark.duplicate_of is None else names[mark.duplicate_of]
         found.marks[names[article_id]] = (mark.status.value, original, mark.score, mark.reason)
     for pair in pairs:
         found.pairs[names[pair.article_id], names[pair.other_id]] = (
             pair.relation,
+            pair.rule,
+            pair.score,
             pair.sentence_jaccard,
             pair.signature_jaccard,
             pair.containment,
@@ -184,21 +201,16 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
     return found
 
 
-def stories(made: Sequence[Fingerprint], chosen: Iterable[int]) -> dict[int, int]:
-    """How many different sketches carry each of these sentences."""
-    return {h: len({f.sketch for f in made if h in f.sentence_hashes}) for h in chosen}
+def make_function(settings: Settings, _models: object) -> FingerprintFunction:
+    """Fingerprints texts as `pool.make_function` does, but the same text only once in a test session."""
 
-
-def make_reader(settings: Settings, _models: object) -> Reader:
-    """Reads articles as `pool.make_reader` does, but the same text only once in a test session."""
-
-    def read(article: Unread) -> Reading:
-        made = fingerprint(settings, article.text, article.language)
+    def function(task: TextTask) -> Fingerprinted:
+        made = fingerprint(settings, task.text, task.language, task.title)
         if isinstance(made, str):
-            return Reading(article.id, article.revision, None, made)
-        return Reading(article.id, article.revision, made)
+            return Fingerprinted(task.id, task.revision, None, made)
+        return Fingerprinted(task.id, task.revision, made)
 
-    return read
+    return function
 
 
 def assert_right(database: AnyDatabase) -> Answer:
@@ -209,7 +221,7 @@ def assert_right(database: AnyDatabase) -> Answer:
 
 
 def assert_consistent(database: AnyDatabase) -> None:
-    """Where nothing is pending: marks and pairs equal the oracle's answer for the stored common sentences."""
+    """Where nothing is unsettled: marks and pairs equal the oracle's for the stored common sentences."""
     found = answer(database)
     wanted = expected(database, found.common)
     wanted.common = found.common
@@ -229,28 +241,53 @@ def assert_equal(found: Answer, wanted: Answer) -> None:
     raise AssertionError("\n".join(sorted(lines)))
 
 
-def load(database: AnyDatabase, *given: Article) -> articles.Stored:
+def assert_counted(database: AnyDatabase) -> None:
+    """After a backfill: the kept counts are those of a count from nothing, of just the frequent sentences."""
+    with database.transaction() as cursor:
+        settings = rulebooks.load_settings(cursor)
+        kept = cursor.execute("SELECT sentence_hash, carriers, pairs FROM dedup.sentence_count").fetchall()
+        rows = cursor.execute("SELECT sentence_hashes, buckets FROM dedup.fingerprint").fetchall()
+    carriers: dict[int, list[list[int]]] = {}
+    for sentences, buckets in rows:
+        for key in sentences.tolist():
+            carriers.setdefault(key, []).append(buckets.tolist())
+    wanted = {
+        key: (len(found), agreeing_pairs(found))
+        for key, found in carriers.items()
+        if len(found) > settings.common_stories
+    }
+    assert {row[0]: (row[1], row[2]) for row in kept} == wanted
+
+
+def load(database: AnyDatabase, *given: Article) -> articles.LoadCounts:
     """Store articles as `dedup load` does."""
     with database.transaction() as cursor:
         return articles.store(cursor, given)
 
 
-def read_pending(cursor: Cursor, limit: int = 1_000) -> int:
-    """Fingerprint some pending articles; returns how many. The caller holds the settle lock."""
+def fingerprint_waiting(cursor: Cursor, limit: int = 1_000) -> int:
+    """Fingerprint some articles that wait for it; returns how many. The caller holds the settle lock."""
     settings = rulebooks.load_settings(cursor)
-    page = fingerprints.unread_page(cursor, settings.canonical_order, None, limit, 10**9)
-    read = make_reader(settings, {})
-    fingerprints.store_readings(cursor, [read(unread) for unread in page])
+    page, _ = fingerprints.unfingerprinted_page(cursor, None, limit, 10**9)
+    function = make_function(settings, {})
+    fingerprints.store(cursor, [function(task) for task in page])
     return len(page)
 
 
-def settle_pending(cursor: Cursor, limit: int) -> int:
-    """Settle some pending articles; returns how many. The caller holds the settle lock."""
+def settle_waiting(cursor: Cursor, limit: int) -> int:
+    """Settle some unsettled articles; returns how many. The caller holds the settle lock."""
     return len(settle(cursor, rulebooks.load_settings(cursor), limit=limit).ids)
 
 
+def unsettled(database: AnyDatabase) -> set[str]:
+    """The source_ids of the articles that are pending or stale."""
+    with database.transaction() as cursor:
+        rows = cursor.execute("SELECT source_id FROM dedup.article WHERE status = 'pending' OR stale")
+        return {row[0] for row in rows.fetchall()}
+
+
 def change_settings(database: AnyDatabase, **values: Any) -> Settings:
-    """Change settings of the corpus; None goes back to the default."""
+    """Change settings of the corpus, for the next backfill to adopt; None goes back to the default."""
     with database.transaction(settling=True) as cursor:
         return rulebooks.change_settings(cursor, values)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -99,14 +100,40 @@ def test_the_core_does_not_know_what_is_built_on_it() -> None:
 
 
 LAB = ("dedup.lab", "scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
-STILL_IN_THE_LAB = {"judging/live.py": ("dedup.lab", "dedup.lab.bulk")}  # until it is rules/pairs.py
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(("lab/", "cli/"))])
 def test_only_the_command_line_knows_the_lab(name: str) -> None:
-    allowed = STILL_IN_THE_LAB.get(name, ())
-    modules = [module for module in imported(tree(name)) if module not in allowed]
-    assert [module for module in modules if is_within(module, LAB)] == []
+    assert [module for module in imported(tree(name)) if is_within(module, LAB)] == []
+
+
+WORKER = (*DATABASE, "typer", "click", "rich", "dedup.corpus", "dedup.cli", "dedup.deduplicator")
+
+
+@pytest.mark.parametrize("name", ["dedup.text.tasks", "dedup.engine.pool"])
+def test_what_a_worker_process_imports_loads_no_database_and_no_command_line(name: str) -> None:
+    # Each worker pays for it: a third of a second and 40 MB.
+    loaded = loaded_by(f"import {name}")
+    assert name in loaded
+    assert [module for module in loaded if is_within(module, WORKER)] == []
+
+
+def test_a_worker_fingerprints_without_a_database_and_without_a_command_line() -> None:
+    loaded = loaded_by(
+        "from dedup.engine.pool import make_function\n"
+        "from dedup.settings import Settings\n"
+        "from dedup.text.tasks import TextTask\n"
+        "made = make_function(Settings(), {})(TextTask(1, 0, None, None, 'The end. ' * 30))\n"
+        "assert made.fingerprint"
+    )
+    assert "nltk.tokenize.punkt" in loaded
+    assert [module for module in loaded if is_within(module, (*WORKER, *LAB))] == []
+
+
+def test_the_rules_need_numpy_and_nothing_else_of_the_kind() -> None:
+    loaded = loaded_by("import dedup.rules.pairs, dedup.rules.oracle")
+    assert "numpy" in loaded
+    assert [module for module in loaded if is_within(module, (*LAB, *WORKER, "nltk"))] == []
 
 
 def test_judging_loads_nothing_of_the_lab() -> None:
@@ -127,6 +154,44 @@ def test_reading_texts_loads_nothing_of_the_lab() -> None:
     loaded = loaded_by("import dedup.text.sentences, dedup.text.training")
     assert "nltk.tokenize.punkt" in loaded
     assert [module for module in loaded if is_within(module, LAB)] == []
+
+
+STATEMENTS = sorted((PACKAGE / "corpus" / "sql").glob("*.sql"))
+STRINGS = [
+    (name, node.value)
+    for name in NAMES
+    if name.startswith("corpus/")
+    for node in ast.walk(tree(name))
+    if isinstance(node, ast.Constant) and isinstance(node.value, str)
+]
+
+
+@pytest.mark.parametrize("path", STATEMENTS, ids=lambda path: path.name)
+def test_every_statement_is_used_and_begins_with_what_it_is_for(path: Path) -> None:
+    users = [name for name, value in STRINGS if value == path.stem]
+    assert users, "no module of corpus/ names it"
+    comment, *others = path.read_text("utf-8").split("\n")
+    assert re.fullmatch(r"-- [A-Z`].{20,}", comment)
+    last = next(i for i, line in enumerate([comment, *others]) if not line.startswith("--")) - 1
+    assert [comment, *others][last].endswith("."), "the comment is a sentence"
+    assert any(line.strip() and not line.startswith("--") for line in others)
+
+
+def test_every_statement_that_is_asked_for_is_there() -> None:
+    stems = {path.stem for path in STATEMENTS}
+    assert len(stems) > 10
+    asked = {
+        node.args[0].value
+        for name in NAMES
+        for node in ast.walk(tree(name))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).split(".")[-1] == "statement"
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+    }
+    assert asked
+    assert asked <= stems
+    assert not [path for path in PACKAGE.rglob("*.sql") if path not in STATEMENTS]
 
 
 PRINTERS = {"print", "typer.echo", "typer.secho", "click.echo", "rich.print", "pprint.pprint"}

@@ -35,7 +35,7 @@ def test_every_setting_says_what_it_is() -> None:
         assert type(item.default) in (int, float, str), item.name
     assert WHOLE
     assert REAL
-    assert TEXTS == ["canonical_order", "default_language", "stop_words"]
+    assert TEXTS == ["canonical_order", "default_language", "hash_key", "stop_words"]
 
 
 @pytest.mark.parametrize("name", [*WHOLE, *REAL])
@@ -96,7 +96,9 @@ def test_a_choice_is_one_of_the_choices() -> None:
 
 def test_settings_that_contradict_each_other_are_refused() -> None:
     assert refused(signature_size=63) == "bands * rows is 64, more than signature_size 63"
-    assert "more than signature_size" in refused(bands=17)
+    assert refused(bands=17, rows=16) == "bands * rows is 272, more than signature_size 256"
+    assert Settings(bands=16, rows=16).signature_size == 256
+    assert refused(similar_containment=0) == "similar_containment must be above 0"
     for channel in ("sentence", "signature"):
         low, high = f"similar_{channel}_jaccard", f"duplicate_{channel}_jaccard"
         for values in ({low: 0.9}, {high: 0.1}, {low: 0}, {low: 0.51, high: 0.5}):
@@ -147,7 +149,10 @@ VALUES = st.fixed_dictionaries(
         "rows": st.integers(1, 4),
         "duplicate_sentence_jaccard": st.floats(0.3, 1),
         "similar_signature_jaccard": st.floats(0.01, 0.5),
+        "similar_containment": st.floats(0.01, 1),
+        "earliest_year": st.integers(1, 9999),
         "stop_words": st.text("ab ", max_size=5),
+        "hash_key": st.text("ab ", max_size=5),
         "canonical_order": st.sampled_from(["published", "added"]),
     },
 )

@@ -10,7 +10,7 @@ import typer
 
 from dedup.article import Article
 from dedup.cli import output
-from dedup.cli.shared import FormatOption, JsonOption, MapOption, corpus, field_map
+from dedup.cli.shared import FormatOption, JsonOption, MapOption, corpus, field_map, previewed
 from dedup.errors import InputError, SettingError
 from dedup.files.readers import read_articles
 from dedup.settings import Settings
@@ -28,25 +28,32 @@ def register(app: typer.Typer) -> None:
 
 @settings_app.callback()
 def settings(context: typer.Context, json: JsonOption = False) -> None:
-    """List the settings of this corpus, with what they mean."""
+    """List the settings of this corpus, with what they mean; in JSON, changed ones are under `waiting`."""
     if context.invoked_subcommand:
         return
     from dedup.corpus import rulebooks
 
     with corpus() as database, database.transaction() as cursor:
-        present = rulebooks.load_settings(cursor)
+        present, wanted = rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor)
     if json:
-        output.write_json(asdict(present))
+        then = asdict(wanted)
+        waiting = {name: then[name] for name, value in asdict(present).items() if then[name] != value}
+        output.write_json({**asdict(present), "waiting": waiting})
         return
     defaults = Settings()
+
+    def value(name: str) -> str:
+        now, then = getattr(present, name), getattr(wanted, name)
+        star = " *" if now != getattr(defaults, name) else ""
+        return f"{now}{star}" if now == then else f"{now}{star} → {then}"
+
     output.table(
-        "settings (a * differs from the default)",
+        "settings (a * differs from the default, a → comes into force with the next backfill)",
         ("name", "value", "changes", "meaning"),
         (
             (
                 item.name,
-                f"{getattr(present, item.name)}"
-                + (" *" if getattr(present, item.name) != getattr(defaults, item.name) else ""),
+                value(item.name),
                 "fingerprints" if item.metadata["kind"] == "fingerprint" else "marks",
                 item.metadata["about"],
             )
@@ -60,8 +67,11 @@ def settings(context: typer.Context, json: JsonOption = False) -> None:
 def settings_set(
     values: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help="As in `dedup settings`.")],
 ) -> None:
-    """Change settings. A setting of marks settles everything anew without reading texts; one of
-    fingerprints reads every text again."""
+    """Change settings, from the next backfill on; until then everything goes on as before.
+
+    A setting of marks settles everything again without reading texts; one of fingerprints reads every text
+    again. Marks stay readable all the while.
+    """
     parsed: dict[str, Any] = {}
     for pair in values:
         name, separator, value = pair.partition("=")
@@ -81,11 +91,17 @@ def settings_reset(
 
 def _change(values: dict[str, Any]) -> None:
     from dedup.corpus import rulebooks
+    from dedup.engine.backfill import preview
 
-    with corpus() as database, database.transaction(settling=True) as cursor:
-        rulebooks.change_settings(cursor, values)
-        pending = not rulebooks.nothing_pending(cursor)
-    output.say("settings changed" + ("; next: dedup backfill" if pending else ""))
+    with corpus() as database:
+        with database.transaction(settling=True) as cursor:
+            rulebooks.change_settings(cursor, values)
+        found = preview(database)
+    if found.adoption:
+        output.say("settings changed, in force from the next backfill on; until then nothing changes")
+        output.say(f"next: dedup backfill ({previewed(found)})")
+    else:
+        output.say("settings changed")
 
 
 def train_sentences(

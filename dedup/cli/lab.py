@@ -150,7 +150,7 @@ def compare(
     with ending(), output.progress_bar("methods") as bar:
         bar.start("comparing", len(wanted))
         results = compare(
-            source, wanted, folder, jobs=jobs, limit_seconds=limit, ended=lambda result: bar.advance(1)
+            source, wanted, folder, jobs=jobs, limit_seconds=limit, ended=lambda _: bar.advance(1)
         )
     found = assemble(file.name, corpus, results, known, str(truth) if truth else None)
     page = folder / "report.html"

@@ -15,7 +15,7 @@ from typing import Annotated, Protocol, runtime_checkable
 
 import typer
 
-from dedup.cli import admin, judge, lab, output, read, write
+from dedup.cli import admin, judge, lab, output, pin, read, write
 from dedup.errors import DedupError, InputError, SettingError
 
 FAILED, WRONG_USAGE = 1, 2
@@ -47,6 +47,7 @@ write.register(app)
 read.register(app)
 admin.register(app)
 judge.register(app)
+pin.register(app)
 lab.register(app)
 
 

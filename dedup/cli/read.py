@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 DIFFERENT = 3
 """Exit code where a check found differences."""
 
-MARK_COLUMNS = ("id", "status", "duplicate_of", "score", "reason")
-MATCH_COLUMNS = ("a", "b", "relation", "sentence_jaccard", "signature_jaccard", "containment")
+MARK_COLUMNS = ("id", "status", "duplicate_of", "score", "reason", "stale")
+MATCH_SCORES = ("score", "sentence_jaccard", "signature_jaccard", "containment")
+MATCH_COLUMNS = ("a", "b", "relation", "rule", *MATCH_SCORES)
 
 Format = Annotated[
     Literal["jsonl", "csv", "table"],
@@ -46,9 +47,10 @@ def register(app: typer.Typer) -> None:
 
 
 def marks(format_: Format = "jsonl", to: OutputFile = None) -> None:
-    """Export every article's mark: id, status, duplicate_of, score, reason.
+    """Export every article's mark: id, status, duplicate_of, score, reason, stale.
 
-    `id` and `duplicate_of` are the articles' own source_ids. Sorted by id.
+    `id` and `duplicate_of` are the articles' own source_ids. Sorted by id. A stale mark is the last one
+    and is settled again by the next backfill.
     """
     from dedup.corpus.articles import MARKS
 
@@ -56,10 +58,10 @@ def marks(format_: Format = "jsonl", to: OutputFile = None) -> None:
 
 
 def matches(format_: Format = "jsonl", to: OutputFile = None) -> None:
-    """Export every scored pair: a (the later article), b, relation and the three scores."""
+    """Export every scored pair: a (the later article), b, relation, rule and scores."""
     from dedup.corpus.articles import MATCHES
 
-    _export(MATCHES, MATCH_COLUMNS, MATCH_COLUMNS[3:], format_, to, "matches")
+    _export(MATCHES, MATCH_COLUMNS, MATCH_SCORES, format_, to, "matches")
 
 
 def _export(
@@ -113,7 +115,8 @@ def show(
     console.print(Text(" · ".join(output.printable(fact) for fact in facts if fact), style="dim"))
     score = "" if article.score is None else f" {article.score:.3f}"
     reason = f" ({article.reason})" if article.reason else ""
-    console.print(Text.assemble(output.cell(article.status), f"{score}{output.printable(reason)}"))
+    stale = ", to be settled again" if article.stale else ""
+    console.print(Text.assemble(output.cell(article.status), f"{score}{output.printable(reason)}{stale}"))
     console.print()
     for line in story.text.splitlines():
         console.print(Text(output.printable(line)))
@@ -161,7 +164,11 @@ def common(
     limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 20,
     json: JsonOption = False,
 ) -> None:
-    """List the sentences ignored as common, those of most stories first, and the pinned ones."""
+    """List the sentences ignored as common, those of most stories first, and the pinned ones.
+
+    `stories` is the number of equally large stories that the articles with the sentence amount to: 300 copies
+    of one report are one story, 300 different articles with the same footer are 300.
+    """
     if context.invoked_subcommand:
         return
     from dedup.corpus import overview
@@ -173,9 +180,19 @@ def common(
         return
     output.table(
         "common sentences",
-        ("stories", "pin", "ignored", "sentence", "hash"),
-        ((s.stories, s.pin, s.common, (s.example or "")[:160], str(s.sentence_hash)) for s in found),
-        ("stories", "hash"),
+        ("articles", "stories", "pin", "ignored", "sentence", "hash"),
+        (
+            (
+                s.carriers,
+                s.effective_stories and f"{s.effective_stories:,.1f}",
+                s.pin,
+                s.common,
+                (s.example or "")[:160],
+                str(s.sentence_hash),
+            )
+            for s in found
+        ),
+        ("articles", "stories", "hash"),
     )
 
 
@@ -189,13 +206,13 @@ def common_pin(
     language: LanguageOption = None,
 ) -> None:
     """Declare a sentence always or never common; the next backfill acts on it."""
-    from dedup.corpus import overview
+    from dedup.corpus import pins
 
     if always == never:
         raise InputError("say either --always or --never")
     with corpus() as database, database.transaction() as cursor:
         for key, example in _sentence_hashes(cursor, sentence, language):
-            overview.pin(cursor, key, always, example)
+            pins.pin_sentence(cursor, key, always, example)
     output.say(f"pinned as {'always' if always else 'never'} common; next: dedup backfill")
 
 
@@ -205,11 +222,11 @@ def common_unpin(
     language: LanguageOption = None,
 ) -> None:
     """Take a pin back; the next backfill acts on it."""
-    from dedup.corpus import overview
+    from dedup.corpus import pins
 
     with corpus() as database, database.transaction() as cursor:
         keys = [key for key, _ in _sentence_hashes(cursor, sentence, language)]
-        count = overview.unpin(cursor, keys)
+        count = pins.unpin_sentences(cursor, keys)
     if not count:
         output.say("that sentence was not pinned; `dedup common` lists the pins")
         raise typer.Exit(1)
@@ -258,8 +275,10 @@ def status(json: JsonOption = False) -> None:
     facts = [
         ("stories with copies", f"{found.stories_with_copies:,}"),
         ("similar pairs", f"{found.similar_pairs:,}"),
-        ("common sentences", f"{found.common_sentences:,} ({found.pins:,} pinned)"),
-        ("pending, text not read yet", f"{found.unread:,}"),
+        ("common sentences", f"{found.common_sentences:,} ({found.sentence_pins:,} pinned)"),
+        ("pinned pairs", f"{found.pair_pins:,}"),
+        ("stale, to be settled again", f"{found.stale:,}"),
+        ("without fingerprint", f"{found.unfingerprinted:,}"),
         (
             "last mark",
             "never" if found.last_marked_at is None else f"{found.last_marked_at:%Y-%m-%d %H:%M} UTC",
@@ -273,7 +292,7 @@ def status(json: JsonOption = False) -> None:
         output.say(f"failed: {count:,} articles: {output.printable(reason)}")
     for reason, count in found.limits.items():
         output.say(f"limit fired: {count:,} articles left for the next backfill: {output.printable(reason)}")
-    if found.counts.get("pending") or found.uncounted:
+    if found.counts.get("pending") or found.stale or found.uncounted:
         output.say("next: dedup backfill")
 
 
@@ -292,8 +311,8 @@ def verify(
 
     with corpus() as database, output.progress_bar() as bar:
         with database.transaction() as cursor:
-            if not rulebooks.is_adopted(cursor):
-                raise InputError("the settings or the program changed: run `dedup backfill` first")
+            if rulebooks.waiting_adoption(cursor).program:
+                raise InputError("the program or its Unicode tables changed: run `dedup backfill` first")
             rulebook = rulebooks.load_rulebook(cursor)
         found = run(database, rulebook, sample=sample, progress=bar)
     if json:
@@ -303,7 +322,7 @@ def verify(
             output.console().print(Text(output.printable(line)))
         if found.found > len(found.differences):
             output.say(f"and {found.found - len(found.differences):,} more")
-        pending = f"; {found.pending:,} pending ones left out" if found.pending else ""
-        output.say(f"checked {found.articles:,} articles: {found.found:,} differences{pending}")
+        left_out = f"; {found.unsettled:,} unsettled ones left out" if found.unsettled else ""
+        output.say(f"checked {found.articles:,} articles: {found.found:,} differences{left_out}")
     if found.found:
         raise typer.Exit(DIFFERENT)

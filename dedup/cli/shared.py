@@ -24,6 +24,7 @@ from dedup.files.readers import Reject, parse_field_map
 
 if TYPE_CHECKING:
     from dedup.corpus.database import Database
+    from dedup.engine.backfill import Preview
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 MapOption = Annotated[
@@ -102,6 +103,14 @@ def open_database() -> Database:
     if not os.environ.get(URL_VARIABLE) and embedded.running_url() is None:
         output.say("starting the embedded PostgreSQL server; `dedup db stop` stops it")
     return Database()
+
+
+def previewed(preview: Preview) -> str:
+    """What a backfill has to do, in words."""
+    texts = f"{preview.fingerprint:,} texts to fingerprint, " if preview.fingerprint else ""
+    seconds = preview.seconds
+    duration = f"{max(1, round(seconds)):,} s" if seconds < 90 else f"{round(seconds / 60):,} min"
+    return f"{texts}{preview.settle:,} articles to settle, about {duration}"
 
 
 def field_map(pairs: list[str] | None) -> dict[str, str]:

@@ -23,6 +23,7 @@ from dedup.cli.shared import (
     corpus,
     field_map,
     open_database,
+    previewed,
     rejects_path,
     stopping,
 )
@@ -30,7 +31,7 @@ from dedup.errors import InputError
 from dedup.files.readers import ArticleReader, Reject, RejectsFile, read_articles
 
 if TYPE_CHECKING:
-    from dedup.corpus.articles import Stored
+    from dedup.corpus.articles import LoadCounts
     from dedup.corpus.database import Database
 
 LOAD_ARTICLES = 500
@@ -132,10 +133,10 @@ def _load_file(
     publication: str | None,
     language: str | None,
     stop: Event,
-) -> Stored:
+) -> LoadCounts:
     from dedup.corpus import articles
 
-    total = articles.Stored()
+    total = articles.LoadCounts()
     batch: list[Article] = []
     size = 0
 
@@ -187,29 +188,34 @@ def backfill(
         int, typer.Option(min=1, max=100_000, help="Articles per transaction; the marks do not depend on it.")
     ] = 1_000,
     workers: Annotated[
-        int | None, typer.Option(min=0, max=256, help="Processes that read texts; default: one per core.")
+        int | None,
+        typer.Option(min=0, max=256, help="Processes that fingerprint texts; default: one per core."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Give every pending article its mark; the nightly run.
+    """Give every pending or stale article its mark; the nightly run.
 
-    Reads texts into fingerprints on all cores, brings the common sentences up to date, settles. May be
-    stopped at any moment and is resumed by the next run. A second one beside it sees that one is running
-    and ends.
+    Puts changed settings in force, fingerprints texts on all cores, brings the common sentences up to date,
+    settles. May be stopped at any moment and is resumed by the next run. Marks stay readable all the while. A
+    second backfill beside it sees that one is running and ends.
     """
     from dedup.engine.backfill import backfill as run
+    from dedup.engine.backfill import preview
 
     with corpus() as database, stopping() as stop, output.progress_bar() as bar:
+        found = preview(database)
+        if found.adoption:
+            output.say(f"new settings or a new program come into force: {previewed(found)}")
         report = run(database, batch=batch, workers=workers, progress=bar, stop=stop.is_set)
     if json:
         output.write_json(asdict(report))
     elif report.already_running:
         output.say("a backfill is running already; this one has nothing to do")
     elif not report.settled and not report.failed and not report.stopped:
-        output.say("nothing was pending")
+        output.say("everything was settled already")
     else:
-        failed = f", {report.failed:,} could not be read" if report.failed else ""
-        output.say(f"read {report.read:,} texts{failed}; wrote {report.settled:,} marks")
+        failed = f", {report.failed:,} cannot have one" if report.failed else ""
+        output.say(f"fingerprinted {report.fingerprinted:,} texts{failed}; wrote {report.settled:,} marks")
         if report.stopped:
             output.say("stopped as asked; run `dedup backfill` again to go on")
         else:

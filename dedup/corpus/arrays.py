@@ -17,7 +17,7 @@ import psycopg
 from psycopg import pq
 from psycopg.adapt import Buffer, Dumper, Loader
 
-Hashes = npt.NDArray[np.int64]
+Bigints = npt.NDArray[np.int64]
 """Shape (n,): signed 64-bit hashes as Postgres stores them."""
 
 _INT8 = 20
@@ -27,7 +27,7 @@ _ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
 _EMPTY = np.array([0, 0, _INT8], _HEADER).tobytes()
 
 
-def hashes(values: Collection[int]) -> Hashes:
+def bigints(values: Collection[int]) -> Bigints:
     """Signed 64-bit integers as an array that this module sends."""
     return np.fromiter(values, np.int64, len(values))
 
@@ -36,7 +36,7 @@ class _ArrayDumper(Dumper):
     format = pq.Format.BINARY
     oid = _INT8_ARRAY
 
-    def dump(self, obj: Hashes) -> Buffer:
+    def dump(self, obj: Bigints) -> Buffer:
         if obj.dtype != np.int64 or obj.ndim != 1:
             raise psycopg.DataError(f"expected int64 values in one dimension, not {obj.dtype}, {obj.ndim}")
         if not len(obj):
@@ -50,7 +50,7 @@ class _ArrayDumper(Dumper):
 class _ArrayLoader(Loader):
     format = pq.Format.BINARY
 
-    def load(self, data: Buffer) -> Hashes:
+    def load(self, data: Buffer) -> Bigints:
         header = np.frombuffer(data, _HEADER, 3)
         if header[0] == 0:
             return np.empty(0, np.int64)

@@ -1,7 +1,6 @@
 """Articles in and out of the database: load, edit, delete, export. It decides nothing about marks.
 
-What a change touches is made pending by the triggers of the schema (`migrations/sql`). Read next:
-`fingerprints.py`.
+What a change touches is settled again, by the triggers of the schema (`migrations/sql`).
 """
 
 from __future__ import annotations
@@ -13,8 +12,9 @@ from typing import Any
 import psycopg
 
 from dedup.article import ARTICLE_FIELDS, Article, storable
-from dedup.corpus.arrays import hashes
+from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor, Database
+from dedup.text.tasks import TextTask
 
 _EDITABLE = tuple(name for name in ARTICLE_FIELDS if name != "source_id")
 EXPORT_PAGE = 5_000
@@ -22,14 +22,14 @@ EXPORT_PAGE = 5_000
 
 
 @dataclass(slots=True)
-class Stored:
+class LoadCounts:
     """How many articles of a batch were new, changed, and the same as stored."""
 
     new: int = 0
     changed: int = 0
     same: int = 0
 
-    def add(self, other: Stored) -> None:
+    def add(self, other: LoadCounts) -> None:
         """Count another batch in."""
         self.new += other.new
         self.changed += other.changed
@@ -57,7 +57,7 @@ _CHANGED = f"""
 """
 
 
-def store(cursor: Cursor, articles: Sequence[Article]) -> Stored:
+def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
     """Store articles: new ones as pending, known ones as edits. Of one source_id given twice the last wins.
 
     A field that is None keeps its stored value. An article that brings nothing new is left untouched.
@@ -68,11 +68,11 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> Stored:
     new = _insert(cursor, values, given)
     known = given - new
     if not known:
-        return Stored(new)
+        return LoadCounts(new)
     changed = [row[0] for row in cursor.execute(_CHANGED.encode(), values).fetchall()]
     if changed:
-        cursor.execute(_UPDATE.encode(), [*values, hashes(changed)])
-    return Stored(new, len(changed), known - len(changed))
+        cursor.execute(_UPDATE.encode(), [*values, bigints(changed)])
+    return LoadCounts(new, len(changed), known - len(changed))
 
 
 def _insert(cursor: Cursor, values: list[Any], given: int) -> int:
@@ -96,15 +96,31 @@ class Known:
     id: int
     revision: int
     status: str
+    stale: bool
     language: str | None
+    title: str | None
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has a mark that need not be settled again."""
+        return self.status != "pending" and not self.stale
 
 
 def find(cursor: Cursor, source_id: str) -> Known | None:
     """The article with this source_id, or None."""
     row = cursor.execute(
-        "SELECT id, revision, status, language FROM dedup.article WHERE source_id = %s", [source_id]
+        "SELECT id, revision, status, stale, language, title FROM dedup.article WHERE source_id = %s",
+        [source_id],
     ).fetchone()
     return Known(*row) if row else None
+
+
+def texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
+    """What the fingerprints of some articles are made from."""
+    rows = cursor.execute(
+        "SELECT id, revision, language, title, text FROM dedup.article WHERE id = ANY (%s)", [bigints(ids)]
+    ).fetchall()
+    return [TextTask(*row) for row in rows]
 
 
 def partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
@@ -122,16 +138,16 @@ def partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
     return [row[0] for row in rows.fetchall()]
 
 
-def note_limit(cursor: Cursor, ids: Sequence[int], reason: str) -> None:
-    """Record with pending articles which limit left them pending; `status` shows it."""
+def note_limit(cursor: Cursor, ids: Sequence[int], limit: str) -> None:
+    """Record with articles that are left unsettled which limit left them so; `status` shows it."""
     cursor.execute(
-        "UPDATE dedup.article SET reason = %s WHERE id = ANY (%s) AND status = 'pending'",
-        [reason, hashes(ids)],
+        "UPDATE dedup.article SET limit_fired = %s WHERE id = ANY (%s) AND (status = 'pending' OR stale)",
+        [limit, bigints(ids)],
     )
 
 
 def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:
-    """Delete articles; what they were original or partner of becomes pending.
+    """Delete articles; what they were original or partner of is settled again.
 
     Returns:
         The source_ids that existed.
@@ -147,7 +163,7 @@ def newest(cursor: Cursor, count: int) -> list[Article]:
     rows = cursor.execute(
         f"SELECT {', '.join(ARTICLE_FIELDS)} FROM dedup.article WHERE id = ANY (%s)"
         " ORDER BY coalesce(published_at, added_at) DESC, source_id",
-        [hashes(newest_ids(cursor, count))],
+        [bigints(newest_ids(cursor, count))],
     )
     return [Article(**dict(zip(ARTICLE_FIELDS, row, strict=True))) for row in rows.fetchall()]
 
@@ -163,15 +179,15 @@ def newest_ids(cursor: Cursor, count: int) -> list[int]:
 
 
 MARKS = """
-    SELECT a.source_id AS id, a.status, o.source_id AS duplicate_of, a.score, a.reason
+    SELECT a.source_id AS id, a.status, o.source_id AS duplicate_of, a.score, a.reason, a.stale
     FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
     ORDER BY a.source_id
 """
 """Every mark, by source_id."""
 
 MATCHES = """
-    SELECT a.source_id AS a, o.source_id AS b, m.relation, m.sentence_jaccard, m.signature_jaccard,
-           m.containment
+    SELECT a.source_id AS a, o.source_id AS b, m.relation, m.rule, m.score, m.sentence_jaccard,
+           m.signature_jaccard, m.containment
     FROM dedup.match m JOIN dedup.article a ON a.id = m.article_id JOIN dedup.article o ON o.id = m.other_id
     ORDER BY a.source_id, o.source_id
 """

@@ -77,13 +77,16 @@ class Session:
         self._connection = connection
 
     @contextmanager
-    def transaction(self, *, settling: bool = False) -> Iterator[Cursor]:
+    def transaction(self, *, settling: bool = False, snapshot: bool = False) -> Iterator[Cursor]:
         """A cursor in a transaction that commits at the end and rolls back on any error.
 
         Args:
             settling: hold the settle lock to the end of the transaction.
+            snapshot: see one moment of the database all through.
         """
         with self._connection.transaction(), self._connection.cursor(binary=True) as cursor:
+            if snapshot:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             if settling:
                 cursor.execute("SELECT dedup.settle_lock()")
             yield cursor

@@ -1,7 +1,6 @@
 """Creates and upgrades the schema with Alembic, from a checkout and from an installed wheel.
 
 The migrations are in `migrations/` beside the package in a checkout and inside it in a wheel.
-Read next: `../../migrations/env.py`.
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
-"""What `dedup status`, `show` and `common` report: counts, sizes, stories, pins. Changes pins only.
-
-Read next: `../cli/`.
-"""
+"""What `dedup status`, `show` and `common` report: counts, sizes, stories, common sentences."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from dedup.corpus.arrays import hashes
 from dedup.corpus.database import BACKFILL_LOCK_KEY, Cursor
+from dedup.corpus.statements import statement
 from dedup.errors import NotFoundError
 
 
@@ -19,8 +16,9 @@ class Overview:
 
     Attributes:
         counts: articles per status.
-        unread: pending articles whose text has no fingerprint yet.
-        limits: reason to number of pending articles that a safety limit left to the next backfill.
+        unfingerprinted: articles whose present text has no fingerprint yet.
+        stale: articles with a mark that must be settled again.
+        limits: safety limit to number of articles that it left to the next backfill.
         failures: reason, without its numbers, to number of failed articles.
         sizes: table to bytes, indexes and out-of-line texts included.
         uncounted: whether the next backfill counts common sentences.
@@ -28,26 +26,44 @@ class Overview:
     """
 
     counts: dict[str, int]
-    unread: int
-    limits: dict[str, int]
-    failures: dict[str, int]
+    unfingerprinted: int
+    stale: int
     stories_with_copies: int
     similar_pairs: int
     common_sentences: int
-    pins: int
+    sentence_pins: int
+    pair_pins: int
     uncounted: bool
     backfill_running: bool
+    limits: dict[str, int]
+    failures: dict[str, int]
     last_marked_at: datetime | None
     sizes: dict[str, int]
     database_bytes: int
+
+
+_OVERVIEW = (
+    "unfingerprinted",
+    "stale",
+    "stories_with_copies",
+    "similar_pairs",
+    "common_sentences",
+    "sentence_pins",
+    "pair_pins",
+    "uncounted",
+    "backfill_running",
+    "last_marked_at",
+    "database_bytes",
+)
+"""The columns of `sql/overview.sql`."""
 
 
 def overview(cursor: Cursor) -> Overview:
     """The state of the corpus now; reads every article's row once."""
     counts = cursor.execute("SELECT status, count(*) FROM dedup.article GROUP BY status").fetchall()
     limits = cursor.execute(
-        "SELECT reason, count(*) FROM dedup.article"
-        " WHERE status = 'pending' AND reason IS NOT NULL GROUP BY reason"
+        "SELECT limit_fired, count(*) FROM dedup.article"
+        " WHERE (status = 'pending' OR stale) AND limit_fired IS NOT NULL GROUP BY limit_fired"
     ).fetchall()
     failures = cursor.execute(
         "SELECT split_part(reason, ':', 1), count(*) FROM dedup.article WHERE status = 'failed' GROUP BY 1"
@@ -56,38 +72,11 @@ def overview(cursor: Cursor) -> Overview:
         SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c
         WHERE c.relnamespace = 'dedup'::regnamespace AND c.relkind = 'r' ORDER BY 2 DESC
     """).fetchall()
-    row = cursor.execute(
-        """
-        SELECT (SELECT count(*) FROM dedup.article a WHERE a.status = 'pending' AND NOT EXISTS (
-                    SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision)),
-               (SELECT count(DISTINCT duplicate_of) FROM dedup.article WHERE duplicate_of IS NOT NULL),
-               (SELECT count(*) FROM dedup.match WHERE relation = 'similar'),
-               (SELECT count(*) FROM dedup.common_sentence),
-               (SELECT count(*) FROM dedup.sentence_pin),
-               (SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corpus_state),
-               EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted
-                       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                       AND (classid::bigint << 32) | objid::bigint = %s),
-               (SELECT max(marked_at) FROM dedup.article),
-               pg_database_size(current_database())
-        """,
-        [BACKFILL_LOCK_KEY],
-    ).fetchone()
+    row = cursor.execute(statement("overview"), [BACKFILL_LOCK_KEY]).fetchone()
     assert row is not None
+    found = dict(zip(_OVERVIEW, row, strict=True))
     return Overview(
-        counts=dict(counts),
-        unread=row[0],
-        limits=dict(limits),
-        failures=dict(failures),
-        stories_with_copies=row[1],
-        similar_pairs=row[2],
-        common_sentences=row[3],
-        pins=row[4],
-        uncounted=row[5],
-        backfill_running=row[6],
-        last_marked_at=row[7],
-        sizes=dict(sizes),
-        database_bytes=row[8],
+        counts=dict(counts), limits=dict(limits), failures=dict(failures), sizes=dict(sizes), **found
     )
 
 
@@ -100,6 +89,7 @@ class Member:
     publication: str | None
     time: datetime
     status: str
+    stale: bool
     score: float | None
     reason: str | None
 
@@ -115,7 +105,7 @@ class Story:
     members: tuple[Member, ...]
 
 
-_MEMBER = "source_id, title, publication, coalesce(published_at, added_at), status, score, reason"
+_MEMBER = "source_id, title, publication, coalesce(published_at, added_at), status, stale, score, reason"
 
 
 def story(cursor: Cursor, source_id: str) -> Story:
@@ -134,9 +124,9 @@ def story(cursor: Cursor, source_id: str) -> Story:
     members = cursor.execute(
         f"SELECT {_MEMBER} FROM dedup.article WHERE id = %(id)s OR duplicate_of = %(id)s"
         " ORDER BY duplicate_of IS NOT NULL, coalesce(published_at, added_at), source_id",
-        {"id": row[10]},
+        {"id": row[11]},
     ).fetchall()
-    return Story(Member(*row[:7]), row[7], row[8], row[9], tuple(Member(*member) for member in members))
+    return Story(Member(*row[:8]), row[8], row[9], row[10], tuple(Member(*member) for member in members))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +139,8 @@ class CommonSentence:
     """
 
     sentence_hash: int
-    stories: int | None
+    carriers: int | None
+    effective_stories: float | None
     common: bool
     pin: str | None
     example: str | None
@@ -157,35 +148,15 @@ class CommonSentence:
 
 
 def common_sentences(cursor: Cursor, limit: int | None = None) -> list[CommonSentence]:
-    """The common and the pinned sentences, those of most stories first."""
+    """The common and the pinned sentences, those of most effective stories first."""
     rows = cursor.execute(
         """
-        SELECT sentence_hash, c.stories, c.sentence_hash IS NOT NULL,
+        SELECT sentence_hash, c.carriers, c.effective_stories, c.sentence_hash IS NOT NULL,
                CASE p.common WHEN true THEN 'always' WHEN false THEN 'never' END,
                coalesce(c.example, p.example), c.since
         FROM dedup.common_sentence c FULL JOIN dedup.sentence_pin p USING (sentence_hash)
-        ORDER BY c.stories DESC NULLS LAST, sentence_hash LIMIT %s
+        ORDER BY c.effective_stories DESC NULLS LAST, sentence_hash LIMIT %s
         """,
         [limit],
     )
     return [CommonSentence(*row) for row in rows.fetchall()]
-
-
-def pin(cursor: Cursor, sentence_hash: int, common: bool, example: str | None) -> None:
-    """Declare a sentence always or never common; the next backfill acts on it."""
-    cursor.execute(
-        """
-        INSERT INTO dedup.sentence_pin (sentence_hash, common, example)
-        VALUES (%(hash)s, %(common)s, coalesce(%(example)s::text,
-            (SELECT example FROM dedup.common_sentence WHERE sentence_hash = %(hash)s)))
-        ON CONFLICT (sentence_hash) DO UPDATE SET common = excluded.common, pinned_at = now(),
-            example = coalesce(excluded.example, sentence_pin.example)
-        """,
-        {"hash": sentence_hash, "common": common, "example": example},
-    )
-
-
-def unpin(cursor: Cursor, keys: list[int]) -> int:
-    """Take pins back; returns how many there were."""
-    cursor.execute("DELETE FROM dedup.sentence_pin WHERE sentence_hash = ANY (%s)", [hashes(keys)])
-    return cursor.rowcount

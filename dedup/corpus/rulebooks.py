@@ -1,7 +1,7 @@
-"""Settings, sentence parameters and the state row: what a corpus knows about itself.
+"""Settings, sentence parameters and the state row: what a corpus is judged by, and will be.
 
-A changed setting takes effect here, in one transaction: what it makes stale is made pending. Read next:
-`articles.py`.
+A changed setting waits: everything goes on under the values in force until a backfill adopts the new ones, in
+one transaction that makes stale whatever was made under the old ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dedup.corpus import arrays
 from dedup.corpus.database import Cursor
 from dedup.errors import SchemaError
 from dedup.settings import Settings
-from dedup.text.fingerprint import ALGORITHM_REVISION, Fingerprinter
+from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION, Fingerprinter
 from dedup.text.punkt import FILES, PunktModel
 
 _NAMES = frozenset(field.name for field in fields(Settings))
@@ -22,15 +22,46 @@ _NAMES = frozenset(field.name for field in fields(Settings))
 
 @dataclass(frozen=True, slots=True)
 class TrainedModel:
-    """Where sentence parameters of a language came from."""
+    """Where sentence parameters of a language came from.
+
+    Attributes:
+        adopted: whether they are in force.
+    """
 
     language: str
     checksum: str
     articles: int
+    adopted: bool
 
 
 class StaleRulesError(Exception):
-    """The settings or sentence parameters changed since they were loaded; load them again."""
+    """The settings or sentence parameters in force changed since they were loaded; load them again."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the stored results were made with.
+
+    Attributes:
+        fingerprints: digest of the settings and sentence parameters of fingerprints; None in a new corpus.
+        rules: digest of the settings of marks.
+        algorithm: revision of the fingerprint algorithm; unicode: version of the Unicode tables.
+    """
+
+    fingerprints: str | None
+    rules: str | None
+    algorithm: int
+    unicode: str | None
+
+    def same_program(self) -> bool:
+        """Whether this program makes the same fingerprints.
+
+        Raises:
+            SchemaError: a newer program made them.
+        """
+        if self.algorithm > ALGORITHM_REVISION:
+            raise SchemaError("the fingerprints were made by a newer dedup; upgrade this program")
+        return (self.algorithm, self.unicode) == (ALGORITHM_REVISION, UNICODE_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +75,11 @@ class Rulebook:
 
     fingerprinter: Fingerprinter
     models: dict[str, PunktModel]
-    digests: tuple[str, int, str]
+    state: State
 
     @property
     def settings(self) -> Settings:
-        """The settings of the corpus."""
+        """The settings in force."""
         return self.fingerprinter.settings
 
     def check(self, cursor: Cursor) -> None:
@@ -57,156 +88,207 @@ class Rulebook:
         Raises:
             StaleRulesError: they are of another one.
         """
-        if _state(cursor) != self.digests:
+        if load_state(cursor) != self.state:
             raise StaleRulesError
 
 
 def load_rulebook(cursor: Cursor) -> Rulebook:
-    """The present rulebook of the corpus, adopted or not."""
+    """The rulebook in force."""
     models = load_models(cursor)
-    return Rulebook(Fingerprinter(load_settings(cursor), models), models, _wanted(cursor))
+    return Rulebook(Fingerprinter(load_settings(cursor), models), models, load_state(cursor))
 
 
 def load_settings(cursor: Cursor) -> Settings:
-    """The settings of the corpus."""
-    rows = cursor.execute("SELECT name, value FROM dedup.setting").fetchall()
+    """The settings in force."""
+    rows = cursor.execute("SELECT name, adopted FROM dedup.setting WHERE adopted IS NOT NULL").fetchall()
     return Settings().with_values(dict(rows))
 
 
-def load_models(cursor: Cursor) -> dict[str, PunktModel]:
-    """The sentence parameters trained for this corpus, by language."""
+def load_wanted(cursor: Cursor) -> Settings:
+    """The settings that the next backfill adopts."""
+    rows = cursor.execute("SELECT name, value FROM dedup.setting WHERE value IS NOT NULL").fetchall()
+    return Settings().with_values(dict(rows))
+
+
+def load_models(cursor: Cursor, *, wanted: bool = False) -> dict[str, PunktModel]:
+    """The sentence parameters trained for this corpus, by language.
+
+    Args:
+        wanted: those that the next backfill adopts, in place of those in force.
+    """
     rows = cursor.execute(
-        "SELECT language, abbrev_types, collocations, sent_starters, ortho_context FROM dedup.sentence_model"
+        "SELECT DISTINCT ON (language) language, abbrev_types, collocations, sent_starters, ortho_context"
+        " FROM dedup.sentence_model WHERE adopted OR %s ORDER BY language, adopted",
+        [wanted],
     ).fetchall()
     return {row[0]: PunktModel.from_files(dict(zip(FILES, row[1:], strict=True))) for row in rows}
 
 
+def load_state(cursor: Cursor) -> State:
+    """What the stored results were made with."""
+    row = cursor.execute(
+        "SELECT fingerprint_digest, rule_digest, algorithm_revision, unicode_version FROM dedup.corpus_state"
+    ).fetchone()
+    assert row is not None
+    return State(*row)
+
+
 def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
-    """Set some settings; a value of None goes back to the default. Needs the settle lock.
+    """Set some settings, for the next backfill to adopt; None goes back to the default.
+
+    In a corpus without articles they are adopted at once. Needs the settle lock.
 
     Raises:
         SettingError: an unknown name or a value out of range; nothing is changed.
     """
-    stored = dict(cursor.execute("SELECT name, value FROM dedup.setting").fetchall())
     Settings().with_values({name: "" for name in values if name not in _NAMES})  # raises for unknown names
+    stored = dict(cursor.execute("SELECT name, value FROM dedup.setting WHERE value IS NOT NULL").fetchall())
     settings = Settings().with_values({n: v for n, v in {**stored, **values}.items() if v is not None})
-    cursor.execute("DELETE FROM dedup.setting WHERE name = ANY (%s)", [list(values)])
     for name, value in values.items():
-        if value is not None:
+        if value is None:
+            cursor.execute("DELETE FROM dedup.setting WHERE name = %s AND adopted IS NULL", [name])
             cursor.execute(
-                "INSERT INTO dedup.setting (name, value) VALUES (%s, %s)",
+                "UPDATE dedup.setting SET value = NULL, changed_at = now() WHERE name = %s", [name]
+            )
+        else:
+            cursor.execute(
+                "INSERT INTO dedup.setting (name, value) VALUES (%s, %s)"
+                " ON CONFLICT (name) DO UPDATE SET value = excluded.value, changed_at = now()",
                 [name, str(getattr(settings, name))],
             )
-    adopt(cursor)
+    _adopt_where_empty(cursor)
     return settings
 
 
 def store_model(cursor: Cursor, language: str, model: PunktModel, articles: int) -> None:
-    """Keep trained sentence parameters of a language. Needs the settle lock."""
+    """Keep sentence parameters of a language, for the next backfill to adopt. Needs the settle lock."""
     files = model.to_files()
     cursor.execute(
         """
         INSERT INTO dedup.sentence_model
             (language, abbrev_types, collocations, sent_starters, ortho_context, checksum, articles)
         VALUES (%s, %s, %s, %s, %s, %s, %s)
-        ON CONFLICT (language) DO UPDATE SET
+        ON CONFLICT (language, adopted) DO UPDATE SET
             abbrev_types = excluded.abbrev_types, collocations = excluded.collocations,
             sent_starters = excluded.sent_starters, ortho_context = excluded.ortho_context,
             checksum = excluded.checksum, articles = excluded.articles, trained_at = now()
         """,
         [language, *(files[name] for name in FILES), model.checksum, articles],
     )
-    adopt(cursor)
+    _adopt_where_empty(cursor)
 
 
 def list_models(cursor: Cursor) -> list[TrainedModel]:
     """The trained sentence parameters, by language."""
-    rows = cursor.execute("SELECT language, checksum, articles FROM dedup.sentence_model ORDER BY language")
+    rows = cursor.execute(
+        "SELECT language, checksum, articles, adopted FROM dedup.sentence_model ORDER BY language, adopted"
+    )
     return [TrainedModel(*row) for row in rows.fetchall()]
 
 
-def is_adopted(cursor: Cursor) -> bool:
-    """Whether the stored results were made with the present settings, parameters and program.
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """What the next backfill takes up.
 
-    Raises:
-        SchemaError: they were made by a newer program.
+    Attributes:
+        fingerprints: texts are fingerprinted again; rules: everything is settled again.
+        program: the reason is a program of another revision, or with other Unicode tables.
     """
-    stored = _state(cursor)
-    _refuse_older_program(stored[1])
-    return stored == _wanted(cursor)
+
+    fingerprints: bool
+    rules: bool
+    program: bool
+
+    def __bool__(self) -> bool:
+        return self.fingerprints or self.rules
 
 
-def adopt(cursor: Cursor) -> None:
-    """Make pending whatever was made with other settings, parameters or program. Needs the settle lock.
-
-    A change of rules keeps the fingerprints; a change of fingerprints drops those of another version.
+def waiting_adoption(cursor: Cursor) -> Adoption:
+    """Whether settings, sentence parameters or the program differ from those in force.
 
     Raises:
         SchemaError: the stored results were made by a newer program.
     """
-    fingerprints, revision, rules = _state(cursor)
-    _refuse_older_program(revision)
-    wanted = _wanted(cursor)
-    if (fingerprints, revision) != wanted[:2]:
-        _drop_stale_fingerprints(cursor)
-    if rules != wanted[2]:
-        cursor.execute("DELETE FROM dedup.match")
-        cursor.execute("UPDATE dedup.fingerprint SET canonical = NULL WHERE canonical IS NOT NULL")
-        cursor.execute("""
-            UPDATE dedup.article
-            SET status = 'pending', duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
-            WHERE status NOT IN ('pending', 'failed')
-        """)
-        cursor.execute("UPDATE dedup.corpus_state SET recount_all = true")
-    cursor.execute(
-        "UPDATE dedup.corpus_state SET fingerprint_digest = %s, algorithm_revision = %s, rule_digest = %s",
-        wanted,
+    state, wanted = load_state(cursor), _wanted_state(cursor)
+    program = not state.same_program()
+    return Adoption(
+        program or state.fingerprints != wanted.fingerprints, state.rules != wanted.rules, program
     )
 
 
-def nothing_pending(cursor: Cursor) -> bool:
-    """Whether every article has its mark."""
-    row = cursor.execute("SELECT NOT EXISTS (SELECT FROM dedup.article WHERE status = 'pending')").fetchone()
+def adopt(cursor: Cursor) -> None:
+    """Put the wanted settings, parameters and program in force. Needs the settle lock.
+
+    Whatever was made under others becomes stale and keeps its mark. New rules keep the fingerprints; where
+    fingerprints change, those of another version are dropped.
+
+    Raises:
+        SchemaError: the stored results were made by a newer program.
+    """
+    adoption, wanted = waiting_adoption(cursor), _wanted_state(cursor)
+    cursor.execute("DELETE FROM dedup.setting WHERE value IS NULL")
+    cursor.execute("UPDATE dedup.setting SET adopted = value WHERE adopted IS DISTINCT FROM value")
+    cursor.execute("""
+        DELETE FROM dedup.sentence_model old USING dedup.sentence_model new
+        WHERE old.adopted AND new.language = old.language AND NOT new.adopted
+    """)
+    cursor.execute("UPDATE dedup.sentence_model SET adopted = true WHERE NOT adopted")
+    if adoption.rules:
+        cursor.execute("""
+            UPDATE dedup.article
+            SET stale = status IN ('unique', 'similar', 'duplicate'), takes_part = false
+            WHERE takes_part OR (NOT stale AND status IN ('unique', 'similar', 'duplicate'))
+        """)
+    if adoption.fingerprints:
+        _drop_old_fingerprints(cursor)
+    if adoption:
+        cursor.execute("UPDATE dedup.corpus_state SET recount_all = true")
+    cursor.execute(
+        "UPDATE dedup.corpus_state SET fingerprint_digest = %s, rule_digest = %s, algorithm_revision = %s,"
+        " unicode_version = %s",
+        [wanted.fingerprints, wanted.rules, wanted.algorithm, wanted.unicode],
+    )
+
+
+def nothing_unsettled(cursor: Cursor) -> bool:
+    """Whether every article has its mark and none is stale."""
+    row = cursor.execute(
+        "SELECT NOT EXISTS (SELECT FROM dedup.article WHERE status = 'pending' OR stale)"
+    ).fetchone()
     return bool(row and row[0])
 
 
-def _drop_stale_fingerprints(cursor: Cursor) -> None:
+def _adopt_where_empty(cursor: Cursor) -> None:
+    row = cursor.execute("SELECT EXISTS (SELECT FROM dedup.article)").fetchone()
+    if row and not row[0]:
+        adopt(cursor)
+
+
+def _drop_old_fingerprints(cursor: Cursor) -> None:
     fingerprinter = load_rulebook(cursor).fingerprinter
     languages = [row[0] for row in cursor.execute("SELECT DISTINCT language FROM dedup.article").fetchall()]
     for language in languages:
-        version = fingerprinter.version(language)
-        stale = cursor.execute(
+        rows = cursor.execute(
             """
             SELECT f.article_id FROM dedup.fingerprint f JOIN dedup.article a ON a.id = f.article_id
             WHERE a.language IS NOT DISTINCT FROM %s AND f.version <> %s
             """,
-            [language, version],
+            [language, fingerprinter.version(language)],
         ).fetchall()
-        ids = [row[0] for row in stale]
-        cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [arrays.hashes(ids)])
-        cursor.execute("DELETE FROM dedup.fingerprint WHERE article_id = ANY (%s)", [arrays.hashes(ids)])
-        cursor.execute("SELECT count(*) FROM dedup.make_pending(%s)", [arrays.hashes(ids)])
+        ids = arrays.bigints([row[0] for row in rows])
+        cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [ids])
+        cursor.execute("DELETE FROM dedup.fingerprint WHERE article_id = ANY (%s)", [ids])
     # What could not be read before may be readable now.
     cursor.execute("""
         UPDATE dedup.article SET status = 'pending', reason = NULL, marked_at = NULL WHERE status = 'failed'
     """)
 
 
-def _state(cursor: Cursor) -> tuple[str | None, int, str | None]:
-    row = cursor.execute(
-        "SELECT fingerprint_digest, algorithm_revision, rule_digest FROM dedup.corpus_state"
-    ).fetchone()
-    assert row is not None
-    return row[0], row[1], row[2]
-
-
-def _wanted(cursor: Cursor) -> tuple[str, int, str]:
-    settings = load_settings(cursor)
-    models = ",".join(f"{model.language}={model.checksum}" for model in list_models(cursor))
+def _wanted_state(cursor: Cursor) -> State:
+    settings = load_wanted(cursor)
+    rows = cursor.execute("""
+        SELECT DISTINCT ON (language) language, checksum FROM dedup.sentence_model ORDER BY language, adopted
+    """).fetchall()
+    models = ",".join(f"{language}={checksum}" for language, checksum in rows)
     digest = f"{settings.digest('fingerprint')} {settings.default_language} {models}"
-    return digest, ALGORITHM_REVISION, settings.digest("rule")
-
-
-def _refuse_older_program(revision: int) -> None:
-    if revision > ALGORITHM_REVISION:
-        raise SchemaError("the fingerprints were made by a newer dedup; upgrade this program")
+    return State(digest, settings.digest("rule"), ALGORITHM_REVISION, UNICODE_VERSION)

@@ -1,115 +1,128 @@
-"""What settling reads and writes: pending articles, their neighbours, marks and pairs.
+"""What settling reads and writes: articles to settle, what shares something with them, marks and pairs.
 
-Every statement works on sets; none is called per article. It decides nothing. Read next:
-`../engine/settle.py`.
+Every statement works on sets; none is called per article. It decides nothing; see `../engine/settle.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from functools import cache
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 import numpy as np
 
-from dedup.corpus.arrays import Hashes, hashes
-from dedup.corpus.database import Cursor
-from dedup.corpus.fingerprints import ORDER_TIME
+from dedup.corpus.arrays import Bigints, bigints
+from dedup.corpus.database import Cursor, prefer_indexes
+from dedup.corpus.statements import statement
 from dedup.rules.marks import Mark, OrderKey, Pair
+from dedup.rules.pair import Relation
+from dedup.settings import Settings
 from dedup.text.signature import Signature
+
+Among = Literal["canonical", "duplicate", "waiting"]
+"""Which articles to look among: canonical ones and duplicates that take part, or those that do not yet."""
+
+PairPins = dict[frozenset[bytes], Relation]
+"""The source_ids of two articles, as UTF-8, to what a person has said they are to each other."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FingerprintRow:
     """A fingerprinted article as settling reads it.
 
     Attributes:
-        canonical: its flag: True or False in a settled article, None in one that takes no part yet.
+        stored_canonical: its flag as it is stored.
+        canonical: the same where it counts; None in an article that takes no part yet.
+        settled: whether it has a mark that need not be settled again.
+        pinned: whether a pin of a pair names it.
     """
 
     id: int
     order: OrderKey
+    stored_canonical: bool
     canonical: bool | None
+    settled: bool
+    pinned: bool
     content_hash: int
-    sentence_hashes: Hashes
+    sentence_hashes: Bigints
     signature: Signature
-    buckets: Hashes
+    buckets: Bigints
     shingle_count: int
 
 
-_ROW = """
-    a.id, {time}, a.source_id, f.canonical, f.content_hash, f.sentence_hashes, f.signature, f.buckets,
-    f.shingle_count
-"""
-_PENDING = """
-    SELECT {row} FROM dedup.article a
-    JOIN dedup.fingerprint f ON f.article_id = a.id AND f.revision = a.revision
-    WHERE a.status = 'pending' AND {chosen} ORDER BY {time}, a.source_id LIMIT %(limit)s
-"""
-_SHARING = """
-    SELECT {row} FROM dedup.sharing(%(canonical)s, %(sentences)s, %(buckets)s, %(contents)s) AS hit
-    JOIN dedup.fingerprint f USING (article_id)
-    JOIN dedup.article a ON a.id = f.article_id
-    WHERE %(after)s::timestamptz IS NULL OR {time} >= %(after)s
-    LIMIT %(limit)s
-"""
+def next_unsettled(cursor: Cursor, settings: Settings, limit: int) -> list[FingerprintRow]:
+    """The next articles to settle that have a fingerprint; the earliest, near enough (see the statement)."""
+    return _rows(cursor, settings, "next_unsettled", limit=limit)
 
 
-def pending(
-    cursor: Cursor, policy: str, *, limit: int | None = None, ids: Sequence[int] | None = None
-) -> list[Row]:
-    """Pending articles whose present text has a fingerprint, in canonical order.
-
-    Args:
-        policy: the setting `canonical_order`.
-        limit: only so many, the earliest.
-        ids: only these.
-    """
-    query = _composed(_PENDING, policy, chosen="true" if ids is None else "a.id = ANY (%(ids)s)")
-    return _rows(cursor, query, {"limit": limit, "ids": hashes(ids or ())})
+def unsettled_among(cursor: Cursor, settings: Settings, ids: Collection[int]) -> list[FingerprintRow]:
+    """Of these articles those to settle that have a fingerprint."""
+    return _rows(cursor, settings, "unsettled_among", ids=bigints(ids))
 
 
-def common_among(cursor: Cursor, sentences: Hashes) -> Hashes:
-    """Those of the sentence hashes that are common."""
-    rows = cursor.execute(
-        "SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%s)", [sentences]
-    ).fetchall()
-    return hashes([row[0] for row in rows])
+def named(cursor: Cursor, settings: Settings, names: Collection[bytes]) -> list[FingerprintRow]:
+    """Fingerprinted articles by their source_ids."""
+    if not names:
+        return []
+    return _rows(cursor, settings, "named", names=[name.decode() for name in names])
 
 
 def sharing(
     cursor: Cursor,
-    policy: str,
-    sentences: Hashes,
-    buckets: Hashes,
-    contents: Hashes,
+    settings: Settings,
+    among: Among,
+    sentences: Bigints,
+    buckets: Bigints,
+    contents: Bigints,
     *,
-    canonical: bool,
     after: datetime | None = None,
     limit: int | None = None,
-) -> list[Row]:
-    """Settled articles that have one of these sentences, buckets or content hashes.
+) -> list[FingerprintRow]:
+    """Fingerprinted articles that have one of these sentences, buckets or content hashes.
 
     Args:
-        contents: of those articles that have no bucket; the others are found by theirs.
-        canonical: look among canonical articles, or among the others.
+        contents: of short texts, which have no buckets; the others are found by theirs.
         after: only articles at or after this time in canonical order.
         limit: at most so many, any of them.
     """
-    query = _composed(_SHARING, policy)
     return _rows(
         cursor,
-        query,
-        {
-            "canonical": canonical,
-            "sentences": sentences,
-            "buckets": buckets,
-            "contents": contents,
-            "after": after,
-            "limit": limit,
-        },
+        settings,
+        "sharing",
+        among=among,
+        sentences=sentences,
+        buckets=buckets,
+        contents=contents,
+        after=after,
+        limit=limit,
     )
+
+
+def common_among(cursor: Cursor, sentences: Bigints) -> Bigints:
+    """Those of the sentence hashes that are common."""
+    rows = cursor.execute(
+        "SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%s)", [sentences]
+    ).fetchall()
+    return bigints([row[0] for row in rows])
+
+
+def pair_pins(cursor: Cursor, rows: Sequence[FingerprintRow]) -> PairPins:
+    """The pins of pairs in which one of these articles is, by source_id."""
+    names = [row.order[1].decode() for row in rows if row.pinned]
+    if not names:
+        return {}
+    found = cursor.execute(
+        """
+        SELECT source_id, other_source_id, relation FROM dedup.pair_pin
+        WHERE source_id = ANY (%(names)s)
+        UNION
+        SELECT source_id, other_source_id, relation FROM dedup.pair_pin
+        WHERE other_source_id = ANY (%(names)s)
+        """,
+        {"names": names},
+    ).fetchall()
+    return {frozenset((row[0].encode(), row[1].encode())): Relation(row[2]) for row in found}
 
 
 def reach(cursor: Cursor, latest: datetime) -> datetime | None:
@@ -129,6 +142,18 @@ def reach(cursor: Cursor, latest: datetime) -> datetime | None:
     return row[0] if row else None
 
 
+def count_unsettled(cursor: Cursor, limit: int) -> int:
+    """How many articles are pending or stale, with a fingerprint or without; counting stops at `limit`."""
+    prefer_indexes(cursor)  # statistics from when all was pending would have it read the whole table
+    row = cursor.execute(
+        "SELECT count(*) FROM ("
+        "SELECT FROM dedup.article WHERE status = 'pending' OR stale LIMIT %s) AS found",
+        [limit],
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 @dataclass(slots=True)
 class Outcome:
     """What one settle transaction decided, ready to be written.
@@ -136,9 +161,9 @@ class Outcome:
     Attributes:
         duplicates: mark of each article settled as a duplicate.
         canonical: ids settled as canonical; their status follows from their pairs.
-        flags: new values of the canonical flag, where it changed.
+        flags: new values of the stored canonical flag, where it changes.
         pairs: the rows of `match` in which a settled article is the later one.
-        displaced: ids that were canonical and no longer are; pairs in which they are the earlier end go.
+        displaced: ids that were canonical and no longer are.
         unsettled: ids, settled before, that have to be settled again.
     """
 
@@ -154,33 +179,35 @@ def write(cursor: Cursor, outcome: Outcome) -> set[int]:
     """Write an outcome.
 
     Returns:
-        The ids that became pending by it.
+        The ids that became stale by it.
     """
     settled = [*outcome.duplicates, *outcome.canonical]
     old = cursor.execute(
-        """
-        DELETE FROM dedup.match WHERE article_id = ANY (%s) OR other_id = ANY (%s)
-        RETURNING article_id, other_id
-        """,
-        [hashes(settled), hashes(outcome.displaced)],
+        "DELETE FROM dedup.match WHERE article_id = ANY (%s) RETURNING other_id", [bigints(settled)]
     ).fetchall()
-    displaced = set(outcome.displaced)
-    unsettled = outcome.unsettled | {a for a, other in old if other in displaced}
-    unsettled -= set(settled)
+    unsettled = (outcome.unsettled | _decided_by(cursor, outcome.displaced)) - set(settled)
     if outcome.flags:
         cursor.execute(
             """
             UPDATE dedup.fingerprint f SET canonical = n.canonical
             FROM unnest(%s::bigint[], %s::boolean[]) AS n (id, canonical) WHERE f.article_id = n.id
             """,
-            [hashes(outcome.flags), list(outcome.flags.values())],
+            [bigints(outcome.flags), list(outcome.flags.values())],
         )
     _write_pairs(cursor, outcome.pairs)
-    _write_duplicates(cursor, outcome.duplicates)
-    became = _write_pending(cursor, unsettled)
-    touched = {other for _, other in old} | {p.other_id for p in outcome.pairs if p.relation == "similar"}
-    _write_canonical(cursor, outcome.canonical, touched - set(settled) - unsettled)
+    write_duplicates(cursor, outcome.duplicates)
+    became = make_stale(cursor, unsettled)
+    touched = {row[0] for row in old} | {p.other_id for p in outcome.pairs if p.relation == "similar"}
+    mark_canonical(cursor, outcome.canonical, touched - set(settled) - unsettled)
     return became
+
+
+def _decided_by(cursor: Cursor, ids: Sequence[int]) -> set[int]:
+    """The later articles of the pairs of these: what was decided by their being canonical."""
+    if not ids:
+        return set()
+    rows = cursor.execute("SELECT article_id FROM dedup.match WHERE other_id = ANY (%s)", [bigints(ids)])
+    return {row[0] for row in rows.fetchall()}
 
 
 def _write_pairs(cursor: Cursor, pairs: Sequence[Pair]) -> None:
@@ -188,15 +215,17 @@ def _write_pairs(cursor: Cursor, pairs: Sequence[Pair]) -> None:
         return
     cursor.execute(
         """
-        INSERT INTO dedup.match
-            (article_id, other_id, relation, sentence_jaccard, signature_jaccard, containment)
-        SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::double precision[],
-                             %s::double precision[], %s::double precision[])
+        INSERT INTO dedup.match (article_id, other_id, relation, rule, score,
+                                 sentence_jaccard, signature_jaccard, containment)
+        SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::double precision[],
+                             %s::double precision[], %s::double precision[], %s::double precision[])
         """,
         [
-            hashes([p.article_id for p in pairs]),
-            hashes([p.other_id for p in pairs]),
+            bigints([p.article_id for p in pairs]),
+            bigints([p.other_id for p in pairs]),
             [p.relation for p in pairs],
+            [p.rule for p in pairs],
+            [p.score for p in pairs],
             [p.sentence_jaccard for p in pairs],
             [p.signature_jaccard for p in pairs],
             [p.containment for p in pairs],
@@ -204,91 +233,73 @@ def _write_pairs(cursor: Cursor, pairs: Sequence[Pair]) -> None:
     )
 
 
-def _write_duplicates(cursor: Cursor, marks: dict[int, Mark]) -> None:
+def write_duplicates(cursor: Cursor, marks: dict[int, Mark], *, stale: bool = False) -> None:
+    """Mark articles as duplicates.
+
+    Args:
+        stale: the marks are provisional: to be settled again, and no reason to take part.
+    """
     if not marks:
         return
     cursor.execute(
         """
         UPDATE dedup.article a
-        SET status = 'duplicate', duplicate_of = n.duplicate_of, score = n.score, reason = n.reason,
+        SET status = 'duplicate', stale = %(stale)s, takes_part = a.takes_part OR NOT %(stale)s,
+            duplicate_of = n.duplicate_of, score = n.score, reason = n.reason, limit_fired = NULL,
             marked_at = now()
-        FROM unnest(%s::bigint[], %s::bigint[], %s::double precision[], %s::text[])
-             AS n (id, duplicate_of, score, reason)
+        FROM unnest(%(ids)s::bigint[], %(originals)s::bigint[], %(scores)s::double precision[],
+                    %(reasons)s::text[]) AS n (id, duplicate_of, score, reason)
         WHERE a.id = n.id
         """,
-        [
-            hashes(marks),
-            hashes([mark.duplicate_of or 0 for mark in marks.values()]),
-            [mark.score for mark in marks.values()],
-            [mark.reason for mark in marks.values()],
-        ],
+        {
+            "stale": stale,
+            "ids": bigints(marks),
+            "originals": bigints([mark.duplicate_of or 0 for mark in marks.values()]),
+            "scores": [mark.score for mark in marks.values()],
+            "reasons": [mark.reason for mark in marks.values()],
+        },
     )
 
 
-def _write_pending(cursor: Cursor, ids: Collection[int]) -> set[int]:
+def make_stale(cursor: Cursor, ids: Collection[int]) -> set[int]:
+    """Have articles settled again; returns those that were settled."""
     if not ids:
         return set()
-    rows = cursor.execute("SELECT * FROM dedup.make_pending(%s)", [hashes(ids)])
+    rows = cursor.execute("SELECT * FROM dedup.make_stale(%s)", [bigints(ids)])
     return {row[0] for row in rows.fetchall()}
 
 
-def _write_canonical(cursor: Cursor, settled: Sequence[int], touched: Iterable[int]) -> None:
+def mark_canonical(cursor: Cursor, settled: Collection[int], touched: Iterable[int]) -> None:
     """Mark canonical articles unique or similar by their pairs; `touched` only if they are settled."""
     cursor.execute(
-        """
-        WITH chosen AS (
-            SELECT id FROM unnest(%(settled)s::bigint[]) AS s (id)
-            UNION ALL
-            SELECT a.id FROM dedup.article a
-            WHERE a.id = ANY (%(touched)s) AND a.status IN ('unique', 'similar')
-        ), best AS (
-            SELECT id, max(sentence_jaccard) AS sentences, max(signature_jaccard) AS signature
-            FROM (
-                SELECT c.id, m.sentence_jaccard, m.signature_jaccard
-                FROM chosen c JOIN dedup.match m ON m.article_id = c.id
-                WHERE m.relation = 'similar'
-                UNION ALL
-                SELECT c.id, m.sentence_jaccard, m.signature_jaccard
-                FROM chosen c JOIN dedup.match m ON m.other_id = c.id
-                WHERE m.relation = 'similar'
-            ) similar_pair GROUP BY id
-        ), mark AS (
-            SELECT c.id,
-                   CASE WHEN b.id IS NULL THEN 'unique' ELSE 'similar' END AS status,
-                   greatest(b.sentences, b.signature) AS score,
-                   CASE WHEN b.sentences >= b.signature THEN 'sentences'
-                        WHEN b.id IS NOT NULL THEN 'signature' END AS reason
-            FROM chosen c LEFT JOIN best b ON b.id = c.id
-        )
-        UPDATE dedup.article a
-        SET status = mark.status, duplicate_of = NULL, score = mark.score, reason = mark.reason,
-            marked_at = now()
-        FROM mark
-        WHERE a.id = mark.id AND (a.status, a.score, a.reason)
-              IS DISTINCT FROM (mark.status, mark.score, mark.reason)
-        """,
-        {"settled": hashes(settled), "touched": hashes(list(touched))},
+        statement("mark_canonical"), {"settled": bigints(settled), "touched": bigints(list(touched))}
     )
 
 
-@cache
-def _composed(query: str, policy: str, chosen: str = "true") -> bytes:
-    """A query of this module for a canonical order; made of constants only."""
-    time = ORDER_TIME[policy]
-    return query.format(row=_ROW.format(time=time), time=time, chosen=chosen).encode()
+def order_parameters(settings: Settings) -> dict[str, Any]:
+    """The settings of canonical order as the statements take them."""
+    return {
+        "policy": settings.canonical_order,
+        "earliest": datetime(settings.earliest_year, 1, 1, tzinfo=UTC),
+    }
 
 
-def _rows(cursor: Cursor, query: bytes, values: dict[str, object]) -> list[Row]:
+def _rows(cursor: Cursor, settings: Settings, name: str, **values: object) -> list[FingerprintRow]:
+    query = statement(name, row=statement("fingerprint_row").decode())
+    rows = cursor.execute(query, {**order_parameters(settings), **values}).fetchall()
     return [
-        Row(
+        FingerprintRow(
             id=row[0],
             order=(row[1], row[2].encode()),
-            canonical=row[3],
-            content_hash=row[4],
-            sentence_hashes=row[5],
-            signature=np.frombuffer(row[6], "<u4"),
-            buckets=row[7],
-            shingle_count=row[8],
+            stored_canonical=row[3],
+            canonical=row[3] if row[4] else None,
+            settled=row[5],
+            pinned=row[6],
+            content_hash=row[7],
+            sentence_hashes=row[8],
+            signature=np.frombuffer(row[9], np.uint8),
+            buckets=row[10],
+            shingle_count=row[11],
         )
-        for row in cursor.execute(query, values).fetchall()
+        for row in rows
     ]

@@ -1,6 +1,6 @@
 """The corpus as `dedup verify` reads it: one frozen moment, whole tables, no look-up by hash.
 
-Read-only, and independent of the statements that settling uses. Read next: `../engine/verify.py`.
+Read-only, and independent of the statements that settling uses.
 """
 
 from __future__ import annotations
@@ -8,19 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dedup.corpus.arrays import hashes
+from dedup.corpus import articles
+from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
-from dedup.corpus.fingerprints import ORDER_TIME, read_fingerprint
+from dedup.corpus.fingerprints import from_columns
+from dedup.corpus.settling import order_parameters
 from dedup.rules.marks import Mark, OrderKey, Pair, Status
+from dedup.rules.pair import Relation
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
+from dedup.text.tasks import TextTask
 
 PAGE = 2_000
 """Rows fetched at a time while all canonical articles are read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredArticle:
     """An article as it is stored, without its text."""
 
     id: int
@@ -32,8 +36,10 @@ class Stored:
 
 
 _COLUMNS = """
-    a.id, a.source_id, {time}, a.status, a.duplicate_of, a.score, a.reason, f.canonical, f.version,
-    f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.sketch, f.word_count, f.shingle_count
+    a.id, a.source_id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s),
+    a.status, a.duplicate_of, a.score, a.reason,
+    a.takes_part, f.canonical, f.version,
+    f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.word_count, f.shingle_count
 """
 
 
@@ -43,18 +49,18 @@ def freeze(cursor: Cursor) -> None:
 
 
 def choose(cursor: Cursor, sample: int | None) -> list[int]:
-    """The ids of the articles to check: all that have a mark, or a random sample of them."""
+    """The ids of the articles to check: all that are settled or failed, or a random sample of them."""
     rows = cursor.execute(
-        "SELECT id FROM dedup.article WHERE status <> 'pending'"
+        "SELECT id FROM dedup.article WHERE status <> 'pending' AND NOT stale"
         " ORDER BY CASE WHEN %(sample)s::integer IS NULL THEN id ELSE random() END LIMIT %(sample)s",
         {"sample": sample},
     )
     return [row[0] for row in rows.fetchall()]
 
 
-def count_pending(cursor: Cursor) -> int:
-    """How many articles have no mark yet."""
-    row = cursor.execute("SELECT count(*) FROM dedup.article WHERE status = 'pending'").fetchone()
+def count_unsettled(cursor: Cursor) -> int:
+    """How many articles are pending or stale."""
+    row = cursor.execute("SELECT count(*) FROM dedup.article WHERE status = 'pending' OR stale").fetchone()
     assert row is not None
     return int(row[0])
 
@@ -68,96 +74,103 @@ def uncounted(cursor: Cursor) -> bool:
     return bool(row[0])
 
 
-def common_sentences(cursor: Cursor) -> dict[int, int]:
-    """The stored common sentences with their numbers of stories."""
-    return dict(cursor.execute("SELECT sentence_hash, stories FROM dedup.common_sentence").fetchall())
+def common_sentences(cursor: Cursor) -> dict[int, tuple[int, float]]:
+    """The stored common sentences with their carriers and effective stories."""
+    rows = cursor.execute("SELECT sentence_hash, carriers, effective_stories FROM dedup.common_sentence")
+    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
 
 
-def count_common(cursor: Cursor, rule: Settings) -> dict[int, int]:
-    """The common sentences counted from all fingerprints, pins included; see `too_common` of the oracle."""
+def sentence_counts(cursor: Cursor) -> dict[int, tuple[int, int]]:
+    """The kept counts: carriers and agreeing pairs of sentences."""
+    rows = cursor.execute("SELECT sentence_hash, carriers, pairs FROM dedup.sentence_count")
+    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
+
+
+def count_sentences(cursor: Cursor, settings: Settings) -> dict[int, tuple[int, int]]:
+    """Carriers and agreeing pairs of every sentence that enough articles carry or that is pinned.
+
+    A deliberate second opinion on what `common_sentences.py` counts, by another statement.
+    """
     rows = cursor.execute(
         """
         WITH carrier AS (
-            SELECT s.sentence_hash, f.sketch, f.buckets
+            SELECT s.sentence_hash, f.buckets
             FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
         ), counted AS (
-            SELECT sentence_hash, count(DISTINCT sketch)::integer AS stories, count(*) AS carriers
-            FROM carrier GROUP BY sentence_hash
-        ), concentrated AS (
-            SELECT sentence_hash
-            FROM (
-                SELECT c.sentence_hash, k.carriers, count(*) AS copies
-                FROM carrier c JOIN counted k USING (sentence_hash)
-                CROSS JOIN generate_series(1, %(bands)s) AS b (band)
-                WHERE k.stories > %(stories)s
-                GROUP BY c.sentence_hash, k.carriers, c.sketch, b.band, coalesce(c.buckets[b.band], 0)
-            ) AS copy
-            GROUP BY sentence_hash, carriers
-            HAVING sum(copies * (copies - 1))
-                >= %(concentration)s::float8 * (%(bands)s * carriers * (carriers - 1))::float8
+            SELECT sentence_hash, count(*)::integer AS carriers FROM carrier GROUP BY sentence_hash
+            HAVING count(*) > %(limit)s OR sentence_hash IN (SELECT sentence_hash FROM dedup.sentence_pin)
+        ), bucket AS (
+            SELECT c.sentence_hash, count(*) AS n
+            FROM carrier c JOIN counted USING (sentence_hash)
+            CROSS JOIN generate_series(1, %(bands)s) AS b (band)
+            GROUP BY c.sentence_hash, b.band, c.buckets[b.band]
         )
-        SELECT sentence_hash, coalesce(c.stories, 0)
-        FROM counted c FULL JOIN dedup.sentence_pin p USING (sentence_hash)
-        WHERE coalesce(p.common, c.stories > %(stories)s
-            AND sentence_hash NOT IN (SELECT sentence_hash FROM concentrated))
+        SELECT sentence_hash, k.carriers, sum(b.n * b.n - b.n)::bigint
+        FROM counted k JOIN bucket b USING (sentence_hash)
+        GROUP BY sentence_hash, k.carriers
         """,
-        {
-            "bands": rule.bands,
-            "stories": rule.common_stories,
-            "concentration": rule.common_concentration,
-        },
+        {"limit": settings.common_stories, "bands": settings.bands},
     )
-    return dict(rows.fetchall())
+    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
 
 
-def load(cursor: Cursor, policy: str, ids: Sequence[int]) -> list[Stored]:
+def sentence_pins(cursor: Cursor) -> dict[int, bool]:
+    """Sentence hash to whether it is pinned as always or never common."""
+    return dict(cursor.execute("SELECT sentence_hash, common FROM dedup.sentence_pin").fetchall())
+
+
+def pair_pins(cursor: Cursor) -> dict[frozenset[int], Relation]:
+    """What people have said of pairs of stored articles, by their ids."""
+    rows = cursor.execute("""
+        SELECT a.id, o.id, p.relation FROM dedup.pair_pin p
+        JOIN dedup.article a ON a.source_id = p.source_id
+        JOIN dedup.article o ON o.source_id = p.other_source_id
+    """).fetchall()
+    return {frozenset((row[0], row[1])): Relation(row[2]) for row in rows}
+
+
+def load(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> list[StoredArticle]:
     """Some articles with their marks and fingerprints."""
     query = f"""
-        SELECT {_COLUMNS.format(time=ORDER_TIME[policy])}
+        SELECT {_COLUMNS}
         FROM dedup.article a LEFT JOIN dedup.fingerprint f ON f.article_id = a.id
-        WHERE a.id = ANY (%s)
+        WHERE a.id = ANY (%(ids)s)
     """
-    return [_stored(row) for row in cursor.execute(query.encode(), [hashes(ids)]).fetchall()]
+    rows = cursor.execute(query.encode(), {**order_parameters(settings), "ids": bigints(ids)}).fetchall()
+    return [_stored(row) for row in rows]
 
 
-def canonical(cursor: Cursor, policy: str) -> Iterator[Stored]:
+def canonical(cursor: Cursor, settings: Settings) -> Iterator[StoredArticle]:
     """Every canonical article, page by page."""
-    cursor.execute(
-        f"""
-            DECLARE canonical_page NO SCROLL CURSOR FOR
-            SELECT {_COLUMNS.format(time=ORDER_TIME[policy])}
-            FROM dedup.article a JOIN dedup.fingerprint f ON f.article_id = a.id
-            WHERE f.canonical
-        """.encode()
-    )
-    while rows := cursor.execute(f"FETCH {PAGE} FROM canonical_page".encode()).fetchall():
-        for row in rows:
-            yield _stored(row)
-    cursor.execute("CLOSE canonical_page")
+    rows = cursor.execute(
+        "SELECT f.article_id FROM dedup.fingerprint f JOIN dedup.article a ON a.id = f.article_id"
+        " WHERE f.canonical AND a.takes_part"
+    ).fetchall()
+    ids = [row[0] for row in rows]
+    for start in range(0, len(ids), PAGE):
+        yield from load(cursor, settings, ids[start : start + PAGE])
 
 
-def texts(cursor: Cursor, ids: Sequence[int]) -> Iterator[tuple[int, str | None, str]]:
-    """Id, language and text of some articles, page by page."""
+def texts(cursor: Cursor, ids: Sequence[int]) -> Iterator[TextTask]:
+    """What the fingerprints of some articles are made from, page by page."""
     for start in range(0, len(ids), PAGE // 4):
-        rows = cursor.execute(
-            "SELECT id, language, text FROM dedup.article WHERE id = ANY (%s)",
-            [hashes(ids[start : start + PAGE // 4])],
-        ).fetchall()
-        yield from rows
+        yield from articles.texts(cursor, ids[start : start + PAGE // 4])
 
 
 def pairs(cursor: Cursor, ids: Sequence[int]) -> set[Pair]:
     """The stored pairs in which one of these is the later article."""
     rows = cursor.execute(
-        "SELECT article_id, other_id, relation, sentence_jaccard, signature_jaccard, containment"
+        "SELECT article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment"
         " FROM dedup.match WHERE article_id = ANY (%s)",
-        [hashes(ids)],
+        [bigints(ids)],
     )
     return {Pair(*row) for row in rows.fetchall()}
 
 
-def _stored(row: tuple) -> Stored:  # type: ignore[type-arg]
-    article_id, source_id, time, status, duplicate_of, score, reason, flag, version, *rest = row
-    made = None if version is None else read_fingerprint(version, *rest)
+def _stored(row: tuple) -> StoredArticle:  # type: ignore[type-arg]
+    article_id, source_id, time, status, duplicate_of, score, reason, takes_part, flag, version, *rest = row
+    made = None if version is None else from_columns(version, *rest)
     mark = Mark(Status(status), duplicate_of, score, reason)
-    return Stored(article_id, source_id, (time, source_id.encode()), mark, flag, made)
+    return StoredArticle(
+        article_id, source_id, (time, source_id.encode()), mark, flag if takes_part else None, made
+    )

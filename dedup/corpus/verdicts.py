@@ -1,26 +1,49 @@
-"""The mark of one article and the pairs behind it, by source_id. Read-only.
-
-Read next: `../engine/explain.py`.
-"""
+"""The mark of one article and the pairs behind it, by source_id. Read-only."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from dedup.corpus.database import Cursor
-from dedup.verdict import Match, Verdict
+from dedup.verdict import UNSETTLED_LIMIT, Match, Verdict
 
 
-def verdict(cursor: Cursor, article_id: int) -> Verdict:
-    """The verdict on a stored article, by its internal id."""
+@dataclass(frozen=True, slots=True)
+class StoredMark:
+    """The mark of an article as it is stored.
+
+    Attributes:
+        unsettled: how many other articles are not settled; counting stops at `UNSETTLED_LIMIT`.
+    """
+
+    article_id: int
+    status: str
+    stale: bool
+    duplicate_of: str | None
+    score: float | None
+    reason: str | None
+    unsettled: int
+
+
+def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
+    """The mark of an article; None where it is not stored."""
     row = cursor.execute(
         """
-        SELECT a.source_id, a.status, o.source_id, a.score, a.reason
-        FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of WHERE a.id = %s
+        SELECT a.id, a.status, a.stale, o.source_id, a.score, coalesce(a.limit_fired, a.reason),
+               (SELECT count(*) FROM (SELECT FROM dedup.article u WHERE (u.status = 'pending' OR u.stale)
+                                      AND u.id <> a.id LIMIT %(limit)s) AS unsettled)
+        FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
+        WHERE a.source_id = %(source_id)s
         """,
-        [article_id],
+        {"source_id": source_id, "limit": UNSETTLED_LIMIT},
     ).fetchone()
-    assert row is not None
-    found = matches(cursor, article_id) if row[1] in ("duplicate", "similar") else ()
-    return Verdict(row[0], row[1], row[2], row[3], row[4], found)
+    return StoredMark(*row) if row else None
+
+
+def verdict(cursor: Cursor, source_id: str, mark: StoredMark) -> Verdict:
+    """The verdict that tells a stored mark, with the pairs behind it."""
+    found = matches(cursor, mark.article_id) if mark.status in ("duplicate", "similar") else ()
+    return Verdict(source_id, mark.status, mark.duplicate_of, mark.score, mark.reason, found, mark.unsettled)
 
 
 def matches(cursor: Cursor, article_id: int) -> tuple[Match, ...]:
@@ -30,15 +53,14 @@ def matches(cursor: Cursor, article_id: int) -> tuple[Match, ...]:
     """
     rows = cursor.execute(
         """
-        SELECT o.source_id, m.relation, m.sentence_jaccard, m.signature_jaccard, m.containment
+        SELECT o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,
+               m.containment
         FROM (
-            SELECT other_id AS id, relation, sentence_jaccard, signature_jaccard, containment
-            FROM dedup.match WHERE article_id = %(id)s
+            SELECT other_id AS id, m.* FROM dedup.match m WHERE article_id = %(id)s
             UNION ALL
-            SELECT article_id, relation, sentence_jaccard, signature_jaccard, containment
-            FROM dedup.match WHERE other_id = %(id)s AND relation = 'similar'
+            SELECT article_id, m.* FROM dedup.match m WHERE other_id = %(id)s AND relation = 'similar'
         ) m JOIN dedup.article o ON o.id = m.id
-        ORDER BY greatest(m.sentence_jaccard, m.signature_jaccard) DESC, o.source_id
+        ORDER BY m.score DESC, o.source_id
         """,
         {"id": article_id},
     ).fetchall()

@@ -1,27 +1,28 @@
-"""Everything pending gets its mark: the nightly run (SEMANTICS section 6).
+"""Everything unsettled gets its mark: the nightly run (docs/semantics.md, section 6).
 
-Three steps, repeated until nothing is left: read texts into fingerprints on all cores, bring the common
-sentences up to date, settle in batches. Each step commits as it goes, so a run that is stopped, by
-Ctrl-C or a crash, is resumed by the next one where it was. Memory does not grow with the corpus.
-Read next: `hook.py`.
+Changed settings are adopted first. Then three steps, repeated until nothing is left: fingerprint texts on all
+cores, bring the common sentences up to date, settle in batches. Each step commits as it goes, so a run that
+is stopped, by Ctrl-C or a crash, is resumed by the next one where it was. Memory does not grow with the
+corpus.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from time import perf_counter
 
 import psycopg
 
 from dedup.corpus import fingerprints, rulebooks
 from dedup.corpus.database import BACKFILL_LOCK_KEY, Database, translated
-from dedup.corpus.fingerprints import Reading, Unread
-from dedup.corpus.rulebooks import Rulebook, StaleRulesError
-from dedup.engine.pool import Chunk, ReaderFactory, ReaderPool, make_reader
+from dedup.corpus.rulebooks import Adoption, Rulebook, StaleRulesError
+from dedup.engine.pool import Chunk, Factory, FingerprintPool, make_function
 from dedup.engine.refresh import refresh
 from dedup.engine.settle import settle
+from dedup.progress import Progress, SilentProgress
+from dedup.text.tasks import Fingerprinted
 
 BATCH_ARTICLES = 1_000
 """Articles per settle transaction: about half a second of the settle lock, which is as long as a hook
@@ -38,24 +39,43 @@ ANALYZE_ARTICLES = 5_000
 """After so many new fingerprints or marks the planner's statistics are brought up to date."""
 
 
-class Progress(Protocol):
-    """Told how long work goes on; `SilentProgress` is the default."""
-
-    def start(self, stage: str, total: int) -> None:
-        """A stage begins; `total` is how many articles it has to do, as far as known."""
-
-    def advance(self, count: int, total: int | None = None) -> None:
-        """So many more are done; `total` if it has changed."""
+FINGERPRINTS_PER_SECOND = 2_500
+SETTLED_PER_SECOND = 4_000
+"""What two cores of 2024 do (scripts/benchmark.py), for previews: they say "about"."""
 
 
-class SilentProgress:
-    """Tells nobody."""
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What the next backfill has to do.
 
-    def start(self, stage: str, total: int) -> None:
-        pass
+    Attributes:
+        adoption: what it takes up first.
+        fingerprint: texts to be fingerprinted; settle: articles to be settled.
+    """
 
-    def advance(self, count: int, total: int | None = None) -> None:
-        pass
+    adoption: Adoption
+    fingerprint: int
+    settle: int
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes."""
+        return self.fingerprint / FINGERPRINTS_PER_SECOND + self.settle / SETTLED_PER_SECOND
+
+
+def preview(database: Database) -> Preview:
+    """What the next backfill has to do, counted without doing it."""
+    with database.transaction() as cursor:
+        adoption = rulebooks.waiting_adoption(cursor)
+        row = cursor.execute("SELECT count(*) FROM dedup.article").fetchone()
+        everything = row[0] if row else 0
+        waiting = fingerprints.count_unfingerprinted(cursor)
+        unsettled = waiting + fingerprints.count_unsettled(cursor)
+    return Preview(
+        adoption,
+        everything if adoption.fingerprints else waiting,
+        everything if adoption else unsettled,
+    )
 
 
 @dataclass(slots=True)
@@ -65,20 +85,24 @@ class BackfillReport:
     Attributes:
         already_running: another backfill holds the corpus; this one did nothing.
         stopped: it was asked to stop before everything was settled.
-        read: texts read into fingerprints; failed: texts that could not be read.
+        adopted: changed settings, sentence parameters or a changed program were put in force.
+        fingerprinted: texts that got a fingerprint; failed: texts that cannot have one.
         common_entered, common_left: sentences that became common, or stopped.
         settled: marks written, an article counted again if it was settled again.
         compared: pairs of articles scored.
+        seconds: stage (adopting, fingerprinting, counting, settling) to how long it took.
     """
 
     already_running: bool = False
     stopped: bool = False
-    read: int = 0
+    adopted: bool = False
+    fingerprinted: int = 0
     failed: int = 0
     common_entered: int = 0
     common_left: int = 0
     settled: int = 0
     compared: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 def backfill(
@@ -87,16 +111,16 @@ def backfill(
     batch: int = BATCH_ARTICLES,
     workers: int | None = None,
     progress: Progress | None = None,
-    factory: ReaderFactory = make_reader,
+    factory: Factory = make_function,
     full_count: bool | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> BackfillReport:
-    """Settle everything that is pending.
+    """Settle everything that is pending or stale.
 
     Args:
         stop: asked between batches; when it says so, the batch in hand is finished and the work ends.
         batch: articles per settle transaction; the result does not depend on it.
-        workers: processes that read texts; None for one per core, 0 for none but this one.
+        workers: processes that fingerprint texts; None for one per core, 0 for none but this one.
         full_count: as in `refresh`.
 
     Raises:
@@ -131,9 +155,9 @@ def _only_backfill(database: Database) -> Iterator[bool]:
         connection.close()
 
 
-def _gathered(parts: Iterable[list[Reading]], size: int) -> Iterator[list[Reading]]:
+def _gathered(parts: Iterable[list[Fingerprinted]], size: int) -> Iterator[list[Fingerprinted]]:
     """Join lists until they have `size` members: the database likes larger bites than the workers."""
-    gathered: list[Reading] = []
+    gathered: list[Fingerprinted] = []
     for part in parts:
         gathered += part
         if len(gathered) >= size:
@@ -153,7 +177,7 @@ class _Run:
         progress: Progress,
         batch: int,
         workers: int | None,
-        factory: ReaderFactory,
+        factory: Factory,
         full_count: bool | None,
         stop: Callable[[], bool],
     ) -> None:
@@ -164,57 +188,67 @@ class _Run:
     def once(self) -> bool:
         """Go through all steps; False if none found anything to do."""
         with self._database.transaction() as cursor:
-            adopted = rulebooks.is_adopted(cursor)
-        if not adopted:
-            with self._database.transaction(settling=True) as cursor:
+            adoption = rulebooks.waiting_adoption(cursor)
+        if adoption:
+            with self._timed("adopting"), self._database.transaction(settling=True) as cursor:
                 rulebooks.adopt(cursor)
+            self._report.adopted = True
         with self._database.transaction() as cursor:
             rulebook = rulebooks.load_rulebook(cursor)
-        read = self._read_texts(rulebook)
+        with self._timed("fingerprinting"):
+            fingerprinted = self._fingerprint(rulebook)
         if self._stop():
             self._report.stopped = True
             return False
-        refreshed = refresh(self._database, rulebook, full=self._full_count)
+        with self._timed("counting"):
+            refreshed = refresh(self._database, rulebook, full=self._full_count)
         self._report.common_entered += refreshed.entered
         self._report.common_left += refreshed.left
-        settled = self._settle(rulebook)
+        with self._timed("settling"):
+            settled = self._settle(rulebook)
         if self._stop():
             self._report.stopped = True
             return False
-        return bool(read or refreshed.entered or refreshed.left or settled)
+        return bool(fingerprinted or refreshed.entered or refreshed.left or settled)
 
-    def _read_texts(self, rulebook: Rulebook) -> int:
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        started = perf_counter()
+        try:
+            yield
+        finally:
+            seconds = self._report.seconds
+            seconds[stage] = seconds.get(stage, 0.0) + perf_counter() - started
+
+    def _fingerprint(self, rulebook: Rulebook) -> int:
         with self._database.transaction() as cursor:
-            total = fingerprints.count_unread(cursor)
+            total = fingerprints.count_unfingerprinted(cursor)
         if not total:
             return 0
-        self._progress.start("reading texts", total)
+        self._progress.start("fingerprinting", total)
         done = 0
-        with ReaderPool(rulebook.settings, rulebook.models, self._workers, self._factory) as pool:
-            for readings in _gathered(pool.read(self._chunks(rulebook)), PAGE_ARTICLES):
+        with FingerprintPool(rulebook.settings, rulebook.models, self._workers, self._factory) as pool:
+            for results in _gathered(pool.run(self._chunks()), PAGE_ARTICLES):
                 with self._database.transaction(settling=True) as cursor:
                     rulebook.check(cursor)
-                    fingerprints.store_readings(cursor, readings)
-                failed = sum(reading.fingerprint is None for reading in readings)
+                    fingerprints.store(cursor, results)
+                failed = sum(result.fingerprint is None for result in results)
                 self._report.failed += failed
-                self._report.read += len(readings) - failed
-                done += len(readings)
-                self._progress.advance(len(readings))
+                self._report.fingerprinted += len(results) - failed
+                done += len(results)
+                self._progress.advance(len(results))
         self._analyze(done)
         return done
 
-    def _chunks(self, rulebook: Rulebook) -> Iterator[Chunk]:
+    def _chunks(self) -> Iterator[Chunk]:
         after = None
-        while not self._stop() and (page := self._page(rulebook, after)):
-            after = page[-1].place
+        while not self._stop():
+            with self._database.transaction() as cursor:
+                page, after = fingerprints.unfingerprinted_page(cursor, after, PAGE_ARTICLES, PAGE_CHARACTERS)
+            if not page:
+                return
             for start in range(0, len(page), CHUNK_ARTICLES):
                 yield page[start : start + CHUNK_ARTICLES]
-
-    def _page(self, rulebook: Rulebook, after: fingerprints.Place | None) -> list[Unread]:
-        with self._database.transaction() as cursor:
-            return fingerprints.unread_page(
-                cursor, rulebook.settings.canonical_order, after, PAGE_ARTICLES, PAGE_CHARACTERS
-            )
 
     def _settle(self, rulebook: Rulebook) -> int:
         with self._database.transaction() as cursor:

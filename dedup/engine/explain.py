@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from dedup.corpus import settling
-from dedup.corpus.arrays import hashes
+from dedup.corpus import pins, settling
+from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.rulebooks import Rulebook
 from dedup.errors import NotFoundError
 from dedup.rules.marks import order_key
-from dedup.rules.pair import Judgement, Profile, Rule, Scores, judge, score
+from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate, score
 from dedup.settings import Settings
 from dedup.text.differences import Segment, differences, twins
 from dedup.text.fingerprint import Fingerprint, UnreadableError
@@ -62,7 +62,7 @@ class Explanation:
         earlier, later: the two in canonical order.
         shared: the sentences that count and that both have, as the earlier prints them.
         differing: the sentences that count and that only one of them has.
-        judgement: None where they are not related, or where one cannot be read.
+        related: None where they are not related, or where one cannot be read.
     """
 
     decision: str
@@ -71,7 +71,7 @@ class Explanation:
     shared: tuple[str, ...]
     differing: tuple[DifferingSentence, ...]
     scores: Scores | None
-    judgement: Judgement | None
+    related: Related | None
 
 
 def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
@@ -81,22 +81,23 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
         NotFoundError: one of them is not stored.
     """
     first, second = sorted((_load(cursor, rulebook, name) for name in (a, b)), key=lambda s: s.order)
-    everything = hashes(first.counted | second.counted)
+    everything = bigints(first.counted | second.counted)
     common = set(settling.common_among(cursor, everything).tolist())
     both = (first.counted & second.counted) - common
-    scores = judgement = None
+    scores = related = None
+    pin = pins.relation_of(cursor, a, b)
     if first.fingerprint and second.fingerprint:
         profiles = Profile.of(first.fingerprint, common), Profile.of(second.fingerprint, common)
-        scores = score(*profiles)
-        judgement = judge(*profiles, rulebook.settings)
+        scores = score(*profiles, rulebook.settings)
+        related = relate(*profiles, rulebook.settings, pin)
     return Explanation(
-        decision=_decision(first, second, scores, judgement, rulebook.settings),
+        decision=_decision(first, second, scores, related, pin, rulebook.settings),
         earlier=first.article(common),
         later=second.article(common),
         shared=tuple(sentence for sentence, key in first.distinct() if key in both),
         differing=tuple(_differing(first.alone(both | common), second.alone(both | common))),
         scores=scores,
-        judgement=judgement,
+        related=related,
     )
 
 
@@ -168,9 +169,9 @@ def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Loaded:
     if row is None:
         raise NotFoundError(f"no article with source_id {source_id!r}")
     title, publication, status, published_at, added_at, language, text = row
-    order = order_key(rulebook.settings.canonical_order, published_at, added_at, source_id)
+    order = order_key(rulebook.settings, published_at, added_at, source_id)
     try:
-        made = rulebook.fingerprinter.fingerprint(text, language)
+        made = rulebook.fingerprinter.fingerprint(text, language, title)
     except UnreadableError as error:
         return _Loaded(source_id, title, publication, status, order, [], None, str(error))
     sentences = rulebook.fingerprinter.sentences(text, language)
@@ -178,27 +179,55 @@ def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Loaded:
 
 
 def _decision(
-    a: _Loaded, b: _Loaded, scores: Scores | None, judgement: Judgement | None, settings: Settings
+    a: _Loaded,
+    b: _Loaded,
+    scores: Scores | None,
+    related: Related | None,
+    pin: Relation | None,
+    settings: Settings,
 ) -> str:
     for article in (a, b):
         if article.unreadable:
             return f"not compared: {article.id} could not be read ({article.unreadable})"
     assert scores is not None
-    if judgement is None:
-        return _why_not(scores, settings)
-    if judgement.rule is Rule.CONTENT:
-        return "duplicate by content: the same words in the same order"
-    by_sentences = judgement.rule is Rule.SENTENCES
-    value = scores.sentence_jaccard if by_sentences else scores.signature_jaccard
-    channel = "sentence" if by_sentences else "signature"
-    threshold = getattr(settings, f"{judgement.relation.value}_{channel}_jaccard")
-    figures = f"{channel} Jaccard {value:.3f} is at least {threshold:g}"
-    return f"{judgement.relation.value} by {judgement.rule.value}: {figures}"
+    if pin is not None:
+        return f"{pin.value}: a person has said so (`dedup pin list` shows who)"
+    if related is None:
+        return _why_not(a, b, scores, settings)
+    return f"{related.relation.value} by {related.rule.value}: {_figures(related, settings)}"
 
 
-def _why_not(scores: Scores, settings: Settings) -> str:
+def _figures(related: Related, settings: Settings) -> str:
+    scores, relation = related.scores, related.relation.value
+    if related.rule is Rule.CONTENT:
+        return "the same words in the same order"
+    if related.rule is Rule.CONTAINMENT:
+        threshold = settings.similar_containment
+        return f"{scores.containment:.3f} of the shorter one is in the longer one, at least {threshold:g}"
+    if related.rule is Rule.SENTENCES:
+        value, threshold = scores.sentence_jaccard, getattr(settings, f"{relation}_sentence_jaccard")
+        return f"sentence Jaccard {value:.3f} is at least {threshold:g}"
+    value, threshold = scores.signature_jaccard, getattr(settings, f"{relation}_signature_jaccard")
+    return f"signature Jaccard {value:.3f} is at least {threshold:g}, in a shared bucket"
+
+
+def _why_not(a: _Loaded, b: _Loaded, scores: Scores, settings: Settings) -> str:
+    short = [article.id for article in (a, b) if article.fingerprint and not article.fingerprint.buckets]
+    if short:
+        return (
+            f"not related: {' and '.join(short)} has fewer than {settings.text_min_words} words, so that only"
+            " equal title and text would count"
+        )
+    without = "" if scores.same_bucket else " in no shared bucket"
+    signature = scores.signature_jaccard
+    figure = f"signature Jaccard {signature:.3f}"
+    below = (
+        without
+        if without and signature >= settings.similar_signature_jaccard
+        else (f" is below {settings.similar_signature_jaccard:g}")
+    )
     return (
         f"not related: sentence Jaccard {scores.sentence_jaccard:.3f} is below"
-        f" {settings.similar_sentence_jaccard:g} and signature Jaccard {scores.signature_jaccard:.3f}"
-        f" is below {settings.similar_signature_jaccard:g}"
+        f" {settings.similar_sentence_jaccard:g}, {figure}{below},"
+        f" containment {scores.containment:.3f} is below {settings.similar_containment:g}"
     )

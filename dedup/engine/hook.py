@@ -1,25 +1,25 @@
-"""One article gets its verdict at once: the per-article hook (SEMANTICS section 6).
+"""One article gets its verdict at once: the per-article hook (docs/semantics.md, section 6).
 
-The text is read before the settle lock is taken; under the lock the article is stored, settled, and with
-it whatever it unsettles. Work that would keep the lock for long is left pending, with the reason, for
-the next backfill, which has no limits. The common sentences are never changed here. Read next:
-`lookup.py`.
+The text is fingerprinted before the settle lock is taken; under the lock the article is stored, settled, and
+with it whatever it unsettles. Work that would keep the lock for long is left to the next backfill, which has
+no limits. The common sentences are never changed here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from dedup.article import Article, storable
-from dedup.corpus import articles, fingerprints, verdicts
-from dedup.corpus.database import Cursor
-from dedup.corpus.fingerprints import Reading
+from dedup.corpus import articles, fingerprints, settling, verdicts
+from dedup.corpus.articles import Known
+from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.rulebooks import Rulebook
-from dedup.engine.pool import read_text
+from dedup.engine.lookup import mark_of, related_to, verdict_of
 from dedup.engine.settle import TooManyCandidatesError, settle
 from dedup.errors import DedupError
+from dedup.rules.marks import Mark, Status
 from dedup.settings import Settings
+from dedup.text.tasks import Fingerprinted, TextTask, fingerprint_task
 from dedup.verdict import Verdict
 
 MAX_CASCADE = 500
@@ -29,34 +29,42 @@ MAX_CANDIDATES = 5_000
 """Articles compared in one hook; about 30 ms."""
 
 
-def read(rulebook: Rulebook, article: Article) -> Reading:
+DELETED = "the article was deleted while it was being stored; submit it again"
+
+
+def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
     """The fingerprint of an article not stored yet; takes a millisecond and no database."""
-    return read_text(rulebook.fingerprinter, storable(article.text), article.language)
+    task = TextTask(0, 0, article.language, article.title, storable(article.text))
+    return fingerprint_task(rulebook.fingerprinter, task)
 
 
-def submit(cursor: Cursor, rulebook: Rulebook, article: Article, reading: Reading) -> Verdict:
+def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted) -> Verdict:
     """Store an article and settle it; the caller holds the settle lock and has checked the rulebook.
 
     Args:
-        reading: from `read`, with the same rulebook.
+        made: from `fingerprint`, with the same rulebook.
     """
-    partners = articles.partners(cursor, [article.source_id])  # an edit makes them pending
+    partners = articles.partners(cursor, [article.source_id])  # an edit makes them stale
     known = store(cursor, article)
-    if known.status == "pending":
-        if known.language != article.language:  # the corpus knows it, the caller left it out
-            reading = read(rulebook, replace(article, language=known.language))
-        reading = replace(reading, article_id=known.id, revision=known.revision)
-        fingerprints.store_readings(cursor, [reading])
+    if not known.settled:
+        if (known.language, known.title) != (article.language, article.title):
+            # What the caller left out and the corpus knows.
+            task = TextTask(0, 0, known.language, known.title, storable(article.text))
+            made = fingerprint_task(rulebook.fingerprinter, task)
+        result = Fingerprinted(known.id, known.revision, made.fingerprint, made.reason)
+        fingerprints.store(cursor, [result])
         settle_some(cursor, rulebook.settings, [known.id, *partners])
-    return verdicts.verdict(cursor, known.id)
+    else:
+        prefer_indexes(cursor)
+    return _verdict(cursor, rulebook.settings, article.source_id)
 
 
-def store(cursor: Cursor, article: Article) -> articles.Known:
+def store(cursor: Cursor, article: Article) -> Known:
     """Store an article without settling it."""
     articles.store(cursor, [article])
     known = articles.find(cursor, article.source_id)
     if known is None:
-        raise DedupError("the article was deleted while it was being stored; submit it again")
+        raise DedupError(DELETED)
     return known
 
 
@@ -78,13 +86,49 @@ def settle_some(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
     while waiting:
         settled += len(waiting)
         if settled > MAX_CASCADE:
-            reason = f"limit: more than {MAX_CASCADE:,} articles to settle at once"
-            articles.note_limit(cursor, list(waiting), reason)
+            articles.note_limit(
+                cursor, list(waiting), f"more than {MAX_CASCADE:,} articles to settle at once"
+            )
             return
         try:
             result = settle(cursor, settings, ids=list(waiting), max_candidates=MAX_CANDIDATES)
         except TooManyCandidatesError:
-            reason = f"limit: more than {MAX_CANDIDATES:,} candidates"
-            articles.note_limit(cursor, list(waiting), reason)
+            articles.note_limit(cursor, list(waiting), f"more than {MAX_CANDIDATES:,} candidates")
             return
         waiting = set(result.unsettled)
+
+
+def _verdict(cursor: Cursor, settings: Settings, source_id: str) -> Verdict:
+    """The verdict on a stored article.
+
+    While others are unsettled its mark rests on the settled ones alone. Then it is compared with all, and
+    where that says something else, the article gets this provisional mark, and is settled again later.
+    """
+    stored = verdicts.stored_mark(cursor, source_id)
+    if stored is None:
+        raise DedupError(DELETED)
+    if not stored.unsettled or stored.status in ("pending", "failed"):
+        return verdicts.verdict(cursor, source_id, stored)
+    row = settling.named(cursor, settings, [source_id.encode()])[0]
+    found = related_to(cursor, settings, row, everything=True)
+    mark = mark_of(row, found)
+    said = verdict_of(source_id, mark, found, stored.unsettled)
+    if (stored.status, stored.duplicate_of, stored.score, stored.reason) != (
+        said.status,
+        said.duplicate_of,
+        said.score,
+        said.reason,
+    ):
+        _mark_provisionally(cursor, stored.article_id, mark)
+    return said
+
+
+def _mark_provisionally(cursor: Cursor, article_id: int, mark: Mark) -> None:
+    if mark.status is Status.DUPLICATE:
+        settling.write_duplicates(cursor, {article_id: mark}, stale=True)
+        return
+    cursor.execute(
+        "UPDATE dedup.article SET status = %s, stale = true, duplicate_of = NULL, score = %s, reason = %s,"
+        " marked_at = now() WHERE id = %s",
+        [mark.status.value, mark.score, mark.reason, article_id],
+    )

@@ -1,21 +1,22 @@
 """The articles of one settle transaction, found by what they share.
 
 Most sentences and buckets occur in one article only. A key that no two of the given articles have can
-lead from none to another, so it is left out at once; what stays is a few keys per article. It scores
-nothing. Read next: `settle.py`.
+lead from none to another, so it is left out at once; what stays is a few keys per article. A pinned pair
+shares a key of its own. It scores nothing.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from dedup.corpus.settling import Row
+from dedup.corpus.settling import FingerprintRow, PairPins
 from dedup.rules.marks import OrderKey
-from dedup.rules.pair import Profile
+from dedup.rules.pair import Profile, Related, Relation, relate
+from dedup.settings import Settings
 
 
 class Node:
@@ -28,7 +29,7 @@ class Node:
 
     __slots__ = ("_profile", "_row", "_sentences", "canonical", "id", "keys", "order")
 
-    def __init__(self, row: Row, sentences: npt.NDArray[np.int64], keys: list[int]) -> None:
+    def __init__(self, row: FingerprintRow, sentences: npt.NDArray[np.int64], keys: list[Hashable]) -> None:
         self.id: int = row.id
         self.order: OrderKey = row.order
         self.canonical = row.canonical
@@ -50,12 +51,15 @@ class Node:
         return self._profile
 
 
-def make_nodes(rows: Sequence[Row], sentences: Sequence[npt.NDArray[np.int64]]) -> list[Node]:
+def make_nodes(
+    rows: Sequence[FingerprintRow], sentences: Sequence[npt.NDArray[np.int64]], pins: PairPins
+) -> list[Node]:
     """Nodes of rows that will be compared with each other.
 
     Args:
         rows: articles, each once.
         sentences: per row, its sentence hashes that are not common.
+        pins: what people have said of pairs of them.
     """
     # Sentences, buckets and contents share one key space: hashes of different kinds that happen to be
     # equal make a candidate pair that scores nothing.
@@ -71,16 +75,31 @@ def make_nodes(rows: Sequence[Row], sentences: Sequence[npt.NDArray[np.int64]]) 
     nodes, start = [], 0
     for row, found, own in zip(rows, sentences, keys, strict=True):
         stop = start + len(own)
-        nodes.append(Node(row, found, own[shared[start:stop]].tolist()))
+        nodes.append(Node(row, found, list(set(own[shared[start:stop]].tolist()))))
         start = stop
+    if pins:
+        _add_pins({node.order[1]: node for node in nodes}, pins)
     return nodes
+
+
+def _add_pins(nodes: Mapping[bytes, Node], pins: PairPins) -> None:
+    for pair in pins:
+        for name in pair:
+            if name in nodes:
+                nodes[name].keys.append(pair)
+
+
+def related(node: Node, other: Node, settings: Settings, pins: PairPins) -> Related | None:
+    """The relation of two nodes, a pin included."""
+    pin: Relation | None = pins.get(frozenset((node.order[1], other.order[1]))) if pins else None
+    return relate(node.profile, other.profile, settings, pin)
 
 
 class CandidateIndex:
     """Nodes by the keys they share."""
 
     def __init__(self) -> None:
-        self._nodes: defaultdict[int, list[Node]] = defaultdict(list)
+        self._nodes: defaultdict[Hashable, list[Node]] = defaultdict(list)
 
     def add(self, node: Node) -> None:
         """Let a node be found."""

@@ -1,25 +1,27 @@
-"""What an article would be marked, without storing it. Reads only, takes no lock.
+"""What an article would be marked, compared with everything that has a fingerprint, settled or not.
 
-Read next: `../deduplicator.py`.
+Reads only, takes no lock. While all is settled this is what settling would say; otherwise it is provisional,
+and the next backfill may decide differently (docs/semantics.md, section 6).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from dedup.article import Article, storable
 from dedup.corpus import settling
-from dedup.corpus.arrays import hashes
+from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.rulebooks import Rulebook
-from dedup.corpus.settling import Row
-from dedup.engine.index import make_nodes
-from dedup.engine.settle import without_common
-from dedup.rules.marks import OrderKey, choose_original, order_key
-from dedup.rules.pair import Judgement, Relation, judge, stronger
+from dedup.corpus.settling import FingerprintRow
+from dedup.engine.index import make_nodes, related
+from dedup.engine.settle import sharing, without_common
+from dedup.rules.marks import Mark, OrderKey, Original, Status, decide, order_key
+from dedup.rules.pair import Relation
+from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint, UnreadableError
-from dedup.verdict import Match, Verdict
+from dedup.verdict import UNSETTLED_LIMIT, Match, Verdict
 
 
 def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdict:
@@ -30,78 +32,95 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
     """
     given = article if isinstance(article, Article) else Article(source_id="-", text=article)
     own_id = given.source_id if isinstance(article, Article) else None
+    unsettled = settling.count_unsettled(cursor, UNSETTLED_LIMIT)
     try:
-        made = rulebook.fingerprinter.fingerprint(storable(given.text), given.language)
+        made = rulebook.fingerprinter.fingerprint(storable(given.text), given.language, given.title)
     except UnreadableError as error:
-        return Verdict(own_id, "failed", None, None, str(error))
-    policy = rulebook.settings.canonical_order
-    now = given.added_at or datetime.now(UTC)
-    order = order_key(policy, given.published_at, now, given.source_id)
+        return Verdict(own_id, "failed", None, None, str(error), unsettled=unsettled)
+    settings = rulebook.settings
+    order = order_key(settings, given.published_at, given.added_at or datetime.now(UTC), given.source_id)
     if given.published_at is None and given.added_at is None:
-        order = (datetime.max.replace(tzinfo=UTC), b"")
-    related = _related(cursor, rulebook, made, order, own_id)
-    originals = [(order, name, j) for order, name, j in related if j.relation is Relation.DUPLICATE]
-    if originals:
-        original, judgement = choose_original(originals)
-        score = judgement.scores.score
-        return Verdict(own_id, "duplicate", original, score, judgement.rule.value, _matches(originals))
-    if related:
-        best = max(j.scores.score for _, _, j in related)
-        rules = {stronger(j.scores).value for _, _, j in related if j.scores.score == best}
-        return Verdict(own_id, "similar", None, best, min(rules), _matches(related))
-    return Verdict(own_id, "unique", None, None, None)
+        order = (datetime.max.replace(tzinfo=UTC), order[1] if own_id else b"")
+    row = _row(made, order)
+    prefer_indexes(cursor)
+    found = related_to(cursor, settings, row, everything=unsettled > 0)
+    return verdict_of(own_id, mark_of(row, found), found, unsettled)
 
 
-_Found = tuple[OrderKey, str, Judgement]
+def related_to(
+    cursor: Cursor, settings: Settings, row: FingerprintRow, *, everything: bool
+) -> list[Original]:
+    """The articles that are related to one, with their order and relation.
+
+    Args:
+        everything: unsettled articles are looked at too, and not only the canonical ones.
+    """
+    own = without_common(cursor, [row])
+    others = sharing(cursor, settings, [row], own, "canonical")
+    if everything:
+        others += sharing(cursor, settings, [row], own, "waiting")
+        others += [other for other in sharing(cursor, settings, [row], own, "duplicate") if not other.settled]
+    name = row.order[1]
+    pins = settling.pair_pins(cursor, [row])
+    pinned = settling.named(cursor, settings, {n for pair in pins for n in pair} - {name})
+    others += [other for other in pinned if other.canonical or (everything and not other.settled)]
+    unique = list({other.id: other for other in others if other.order[1] != name}.values())
+    node, *nodes = make_nodes([row, *unique], [*own, *without_common(cursor, unique)], pins)
+    found = ((other, related(node, other, settings, pins)) for other in nodes)
+    return [(other.order, other.id, relation) for other, relation in found if relation]
 
 
-def _related(
-    cursor: Cursor, rulebook: Rulebook, made: Fingerprint, order: OrderKey, own_id: str | None
-) -> list[_Found]:
-    row = Row(
+def mark_of(row: FingerprintRow, found: Sequence[Original]) -> Mark:
+    """The mark that follows from what is related: a duplicate of earlier ones only, similar to any."""
+    return decide(
+        (f for f in found if f[2].relation is Relation.DUPLICATE and f[0] < row.order),
+        (f[2] for f in found if f[2].relation is Relation.SIMILAR),
+    )
+
+
+def verdict_of(source_id: str | None, mark: Mark, found: Sequence[Original], unsettled: int) -> Verdict:
+    """The verdict that tells a mark, with the relations behind it."""
+    duplicate = mark.status is Status.DUPLICATE
+    behind = Relation.DUPLICATE if duplicate else Relation.SIMILAR
+    names = {article_id: order[1].decode() for order, article_id, _ in found}
+    return Verdict(
+        source_id,
+        mark.status.value,
+        names[mark.duplicate_of] if mark.duplicate_of is not None else None,
+        mark.score,
+        mark.reason,
+        _matches(f for f in found if f[2].relation is behind),
+        unsettled,
+    )
+
+
+def _row(made: Fingerprint, order: OrderKey) -> FingerprintRow:
+    return FingerprintRow(
         id=0,
         order=order,
+        stored_canonical=True,
         canonical=None,
+        settled=False,
+        pinned=bool(order[1]),
         content_hash=made.content_hash,
-        sentence_hashes=hashes(made.sentence_hashes),
+        sentence_hashes=bigints(made.sentence_hashes),
         signature=made.signature,
-        buckets=hashes(made.buckets),
+        buckets=bigints(made.buckets),
         shingle_count=made.shingle_count,
     )
-    prefer_indexes(cursor)
-    own = without_common(cursor, [row])
-    others = settling.sharing(
-        cursor,
-        rulebook.settings.canonical_order,
-        own[0],
-        row.buckets,
-        hashes([] if len(row.buckets) else [row.content_hash]),
-        canonical=True,
-    )
-    node, *candidates = make_nodes([row, *others], [*own, *without_common(cursor, others)])
-    found = []
-    for other in candidates:
-        name = other.order[1].decode()
-        if name == own_id:
-            continue
-        judgement = judge(node.profile, other.profile, rulebook.settings)
-        # A duplicate counts only if it is earlier; likeness has no direction.
-        if judgement and (other.order < order or judgement.relation is Relation.SIMILAR):
-            found.append((other.order, name, judgement))
-    return found
 
 
-def _matches(found: Iterable[_Found]) -> tuple[Match, ...]:
-    ranked = sorted(
-        found, key=lambda f: (-max(f[2].scores.sentence_jaccard, f[2].scores.signature_jaccard), f[1])
-    )
+def _matches(found: Iterable[Original]) -> tuple[Match, ...]:
+    ranked = sorted(found, key=lambda f: (-f[2].scores.score, f[0][1]))
     return tuple(
         Match(
-            name,
-            judgement.relation.value,
-            judgement.scores.sentence_jaccard,
-            judgement.scores.signature_jaccard,
-            judgement.scores.containment,
+            order[1].decode(),
+            relation.relation.value,
+            relation.rule.value,
+            relation.scores.score,
+            relation.scores.sentence_jaccard,
+            relation.scores.signature_jaccard,
+            relation.scores.containment,
         )
-        for _, name, judgement in ranked
+        for order, _, relation in ranked
     )

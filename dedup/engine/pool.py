@@ -1,8 +1,8 @@
 """Texts become fingerprints on all cores, and no text can stop the work.
 
 Each worker process is fed by a thread of its own. A worker that dies or takes too long is replaced, its
-articles are tried again one by one, and the one to blame is reported as failed. No database here.
-Read next: `backfill.py`.
+articles are tried again one by one, and the one to blame is reported as failed. No database here, nor in
+the workers: a test holds it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import multiprocessing
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from functools import partial
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 
-from dedup.corpus.fingerprints import Reading, Unread
 from dedup.machine import cores
 from dedup.settings import Settings
-from dedup.text.fingerprint import Fingerprinter, UnreadableError
+from dedup.text.fingerprint import Fingerprinter
 from dedup.text.punkt import PunktModel
+from dedup.text.tasks import Fingerprinted, TextTask, fingerprint_task
 
 CHUNK_SECONDS = 120.0
 """A chunk takes about 0.1 s; one that takes this long holds a text that does not end."""
@@ -33,41 +33,25 @@ START_SECONDS = 60.0
 CHUNKS_AHEAD = 12
 """Chunks handed out per worker: enough that none waits while the database is written."""
 
-Chunk = list[Unread]
-Reader = Callable[[Unread], Reading]
-ReaderFactory = Callable[[Settings, Mapping[str, PunktModel]], Reader]
+Chunk = list[TextTask]
+FingerprintFunction = Callable[[TextTask], Fingerprinted]
+Factory = Callable[[Settings, Mapping[str, PunktModel]], FingerprintFunction]
 
 
-def make_reader(settings: Settings, models: Mapping[str, PunktModel]) -> Reader:
-    """The function that reads one article."""
+def make_function(settings: Settings, models: Mapping[str, PunktModel]) -> FingerprintFunction:
+    """The function that fingerprints one text."""
     fingerprinter = Fingerprinter(settings, models)
-
     fingerprinter.sentences("Ready.")  # what is loaded on first use must not count against a text
-
-    def read(article: Unread) -> Reading:
-        reading = read_text(fingerprinter, article.text, article.language)
-        return replace(reading, article_id=article.id, revision=article.revision)
-
-    return read
+    return partial(fingerprint_task, fingerprinter)
 
 
-def read_text(fingerprinter: Fingerprinter, text: str, language: str | None) -> Reading:
-    """What becomes of a text, for an article yet to be named. Never raises."""
-    try:
-        return Reading(0, 0, fingerprinter.fingerprint(text, language))
-    except UnreadableError as error:
-        return Reading(0, 0, None, str(error))
-    except Exception as error:  # whatever a text can do, it must not stop the others
-        return Reading(0, 0, None, f"unreadable: {type(error).__name__}")
-
-
-class ReaderPool:
-    """Worker processes that read articles. Use as a context manager.
+class FingerprintPool:
+    """Worker processes that fingerprint texts. Use as a context manager.
 
     Args:
         settings, models: what fingerprints are made with.
-        workers: processes; None for one per core; 0 reads in this process, for a handful of articles.
-        factory: makes the reading function inside a worker; must be importable by name.
+        workers: processes; None for one per core; 0 works in this process, for a handful of articles.
+        factory: makes the fingerprint function inside a worker; must be importable by name.
     """
 
     def __init__(
@@ -75,19 +59,19 @@ class ReaderPool:
         settings: Settings,
         models: Mapping[str, PunktModel],
         workers: int | None = None,
-        factory: ReaderFactory = make_reader,
+        factory: Factory = make_function,
         chunk_seconds: float = CHUNK_SECONDS,
         article_seconds: float = ARTICLE_SECONDS,
     ) -> None:
         count = cores() if workers is None else workers
         self._tasks: SimpleQueue[Chunk | None] = SimpleQueue()
-        self._results: SimpleQueue[list[Reading]] = SimpleQueue()
-        self._read = factory(settings, models) if count == 0 else None
+        self._results: SimpleQueue[list[Fingerprinted]] = SimpleQueue()
+        self._function = factory(settings, models) if count == 0 else None
         recipe = (factory, settings, dict(models))
         limits = (chunk_seconds, article_seconds)
         self._feeders = [_Feeder(self._tasks, self._results, recipe, limits) for _ in range(count)]
 
-    def __enter__(self) -> ReaderPool:
+    def __enter__(self) -> FingerprintPool:
         for feeder in self._feeders:
             feeder.start()
         return self
@@ -98,11 +82,11 @@ class ReaderPool:
         for _ in self._feeders:
             self._tasks.put(None)
 
-    def read(self, chunks: Iterable[Chunk]) -> Iterator[list[Reading]]:
-        """Read chunks of articles; results come chunk by chunk, in any order. Pulls chunks as needed."""
-        if self._read:
+    def run(self, chunks: Iterable[Chunk]) -> Iterator[list[Fingerprinted]]:
+        """Fingerprint chunks of texts; results come chunk by chunk, in any order. Pulls chunks as needed."""
+        if self._function:
             for chunk in chunks:
-                yield [self._read(article) for article in chunk]
+                yield [self._function(task) for task in chunk]
             return
         waiting = 0
         for chunk in chunks:
@@ -125,8 +109,8 @@ class _Feeder(threading.Thread):
     def __init__(
         self,
         tasks: SimpleQueue[Chunk | None],
-        results: SimpleQueue[list[Reading]],
-        recipe: tuple[ReaderFactory, Settings, dict[str, PunktModel]],
+        results: SimpleQueue[list[Fingerprinted]],
+        recipe: tuple[Factory, Settings, dict[str, PunktModel]],
         limits: tuple[float, float],
     ) -> None:
         super().__init__(daemon=True)
@@ -141,10 +125,10 @@ class _Feeder(threading.Thread):
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         while (chunk := self._tasks.get()) is not None and not self._stopping:
             try:
-                readings = self._ask(chunk, self._chunk_seconds)
+                results = self._ask(chunk, self._chunk_seconds)
             except _LostError:
-                readings = [self._ask_alone(article) for article in chunk if not self._stopping]
-            self._results.put(readings)
+                results = [self._ask_alone(task) for task in chunk if not self._stopping]
+            self._results.put(results)
         self._discard()
 
     def stop(self) -> None:
@@ -153,26 +137,26 @@ class _Feeder(threading.Thread):
         if self._process and self._process.is_alive():
             self._process.kill()
 
-    def _ask_alone(self, article: Unread) -> Reading:
+    def _ask_alone(self, task: TextTask) -> Fingerprinted:
         try:
-            return self._ask([article], self._article_seconds)[0]
+            return self._ask([task], self._article_seconds)[0]
         except _LostError as error:
-            return Reading(article.id, article.revision, None, f"unreadable: {error}")
+            return Fingerprinted(task.id, task.revision, None, f"unreadable: {error}")
 
-    def _ask(self, chunk: Chunk, seconds: float) -> list[Reading]:
+    def _ask(self, chunk: Chunk, seconds: float) -> list[Fingerprinted]:
         try:
             connection = self._connection or self._spawn()
             connection.send(chunk)
             if not connection.poll(seconds):
-                raise _LostError(f"reading it took longer than {seconds:.0f} s")
-            readings: list[Reading] = connection.recv()
+                raise _LostError(f"fingerprinting it took longer than {seconds:.0f} s")
+            results: list[Fingerprinted] = connection.recv()
         except (EOFError, OSError):
             self._discard()
-            raise _LostError("reading it ended the worker process") from None
+            raise _LostError("fingerprinting it ended the worker process") from None
         except _LostError:
             self._discard()
             raise
-        return readings
+        return results
 
     def _spawn(self) -> Connection:
         context = multiprocessing.get_context("spawn")
@@ -196,15 +180,15 @@ class _Feeder(threading.Thread):
 
 
 def _work(
-    connection: Connection, factory: ReaderFactory, settings: Settings, models: dict[str, PunktModel]
+    connection: Connection, factory: Factory, settings: Settings, models: dict[str, PunktModel]
 ) -> None:
     """The life of a worker process: ends when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    read = factory(settings, models)
+    function = factory(settings, models)
     connection.send("ready")
     while True:
         try:
             chunk: Chunk = connection.recv()
-            connection.send([read(article) for article in chunk])
+            connection.send([function(task) for task in chunk])
         except (EOFError, BrokenPipeError, ConnectionResetError):
             return

@@ -1,8 +1,8 @@
-"""The common sentences brought up to date, by the backfill only (SEMANTICS section 2).
+"""The common sentences brought up to date, by the backfill only (docs/semantics.md, section 2).
 
 Counts what changed since the last time, or everything where that is less work; then changes the table
-sentence by sentence, each with its carriers made pending in the same transaction. Read next:
-`backfill.py`.
+sentence by sentence, with its carriers made stale in the same transaction; at last keeps the counts. What is
+interrupted is done again from the same changes, to the same end.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
-from dedup.corpus import common_sentences
-from dedup.corpus.common_sentences import Change
+from dedup.corpus import articles, common_sentences
+from dedup.corpus.common_sentences import CommonChange
 from dedup.corpus.database import Database
 from dedup.corpus.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter
@@ -47,45 +47,44 @@ def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None)
     Raises:
         StaleRulesError: the settings changed meanwhile; what was done so far is kept and right.
     """
+    settings = rulebook.settings
     with database.session() as session:
         with session.transaction() as cursor:
-            everything, waiting, fingerprints = common_sentences.change_counts(cursor)
-            if not everything and not waiting:
+            if not common_sentences.anything_to_count(cursor):
                 return Refreshed()
-            common_sentences.take_changes(cursor)
-        if full is None:
-            full = waiting > FULL_COUNT_SHARE * fingerprints
-        everything = everything or full
-        with session.transaction() as cursor:
-            changes = (common_sentences.count_all if everything else common_sentences.count_changed)(
-                cursor, rulebook.settings
-            )
+        with session.transaction(snapshot=True) as cursor:
+            everything, waiting, fingerprints = common_sentences.take_changes(cursor)
+            if full is None:
+                full = waiting > FULL_COUNT_SHARE * fingerprints
+            everything = everything or full
+            count = common_sentences.count_all if everything else common_sentences.count_changed
+            counts = count(cursor, settings)
+            changes = common_sentences.changes(cursor, counts, settings, everything=everything)
         examples = _examples(database, rulebook.fingerprinter, [c for c in changes if c.enters])
         carriers = 0
         for start in range(0, len(changes), CHANGES_PER_TRANSACTION):
             with session.transaction(settling=True) as cursor:
                 rulebook.check(cursor)
-                carriers += common_sentences.apply(
-                    cursor, changes[start : start + CHANGES_PER_TRANSACTION], examples
-                )
+                part = changes[start : start + CHANGES_PER_TRANSACTION]
+                carriers += common_sentences.apply(cursor, part, examples)
         with session.transaction(settling=True) as cursor:
             rulebook.check(cursor)
-            common_sentences.forget_changes(cursor)
-            if everything:
-                common_sentences.all_counted(cursor)
+            common_sentences.finish(cursor, counts, settings, everything=everything)
     return Refreshed(sum(c.enters for c in changes), sum(c.leaves for c in changes), carriers)
 
 
-def _examples(database: Database, fingerprinter: Fingerprinter, changes: list[Change]) -> dict[int, str]:
+def _examples(
+    database: Database, fingerprinter: Fingerprinter, changes: list[CommonChange]
+) -> dict[int, str]:
     """The words of each sentence, from a text that carries it."""
     wanted = {c.sentence_hash for c in changes}
     ids = iter(sorted({c.carrier for c in changes if c.carrier is not None}))
     found: dict[int, str] = {}
     while page := list(islice(ids, EXAMPLES_PER_PAGE)):
         with database.transaction() as cursor:
-            rows = common_sentences.texts(cursor, page)
-        for _, language, text in rows:
-            for sentence, sentence_hash in fingerprinter.sentences(text, language):
+            texts = articles.texts(cursor, page)
+        for task in texts:
+            for sentence, sentence_hash in fingerprinter.sentences(task.text, task.language):
                 if sentence_hash in wanted:
                     found.setdefault(sentence_hash, sentence[:EXAMPLE_CHARACTERS])
     return found

@@ -1,13 +1,13 @@
-"""Pending articles get their marks: one transaction of the settle lock (SEMANTICS section 6).
+"""Unsettled articles get their marks: one transaction of the settle lock (docs/semantics.md, section 6).
 
 The state of a corpus is locally consistent when every settled article agrees with the canonical flags
-of the articles before it. `settle` keeps it so: it decides some pending articles in canonical order and
-makes pending every settled article whose grounds it changed. When nothing is pending, every article is
+of the articles before it. `settle` keeps it so: it decides some unsettled articles in canonical order and
+makes stale every settled article whose grounds it changed. When nothing is unsettled, every article is
 consistent, and by induction along the canonical order there is only one such state: the oracle's. Hence
-the result depends neither on which pending articles are taken first nor on how many at a time.
+the result depends neither on which unsettled articles are taken first nor on how many at a time.
 
-It ends: an article makes only later ones pending, so each call moves the earliest pending article on.
-Read next: `backfill.py` (many articles) and `hook.py` (one).
+It ends: an article unsettles only later ones, so the earliest unsettled article stays settled once it is
+taken; and it is taken, since those before it in the index end in the same way.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from datetime import datetime
 import numpy as np
 
 from dedup.corpus import settling
-from dedup.corpus.arrays import Hashes, hashes
+from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor, prefer_indexes
-from dedup.corpus.settling import Outcome, Row
-from dedup.engine.index import CandidateIndex, Node, make_nodes
-from dedup.rules.marks import Mark, Pair, Status, choose_original
-from dedup.rules.pair import Judgement, Relation, judge
+from dedup.corpus.settling import Among, FingerprintRow, Outcome
+from dedup.engine.index import CandidateIndex, Node, make_nodes, related
+from dedup.rules.marks import Mark, Pair, decide
+from dedup.rules.pair import Related, Relation
 from dedup.settings import Settings
+
+DEFAULT_LIMIT = 1_000
+"""Articles settled in one transaction unless told otherwise."""
 
 
 class TooManyCandidatesError(Exception):
@@ -38,7 +41,7 @@ class Settled:
 
     Attributes:
         ids: the articles that got a mark.
-        unsettled: the articles that became pending by it.
+        unsettled: the articles that became stale by it.
         compared: pairs scored.
     """
 
@@ -55,42 +58,50 @@ def settle(
     ids: Sequence[int] | None = None,
     max_candidates: int | None = None,
 ) -> Settled:
-    """Give pending articles their marks; the caller holds the settle lock.
+    """Give unsettled articles their marks; the caller holds the settle lock.
 
     Args:
-        limit: at most so many articles, the earliest in canonical order.
-        ids: only these articles; those not pending, or without a fingerprint, are passed over.
+        limit: at most so many articles.
+        ids: only these articles; those settled already, or without a fingerprint, are passed over.
         max_candidates: give up where more settled articles than this share something with them.
 
     Raises:
         TooManyCandidatesError: `max_candidates` was exceeded.
     """
     prefer_indexes(cursor)
-    rows = settling.pending(cursor, settings.canonical_order, limit=limit, ids=ids)
+    if ids is None:
+        rows = settling.next_unsettled(cursor, settings, limit or DEFAULT_LIMIT)
+    else:
+        rows = settling.unsettled_among(cursor, settings, ids)
     if not rows:
         return Settled()
-    batch = _Batch(cursor, settings, rows, max_candidates)
+    batch = _Batch(cursor, settings, sorted(rows, key=lambda row: row.order), max_candidates)
     outcome = batch.decide()
     became = settling.write(cursor, outcome)
     return Settled(frozenset(row.id for row in rows), frozenset(became), batch.compared)
 
 
 class _Batch:
-    """The articles of one transaction, their neighbours, and the decisions about them."""
+    """The articles of one transaction, what shares something with them, and the decisions about them.
+
+    Args:
+        rows: the articles to settle, in canonical order.
+    """
 
     def __init__(
-        self, cursor: Cursor, settings: Settings, rows: list[Row], max_candidates: int | None
+        self, cursor: Cursor, settings: Settings, rows: list[FingerprintRow], max_candidates: int | None
     ) -> None:
         self._cursor = cursor
         self._settings = settings
         self._max_candidates = max_candidates
-        own = without_common(cursor, rows)
-        ids = {row.id for row in rows}
-        found = self._settled_sharing(rows, own, canonical=True)
-        others = [row for row in found if row.id not in ids]
-        nodes = make_nodes([*rows, *others], [*own, *without_common(cursor, others)])
-        self._rows, self._sentences = rows, own
-        self._nodes = nodes[: len(rows)]  # in canonical order, as `rows` are
+        self._rows, self._sentences = rows, without_common(cursor, rows)
+        self._ids = {row.id for row in rows}
+        self._pins = settling.pair_pins(cursor, rows)
+        names = {name for pair in self._pins for name in pair} - {row.order[1] for row in rows}
+        self._pinned = settling.named(cursor, settings, names)
+        others = self._others(rows, self._sentences, "canonical")
+        nodes = make_nodes([*rows, *others], [*self._sentences, *without_common(cursor, others)], self._pins)
+        self._nodes = nodes[: len(rows)]
         self._index = CandidateIndex()
         for node in nodes:
             if node.canonical:
@@ -107,20 +118,19 @@ class _Batch:
         appeared: list[int] = []  # positions in the batch
         for position, node in enumerate(self._nodes):
             earlier = [o for o in self._index.sharing(node) if o.order < node.order]
-            related = self._related(node, earlier)
-            originals = [(o, j) for o, j in related if j.relation is Relation.DUPLICATE]
-            pairs += [Pair.of(node.id, o.id, j) for o, j in originals or related]
+            found = self._related(node, earlier)
+            originals = [(o, r) for o, r in found if r.relation is Relation.DUPLICATE]
+            pairs += [Pair.of(node.id, o.id, r) for o, r in originals or found]
             if originals:
-                original, judgement = choose_original((o.order, o.id, j) for o, j in originals)
-                duplicates[node.id] = Mark(
-                    Status.DUPLICATE, original, judgement.scores.score, judgement.rule.value
-                )
+                duplicates[node.id] = decide(((o.order, o.id, r) for o, r in originals), ())
             else:
                 canonical.append(node.id)
             was, now = node.canonical, not originals
+            if self._rows[position].stored_canonical is not now:
+                flags[node.id] = now
             if was is now:
                 continue
-            flags[node.id] = node.canonical = now
+            node.canonical = now
             if now:
                 self._index.add(node)
                 appeared.append(position)
@@ -142,62 +152,77 @@ class _Batch:
         early = [i for i in appeared if through is not None and self._nodes[i].order[0] <= through]
         if not early:
             return set()
-        ids = {node.id for node in self._nodes}
         found: set[int] = set()
         for i in early:
             node = self._nodes[i]
-            later = [o for o in self._index.sharing(node) if o.order > node.order and o.id not in ids]
+            later = [o for o in self._index.sharing(node) if o.order > node.order and o.id not in self._ids]
             found.update(other.id for other, _ in self._related(node, later))
         rows = [self._rows[i] for i in early]
         own = [self._sentences[i] for i in early]
         first = min(row.order[0] for row in rows)
-        others = [
-            row for row in self._settled_sharing(rows, own, canonical=False, after=first) if row.id not in ids
-        ]
-        nodes = make_nodes([*rows, *others], [*own, *without_common(self._cursor, others)])
+        others = self._others(rows, own, "duplicate", after=first)
+        sentences = [*own, *without_common(self._cursor, others)]
+        nodes = make_nodes([*rows, *others], sentences, self._pins)
         index = CandidateIndex()
         for node in nodes[len(rows) :]:
             index.add(node)
         for node in nodes[: len(rows)]:
             later = [other for other in index.sharing(node) if other.order > node.order]
-            found.update(
-                other.id
-                for other, judgement in self._related(node, later)
-                if judgement.relation is Relation.DUPLICATE
-            )
+            found.update(o.id for o, r in self._related(node, later) if r.relation is Relation.DUPLICATE)
         return found
 
-    def _related(self, node: Node, others: list[Node]) -> list[tuple[Node, Judgement]]:
+    def _related(self, node: Node, others: list[Node]) -> list[tuple[Node, Related]]:
         self.compared += len(others)
-        judged = ((other, judge(node.profile, other.profile, self._settings)) for other in others)
-        return [(other, judgement) for other, judgement in judged if judgement]
+        found = ((other, related(node, other, self._settings, self._pins)) for other in others)
+        return [(other, relation) for other, relation in found if relation]
 
-    def _settled_sharing(
+    def _others(
         self,
-        rows: list[Row],
-        sentences: list[Hashes],
+        rows: list[FingerprintRow],
+        sentences: list[Bigints],
+        among: Among,
         *,
-        canonical: bool,
         after: datetime | None = None,
-    ) -> list[Row]:
+    ) -> list[FingerprintRow]:
+        """Articles, not of this batch, that share something or are pinned with one of these."""
         limit = None if self._max_candidates is None else self._max_candidates + 1
-        found = settling.sharing(
-            self._cursor,
-            self._settings.canonical_order,
-            np.unique(np.concatenate(sentences)),
-            np.unique(np.concatenate([row.buckets for row in rows])),
-            hashes({row.content_hash for row in rows if not len(row.buckets)}),
-            canonical=canonical,
-            after=after,
-            limit=limit,
-        )
+        found = sharing(self._cursor, self._settings, rows, sentences, among, after=after, limit=limit)
         if limit is not None and len(found) >= limit:
             raise TooManyCandidatesError
-        return found
+        wanted = among == "canonical"
+        pinned = [row for row in self._pinned if row.canonical is wanted]
+        return list({row.id: row for row in [*found, *pinned] if row.id not in self._ids}.values())
 
 
-def without_common(cursor: Cursor, rows: list[Row]) -> list[Hashes]:
-    """The sentences of each row that are not common: S' of SEMANTICS section 2."""
+def sharing(
+    cursor: Cursor,
+    settings: Settings,
+    rows: Sequence[FingerprintRow],
+    sentences: Sequence[Bigints],
+    among: Among,
+    *,
+    after: datetime | None = None,
+    limit: int | None = None,
+) -> list[FingerprintRow]:
+    """Articles that share a sentence that is not common, a bucket or the content with one of these.
+
+    Args:
+        sentences: per row, its sentence hashes that are not common.
+    """
+    return settling.sharing(
+        cursor,
+        settings,
+        among,
+        np.unique(np.concatenate(sentences)),
+        np.unique(np.concatenate([row.buckets for row in rows])),
+        bigints({row.content_hash for row in rows if not len(row.buckets)}),
+        after=after,
+        limit=limit,
+    )
+
+
+def without_common(cursor: Cursor, rows: Sequence[FingerprintRow]) -> list[Bigints]:
+    """The sentences of each row that are not common: S' of docs/semantics.md, section 2."""
     if not rows:
         return []
     everything = np.concatenate([row.sentence_hashes for row in rows])

@@ -1,4 +1,4 @@
-"""A live database proved right, or not: everything recomputed and compared (SEMANTICS section 8).
+"""A live database proved right, or not: everything recomputed and compared (docs/semantics.md, section 8).
 
 Independent of the engine it checks: fingerprints are made again from the texts, sentences are counted
 from the fingerprints in one pass, and pairs are found by reading every canonical article past the
@@ -6,22 +6,23 @@ checked ones, with no index of the database. What it shares with the engine is t
 
 Why comparing each article with the canonical ones is enough: marks are right if and only if every
 article is consistent with the flags of those before it (see `settle.py`), and that is what is checked.
-Memory holds one block of articles at a time. Read next: `../cli/main.py`.
+Memory holds one block of articles at a time.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dedup.corpus import snapshots
 from dedup.corpus.database import Cursor, Database
 from dedup.corpus.rulebooks import Rulebook
-from dedup.corpus.snapshots import Stored
-from dedup.engine.backfill import Progress, SilentProgress
-from dedup.rules.marks import Mark, Pair, Status, choose_original
-from dedup.rules.pair import Judgement, Profile, Relation, judge, stronger
+from dedup.corpus.snapshots import StoredArticle
+from dedup.progress import Progress, SilentProgress
+from dedup.rules.common import effective_stories, is_common
+from dedup.rules.marks import Mark, Pair, Status, decide
+from dedup.rules.pair import Profile, Related, Relation, relate
 from dedup.text.fingerprint import UnreadableError
 
 BLOCK_ARTICLES = 5_000
@@ -36,13 +37,13 @@ class Verification:
     """What was compared and what differs.
 
     Attributes:
-        articles: articles checked; pending: left out, since they have no mark yet.
+        articles: articles checked; unsettled: left out, since their mark is yet to come.
         differences: one line each, with the source_id, never with text.
         found: how many differences there are in all.
     """
 
     articles: int = 0
-    pending: int = 0
+    unsettled: int = 0
     differences: list[str] = field(default_factory=list)
     found: int = 0
 
@@ -71,15 +72,14 @@ def verify(
     with database.transaction() as cursor:
         snapshots.freeze(cursor)
         ids = snapshots.choose(cursor, sample)
-        result.pending = snapshots.count_pending(cursor)
+        result.unsettled = snapshots.count_unsettled(cursor)
         shown.start("verifying", len(ids))
         common = _check_common(cursor, rulebook, result)
+        pins = snapshots.pair_pins(cursor)
         for start in range(0, len(ids), BLOCK_ARTICLES):
-            block = snapshots.load(
-                cursor, rulebook.settings.canonical_order, ids[start : start + BLOCK_ARTICLES]
-            )
+            block = snapshots.load(cursor, rulebook.settings, ids[start : start + BLOCK_ARTICLES])
             _check_fingerprints(cursor, rulebook, block, result)
-            _Block(rulebook, block, common, result).check(cursor)
+            _Block(rulebook, block, common, pins, result).check(cursor)
             result.articles += len(block)
             shown.advance(len(block))
     return result
@@ -88,24 +88,39 @@ def verify(
 def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> set[int]:
     """Compare the common sentences with a count from nothing, unless some wait to be counted."""
     stored = snapshots.common_sentences(cursor)
-    if not snapshots.uncounted(cursor):
-        counted = snapshots.count_common(cursor, rulebook.settings)
-        for key in sorted(stored.keys() | counted.keys()):
-            if stored.get(key) != counted.get(key):
-                result.differs(
-                    f"common sentence {key}: stored {stored.get(key)} stories, counted {counted.get(key)}"
-                )
+    if snapshots.uncounted(cursor):
+        return set(stored)
+    settings, pins = rulebook.settings, snapshots.sentence_pins(cursor)
+    counts = snapshots.count_sentences(cursor, settings)
+    kept = snapshots.sentence_counts(cursor)
+    wanted_counts = {s: c for s, c in counts.items() if c[0] > settings.common_stories}
+    for sentence in sorted(kept.keys() | wanted_counts.keys()):
+        if kept.get(sentence) != wanted_counts.get(sentence):
+            result.differs(
+                f"count of sentence {sentence}: kept {kept.get(sentence)},"
+                f" counted {wanted_counts.get(sentence)}"
+            )
+    wanted: dict[int, tuple[int, float]] = {}
+    for sentence in counts.keys() | pins.keys():
+        carriers, pairs = counts.get(sentence, (0, 0))
+        if pins.get(sentence, is_common(carriers, pairs, settings.bands, settings.common_stories)):
+            wanted[sentence] = carriers, effective_stories(carriers, pairs, settings.bands)
+    for sentence in sorted(stored.keys() | wanted.keys()):
+        if stored.get(sentence) != wanted.get(sentence):
+            result.differs(
+                f"common sentence {sentence}: stored {stored.get(sentence)}, counted {wanted.get(sentence)}"
+            )
     return set(stored)
 
 
 def _check_fingerprints(
-    cursor: Cursor, rulebook: Rulebook, block: Sequence[Stored], result: Verification
+    cursor: Cursor, rulebook: Rulebook, block: Sequence[StoredArticle], result: Verification
 ) -> None:
     by_id = {article.id: article for article in block}
-    for article_id, language, text in snapshots.texts(cursor, list(by_id)):
-        article = by_id[article_id]
+    for task in snapshots.texts(cursor, list(by_id)):
+        article = by_id[task.id]
         try:
-            made = rulebook.fingerprinter.fingerprint(text, language)
+            made = rulebook.fingerprinter.fingerprint(task.text, task.language, task.title)
         except UnreadableError as error:
             if article.mark != Mark(Status.FAILED, reason=str(error)):
                 result.differs(f"{article.source_id}: {article.mark.status}, but it cannot be read ({error})")
@@ -120,23 +135,33 @@ class _Block:
     """Some articles, found by their keys, while the canonical articles are read past them."""
 
     def __init__(
-        self, rulebook: Rulebook, block: Sequence[Stored], common: set[int], result: Verification
+        self,
+        rulebook: Rulebook,
+        block: Sequence[StoredArticle],
+        common: set[int],
+        pins: Mapping[frozenset[int], Relation],
+        result: Verification,
     ) -> None:
         self._settings, self._common, self._result = rulebook.settings, common, result
-        self._policy = rulebook.settings.canonical_order
+        self._pins = pins
+        self._pinned: defaultdict[int, set[int]] = defaultdict(set)
+        for pair in pins:
+            for article_id in pair:
+                self._pinned[article_id] |= pair
         self._articles = [a for a in block if a.fingerprint is not None]
+        self._by_id = {a.id: a for a in self._articles}
         self._profiles = {
             a.id: Profile.of(a.fingerprint, common) for a in self._articles if a.fingerprint is not None
         }
-        self._found: dict[int, list[tuple[Stored, Judgement]]] = defaultdict(list)
-        self._by_key: dict[int, list[Stored]] = defaultdict(list)
+        self._found: dict[int, list[tuple[StoredArticle, Related]]] = defaultdict(list)
+        self._by_key: dict[int, list[StoredArticle]] = defaultdict(list)
         for article in self._articles:
             for key in _keys(self._profiles[article.id]):
                 self._by_key[key].append(article)
 
     def check(self, cursor: Cursor) -> None:
         """Compare every article of the block with what the canonical articles say of it."""
-        for other in snapshots.canonical(cursor, self._policy):
+        for other in snapshots.canonical(cursor, self._settings):
             self._compare(other)
         for article in self._articles:
             self._judge(article)
@@ -147,28 +172,30 @@ class _Block:
             kind = "missing from" if pair in expected else "wrongly in"
             self._result.differs(f"{names[pair.article_id]}: a {pair.relation} pair is {kind} the matches")
 
-    def _compare(self, other: Stored) -> None:
+    def _compare(self, other: StoredArticle) -> None:
         assert other.fingerprint is not None
         profile = Profile.of(other.fingerprint, self._common)
         candidates = {a.id: a for key in _keys(profile) for a in self._by_key.get(key, ())}
+        candidates |= {id: self._by_id[id] for id in self._pinned.get(other.id, ()) if id in self._by_id}
         for article in candidates.values():
             if article.id == other.id:
                 continue
-            judgement = judge(self._profiles[article.id], profile, self._settings)
-            if judgement:
-                self._found[article.id].append((other, judgement))
+            pin = self._pins.get(frozenset((article.id, other.id)))
+            related = relate(self._profiles[article.id], profile, self._settings, pin)
+            if related:
+                self._found[article.id].append((other, related))
 
-    def _earlier(self, article: Stored) -> list[tuple[Stored, Judgement]]:
-        return [(o, j) for o, j in self._found[article.id] if o.order < article.order]
+    def _earlier(self, article: StoredArticle) -> list[tuple[StoredArticle, Related]]:
+        return [(o, r) for o, r in self._found[article.id] if o.order < article.order]
 
-    def _originals(self, article: Stored) -> list[tuple[Stored, Judgement]]:
-        return [(o, j) for o, j in self._earlier(article) if j.relation is Relation.DUPLICATE]
+    def _originals(self, article: StoredArticle) -> list[tuple[StoredArticle, Related]]:
+        return [(o, r) for o, r in self._earlier(article) if r.relation is Relation.DUPLICATE]
 
-    def _pairs(self, article: Stored) -> Iterator[Pair]:
-        for other, judgement in self._originals(article) or self._earlier(article):
-            yield Pair.of(article.id, other.id, judgement)
+    def _pairs(self, article: StoredArticle) -> Iterator[Pair]:
+        for other, related in self._originals(article) or self._earlier(article):
+            yield Pair.of(article.id, other.id, related)
 
-    def _judge(self, article: Stored) -> None:
+    def _judge(self, article: StoredArticle) -> None:
         expected = self._mark(article)
         if article.mark != expected:
             self._result.differs(
@@ -177,20 +204,10 @@ class _Block:
         if article.canonical is not (expected.status is not Status.DUPLICATE):
             self._result.differs(f"{article.source_id}: the canonical flag is {article.canonical}")
 
-    def _mark(self, article: Stored) -> Mark:
-        originals = self._originals(article)
-        if originals:
-            original, judgement = choose_original((o.order, o.id, j) for o, j in originals)
-            return Mark(Status.DUPLICATE, original, judgement.scores.score, judgement.rule.value)
-        similar = [j for _, j in self._found[article.id] if j.relation is Relation.SIMILAR]
-        if not similar:
-            return Mark(Status.UNIQUE)
-        best = max(j.scores.score for j in similar)
-        return Mark(
-            Status.SIMILAR,
-            None,
-            best,
-            min(stronger(j.scores).value for j in similar if j.scores.score == best),
+    def _mark(self, article: StoredArticle) -> Mark:
+        return decide(
+            ((o.order, o.id, r) for o, r in self._originals(article)),
+            (r for _, r in self._found[article.id] if r.relation is Relation.SIMILAR),
         )
 
 

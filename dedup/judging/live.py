@@ -19,31 +19,28 @@ from dedup.judging.estimate import Design, Quality, quality
 from dedup.judging.tuning import JudgedPair
 from dedup.numbers import Groups
 from dedup.rules.pair import Profile, score
+from dedup.rules.pairs import Profiles, stories
 from dedup.settings import Settings
 
 
 def judged_pairs(cursor: Cursor, judged: Sequence[Judged]) -> list[JudgedPair]:
     """The judged pairs with the scores that the rule gives them now, unless an article has none."""
-    profiles = _profiles(cursor, judged)
+    settings = rulebooks.load_settings(cursor)
+    profiles = _profiles(cursor, judged, settings)
     return [
-        JudgedPair(
-            pair.label,
-            pair.stratum,
-            score(profiles[pair.id], profiles[pair.other_id]),
-            min(profiles[pair.id].shingle_count, profiles[pair.other_id].shingle_count),
-        )
+        JudgedPair(pair.label, pair.stratum, score(profiles[pair.id], profiles[pair.other_id], settings))
         for pair in judged
         if not pair.stale and pair.id in profiles and pair.other_id in profiles
     ]
 
 
-def _profiles(cursor: Cursor, judged: Sequence[Judged]) -> dict[str, Profile]:
+def _profiles(cursor: Cursor, judged: Sequence[Judged], settings: Settings) -> dict[str, Profile]:
     names = {name for pair in judged for name in (pair.id, pair.other_id)}
     known = [found.id for name in names if (found := articles.find(cursor, name))]
     common = snapshots.common_sentences(cursor)
     return {
         stored.source_id: Profile.of(stored.fingerprint, common)
-        for stored in snapshots.load(cursor, rulebooks.load_settings(cursor).canonical_order, known)
+        for stored in snapshots.load(cursor, settings, known)
         if stored.fingerprint
     }
 
@@ -69,14 +66,12 @@ class SettingsEffect:
 
 def what_would_change(cursor: Cursor, present: Settings, other: Settings, count: int) -> SettingsEffect:
     """Compare the stories of the newest articles under two settings that differ in thresholds only."""
-    from dedup.lab import bulk  # moves to rules/pairs.py
-
     ids = articles.newest_ids(cursor, count)
-    stored = [s for s in snapshots.load(cursor, present.canonical_order, ids) if s.fingerprint]
-    scorer = bulk.Scorer([s.fingerprint for s in stored], set(snapshots.common_sentences(cursor)))
-    scored = scorer.score(scorer.candidates())
+    stored = [s for s in snapshots.load(cursor, present, ids) if s.fingerprint]
+    profiles = Profiles([s.fingerprint for s in stored], snapshots.common_sentences(cursor).keys())
+    scored = profiles.score(profiles.candidates(), present)
     orders = [s.order for s in stored]
-    now, then = (bulk.stories(orders, scored, scored.duplicates(s)) for s in (present, other))
+    now, then = (stories(orders, scored, scored.duplicates(s)) for s in (present, other))
     alone = np.arange(len(stored))
     was, becomes = now != alone, then != alone
     return SettingsEffect(
@@ -93,11 +88,11 @@ def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
     """The number of every article's source_id, and the story that its mark puts it in.
 
     Raises:
-        InputError: articles are pending, so that the marks are not those of the corpus.
+        InputError: articles are unsettled, so that the marks are not those of the corpus.
     """
     with database.transaction() as cursor:
-        if not rulebooks.nothing_pending(cursor):
-            raise InputError("articles are pending: run `dedup backfill` first")
+        if not rulebooks.nothing_unsettled(cursor):
+            raise InputError("articles are unsettled: run `dedup backfill` first")
     marks = {row["id"]: row["duplicate_of"] or row["id"] for row in articles.export(database, articles.MARKS)}
     numbers = {name: number for number, name in enumerate(marks)}
     return numbers, np.array([numbers[original] for original in marks.values()], np.int32)
@@ -109,7 +104,7 @@ def judged_quality(database: Database) -> Quality:
     Raises:
         InputError: nobody judged a pair yet.
     """
-    numbers, stories = marked_stories(database)
+    numbers, groups = marked_stories(database)
     with database.transaction() as cursor:
         judged = [
             j
@@ -122,5 +117,5 @@ def judged_quality(database: Database) -> Quality:
             "no pair is judged yet: `dedup judge pairs`, then `dedup judge review`; or give --truth"
         )
     design = Design.of([j.stratum for j in judged], sizes)
-    found = np.array([stories[numbers[j.id]] == stories[numbers[j.other_id]] for j in judged])
+    found = np.array([groups[numbers[j.id]] == groups[numbers[j.other_id]] for j in judged])
     return quality(design, found, np.array([j.label == "duplicate" for j in judged]))

@@ -20,7 +20,7 @@ from dedup.numbers import Flags, Likeness, Pairs
 from dedup.settings import Settings
 
 NEAR = 0.05
-"""Half the width of the zone around a duplicate threshold: three of the 64 values of a signature."""
+"""Half the width of the zone around a duplicate threshold: more than the error of a signature."""
 
 LEAST = 3
 """Pairs drawn at least from each stratum: with two or more its spread is known, and one may be unclear."""

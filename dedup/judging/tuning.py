@@ -16,13 +16,14 @@ from dedup.errors import InputError
 from dedup.judging.estimate import Design, Estimate, Weights, f1, interval, with_twins
 from dedup.numbers import Flags
 from dedup.rules.pair import Scores
+from dedup.rules.pairs import Scored
 from dedup.settings import Settings
 
 FEWEST = 20
 """Judged pairs below which no threshold is proposed: the interval of F1 is then wider than 0.2."""
 
 STEP = 0.01
-"""Of the thresholds that are tried; a signature of 64 values cannot tell finer than 0.016."""
+"""Of the thresholds that are tried; the error of a signature of 256 bytes is about 0.03."""
 
 LOWEST = 0.1
 """The lowest threshold tried: below it the buckets hardly find a pair."""
@@ -37,13 +38,11 @@ class JudgedPair:
     Attributes:
         label: duplicate, similar, different or unsure; the unsure ones are left out.
         stratum: where it was drawn from.
-        shingles: of the article that has fewer.
     """
 
     label: str
     stratum: str
     scores: Scores
-    shingles: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +120,18 @@ def related(
 ) -> Flags:
     """Which pairs the rule relates under each of some thresholds; shape (thresholds, n).
 
-    The rule of `rules/pair.py` for many thresholds at once: the same content, or a Jaccard that reaches its
-    threshold, for duplicates with enough evidence.
-
     Args:
         level: "similar" asks for similar or duplicate.
         grid: shape (thresholds, 2): a sentence and a signature threshold.
+        rule: the settings of everything else.
     """
-    scores = [pair.scores for pair in pairs]
-    sentence = np.array([s.sentence_jaccard for s in scores])
-    signature = np.array([s.signature_jaccard for s in scores])
-    if level == "duplicate":  # without the evidence no Jaccard is high enough
-        sentence[[s.shared < rule.evidence_sentences for s in scores]] = -1
-        signature[[pair.shingles < rule.evidence_shingles for pair in pairs]] = -1
-    same = np.array([s.same_content for s in scores])
-    return np.asarray(same | (sentence >= grid[:, :1]) | (signature >= grid[:, 1:]))
+    scored = Scored.of([pair.scores for pair in pairs])
+    found = []
+    for sentence, signature in grid.tolist():
+        values = {f"{level}_sentence_jaccard": sentence, f"{level}_signature_jaccard": signature}
+        settings = rule.with_values(values)
+        found.append(scored.duplicates(settings) if level == "duplicate" else scored.related(settings))
+    return np.array(found, np.bool_)
 
 
 def _tune(

@@ -14,6 +14,7 @@ from typing import overload
 from dedup.article import Article
 from dedup.files.readers import Reject, read_articles
 from dedup.rules.marks import OrderKey, order_key
+from dedup.settings import Settings
 from dedup.text.normalize import words
 
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,17 +36,17 @@ class Document:
     def of(cls, article: Article, language: str | None = None) -> Document:
         """The document of an article, with a language where it names none."""
         time = article.published_at or article.added_at
-        return cls(
-            article.source_id, article.text, article.title, article.publication, time, article.language
-        )
+        named = article.language or language
+        return cls(article.source_id, article.text, article.title, article.publication, time, named)
 
     def words(self) -> list[str]:
         """The normalised words of the text, in order."""
         return words(self.text)
 
-    def order(self, policy: str = "published") -> OrderKey:
-        """Its place in canonical order."""
-        return order_key(policy, self.published_at, UNDATED, self.id)
+    def order(self, settings: Settings | None = None) -> OrderKey:
+        """Its place in canonical order; the lab knows no `added_at`, so no date is too late."""
+        added_at = self.published_at or UNDATED
+        return order_key(settings or Settings(), self.published_at, added_at, self.id)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Method(ABC):
     def score(self, pairs: Pairs) -> Likeness:
         """How alike the documents of each pair are; any pair may be asked for, candidate or not."""
 
-    def accepts(self, pairs: Pairs, scores: Likeness) -> Flags:
+    def accepts(self, pairs: Pairs, scores: Likeness) -> Flags:  # noqa: ARG002  # for those that look again
         """Which pairs the method calls duplicates."""
         return np.asarray(scores >= np.float32(self.threshold))
 

@@ -1,21 +1,25 @@
-"""What a mark is, and how the choice among several originals is made (SEMANTICS section 5).
+"""Canonical order, and the mark of an article given what it is related to (docs/semantics.md, section 5).
 
-Pure. The engine and the oracle both call `choose_original`; how they find the candidates differs.
-Read next: `oracle.py`.
+Pure. Every engine calls `order_key` and `decide`; how they find what is related differs. The database has
+set-wise twins of both: the SQL function `dedup.canonical_time`, and `sql/mark_canonical.sql` in
+`dedup/corpus/`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TypeVar
 
-from dedup.rules.pair import Judgement
+from dedup.rules.pair import Related
+from dedup.settings import Settings
 
 OrderKey = tuple[datetime, bytes]
 """Canonical order: time, then source_id byte by byte."""
+
+FUTURE_TOLERANCE = timedelta(hours=24)
+"""A published_at later than added_at by more than this is a wrong date; time zones explain less."""
 
 
 class Status(StrEnum):
@@ -52,34 +56,64 @@ class Pair:
     article_id: int
     other_id: int
     relation: str
+    rule: str
+    score: float
     sentence_jaccard: float
     signature_jaccard: float
     containment: float
 
     @classmethod
-    def of(cls, article_id: int, other_id: int, judgement: Judgement) -> Pair:
-        """The row for a judged pair."""
-        scores = judgement.scores
+    def of(cls, article_id: int, other_id: int, related: Related) -> Pair:
+        """The row of a related pair."""
+        scores = related.scores
         return cls(
             article_id,
             other_id,
-            judgement.relation.value,
+            related.relation.value,
+            related.rule.value,
+            scores.score,
             scores.sentence_jaccard,
             scores.signature_jaccard,
             scores.containment,
         )
 
 
-def order_key(policy: str, published_at: datetime | None, added_at: datetime, source_id: str) -> OrderKey:
-    """The place of an article in canonical order under the setting `canonical_order`."""
-    time = added_at if policy == "added" or published_at is None else published_at
-    return time, source_id.encode()
+def order_key(
+    settings: Settings, published_at: datetime | None, added_at: datetime, source_id: str
+) -> OrderKey:
+    """The place of an article in canonical order.
+
+    Both times are in UTC. A `published_at` that cannot be true counts as missing.
+    """
+    plausible = (
+        settings.canonical_order == "published"
+        and published_at is not None
+        and published_at.year >= settings.earliest_year
+        and published_at - added_at <= FUTURE_TOLERANCE
+    )
+    return published_at if plausible and published_at else added_at, source_id.encode()
 
 
-_Key = TypeVar("_Key")
+Original = tuple[OrderKey, int, Related]
+"""An article that another one duplicates: its order, its id, the relation."""
 
 
-def choose_original(duplicates: Iterable[tuple[OrderKey, _Key, Judgement]]) -> tuple[_Key, Judgement]:
-    """Of the earlier canonical duplicates the one with the highest score, the earliest of equals."""
-    _, key, judgement = min(duplicates, key=lambda found: (-found[2].scores.score, found[0]))
-    return key, judgement
+def decide(originals: Iterable[Original], similar: Iterable[Related]) -> Mark:
+    """The mark of an article.
+
+    Args:
+        originals: the earlier canonical articles that it duplicates.
+        similar: its relations to the canonical articles that are similar to it, earlier or later.
+
+    Returns:
+        A duplicate of the original with the highest score, the earliest of equals. Without originals:
+        similar, with the highest score and, of the rules of that score, the first by name; or unique.
+    """
+    best = min(originals, key=lambda found: (-found[2].scores.score, found[0]), default=None)
+    if best:
+        _, original, related = best
+        return Mark(Status.DUPLICATE, original, related.scores.score, related.rule.value)
+    likest = min(similar, key=lambda related: (-related.scores.score, related.rule.value), default=None)
+    if likest:
+        return Mark(Status.SIMILAR, None, likest.scores.score, likest.rule.value)
+    return Mark(Status.UNIQUE)

@@ -1,7 +1,7 @@
-"""A pair of fingerprints becomes scores, and scores become a relation (SEMANTICS sections 3 and 4).
+"""Two fingerprints become scores, and scores a relation (docs/semantics.md, sections 3 and 4).
 
-Pure, and the only place that knows these rules. It does not know about order or marks.
-Read next: `marks.py`, or `oracle.py` for the simplest whole.
+Pure. `pairs.py` has the same rules over arrays, and a test holds the two equal. It knows neither order nor
+marks.
 """
 
 from __future__ import annotations
@@ -11,23 +11,27 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dedup.settings import Settings
+from dedup.text import signature
 from dedup.text.fingerprint import Fingerprint
-from dedup.text.signature import Signature, equal_share
+from dedup.text.signature import Signature
 
 
 class Relation(StrEnum):
-    """What two articles are to each other."""
+    """What two articles are to each other; `UNRELATED` is said by people only."""
 
     DUPLICATE = "duplicate"
     SIMILAR = "similar"
+    UNRELATED = "unrelated"
 
 
 class Rule(StrEnum):
-    """What decided a relation; stored as the reason of a mark."""
+    """What decided a relation; the reason of a mark."""
 
+    PINNED = "pinned"
     CONTENT = "content"
     SENTENCES = "sentences"
     SIGNATURE = "signature"
+    CONTAINMENT = "containment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +62,24 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of a pair, each from 0 to 1, symmetric.
+    """The scores of a pair, symmetric.
 
     Attributes:
         shared: |S'(a) & S'(b)|, a count.
         sentence_jaccard: shared over |S'(a) | S'(b)|; 0 where both are empty.
-        containment: shared over the smaller of both; 0 where one is empty.
-        signature_jaccard: share of equal MinHash positions if a bucket is shared, else 0.
-        same_content: equal content hashes.
+        signature_jaccard: estimated Jaccard of the shingle sets; 0 where one is empty.
+        containment: how much of the shorter article is in the longer one, from 0 to 1.
+        same_content: equal content hashes; same_bucket: an equal bucket key.
+        shingles: of the article that has fewer.
     """
 
     shared: int
     sentence_jaccard: float
-    containment: float
     signature_jaccard: float
+    containment: float
     same_content: bool
+    same_bucket: bool
+    shingles: int
 
     @property
     def score(self) -> float:
@@ -81,51 +88,85 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """A relation with the scores and the rule it rests on."""
+class Related:
+    """A relation with the rule that decided and the scores."""
 
     relation: Relation
     rule: Rule
     scores: Scores
 
 
-def score(a: Profile, b: Profile) -> Scores:
-    """The scores of a pair."""
+def score(a: Profile, b: Profile, settings: Settings) -> Scores:
+    """The scores of a pair; of the settings those of containment count."""
     shared = len(a.sentences & b.sentences)
     union = len(a.sentences) + len(b.sentences) - shared
-    smaller = min(len(a.sentences), len(b.sentences))
-    bucket_shared = not a.buckets.isdisjoint(b.buckets)
+    estimated = signature.jaccard(a.signature, b.signature)
     return Scores(
         shared=shared,
         sentence_jaccard=shared / union if union else 0.0,
-        containment=shared / smaller if smaller else 0.0,
-        signature_jaccard=equal_share(a.signature, b.signature) if bucket_shared else 0.0,
+        signature_jaccard=estimated,
+        containment=max(
+            _contained_sentences(a, b, shared, settings),
+            _contained_shingles(a, b, shared, estimated, settings),
+        ),
         same_content=a.content_hash == b.content_hash,
+        same_bucket=not a.buckets.isdisjoint(b.buckets),
+        shingles=min(a.shingle_count, b.shingle_count),
     )
 
 
-def judge(a: Profile, b: Profile, settings: Settings) -> Judgement | None:
-    """The relation of a pair, or None where there is none."""
-    scores = score(a, b)
+def relate(a: Profile, b: Profile, settings: Settings, pin: Relation | None = None) -> Related | None:
+    """The relation of a pair, or None where there is none. The first rule that holds decides.
+
+    Args:
+        pin: what a person has said of the two; it holds whatever the scores say.
+    """
+    scores = score(a, b, settings)
+    if pin is not None:
+        return None if pin is Relation.UNRELATED else Related(pin, Rule.PINNED, scores)
+    rule = _duplicate_by(scores, settings)
+    if rule:
+        return Related(Relation.DUPLICATE, rule, scores)
+    rule = _similar_by(scores, settings)
+    return Related(Relation.SIMILAR, rule, scores) if rule else None
+
+
+def _contained_sentences(a: Profile, b: Profile, shared: int, settings: Settings) -> float:
+    if shared < settings.containment_sentences:
+        return 0.0
+    return shared / min(len(a.sentences), len(b.sentences))
+
+
+def _contained_shingles(a: Profile, b: Profile, shared: int, jaccard: float, settings: Settings) -> float:
+    """From a Jaccard s of sets of sizes m and n follows an intersection of s (m + n) / (1 + s)."""
+    fewer = min(a.shingle_count, b.shingle_count)
+    if fewer < settings.containment_shingles or not shared:
+        return 0.0
+    return min(1.0, jaccard * (a.shingle_count + b.shingle_count) / ((1 + jaccard) * fewer))
+
+
+def _duplicate_by(scores: Scores, settings: Settings) -> Rule | None:
     if scores.same_content:
-        return Judgement(Relation.DUPLICATE, Rule.CONTENT, scores)
+        return Rule.CONTENT
     if (
         scores.sentence_jaccard >= settings.duplicate_sentence_jaccard
         and scores.shared >= settings.evidence_sentences
     ):
-        return Judgement(Relation.DUPLICATE, Rule.SENTENCES, scores)
+        return Rule.SENTENCES
     if (
-        scores.signature_jaccard >= settings.duplicate_signature_jaccard
-        and min(a.shingle_count, b.shingle_count) >= settings.evidence_shingles
+        scores.same_bucket
+        and scores.signature_jaccard >= settings.duplicate_signature_jaccard
+        and scores.shingles >= settings.evidence_shingles
     ):
-        return Judgement(Relation.DUPLICATE, Rule.SIGNATURE, scores)
-    by_sentences = scores.sentence_jaccard >= settings.similar_sentence_jaccard
-    by_signature = scores.signature_jaccard >= settings.similar_signature_jaccard
-    if by_sentences or by_signature:
-        return Judgement(Relation.SIMILAR, stronger(scores), scores)
+        return Rule.SIGNATURE
     return None
 
 
-def stronger(scores: Scores) -> Rule:
-    """The channel with the higher Jaccard; sentences where they are equal, since they can be shown."""
-    return Rule.SENTENCES if scores.sentence_jaccard >= scores.signature_jaccard else Rule.SIGNATURE
+def _similar_by(scores: Scores, settings: Settings) -> Rule | None:
+    if scores.sentence_jaccard >= settings.similar_sentence_jaccard:
+        return Rule.SENTENCES
+    if scores.same_bucket and scores.signature_jaccard >= settings.similar_signature_jaccard:
+        return Rule.SIGNATURE
+    if scores.containment >= settings.similar_containment:
+        return Rule.CONTAINMENT
+    return None

@@ -1,0 +1,1 @@
+"""From a text to its fingerprint. Pure, no database."""

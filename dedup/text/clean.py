@@ -1,8 +1,8 @@
 """A raw text becomes blocks of running text: the first step of a fingerprint.
 
 Hard line wrapping is not content, so a line break inside a paragraph is a space; a blank line ends a
-block, and so does a short unpunctuated line such as a heading or "Read more". It does not split
-sentences. Read next: `sentences.py`.
+block, and so does a short unpunctuated line such as a heading or "Read more". A sentence end whose space
+was lost in extraction gets it back. It does not split sentences.
 
 How a heading is told from a wrapped line. A wrapper starts a new line only when the next word no longer
 fits. A break where the next word *would* have fitted in the widest line of the text was therefore made
@@ -45,6 +45,9 @@ _IDEOGRAPH_SPACE = re.compile(
     f"(?<=[{_IDEOGRAPHS}]) (?=[{_IDEOGRAPHS}0-9A-Za-z])|(?<=[0-9A-Za-z%]) (?=[{_IDEOGRAPHS}])"
 )
 _INVISIBLE = re.compile("[\u00ad\u2060\ufeff]")
+# The mark comes first, so that the search skips to it; then what is before it, then what follows.
+_GLUED = re.compile(r"[.?!\u2026](?<=[^\W\d_]{2}.)[\"')\]\u2019\u201d\u00bb]?(?=[^\W\d_]{2})")
+_WEB_ADDRESS = re.compile(r"://|@|\bwww\.", re.IGNORECASE)
 _CLOSERS = "\"')]}\u2019\u201d\u00bb* "
 _PUNCTUATION = frozenset(
     ".,;:!?-\u2013\u2014\u2026"  # Latin
@@ -120,4 +123,33 @@ def _one_line(lines: list[str]) -> str:
     # Chinese and Japanese have no spaces between words, so a wrapper's line break becomes nothing.
     if not line.isascii() and _IDEOGRAPH.search(line):
         line = _IDEOGRAPH_SPACE.sub("", line)
-    return line
+    return unglued(line)
+
+
+def unglued(line: str) -> str:
+    """Give the space back to sentence ends that lost it: two lower-case letters, a mark, then a capital.
+
+    Web and mail addresses stay as they are. Whether a sentence ends there is Punkt's decision, as it is
+    where the space was never lost, so that both prints have the same sentences.
+
+    >>> unglued("He left.The rest stayed. See www.example.com/Home.Page")
+    'He left. The rest stayed. See www.example.com/Home.Page'
+    """
+    found: list[str] = []
+    start = word_stop = 0
+    is_address = False
+    for match in _GLUED.finditer(line):
+        mark, stop = match.span()
+        if not (line[mark - 2].islower() and line[mark - 1].islower()):
+            continue
+        if not (line[stop].isupper() and line[stop + 1].islower()):
+            continue
+        if mark >= word_stop:  # each word is looked at once, however many marks it has
+            word_start = line.rfind(" ", word_stop, mark) + 1
+            word_stop = line.find(" ", stop)
+            word_stop = len(line) if word_stop < 0 else word_stop
+            is_address = _WEB_ADDRESS.search(line, word_start, word_stop) is not None
+        if not is_address:
+            found.append(line[start:stop])
+            start = stop
+    return " ".join([*found, line[start:]])

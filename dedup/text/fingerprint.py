@@ -1,29 +1,35 @@
-"""A text becomes a fingerprint: all that later steps know of it (SEMANTICS section 1).
+"""A text becomes a fingerprint: all that later steps know of it (docs/semantics.md, section 1).
 
 `Fingerprinter` ties the steps together: clean, split, normalise, hash, shingle, sign. Pure: equal text,
-language, settings and models give equal fingerprints, on every machine. Read next: `rules/pair.py`.
+title, language, settings and models give equal fingerprints on every machine whose Python has the same
+Unicode tables.
 """
 
 from __future__ import annotations
 
 import hashlib
 import struct
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dedup.settings import Settings
+from dedup.text.hashing import Hasher, hash_set
 from dedup.text.normalize import words
 from dedup.text.punkt import NEUTRAL, PunktModel, english
 from dedup.text.shingles import shingles
-from dedup.text.signature import Signature, buckets, hash64, hash_set, minhash, sketch
+from dedup.text.signature import EMPTY, Signature, buckets, minhash, signature
 
 if TYPE_CHECKING:
     from dedup.text.sentences import SentenceSplitter
 
 ALGORITHM_REVISION = 1
 """Raised by one whenever code changes what a fingerprint holds; `tests/text/test_golden.py` notices."""
+
+UNICODE_VERSION = unicodedata.unidata_version
+"""Of this Python's tables, which decide what a word is and how it is folded."""
 
 
 class UnreadableError(Exception):
@@ -35,13 +41,13 @@ class Fingerprint:
     """What is kept of a text.
 
     Attributes:
-        version: which algorithm, settings and sentence parameters made it; signed 64 bits.
-        content_hash: of all normalised words in order; signed 64 bits.
+        version: which algorithm, settings, sentence parameters and Unicode tables made it; signed 64 bits.
+        content_hash: of all normalised words in order; of a short text, of its title and text.
         sentence_hashes: distinct hashes of the sentences that count, in order of appearance.
-        signature: shape (k,) of uint32, or (0,) for a text without shingles.
-        buckets: one key per band, or none.
-        sketch: the smallest shingle hash (of the words where there is no shingle).
-        word_count, shingle_count: how much evidence the text offers.
+        signature: shape (k,) of uint8, or (0,) without shingles.
+        buckets: one key per band; the content hash in each where there are no shingles; () of a short text.
+        word_count: of the text, without its title.
+        shingle_count: distinct shingles.
     """
 
     version: int
@@ -49,7 +55,6 @@ class Fingerprint:
     sentence_hashes: tuple[int, ...]
     signature: Signature
     buckets: tuple[int, ...]
-    sketch: int
     word_count: int
     shingle_count: int
 
@@ -64,9 +69,8 @@ class Fingerprint:
             self.version,
             self.content_hash,
             self.sentence_hashes,
-            self.signature.astype("<u4").tobytes(),
+            self.signature.tobytes(),
             self.buckets,
-            self.sketch,
             self.word_count,
             self.shingle_count,
         )
@@ -82,6 +86,7 @@ class Fingerprinter:
 
     def __init__(self, settings: Settings, models: Mapping[str, PunktModel] | None = None) -> None:
         self.settings = settings
+        self._hasher = Hasher(settings.hash_key)
         self._models = dict(models or {})
         self._splitters: dict[str, SentenceSplitter] = {}
         self._versions: dict[str, int] = {}
@@ -101,7 +106,8 @@ class Fingerprinter:
         """The fingerprint version for a language: one signed 64-bit number."""
         chosen = self.language(language)
         if chosen not in self._versions:
-            parts = (str(ALGORITHM_REVISION), self._settings_digest, self.model(chosen).checksum)
+            model = self.model(chosen).checksum
+            parts = (str(ALGORITHM_REVISION), UNICODE_VERSION, self._settings_digest, model)
             digest = hashlib.sha256("\n".join(parts).encode()).digest()
             self._versions[chosen] = int(struct.unpack("<q", digest[:8])[0])
         return self._versions[chosen]
@@ -112,14 +118,17 @@ class Fingerprinter:
         for sentence in self._splitter(language).sentences(text):
             normal = " ".join(words(sentence))
             counts = len(normal) >= self.settings.sentence_min_characters
-            found.append((sentence, hash64(normal) if counts else None))
+            found.append((sentence, self._hasher.text(normal) if counts else None))
         return found
 
-    def fingerprint(self, text: str, language: str | None = None) -> Fingerprint:
+    def fingerprint(self, text: str, language: str | None = None, title: str | None = None) -> Fingerprint:
         """The fingerprint of a text.
 
+        Args:
+            title: part of the content of a short text, and of no other.
+
         Raises:
-            UnreadableError: the text is empty, too long or too short; the message says which.
+            UnreadableError: the text is empty or too long; the message says which.
         """
         settings = self.settings
         if len(text) > settings.text_max_characters:
@@ -133,26 +142,31 @@ class Fingerprinter:
             all_words += found
             normal = " ".join(found)
             if len(normal) >= settings.sentence_min_characters:
-                hashes[hash64(normal)] = None
+                hashes[self._hasher.text(normal)] = None
         if not all_words:
             raise UnreadableError("empty: the text has no words")
+        content = " ".join(all_words)
         if len(all_words) < settings.text_min_words:
-            raise UnreadableError(
-                f"too short: {len(all_words)} words, the limit is {settings.text_min_words}"
-            )
+            return self._short(content, title, len(all_words), language)
+        content_hash = self._hasher.text(content)
         shingle_set = shingles(all_words, settings.stop_word_length, self._stop_words)
-        shingle_hashes = hash_set(shingle_set)
-        signature = minhash(shingle_hashes, settings.signature_size)
+        values = minhash(hash_set(shingle_set, self._hasher), settings.signature_size)
+        keys = buckets(values, settings.bands, settings.rows, self._hasher)
         return Fingerprint(
             version=self.version(language),
-            content_hash=hash64(" ".join(all_words)),
+            content_hash=content_hash,
             sentence_hashes=tuple(hashes),
-            signature=signature,
-            buckets=tuple(buckets(signature, settings.bands, settings.rows)),
-            sketch=sketch(shingle_hashes if shingle_set else hash_set(set(all_words))),
+            signature=signature(values),
+            buckets=tuple(keys or [content_hash] * settings.bands),
             word_count=len(all_words),
             shingle_count=len(shingle_set),
         )
+
+    def _short(self, content: str, title: str | None, count: int, language: str | None) -> Fingerprint:
+        """A text too short to be compared by its parts. No normalised word holds a line break, so the one
+        between title and text keeps this content apart from that of every longer text."""
+        whole = " ".join(words(title or "")) + "\n" + content
+        return Fingerprint(self.version(language), self._hasher.text(whole), (), EMPTY, (), count, 0)
 
     @cached_property
     def _stop_words(self) -> frozenset[str]:

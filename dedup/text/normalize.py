@@ -1,8 +1,8 @@
 """A sentence becomes its normalised form: what is hashed, and what makes two sentences the same.
 
-Unicode NFKC, case folded, runs of word characters joined by one space (SEMANTICS section 1.3). A word
-character is a letter, mark, digit or underscore; marks belong to the word, since in Indic scripts they
-carry its vowels. Read next: `shingles.py`.
+Unicode NFKC, case folded, runs of word characters joined by one space (docs/semantics.md, section 1). A
+word character is a letter, mark, digit or underscore; marks belong to the word, since in Indic scripts they
+carry its vowels.
 """
 
 from __future__ import annotations

@@ -2,15 +2,12 @@
 
 Prose is full of stop words, navigation and advertisements have hardly any, so these shingles follow
 the story and not the page around it. Theobald, Siddharth, Paepcke, "SpotSigs", SIGIR 2008, with
-antecedents at distance 1 and chains of 2. Read next: `signature.py`.
+antecedents at distance 1 and chains of 2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-
-CHAIN_WORDS = 2
-"""Words that follow the stop word in a shingle."""
 
 
 def shingles(words: Sequence[str], stop_word_length: int, stop_words: Collection[str] = ()) -> set[str]:

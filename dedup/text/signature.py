@@ -1,99 +1,109 @@
-"""Shingles become a signature: MinHash values, LSH buckets and a sketch.
+"""Shingles become a signature, one byte per MinHash value, and LSH buckets (docs/semantics.md, section 1).
 
-MinHash: Broder, "On the resemblance and containment of documents", 1997. Banding: Leskovec, Rajaraman,
-Ullman, "Mining of Massive Datasets", chapter 3; two sets of Jaccard s share one of b bands of r rows
-with probability 1 - (1 - s^r)^b. Each shingle is hashed once with xxh3_64; the k hash functions are
-multiply-add-shift (Dietzfelbinger et al. 1997) of that value to 32 bits. Read next: `fingerprint.py`.
+MinHash: Broder, "On the resemblance and containment of documents", 1997. One byte of each value is kept:
+Li and Koenig, "b-Bit Minwise Hashing", WWW 2010. Banding: Leskovec, Rajaraman, Ullman, "Mining of Massive
+Datasets", chapter 3; two sets of Jaccard s share one of b bands of r rows with probability
+1 - (1 - s^r)^b.
+
+Each shingle is hashed once; the k hash functions are multiplications and additions of its low 32 bits,
+modulo 2^32. Such a function is one to one, so different shingles never meet in a whole value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 from xxhash import xxh3_64_intdigest
 
-Hashes = npt.NDArray[np.uint64]
-"""Shape (n,): the hashes of the members of a set."""
+from dedup.text.hashing import Hasher, Hashes, signed
 
-Signature = npt.NDArray[np.uint32]
+MinHashes = npt.NDArray[np.uint32]
 """Shape (k,): the smallest value of each hash function; shape (0,) for an empty set."""
 
+Signature = npt.NDArray[np.uint8]
+"""Shape (k,): the lowest byte of each MinHash value; shape (0,) for an empty set."""
 
-def hash64(text: str) -> int:
-    """xxh3_64 of the UTF-8 bytes as a signed 64-bit integer, which is what Postgres' bigint holds."""
-    return signed(xxh3_64_intdigest(text.encode()))
+EMPTY: Signature = np.empty(0, np.uint8)
+"""The signature of a text without shingles."""
 
+BYTE_VALUES = 256
+"""Two bytes that have nothing to do with each other are equal once in so many times."""
 
-def signed(value: int) -> int:
-    """An unsigned 64-bit value as the signed one of the same bits."""
-    return value - (1 << 64) if value >> 63 else value
-
-
-def hash_set(items: Collection[str]) -> Hashes:
-    """The xxh3_64 of each string of a set, once each; shape (n,), in no particular order."""
-    return np.array([xxh3_64_intdigest(item.encode()) for item in items], np.uint64)
+_CHUNK = 1_024
+"""Shingles hashed at a time: bounds memory for long texts, and fits in the processor's cache."""
 
 
-def sketch(hashes: Hashes) -> int:
-    """The smallest hash of a set that is not empty, as a signed number for storage."""
-    return signed(int(hashes.min()))
-
-
-def minhash(hashes: Hashes, count: int) -> Signature:
+def minhash(hashes: Hashes, count: int) -> MinHashes:
     """`count` MinHash values of a set of hashes; shape (0,) for an empty set.
 
-    >>> len(minhash(hash_set({"the quick brown"}), 64))
-    64
+    >>> len(minhash(np.array([7, 8], np.uint64), 256))
+    256
     """
     if not len(hashes):
         return np.empty(0, np.uint32)
+    low = hashes.astype(np.uint32)
     multipliers, increments = _functions(count)
-    smallest = np.full(count, np.iinfo(np.uint64).max, np.uint64)
-    for start in range(0, len(hashes), _CHUNK):  # bounds memory for very long texts
-        values = hashes[start : start + _CHUNK, None] * multipliers
+    smallest = np.full(count, np.iinfo(np.uint32).max, np.uint32)
+    for start in range(0, len(low), _CHUNK):
+        values = low[start : start + _CHUNK, None] * multipliers
         values += increments
         np.minimum(smallest, values.min(axis=0), out=smallest)
-    # The shift keeps order, so it can come after the minimum.
-    return (smallest >> np.uint64(32)).astype(np.uint32)
+    return smallest
 
 
-def buckets(signature: Signature, bands: int, rows: int) -> list[int]:
-    """One signed 64-bit key per band; equal keys mean that all `rows` values of the band are equal.
+def signature(values: MinHashes) -> Signature:
+    """The lowest byte of each MinHash value."""
+    return values.astype(np.uint8)
+
+
+def buckets(values: MinHashes, bands: int, rows: int, hasher: Hasher) -> list[int]:
+    """One signed 64-bit key per band, over the first `bands * rows` MinHash values.
+
+    Equal keys mean that all values of the band are equal.
 
     Raises:
-        ValueError: the signature has fewer than `bands * rows` values, and is not empty.
+        ValueError: there are fewer values than that, and not none.
     """
-    if not len(signature):
+    if not len(values):
         return []
-    if len(signature) < bands * rows:
-        raise ValueError(f"{bands} bands of {rows} rows need {bands * rows} values, not {len(signature)}")
-    data = signature.astype("<u4").tobytes()
+    if len(values) < bands * rows:
+        raise ValueError(f"{bands} bands of {rows} rows need {bands * rows} values, not {len(values)}")
+    data = values.astype("<u4").tobytes()
     size = 4 * rows
-    return [signed(xxh3_64_intdigest(data[i * size : (i + 1) * size], seed=i)) for i in range(bands)]
+    return [signed(hasher.unsigned(data[i * size : (i + 1) * size], i)) for i in range(bands)]
 
 
-def equal_share(a: Signature, b: Signature) -> float:
-    """The share of equal positions of two signatures: an estimate of the Jaccard of their sets.
+def estimate(equal: int, size: int) -> float:
+    """The Jaccard of two sets from how many of `size` signature bytes are equal; from 0 to 1.
 
-    Its standard error is sqrt(s (1 - s) / k), at most 0.0625 for k = 64. 0 if either is empty.
+    Of the bytes whose values differ one in 256 is equal all the same, and that is taken out:
+    (p - 1/256) / (1 - 1/256) for p = equal / size, and at least 0 (Li and Koenig 2010, for large sets).
+    The standard error for 256 bytes is at most 0.032.
     """
+    return max(0, BYTE_VALUES * equal - size) / ((BYTE_VALUES - 1) * size)
+
+
+def equal_bytes(a: Signature, b: Signature) -> int:
+    """How many positions of two signatures of one length are equal."""
+    return int(np.count_nonzero(a == b))
+
+
+def jaccard(a: Signature, b: Signature) -> float:
+    """The estimated Jaccard of the shingle sets of two signatures; 0 if either is empty."""
     if not len(a) or len(a) != len(b):
         return 0.0
-    return float(np.count_nonzero(a == b)) / len(a)
-
-
-_CHUNK = 4096
+    return estimate(equal_bytes(a, b), len(a))
 
 
 @cache
-def _functions(count: int) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+def _functions(count: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """Multipliers (odd) and increments of the hash functions: xxh3_64 of their names, no hidden choice."""
 
-    def values(names: Sequence[str]) -> npt.NDArray[np.uint64]:
-        return np.array([xxh3_64_intdigest(name.encode()) for name in names], np.uint64)
+    def values(names: Sequence[str]) -> npt.NDArray[np.uint32]:
+        return np.array([xxh3_64_intdigest(name.encode()) for name in names], np.uint64).astype(np.uint32)
 
-    multipliers = values([f"dedup multiplier {i}" for i in range(count)]) | np.uint64(1)
+    multipliers = values([f"dedup multiplier {i}" for i in range(count)]) | np.uint32(1)
     return multipliers, values([f"dedup increment {i}" for i in range(count)])

@@ -12,15 +12,19 @@ CREATE TABLE dedup.article (
     text text NOT NULL,
     revision integer NOT NULL DEFAULT 0,
     status text NOT NULL DEFAULT 'pending',
+    stale boolean NOT NULL DEFAULT false,
+    takes_part boolean NOT NULL DEFAULT false,
     duplicate_of bigint,
     score double precision,
     marked_at timestamptz,
     reason text,
+    limit_fired text,
     CONSTRAINT article_pkey PRIMARY KEY (id),
     CONSTRAINT article_source_id_key UNIQUE (source_id),
     CONSTRAINT article_duplicate_of_fkey FOREIGN KEY (duplicate_of) REFERENCES dedup.article (id),
     CONSTRAINT article_status_check
         CHECK (status IN ('pending', 'unique', 'similar', 'duplicate', 'failed')),
+    CONSTRAINT article_stale_check CHECK (NOT stale OR status IN ('unique', 'similar', 'duplicate')),
     CONSTRAINT article_duplicate_of_check CHECK ((status = 'duplicate') = (duplicate_of IS NOT NULL)),
     -- The times that every client can read: 'infinity' in one row would stop all settling.
     CONSTRAINT article_published_at_check
@@ -30,10 +34,10 @@ CREATE TABLE dedup.article (
 );
 -- Texts go out of line early, so that marking an article rewrites 100 bytes and not its text.
 ALTER TABLE dedup.article SET (toast_tuple_target = 256);
--- What is pending, in both canonical orders: only pending rows are in these indexes.
-CREATE INDEX article_pending_published ON dedup.article
-    (coalesce(published_at, added_at), source_id) WHERE status = 'pending';
-CREATE INDEX article_pending_added ON dedup.article (added_at, source_id) WHERE status = 'pending';
+-- What is to be settled, near enough in canonical order: the exact order depends on settings, and the result
+-- does not depend on which articles are settled first. Settled rows are not in this index.
+CREATE INDEX article_unsettled ON dedup.article
+    (coalesce(published_at, added_at), source_id) WHERE status = 'pending' OR stale;
 CREATE INDEX article_duplicate_of ON dedup.article (duplicate_of) WHERE duplicate_of IS NOT NULL;
 CREATE INDEX article_failed ON dedup.article (id) WHERE status = 'failed';
 
@@ -42,18 +46,21 @@ COMMENT ON TABLE dedup.article IS
 COMMENT ON COLUMN dedup.article.id IS 'Internal number; says nothing about order.';
 COMMENT ON COLUMN dedup.article.source_id IS 'The caller''s own key, unique.';
 COMMENT ON COLUMN dedup.article.url IS 'Where it was published; not compared.';
-COMMENT ON COLUMN dedup.article.title IS 'Headline; not compared.';
+COMMENT ON COLUMN dedup.article.title IS 'Headline; compared only where the text is too short to be compared by its parts.';
 COMMENT ON COLUMN dedup.article.publication IS 'Who published it; not compared.';
-COMMENT ON COLUMN dedup.article.published_at IS 'When it was published; the earlier of two duplicates is the original.';
+COMMENT ON COLUMN dedup.article.published_at IS 'When it was published; the earlier of two duplicates is the original. Counts as missing where it cannot be true.';
 COMMENT ON COLUMN dedup.article.added_at IS 'When the corpus first stored it; stands in where published_at is missing.';
 COMMENT ON COLUMN dedup.article.language IS 'ISO 639 code; chooses the sentence parameters; null is the corpus default.';
 COMMENT ON COLUMN dedup.article.text IS 'The body as given, without NUL and lone surrogates.';
-COMMENT ON COLUMN dedup.article.revision IS 'How often text or language changed; ties a fingerprint to its text.';
-COMMENT ON COLUMN dedup.article.status IS 'pending: not settled yet; unique; similar: canonical, but like another one; duplicate: see duplicate_of; failed: see reason.';
+COMMENT ON COLUMN dedup.article.revision IS 'How often what a fingerprint is made from has changed; ties a fingerprint to its text.';
+COMMENT ON COLUMN dedup.article.status IS 'pending: never settled; unique; similar: canonical, but like another one; duplicate: see duplicate_of; failed: see reason.';
+COMMENT ON COLUMN dedup.article.takes_part IS 'Whether other marks may rest on whether it is canonical: not before it is settled, nor while its place or its scores are about to change.';
+COMMENT ON COLUMN dedup.article.stale IS 'The mark is the last one and must be settled again, which the next backfill does.';
 COMMENT ON COLUMN dedup.article.duplicate_of IS 'The canonical article this one duplicates (article.id).';
 COMMENT ON COLUMN dedup.article.score IS 'Duplicate: its score with duplicate_of. Similar: its highest score. 0 to 1.';
 COMMENT ON COLUMN dedup.article.marked_at IS 'When the present mark was written.';
-COMMENT ON COLUMN dedup.article.reason IS 'content, sentences or signature: what decided; for failed articles why; for pending ones the limit that fired, if any.';
+COMMENT ON COLUMN dedup.article.reason IS 'The rule that decided: pinned, content, sentences, signature or containment; for failed articles why.';
+COMMENT ON COLUMN dedup.article.limit_fired IS 'The safety limit that left the article to the next backfill, or null.';
 
 CREATE TABLE dedup.fingerprint (
     article_id bigint NOT NULL,
@@ -63,41 +70,42 @@ CREATE TABLE dedup.fingerprint (
     sentence_hashes bigint[] NOT NULL,
     signature bytea NOT NULL,
     buckets bigint[] NOT NULL,
-    sketch bigint NOT NULL,
     word_count integer NOT NULL,
     shingle_count integer NOT NULL,
-    canonical boolean,
+    canonical boolean NOT NULL DEFAULT true,
     CONSTRAINT fingerprint_pkey PRIMARY KEY (article_id),
     CONSTRAINT fingerprint_article_id_fkey
         FOREIGN KEY (article_id) REFERENCES dedup.article (id) ON DELETE CASCADE
 );
--- Two partial indexes for the two kinds of look-up: among canonical articles (every settle), among the
--- others (only when a canonical article appears before articles already settled). Rows not settled yet
--- are in neither. fastupdate = off: a probe would scan the whole pending list of the index.
+-- Two partial indexes for the two kinds of look-up: among canonical articles (every settle), among duplicates
+-- (only when a canonical article appears before articles already settled). An article that is not settled yet
+-- is in the first, where nearly all of them stay: a row is written once, and not again by being settled.
+-- fastupdate = off: a probe would scan the whole pending list of the index.
 CREATE INDEX fingerprint_canonical ON dedup.fingerprint
     USING gin (sentence_hashes, buckets) WITH (fastupdate = off) WHERE canonical;
-CREATE INDEX fingerprint_other ON dedup.fingerprint
+CREATE INDEX fingerprint_duplicate ON dedup.fingerprint
     USING gin (sentence_hashes, buckets) WITH (fastupdate = off) WHERE NOT canonical;
--- Equal content has equal buckets, so only texts without any need to be found by their content.
+-- Equal content has equal buckets, so only short texts, which have none, need to be found by their content.
 CREATE INDEX fingerprint_content ON dedup.fingerprint (content_hash) WHERE buckets = '{}';
 
 COMMENT ON TABLE dedup.fingerprint IS 'What is kept of a text: hashes, never words.';
 COMMENT ON COLUMN dedup.fingerprint.article_id IS 'article.id.';
 COMMENT ON COLUMN dedup.fingerprint.version IS 'Algorithm, settings and sentence parameters that made it, as one number.';
 COMMENT ON COLUMN dedup.fingerprint.revision IS 'The article.revision it was made from.';
-COMMENT ON COLUMN dedup.fingerprint.content_hash IS 'Hash of all normalised words in order.';
+COMMENT ON COLUMN dedup.fingerprint.content_hash IS 'Hash of all normalised words in order; of a short text, of its title and text.';
 COMMENT ON COLUMN dedup.fingerprint.sentence_hashes IS 'Distinct hashes of its sentences, in order of appearance.';
-COMMENT ON COLUMN dedup.fingerprint.signature IS 'MinHash values of its shingles, unsigned 32-bit little-endian.';
-COMMENT ON COLUMN dedup.fingerprint.buckets IS 'One key per LSH band; empty where there is no shingle.';
-COMMENT ON COLUMN dedup.fingerprint.sketch IS 'Smallest shingle hash; articles with different sketches count as different stories.';
+COMMENT ON COLUMN dedup.fingerprint.signature IS 'The lowest byte of each MinHash value of its shingles; empty where there is none.';
+COMMENT ON COLUMN dedup.fingerprint.buckets IS 'One key per LSH band; the content hash where there is no shingle; empty of a short text.';
 COMMENT ON COLUMN dedup.fingerprint.word_count IS 'Normalised words in the text.';
 COMMENT ON COLUMN dedup.fingerprint.shingle_count IS 'Distinct shingles in the text.';
-COMMENT ON COLUMN dedup.fingerprint.canonical IS 'true: original of its story; false: a duplicate; null: takes no part yet.';
+COMMENT ON COLUMN dedup.fingerprint.canonical IS 'false: a duplicate. It counts only where article.takes_part.';
 
 CREATE TABLE dedup.match (
     article_id bigint NOT NULL,
     other_id bigint NOT NULL,
     relation text NOT NULL,
+    rule text NOT NULL,
+    score double precision NOT NULL,
     sentence_jaccard double precision NOT NULL,
     signature_jaccard double precision NOT NULL,
     containment double precision NOT NULL,
@@ -106,7 +114,9 @@ CREATE TABLE dedup.match (
         FOREIGN KEY (article_id) REFERENCES dedup.article (id) ON DELETE CASCADE,
     CONSTRAINT match_other_id_fkey
         FOREIGN KEY (other_id) REFERENCES dedup.article (id) ON DELETE CASCADE,
-    CONSTRAINT match_relation_check CHECK (relation IN ('duplicate', 'similar'))
+    CONSTRAINT match_relation_check CHECK (relation IN ('duplicate', 'similar')),
+    CONSTRAINT match_rule_check
+        CHECK (rule IN ('pinned', 'content', 'sentences', 'signature', 'containment'))
 );
 CREATE INDEX match_other ON dedup.match (other_id);
 
@@ -115,13 +125,16 @@ COMMENT ON TABLE dedup.match IS
 COMMENT ON COLUMN dedup.match.article_id IS 'The later article of the pair.';
 COMMENT ON COLUMN dedup.match.other_id IS 'The earlier one, always canonical.';
 COMMENT ON COLUMN dedup.match.relation IS 'duplicate or similar.';
+COMMENT ON COLUMN dedup.match.rule IS 'What decided: pinned, content, sentences, signature or containment.';
+COMMENT ON COLUMN dedup.match.score IS 'The larger of the two Jaccards; 1 for equal content.';
 COMMENT ON COLUMN dedup.match.sentence_jaccard IS 'Shared sentences over all sentences of both, common sentences left out.';
-COMMENT ON COLUMN dedup.match.signature_jaccard IS 'Share of equal MinHash positions; 0 where no bucket is shared.';
-COMMENT ON COLUMN dedup.match.containment IS 'Shared sentences over the sentences of the shorter article.';
+COMMENT ON COLUMN dedup.match.signature_jaccard IS 'Estimated Jaccard of the shingles of both; 0 where one has none.';
+COMMENT ON COLUMN dedup.match.containment IS 'How much of the shorter article is in the longer one.';
 
 CREATE TABLE dedup.common_sentence (
     sentence_hash bigint NOT NULL,
-    stories integer NOT NULL,
+    carriers integer NOT NULL,
+    effective_stories double precision NOT NULL,
     example text,
     since timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT common_sentence_pkey PRIMARY KEY (sentence_hash)
@@ -129,9 +142,22 @@ CREATE TABLE dedup.common_sentence (
 COMMENT ON TABLE dedup.common_sentence IS
     'Sentences that too many different stories carry: they find no candidates and count in no score. Brought up to date by the backfill.';
 COMMENT ON COLUMN dedup.common_sentence.sentence_hash IS 'Hash of the normalised sentence.';
-COMMENT ON COLUMN dedup.common_sentence.stories IS 'Different sketches among the articles that carry it.';
+COMMENT ON COLUMN dedup.common_sentence.carriers IS 'Articles that carry it.';
+COMMENT ON COLUMN dedup.common_sentence.effective_stories IS 'How many equally large stories these articles amount to.';
 COMMENT ON COLUMN dedup.common_sentence.example IS 'The sentence as one of its articles prints it.';
 COMMENT ON COLUMN dedup.common_sentence.since IS 'When it became common.';
+
+CREATE TABLE dedup.sentence_count (
+    sentence_hash bigint NOT NULL,
+    carriers integer NOT NULL,
+    pairs bigint NOT NULL,
+    CONSTRAINT sentence_count_pkey PRIMARY KEY (sentence_hash)
+);
+COMMENT ON TABLE dedup.sentence_count IS
+    'What decides whether a sentence is common, of every sentence that enough articles carry; changed by difference, never counted anew each night.';
+COMMENT ON COLUMN dedup.sentence_count.sentence_hash IS 'Hash of the normalised sentence.';
+COMMENT ON COLUMN dedup.sentence_count.carriers IS 'Articles that carry it; more than the setting common_stories.';
+COMMENT ON COLUMN dedup.sentence_count.pairs IS 'Ordered pairs of carriers with an equal bucket key, summed over the bands.';
 
 CREATE TABLE dedup.sentence_pin (
     sentence_hash bigint NOT NULL,
@@ -147,31 +173,58 @@ COMMENT ON COLUMN dedup.sentence_pin.common IS 'true: always common; false: neve
 COMMENT ON COLUMN dedup.sentence_pin.example IS 'The sentence as it was pinned.';
 COMMENT ON COLUMN dedup.sentence_pin.pinned_at IS 'When it was pinned.';
 
+CREATE TABLE dedup.pair_pin (
+    source_id text COLLATE "C" NOT NULL,
+    other_source_id text COLLATE "C" NOT NULL,
+    relation text NOT NULL,
+    pinned_by text NOT NULL DEFAULT current_user,
+    reason text,
+    pinned_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pair_pin_pkey PRIMARY KEY (source_id, other_source_id),
+    CONSTRAINT pair_pin_order_check CHECK (source_id < other_source_id),
+    CONSTRAINT pair_pin_relation_check CHECK (relation IN ('duplicate', 'similar', 'unrelated'))
+);
+CREATE INDEX pair_pin_other ON dedup.pair_pin (other_source_id);
+COMMENT ON TABLE dedup.pair_pin IS
+    'What people have said two articles are to each other; it holds whatever the scores say. Keyed by the callers'' own ids, so it outlives a delete and a fresh load.';
+COMMENT ON COLUMN dedup.pair_pin.source_id IS 'The caller''s key of one article, the smaller of both byte by byte.';
+COMMENT ON COLUMN dedup.pair_pin.other_source_id IS 'The caller''s key of the other.';
+COMMENT ON COLUMN dedup.pair_pin.relation IS 'duplicate, similar or unrelated.';
+COMMENT ON COLUMN dedup.pair_pin.pinned_by IS 'Who said so.';
+COMMENT ON COLUMN dedup.pair_pin.reason IS 'Why, or null.';
+COMMENT ON COLUMN dedup.pair_pin.pinned_at IS 'When.';
+
 CREATE TABLE dedup.sentence_change (
     id bigint GENERATED ALWAYS AS IDENTITY,
     article_id bigint,
     sentence_hashes bigint[],
+    buckets bigint[],
     CONSTRAINT sentence_change_pkey PRIMARY KEY (id)
 );
 COMMENT ON TABLE dedup.sentence_change IS
-    'Fingerprints that came or went since the common sentences were last counted.';
+    'Fingerprints that came or went, and pins that changed, since the common sentences were last counted.';
 COMMENT ON COLUMN dedup.sentence_change.id IS 'Number of the change.';
-COMMENT ON COLUMN dedup.sentence_change.article_id IS 'The article whose fingerprint came; null for one that went.';
-COMMENT ON COLUMN dedup.sentence_change.sentence_hashes IS 'The sentences to count again; null: those of the article''s fingerprint.';
+COMMENT ON COLUMN dedup.sentence_change.article_id IS 'The article whose fingerprint came or went; null for a pin.';
+COMMENT ON COLUMN dedup.sentence_change.sentence_hashes IS 'The sentences of a fingerprint that went, or the one of a pin; null: the fingerprint came.';
+COMMENT ON COLUMN dedup.sentence_change.buckets IS 'The buckets of a fingerprint that went.';
 
 CREATE TABLE dedup.setting (
     name text NOT NULL,
-    value text NOT NULL,
+    value text,
+    adopted text,
     changed_at timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT setting_pkey PRIMARY KEY (name)
+    CONSTRAINT setting_pkey PRIMARY KEY (name),
+    CONSTRAINT setting_differs_check CHECK (value IS NOT NULL OR adopted IS NOT NULL)
 );
-COMMENT ON TABLE dedup.setting IS 'Settings of this corpus that differ from the program''s defaults.';
+COMMENT ON TABLE dedup.setting IS 'Settings of this corpus that differ from the program''s defaults, or will.';
 COMMENT ON COLUMN dedup.setting.name IS 'Name, as `dedup settings` lists it.';
-COMMENT ON COLUMN dedup.setting.value IS 'Value as text.';
+COMMENT ON COLUMN dedup.setting.value IS 'Value as text, in force from the next backfill on; null: the default.';
+COMMENT ON COLUMN dedup.setting.adopted IS 'Value in force; null: the default.';
 COMMENT ON COLUMN dedup.setting.changed_at IS 'When it was set.';
 
 CREATE TABLE dedup.sentence_model (
     language text NOT NULL,
+    adopted boolean NOT NULL DEFAULT false,
     abbrev_types text NOT NULL,
     collocations text NOT NULL,
     sent_starters text NOT NULL,
@@ -179,11 +232,12 @@ CREATE TABLE dedup.sentence_model (
     checksum text NOT NULL,
     articles bigint NOT NULL,
     trained_at timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT sentence_model_pkey PRIMARY KEY (language)
+    CONSTRAINT sentence_model_pkey PRIMARY KEY (language, adopted)
 );
 COMMENT ON TABLE dedup.sentence_model IS
     'Punkt sentence parameters trained from this corpus'' own texts, in NLTK''s tab format.';
 COMMENT ON COLUMN dedup.sentence_model.language IS 'ISO 639 code.';
+COMMENT ON COLUMN dedup.sentence_model.adopted IS 'true: in force; false: from the next backfill on.';
 COMMENT ON COLUMN dedup.sentence_model.abbrev_types IS 'File abbrev_types.txt.';
 COMMENT ON COLUMN dedup.sentence_model.collocations IS 'File collocations.tab.';
 COMMENT ON COLUMN dedup.sentence_model.sent_starters IS 'File sent_starters.txt.';
@@ -196,6 +250,7 @@ CREATE TABLE dedup.corpus_state (
     only_row boolean NOT NULL DEFAULT true,
     fingerprint_digest text,
     algorithm_revision integer NOT NULL DEFAULT 0,
+    unicode_version text,
     rule_digest text,
     settled_through timestamptz,
     recount_all boolean NOT NULL DEFAULT true,
@@ -207,6 +262,7 @@ COMMENT ON TABLE dedup.corpus_state IS 'One row: what the stored results were ma
 COMMENT ON COLUMN dedup.corpus_state.only_row IS 'Always true: there is one row.';
 COMMENT ON COLUMN dedup.corpus_state.fingerprint_digest IS 'Settings and sentence parameters of the fingerprints.';
 COMMENT ON COLUMN dedup.corpus_state.algorithm_revision IS 'Revision of the fingerprint algorithm.';
+COMMENT ON COLUMN dedup.corpus_state.unicode_version IS 'Version of the Unicode tables that the fingerprints were made with.';
 COMMENT ON COLUMN dedup.corpus_state.rule_digest IS 'Settings of the marks.';
 COMMENT ON COLUMN dedup.corpus_state.settled_through IS 'No settled article is later than this in canonical order.';
 COMMENT ON COLUMN dedup.corpus_state.recount_all IS 'The next backfill counts every sentence again.';

@@ -1,5 +1,5 @@
--- Whoever changes an article, by this program or by plain SQL, the marks stay right: the triggers make
--- pending what the change touches. They take the settle lock first, before any row is locked, so they
+-- Whoever changes an article, by this program or by plain SQL, the marks stay right: the triggers have
+-- settled again what the change touches. They take the settle lock first, before any row is locked, so they
 -- cannot deadlock with a settler.
 
 -- The settle lock: one settler per corpus. The key is the text 'dedup' read as bytes.
@@ -7,18 +7,41 @@ CREATE FUNCTION dedup.settle_lock() RETURNS void
     LANGUAGE sql AS $$ SELECT pg_advisory_xact_lock(431197812080) $$;
 COMMENT ON FUNCTION dedup.settle_lock() IS 'Wait for the settle lock and hold it to the end of the transaction.';
 
--- Articles to be settled again; their old marks go at once.
-CREATE FUNCTION dedup.make_pending(ids bigint[]) RETURNS SETOF bigint
-    LANGUAGE sql SET search_path = dedup, pg_catalog, pg_temp AS $$
-    UPDATE article
-    SET status = 'pending', duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
-    WHERE id = ANY (ids) AND status <> 'pending' RETURNING id
-$$;
-COMMENT ON FUNCTION dedup.make_pending(bigint[]) IS 'Have articles settled again; returns those that were not pending already.';
+-- The time of an article in canonical order; SQL's twin of `order_key` in dedup/rules/marks.py.
+CREATE FUNCTION dedup.canonical_time(
+    published_at timestamptz, added_at timestamptz, policy text, earliest timestamptz
+) RETURNS timestamptz
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN policy = 'published' AND published_at >= earliest
+                     AND published_at - added_at <= interval '24 hours'
+                THEN published_at ELSE added_at END;
+COMMENT ON FUNCTION dedup.canonical_time(timestamptz, timestamptz, text, timestamptz) IS
+    'The time of an article in canonical order, under the setting canonical_order and the start of earliest_year.';
 
--- Take articles out of what is settled: their pairs go, their partners become pending. The caller
--- decides what becomes of the articles themselves. Needs the settle lock.
+-- Articles to be settled again. They keep their last mark until then. One whose original is just being deleted
+-- is left to the trigger of that deletion.
+CREATE FUNCTION dedup.make_stale(ids bigint[]) RETURNS SETOF bigint
+    LANGUAGE sql SET search_path = dedup, pg_catalog, pg_temp AS $$
+    UPDATE article a SET stale = true
+    WHERE a.id = ANY (ids) AND NOT a.stale AND a.status IN ('unique', 'similar', 'duplicate')
+      AND (a.duplicate_of IS NULL OR EXISTS (SELECT FROM article o WHERE o.id = a.duplicate_of))
+    RETURNING a.id
+$$;
+COMMENT ON FUNCTION dedup.make_stale(bigint[]) IS 'Have articles settled again; returns those that were settled.';
+
+-- Articles whose place or scores change: they take no part until they are settled again, and what was
+-- decided by them is decided again. Their pairs stay visible until those that replace them are written: each
+-- pair is written anew when its later article is settled, and that article is stale. Needs the settle lock.
 CREATE FUNCTION dedup.withdraw(ids bigint[]) RETURNS void
+    LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM make_stale(ids || ARRAY(SELECT m.article_id FROM match m WHERE m.other_id = ANY (ids)));
+    UPDATE article a SET takes_part = false WHERE a.id = ANY (ids) AND a.takes_part;
+END $$;
+COMMENT ON FUNCTION dedup.withdraw(bigint[]) IS 'Let articles take no part until they are settled again, and have settled again what they decided.';
+
+-- Articles whose text is gone or another one: their pairs go at once, and both sides of them are settled again.
+CREATE FUNCTION dedup.remove_pairs(ids bigint[]) RETURNS void
     LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
 DECLARE
     partners bigint[];
@@ -31,12 +54,9 @@ BEGIN
     FROM (
         SELECT article_id FROM gone UNION SELECT other_id FROM gone EXCEPT SELECT unnest(ids)
     ) AS partner (id);
-    PERFORM make_pending(partners);
-    -- A duplicate always has a pair; this is for the ones among `ids` themselves.
-    PERFORM make_pending(ARRAY(SELECT id FROM article WHERE duplicate_of = ANY (ids)));
-    UPDATE fingerprint f SET canonical = NULL WHERE f.article_id = ANY (ids) AND f.canonical IS NOT NULL;
+    PERFORM make_stale(partners);
 END $$;
-COMMENT ON FUNCTION dedup.withdraw(bigint[]) IS 'Take articles out of what is settled; their partners become pending.';
+COMMENT ON FUNCTION dedup.remove_pairs(bigint[]) IS 'Remove the pairs of articles, and have their partners settled again.';
 
 -- The look-ups of settling. Their plans must not depend on statistics: right after a bulk load these say
 -- that hardly anything is canonical, and the planner would rather scan it all, once per key. So each key
@@ -74,80 +94,116 @@ BEGIN
     END IF;
 END $$;
 COMMENT ON FUNCTION dedup.sharing(boolean, bigint[], bigint[], bigint[]) IS
-    'Settled articles, canonical ones or the others, that have one of these sentences, buckets or content hashes.';
+    'Fingerprinted articles, duplicates or all others, that have one of these sentences, buckets or content hashes.';
 
 CREATE FUNCTION dedup.carrier(sentences bigint[])
-    RETURNS TABLE (sentence_hash bigint, article_id bigint, sketch bigint)
+    RETURNS TABLE (sentence_hash bigint, article_id bigint, buckets bigint[])
     LANGUAGE plpgsql STABLE SET search_path = dedup, pg_catalog, pg_temp
     SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off AS $$
 BEGIN
     RETURN QUERY
-    SELECT key.hash, hit.article_id, hit.sketch FROM unnest(sentences) AS key (hash) CROSS JOIN LATERAL (
-        SELECT f.article_id, f.sketch FROM fingerprint f
+    SELECT key.hash, hit.article_id, hit.buckets FROM unnest(sentences) AS key (hash) CROSS JOIN LATERAL (
+        SELECT f.article_id, f.buckets FROM fingerprint f
         WHERE f.sentence_hashes @> ARRAY[key.hash] AND f.canonical OFFSET 0) AS hit
     UNION ALL
-    SELECT key.hash, hit.article_id, hit.sketch FROM unnest(sentences) AS key (hash) CROSS JOIN LATERAL (
-        SELECT f.article_id, f.sketch FROM fingerprint f
+    SELECT key.hash, hit.article_id, hit.buckets FROM unnest(sentences) AS key (hash) CROSS JOIN LATERAL (
+        SELECT f.article_id, f.buckets FROM fingerprint f
         WHERE f.sentence_hashes @> ARRAY[key.hash] AND NOT f.canonical OFFSET 0) AS hit;
 END $$;
-COMMENT ON FUNCTION dedup.carrier(bigint[]) IS 'Settled articles that carry these sentences, one row per sentence and article.';
+COMMENT ON FUNCTION dedup.carrier(bigint[]) IS 'The articles that carry these sentences, with their buckets, one row per sentence and article.';
+
+CREATE FUNCTION dedup.holder(bucket_keys bigint[])
+    RETURNS TABLE (bucket bigint, sentence_hashes bigint[], buckets bigint[])
+    LANGUAGE plpgsql STABLE SET search_path = dedup, pg_catalog, pg_temp
+    SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off AS $$
+BEGIN
+    RETURN QUERY
+    SELECT key.hash, hit.sentence_hashes, hit.buckets FROM unnest(bucket_keys) AS key (hash) CROSS JOIN LATERAL (
+        SELECT f.sentence_hashes, f.buckets FROM fingerprint f
+        WHERE f.buckets @> ARRAY[key.hash] AND f.canonical OFFSET 0) AS hit
+    UNION ALL
+    SELECT key.hash, hit.sentence_hashes, hit.buckets FROM unnest(bucket_keys) AS key (hash) CROSS JOIN LATERAL (
+        SELECT f.sentence_hashes, f.buckets FROM fingerprint f
+        WHERE f.buckets @> ARRAY[key.hash] AND NOT f.canonical OFFSET 0) AS hit;
+END $$;
+COMMENT ON FUNCTION dedup.holder(bigint[]) IS 'The fingerprints that have these bucket keys, one row per key and article.';
 
 CREATE FUNCTION dedup.article_lock() RETURNS trigger
     LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
 BEGIN
     -- An older snapshot would not show all pairs of the articles, and some would stay as they are.
     IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
-        RAISE EXCEPTION 'articles can be edited and deleted in READ COMMITTED transactions only'
+        RAISE EXCEPTION 'articles and pins can be changed in READ COMMITTED transactions only'
             USING ERRCODE = 'invalid_transaction_state';
     END IF;
     PERFORM settle_lock();
     RETURN NULL;
 END $$;
 CREATE TRIGGER article_lock
-    BEFORE DELETE OR UPDATE OF source_id, text, language, published_at, added_at ON dedup.article
+    BEFORE DELETE OR UPDATE OF source_id, title, text, language, published_at, added_at ON dedup.article
     FOR EACH STATEMENT EXECUTE FUNCTION dedup.article_lock();
 
--- An edit: the article itself becomes pending in the row being written.
+-- An edit, in the row being written. What a fingerprint is made from makes the article pending; the title is
+-- part of that only where the text is too short to be compared by its parts.
 CREATE FUNCTION dedup.article_edit() RETURNS trigger
     LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+DECLARE
+    rewritten boolean := (NEW.text, NEW.language) IS DISTINCT FROM (OLD.text, OLD.language)
+        OR NEW.title IS DISTINCT FROM OLD.title AND NOT EXISTS (
+            SELECT FROM fingerprint f
+            WHERE f.article_id = OLD.id AND f.revision = OLD.revision AND f.buckets <> '{}');
 BEGIN
-    IF (NEW.text, NEW.language) IS DISTINCT FROM (OLD.text, OLD.language) THEN
+    IF rewritten THEN
         NEW.revision := OLD.revision + 1;
-    ELSIF OLD.status = 'failed' THEN
-        RETURN NEW;
+        NEW.status := 'pending';
+        NEW.stale := false;
+        NEW.takes_part := false;
+        NEW.duplicate_of := NULL;
+        NEW.score := NULL;
+        NEW.reason := NULL;
+        NEW.marked_at := NULL;
     END IF;
-    NEW.status := 'pending';
-    NEW.duplicate_of := NULL;
-    NEW.score := NULL;
-    NEW.reason := NULL;
-    NEW.marked_at := NULL;
     RETURN NEW;
 END $$;
 CREATE TRIGGER article_edit
-    BEFORE UPDATE OF source_id, text, language, published_at, added_at ON dedup.article
-    FOR EACH ROW WHEN ((OLD.source_id, OLD.text, OLD.language, OLD.published_at, OLD.added_at)
-        IS DISTINCT FROM (NEW.source_id, NEW.text, NEW.language, NEW.published_at, NEW.added_at))
+    BEFORE UPDATE OF source_id, title, text, language, published_at, added_at ON dedup.article
+    FOR EACH ROW WHEN ((OLD.source_id, OLD.title, OLD.text, OLD.language, OLD.published_at, OLD.added_at)
+        IS DISTINCT FROM (NEW.source_id, NEW.title, NEW.text, NEW.language, NEW.published_at, NEW.added_at))
     EXECUTE FUNCTION dedup.article_edit();
 
--- Its partners become pending after the statement, because the statement may write their rows too. The
--- name starts with a digit: triggers fire by name, and this one must see the pairs before the foreign
--- keys ("RI_...") remove them.
-CREATE FUNCTION dedup.article_withdraw() RETURNS trigger
+-- What else the change touches follows after the statement, because the statement may write those rows too.
+-- The names start with a digit: triggers fire by name, and these must see the pairs before the foreign keys
+-- ("RI_...") remove them.
+CREATE FUNCTION dedup.article_edited() RETURNS trigger
     LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
 BEGIN
-    IF TG_OP = 'DELETE' OR NEW.revision <> OLD.revision THEN
+    IF NEW.revision <> OLD.revision THEN
         DELETE FROM fingerprint WHERE article_id = OLD.id;
+        PERFORM remove_pairs(ARRAY[OLD.id]);
+    ELSE
+        PERFORM withdraw(ARRAY[OLD.id]);
     END IF;
-    PERFORM withdraw(ARRAY[OLD.id]);
     RETURN NULL;
 END $$;
-CREATE TRIGGER "0_article_withdraw_edit"
-    AFTER UPDATE OF source_id, text, language, published_at, added_at ON dedup.article
-    FOR EACH ROW WHEN ((OLD.source_id, OLD.text, OLD.language, OLD.published_at, OLD.added_at)
-        IS DISTINCT FROM (NEW.source_id, NEW.text, NEW.language, NEW.published_at, NEW.added_at))
-    EXECUTE FUNCTION dedup.article_withdraw();
-CREATE TRIGGER "0_article_withdraw_delete"
-    AFTER DELETE ON dedup.article FOR EACH ROW EXECUTE FUNCTION dedup.article_withdraw();
+CREATE TRIGGER "0_article_edited"
+    AFTER UPDATE OF source_id, title, text, language, published_at, added_at ON dedup.article
+    FOR EACH ROW WHEN ((OLD.source_id, OLD.revision, OLD.published_at, OLD.added_at)
+        IS DISTINCT FROM (NEW.source_id, NEW.revision, NEW.published_at, NEW.added_at))
+    EXECUTE FUNCTION dedup.article_edited();
+
+CREATE FUNCTION dedup.article_deleted() RETURNS trigger
+    LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+BEGIN
+    DELETE FROM fingerprint WHERE article_id = OLD.id;
+    -- A mark cannot point to an article that is gone.
+    UPDATE article
+    SET status = 'pending', stale = false, duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
+    WHERE duplicate_of = OLD.id;
+    PERFORM remove_pairs(ARRAY[OLD.id]);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER "0_article_deleted"
+    AFTER DELETE ON dedup.article FOR EACH ROW EXECUTE FUNCTION dedup.article_deleted();
 
 -- Every fingerprint that comes or goes is counted again, whoever wrote it.
 CREATE FUNCTION dedup.fingerprint_came() RETURNS trigger
@@ -162,14 +218,15 @@ CREATE TRIGGER fingerprint_came AFTER INSERT ON dedup.fingerprint
 CREATE FUNCTION dedup.fingerprint_went() RETURNS trigger
     LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
 BEGIN
-    INSERT INTO sentence_change (sentence_hashes) SELECT sentence_hashes FROM went;
+    INSERT INTO sentence_change (article_id, sentence_hashes, buckets)
+    SELECT article_id, sentence_hashes, buckets FROM went;
     RETURN NULL;
 END $$;
 CREATE TRIGGER fingerprint_went AFTER DELETE ON dedup.fingerprint
     REFERENCING OLD TABLE AS went FOR EACH STATEMENT EXECUTE FUNCTION dedup.fingerprint_went();
 
--- A change of pins is a change of the common sentences.
-CREATE FUNCTION dedup.pin_changed() RETURNS trigger
+-- A change of a sentence's pin is a change of the common sentences.
+CREATE FUNCTION dedup.sentence_pin_changed() RETURNS trigger
     LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
 BEGIN
     IF TG_OP <> 'INSERT' THEN
@@ -180,5 +237,24 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER pin_changed AFTER INSERT OR UPDATE OR DELETE ON dedup.sentence_pin
-    FOR EACH ROW EXECUTE FUNCTION dedup.pin_changed();
+CREATE TRIGGER sentence_pin_changed AFTER INSERT OR UPDATE OR DELETE ON dedup.sentence_pin
+    FOR EACH ROW EXECUTE FUNCTION dedup.sentence_pin_changed();
+
+-- A change of a pair's pin: both articles are settled again. The lock first, as for articles.
+CREATE TRIGGER pair_pin_lock BEFORE INSERT OR UPDATE OR DELETE ON dedup.pair_pin
+    FOR EACH STATEMENT EXECUTE FUNCTION dedup.article_lock();
+CREATE FUNCTION dedup.pair_pin_changed() RETURNS trigger
+    LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP <> 'INSERT' THEN
+        PERFORM make_stale(ARRAY(SELECT id FROM article
+                                 WHERE source_id IN (OLD.source_id, OLD.other_source_id)));
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        PERFORM make_stale(ARRAY(SELECT id FROM article
+                                 WHERE source_id IN (NEW.source_id, NEW.other_source_id)));
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER pair_pin_changed AFTER INSERT OR UPDATE OR DELETE ON dedup.pair_pin
+    FOR EACH ROW EXECUTE FUNCTION dedup.pair_pin_changed();

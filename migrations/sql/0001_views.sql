@@ -2,10 +2,10 @@
 
 CREATE VIEW dedup.canonical_article AS
 SELECT a.id, a.source_id, a.url, a.title, a.publication, a.published_at, a.added_at, a.language, a.text,
-       a.status, a.score, a.reason, a.marked_at
+       a.status, a.stale, a.score, a.reason, a.marked_at
 FROM dedup.article a
-WHERE a.status IN ('unique', 'similar');
-COMMENT ON VIEW dedup.canonical_article IS 'One article per story: the earliest. Use it instead of article to read without duplicates.';
+WHERE a.status <> 'duplicate';
+COMMENT ON VIEW dedup.canonical_article IS 'Every article that is no duplicate, pending and failed ones included. Use it instead of article to read without duplicates.';
 COMMENT ON COLUMN dedup.canonical_article.id IS 'article.id.';
 COMMENT ON COLUMN dedup.canonical_article.source_id IS 'The caller''s own key.';
 COMMENT ON COLUMN dedup.canonical_article.url IS 'Where it was published.';
@@ -15,16 +15,17 @@ COMMENT ON COLUMN dedup.canonical_article.published_at IS 'When it was published
 COMMENT ON COLUMN dedup.canonical_article.added_at IS 'When the corpus first stored it.';
 COMMENT ON COLUMN dedup.canonical_article.language IS 'ISO 639 code, or null.';
 COMMENT ON COLUMN dedup.canonical_article.text IS 'The body.';
-COMMENT ON COLUMN dedup.canonical_article.status IS 'unique or similar.';
+COMMENT ON COLUMN dedup.canonical_article.status IS 'unique, similar, pending or failed.';
+COMMENT ON COLUMN dedup.canonical_article.stale IS 'The mark is the last one and must be settled again.';
 COMMENT ON COLUMN dedup.canonical_article.score IS 'Highest score with a similar article, or null.';
-COMMENT ON COLUMN dedup.canonical_article.reason IS 'What made it similar: sentences or signature; null if unique.';
+COMMENT ON COLUMN dedup.canonical_article.reason IS 'The rule that made it similar, or why it failed; null if unique.';
 COMMENT ON COLUMN dedup.canonical_article.marked_at IS 'When the mark was written.';
 
 CREATE VIEW dedup.duplicate AS
 SELECT a.id, a.source_id, a.title, a.publication, a.published_at,
        o.id AS original_id, o.source_id AS original_source_id, o.title AS original_title,
        o.publication AS original_publication, o.published_at AS original_published_at,
-       a.score, a.reason, m.sentence_jaccard, m.signature_jaccard, m.containment,
+       a.stale, a.score, a.reason, m.sentence_jaccard, m.signature_jaccard, m.containment,
        coalesce(a.published_at, a.added_at) - coalesce(o.published_at, o.added_at) AS delay
 FROM dedup.article a
 JOIN dedup.article o ON o.id = a.duplicate_of
@@ -41,11 +42,12 @@ COMMENT ON COLUMN dedup.duplicate.original_source_id IS 'The caller''s key of th
 COMMENT ON COLUMN dedup.duplicate.original_title IS 'Headline of the original.';
 COMMENT ON COLUMN dedup.duplicate.original_publication IS 'Who published the original.';
 COMMENT ON COLUMN dedup.duplicate.original_published_at IS 'When the original was published.';
+COMMENT ON COLUMN dedup.duplicate.stale IS 'The mark is the last one and must be settled again.';
 COMMENT ON COLUMN dedup.duplicate.score IS 'The larger of the two Jaccards; 1 for the same words.';
-COMMENT ON COLUMN dedup.duplicate.reason IS 'What decided: content, sentences or signature.';
+COMMENT ON COLUMN dedup.duplicate.reason IS 'What decided: pinned, content, sentences or signature.';
 COMMENT ON COLUMN dedup.duplicate.sentence_jaccard IS 'Shared sentences over all sentences of both.';
-COMMENT ON COLUMN dedup.duplicate.signature_jaccard IS 'Share of equal MinHash positions.';
-COMMENT ON COLUMN dedup.duplicate.containment IS 'Shared sentences over the sentences of the shorter article.';
+COMMENT ON COLUMN dedup.duplicate.signature_jaccard IS 'Estimated Jaccard of the shingles of both.';
+COMMENT ON COLUMN dedup.duplicate.containment IS 'How much of the shorter article is in the longer one.';
 COMMENT ON COLUMN dedup.duplicate.delay IS 'How long after the original it came.';
 
 CREATE VIEW dedup.story AS
@@ -64,7 +66,7 @@ LEFT JOIN (
            max(coalesce(published_at, added_at)) AS last_at
     FROM dedup.article WHERE status = 'duplicate' GROUP BY duplicate_of
 ) d ON d.duplicate_of = c.id
-WHERE c.status IN ('unique', 'similar');
+WHERE c.status <> 'duplicate';
 COMMENT ON VIEW dedup.story IS 'A canonical article with its duplicates, one row per story.';
 COMMENT ON COLUMN dedup.story.id IS 'article.id of the canonical article.';
 COMMENT ON COLUMN dedup.story.source_id IS 'The caller''s key of the canonical article.';
@@ -77,16 +79,34 @@ COMMENT ON COLUMN dedup.story.copies IS 'Duplicates in the story.';
 COMMENT ON COLUMN dedup.story.copied_by IS 'Publications of the duplicates, each once.';
 COMMENT ON COLUMN dedup.story.copy_source_ids IS 'The caller''s keys of the duplicates, earliest first.';
 
+CREATE VIEW dedup.story_article AS
+SELECT a.id, a.source_id, c.id AS story_id, c.source_id AS story_source_id, a.status, a.stale, a.score,
+       a.reason, a.title, a.publication, coalesce(a.published_at, a.added_at) AS appeared_at,
+       coalesce(a.published_at, a.added_at) - coalesce(c.published_at, c.added_at) AS delay
+FROM dedup.article a JOIN dedup.article c ON c.id = coalesce(a.duplicate_of, a.id);
+COMMENT ON VIEW dedup.story_article IS 'Every article with its story.';
+COMMENT ON COLUMN dedup.story_article.id IS 'article.id.';
+COMMENT ON COLUMN dedup.story_article.source_id IS 'The caller''s own key.';
+COMMENT ON COLUMN dedup.story_article.story_id IS 'article.id of the canonical article of its story; its own where it is no duplicate.';
+COMMENT ON COLUMN dedup.story_article.story_source_id IS 'The caller''s key of that article.';
+COMMENT ON COLUMN dedup.story_article.status IS 'Its mark.';
+COMMENT ON COLUMN dedup.story_article.stale IS 'The mark is the last one and must be settled again.';
+COMMENT ON COLUMN dedup.story_article.score IS 'Duplicate: its score with the canonical article. Similar: its highest score.';
+COMMENT ON COLUMN dedup.story_article.reason IS 'The rule that decided, or why it failed.';
+COMMENT ON COLUMN dedup.story_article.title IS 'Headline.';
+COMMENT ON COLUMN dedup.story_article.publication IS 'Who published it.';
+COMMENT ON COLUMN dedup.story_article.appeared_at IS 'When it was published, or stored where that is unknown.';
+COMMENT ON COLUMN dedup.story_article.delay IS 'How long after the canonical article.';
+
 CREATE VIEW dedup.similar_pair AS
 SELECT p.article_id, a.source_id, p.other_id, o.source_id AS other_source_id,
        a.title, o.title AS other_title, a.publication, o.publication AS other_publication,
-       p.sentence_jaccard, p.signature_jaccard, p.containment,
-       greatest(p.sentence_jaccard, p.signature_jaccard) AS score
+       p.rule, p.score, p.sentence_jaccard, p.signature_jaccard, p.containment
 FROM (
-    SELECT article_id, other_id, sentence_jaccard, signature_jaccard, containment
+    SELECT article_id, other_id, rule, score, sentence_jaccard, signature_jaccard, containment
     FROM dedup.match WHERE relation = 'similar'
     UNION ALL
-    SELECT other_id, article_id, sentence_jaccard, signature_jaccard, containment
+    SELECT other_id, article_id, rule, score, sentence_jaccard, signature_jaccard, containment
     FROM dedup.match WHERE relation = 'similar'
 ) p
 JOIN dedup.article a ON a.id = p.article_id
@@ -100,9 +120,10 @@ COMMENT ON COLUMN dedup.similar_pair.title IS 'Headline of the one.';
 COMMENT ON COLUMN dedup.similar_pair.other_title IS 'Headline of the other.';
 COMMENT ON COLUMN dedup.similar_pair.publication IS 'Who published the one.';
 COMMENT ON COLUMN dedup.similar_pair.other_publication IS 'Who published the other.';
+COMMENT ON COLUMN dedup.similar_pair.rule IS 'What decided: pinned, sentences, signature or containment.';
 COMMENT ON COLUMN dedup.similar_pair.sentence_jaccard IS 'Shared sentences over all sentences of both.';
-COMMENT ON COLUMN dedup.similar_pair.signature_jaccard IS 'Share of equal MinHash positions.';
-COMMENT ON COLUMN dedup.similar_pair.containment IS 'Shared sentences over the sentences of the shorter article.';
+COMMENT ON COLUMN dedup.similar_pair.signature_jaccard IS 'Estimated Jaccard of the shingles of both.';
+COMMENT ON COLUMN dedup.similar_pair.containment IS 'How much of the shorter article is in the longer one.';
 COMMENT ON COLUMN dedup.similar_pair.score IS 'The larger of the two Jaccards.';
 
 CREATE VIEW dedup.article_sentence AS
@@ -142,7 +163,8 @@ SELECT (coalesce(published_at, added_at) AT TIME ZONE 'UTC')::date AS day,
        count(*) FILTER (WHERE status = 'similar') AS similar_articles,
        count(*) FILTER (WHERE status = 'duplicate') AS duplicates,
        count(*) FILTER (WHERE status = 'pending') AS pending,
-       count(*) FILTER (WHERE status = 'failed') AS failed
+       count(*) FILTER (WHERE status = 'failed') AS failed,
+       count(*) FILTER (WHERE stale) AS stale
 FROM dedup.article GROUP BY 1;
 COMMENT ON VIEW dedup.daily_mark IS 'Marks per day of publication, in UTC.';
 COMMENT ON COLUMN dedup.daily_mark.day IS 'Day of publication, or of storing where that is unknown.';
@@ -150,5 +172,6 @@ COMMENT ON COLUMN dedup.daily_mark.articles IS 'All articles of the day.';
 COMMENT ON COLUMN dedup.daily_mark.unique_articles IS 'Marked unique.';
 COMMENT ON COLUMN dedup.daily_mark.similar_articles IS 'Marked similar.';
 COMMENT ON COLUMN dedup.daily_mark.duplicates IS 'Marked duplicate.';
-COMMENT ON COLUMN dedup.daily_mark.pending IS 'Not settled yet.';
+COMMENT ON COLUMN dedup.daily_mark.pending IS 'Never settled.';
 COMMENT ON COLUMN dedup.daily_mark.failed IS 'Could not be read.';
+COMMENT ON COLUMN dedup.daily_mark.stale IS 'With a mark that must be settled again.';

@@ -21,13 +21,16 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("""
-        DROP VIEW dedup.daily_mark, dedup.publication_overlap, dedup.article_sentence,
-                  dedup.similar_pair, dedup.story, dedup.duplicate, dedup.canonical_article;
+        DROP VIEW dedup.daily_mark, dedup.publication_overlap, dedup.article_sentence, dedup.similar_pair,
+                  dedup.story_article, dedup.story, dedup.duplicate, dedup.canonical_article;
         DROP TABLE dedup.corpus_state, dedup.sentence_model, dedup.setting, dedup.sentence_change,
-                   dedup.sentence_pin, dedup.common_sentence, dedup.match, dedup.fingerprint, dedup.article;
-        DROP FUNCTION dedup.pin_changed(), dedup.fingerprint_went(), dedup.fingerprint_came(),
-                      dedup.article_withdraw(), dedup.article_edit(), dedup.article_lock(),
-                      dedup.withdraw(bigint[]), dedup.make_pending(bigint[]),
-                      dedup.settle_lock(), dedup.carrier(bigint[]),
+                   dedup.pair_pin, dedup.sentence_pin, dedup.sentence_count, dedup.common_sentence,
+                   dedup.match, dedup.fingerprint, dedup.article;
+        DROP FUNCTION dedup.pair_pin_changed(), dedup.sentence_pin_changed(), dedup.fingerprint_went(),
+                      dedup.fingerprint_came(), dedup.article_deleted(), dedup.article_edited(),
+                      dedup.article_edit(), dedup.article_lock(), dedup.remove_pairs(bigint[]),
+                      dedup.withdraw(bigint[]), dedup.make_stale(bigint[]), dedup.settle_lock(),
+                      dedup.canonical_time(timestamptz, timestamptz, text, timestamptz),
+                      dedup.holder(bigint[]), dedup.carrier(bigint[]),
                       dedup.sharing(boolean, bigint[], bigint[], bigint[]);
     """)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,9 @@ import pytest
 from dedup.corpus.database import URL_VARIABLE, Database
 from tests.cli.conftest import HARBOUR, MUSEUM, Dedup
 
-MARKS = [
-    {"id": "copy", "status": "duplicate", "duplicate_of": "first", "score": 1.0, "reason": "content"},
-    {"id": "first", "status": "unique", "duplicate_of": None, "score": None, "reason": None},
-    {"id": "other", "status": "unique", "duplicate_of": None, "score": None, "reason": None},
-]
+_UNIQUE = {"status": "unique", "duplicate_of": None, "score": None, "reason": None, "stale": False}
+_COPY = {"status": "duplicate", "duplicate_of": "first", "score": 1.0, "reason": "content", "stale": False}
+MARKS = [{"id": "copy"} | _COPY, {"id": "first"} | _UNIQUE, {"id": "other"} | _UNIQUE]
 
 
 def test_load_backfill_marks_and_matches(dedup: Dedup, news: Path) -> None:
@@ -31,6 +30,8 @@ def test_load_backfill_marks_and_matches(dedup: Dedup, news: Path) -> None:
             "a": "copy",
             "b": "first",
             "relation": "duplicate",
+            "rule": "content",
+            "score": 1.0,
             "sentence_jaccard": 1.0,
             "signature_jaccard": 1.0,
             "containment": 1.0,
@@ -47,7 +48,9 @@ def test_marks_as_csv_to_a_file(dedup: Dedup, news: Path, tmp_path: Path) -> Non
     rows = list(csv.DictReader((tmp_path / "marks.csv").open()))
     assert [row["id"] for row in rows] == ["copy", "first", "other"]
     assert rows[1]["duplicate_of"] == ""
-    assert dedup("marks", "-f", "csv").out.splitlines()[0] == "id,status,duplicate_of,score,reason"
+    assert dedup("marks", "-f", "csv").out.splitlines()[0] == "id,status,duplicate_of,score,reason,stale"
+    (copy, *_) = csv.DictReader(io.StringIO(dedup("marks", "-f", "csv").out))
+    assert copy["stale"] in ("False", "false")
 
 
 def test_a_second_load_and_backfill_have_nothing_to_do(dedup: Dedup, news: Path) -> None:
@@ -62,7 +65,7 @@ def test_a_second_load_and_backfill_have_nothing_to_do(dedup: Dedup, news: Path)
         "rejects": [],
         "truncated": [],
     }
-    assert dedup("backfill").err == "nothing was pending\n"
+    assert dedup("backfill").err == "everything was settled already\n"
 
 
 def test_load_with_other_field_names_and_defaults(dedup: Dedup, database: Database, tmp_path: Path) -> None:
@@ -159,35 +162,100 @@ def test_common_sentences_pinned_and_unpinned(dedup: Dedup, news: Path) -> None:
 def test_status_says_what_is_pending(dedup: Dedup, news: Path) -> None:
     dedup("load", str(news))
     before = json.loads(dedup("status", "--json").out)
-    assert (before["counts"], before["unread"]) == ({"pending": 3}, 3)
+    assert (before["counts"], before["unfingerprinted"]) == ({"pending": 3}, 3)
+    assert "without fingerprint" in dedup("status").out
+    assert dedup("status").err == "next: dedup backfill\n"
     dedup("backfill", "--workers", "0")
     after = json.loads(dedup("status", "--json").out)
     assert after["counts"] == {"unique": 2, "duplicate": 1}
-    assert (after["unread"], after["stories_with_copies"], after["uncounted"]) == (0, 1, False)
-    assert "3 articles" in dedup("status").out
+    assert (after["unfingerprinted"], after["stories_with_copies"], after["uncounted"]) == (0, 1, False)
+    assert (after["stale"], after["backfill_running"]) == (0, False)
+    shown = dedup("status")
+    assert "3 articles" in shown.out
+    assert shown.err == ""
 
 
 def test_status_shows_a_limit_that_fired(dedup: Dedup, news: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.engine.hook.MAX_CANDIDATES", 0)
     dedup("check", str(news))
-    assert (
-        "limit fired: 1 articles left for the next backfill: limit: more than 0 candidates"
-        in dedup("status").err
-    )
+    assert "limit fired: 1 articles left for the next backfill: more than 0 candidates" in dedup("status").err
     dedup("backfill", "--workers", "0")
     assert "limit fired" not in dedup("status").err
     assert dedup("marks").lines == MARKS
 
 
-def test_settings_are_listed_set_and_reset(dedup: Dedup, news: Path) -> None:
+def test_a_changed_setting_waits_for_the_next_backfill(dedup: Dedup, news: Path) -> None:
     assert json.loads(dedup("settings", "--json").out)["common_stories"] == 10
     dedup("load", str(news))
     dedup("backfill", "--workers", "0")
-    assert "next: dedup backfill" in dedup("settings", "set", "canonical_order=added", "common_stories=5").err
-    assert "added *" in dedup("settings").out
-    assert dedup("marks").lines[0]["status"] == "pending"
+    said = dedup("settings", "set", "canonical_order=added", "common_stories=5").err
+    assert "in force from the next backfill on; until then nothing changes" in said
+    assert "next: dedup backfill (3 articles to settle, about 1 s)" in said
+    shown = dedup("settings").out
+    assert "published → added" in shown
+    assert "10 → 5" in shown
+    assert json.loads(dedup("settings", "--json").out)["common_stories"] == 10
+    assert dedup("marks").lines == MARKS
+    assert dedup("verify").code == 0
+    said = dedup("backfill", "--workers", "0").err
+    assert "new settings or a new program come into force: 3 articles to settle, about 1 s" in said
+    shown = dedup("settings").out
+    assert "added *" in shown
+    assert "5 *" in shown
+    assert " → " not in shown.split("\n", 1)[1]
+    marks = {mark["id"]: (mark["status"], mark["duplicate_of"]) for mark in dedup("marks").lines}
+    assert marks["first"] == ("duplicate", "copy")  # both were added at one moment
+    assert "new settings" not in dedup("backfill", "--workers", "0").err
+
+
+def test_settings_are_reset(dedup: Dedup, news: Path) -> None:
+    dedup("load", str(news))
+    dedup("settings", "set", "canonical_order=added", "common_stories=5")
     dedup("backfill", "--workers", "0")
     assert dedup("settings", "reset", "canonical_order", "common_stories").code == 0
+    assert "added * → published" in dedup("settings").out
+    dedup("backfill", "--workers", "0")
+    assert "*" not in dedup("settings").out.split("\n", 1)[1]
+    assert dedup("marks").lines == MARKS
+
+
+def test_a_setting_taken_back_before_the_backfill_changes_nothing(dedup: Dedup, news: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    dedup("settings", "set", "bands=8")
+    assert "16 → 8" in dedup("settings").out
+    assert dedup("settings", "reset", "bands").err == "settings changed\n"
+    assert dedup("backfill", "--workers", "0").err == "everything was settled already\n"
+
+
+def test_a_setting_of_an_empty_corpus_is_in_force_at_once(dedup: Dedup) -> None:
+    assert dedup("settings", "set", "common_stories=5").err == "settings changed\n"
+    assert json.loads(dedup("settings", "--json").out)["common_stories"] == 5
+
+
+def test_a_preview_counts_texts_where_fingerprints_change(dedup: Dedup, news: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    said = dedup("settings", "set", "stop_word_length=3").err
+    assert "3 texts to fingerprint, 3 articles to settle, about 1 s" in said
+    dedup("backfill", "--workers", "0")
+    assert dedup("marks").lines == MARKS
+    assert dedup("verify").code == 0
+
+
+def test_what_is_stale_is_shown(dedup: Dedup, database: Database, news: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    with database.transaction() as cursor:
+        cursor.execute("UPDATE dedup.article SET published_at = '2026-03-13' WHERE source_id = 'copy'")
+    stale = [mark["id"] for mark in dedup("marks").lines if mark["stale"]]
+    assert stale == ["copy"]
+    assert [mark | {"stale": False} for mark in dedup("marks").lines] == MARKS
+    assert json.loads(dedup("status", "--json").out)["stale"] == 1
+    status = dedup("status")
+    assert re.search(r"stale, to be settled again +1\b", status.out)
+    assert status.err == "next: dedup backfill\n"
+    assert dedup("verify").err == "checked 2 articles: 0 differences; 1 unsettled ones left out\n"
     dedup("backfill", "--workers", "0")
     assert dedup("marks").lines == MARKS
 
@@ -206,7 +274,8 @@ def test_a_wrong_setting_changes_nothing(dedup: Dedup, change: str, words: str) 
     result = dedup("settings", "set", change)
     assert result.code == 2
     assert words in result.err
-    assert "*" not in dedup("settings").out.splitlines()[2]
+    assert "*" not in dedup("settings").out.split("\n", 1)[1]
+    assert " → " not in dedup("settings").out.split("\n", 1)[1]
 
 
 def test_verify_finds_what_was_tampered_with(dedup: Dedup, database: Database, news: Path) -> None:
@@ -218,25 +287,43 @@ def test_verify_finds_what_was_tampered_with(dedup: Dedup, database: Database, n
         "UPDATE dedup.article SET status = 'unique', duplicate_of = NULL"
         " WHERE source_id = 'copy'": "copy: marked",
         "UPDATE dedup.article SET score = 0.5 WHERE source_id = 'copy'": "copy: marked",
-        "UPDATE dedup.fingerprint SET sketch = sketch + 1": "the fingerprint is not the one of its text",
+        "UPDATE dedup.article SET reason = 'signature' WHERE source_id = 'copy'": "copy: marked",
+        "UPDATE dedup.article SET status = 'failed', reason = 'empty'"
+        " WHERE source_id = 'other'": "but it can be read",
+        "UPDATE dedup.fingerprint SET shingle_count = 1": "the fingerprint is not the one of its text",
         "DELETE FROM dedup.match": "missing from the matches",
         "UPDATE dedup.match SET containment = 0.1": "wrongly in the matches",
+        "UPDATE dedup.match SET rule = 'pinned'": "wrongly in the matches",
         "UPDATE dedup.fingerprint SET canonical = NOT canonical": "the canonical flag",
-        "INSERT INTO dedup.common_sentence (sentence_hash, stories) VALUES (7, 99)": "common sentence 7",
+        "UPDATE dedup.article SET takes_part = false": "the canonical flag",
+        "INSERT INTO dedup.common_sentence (sentence_hash, carriers, effective_stories)"
+        " VALUES (7, 99, 99)": "common sentence 7",
+        "INSERT INTO dedup.sentence_count (sentence_hash, carriers, pairs)"
+        " VALUES (7, 99, 0)": "count of sentence 7",
+        # A pin makes both stale; whoever takes that flag away is found out.
+        "INSERT INTO dedup.pair_pin VALUES ('first', 'other', 'duplicate');"
+        " UPDATE dedup.article SET stale = false": "other: marked",
+        "INSERT INTO dedup.pair_pin VALUES ('copy', 'first', 'unrelated');"
+        " UPDATE dedup.article SET stale = false": "copy: marked",
     }
     for statement, words in tampering.items():
         with database.transaction() as cursor:
-            cursor.execute(statement.encode())
+            cursor.connection.execute(statement.encode())
         found = dedup("verify")
         assert found.code == 3, statement
         assert words in found.out, statement
-        # Everything is judged anew, which mends it.
+        # Everything is settled anew, which mends it.
         with database.transaction(settling=True) as cursor:
             cursor.execute("DELETE FROM dedup.common_sentence")
             cursor.execute("UPDATE dedup.corpus_state SET recount_all = true, rule_digest = NULL")
+            cursor.execute("DELETE FROM dedup.pair_pin")
             cursor.execute("DELETE FROM dedup.fingerprint")
+            cursor.execute(
+                "UPDATE dedup.article SET status = 'pending', reason = NULL WHERE status = 'failed'"
+            )
         dedup("backfill", "--workers", "0")
         assert dedup("verify").code == 0, statement
+        assert dedup("marks").lines == MARKS
 
 
 def test_verify_a_sample(dedup: Dedup, news: Path) -> None:

@@ -30,7 +30,7 @@ def edited(dedup: Dedup, tmp_path: Path) -> Dedup:
 
 def test_the_verdict_comes_first_then_articles_scores_and_sentences(edited: Dedup) -> None:
     shown = edited("explain", "edit", "first").out
-    verdict = r"duplicate by (sentence|signature)s?: \1 Jaccard 0\.\d{3} is at least 0\.\d"
+    verdict = r"duplicate by signature: signature Jaccard 0\.\d{3} is at least 0\.6, in a shared bucket"
     assert re.fullmatch(verdict, shown.splitlines()[0])
     parts = ["publication", "sentence Jaccard 0.625 ·", "shared sentences (5)", "only in one article (1 in"]
     places = [shown.index(part) for part in parts]

@@ -11,10 +11,20 @@ from hypothesis import strategies as st
 
 from dedup.article import Article, storable
 from dedup.corpus import articles
-from dedup.corpus.articles import Stored
+from dedup.corpus.articles import LoadCounts
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
-from tests.corpora import article, assert_right, deduplicator, load, make_reader, text, window
+from tests.corpora import (
+    article,
+    assert_right,
+    change_settings,
+    deduplicator,
+    load,
+    make_function,
+    text,
+    unsettled,
+    window,
+)
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -57,7 +67,9 @@ TEXTS = [
 
 def stored(database: Database) -> dict[str, dict[str, Any]]:
     """Every article's own fields by source_id."""
-    names = "source_id, url, title, publication, published_at, added_at, language, text, revision, status"
+    names = (
+        "source_id, url, title, publication, published_at, added_at, language, text, revision, status, stale"
+    )
     with database.transaction() as cursor:
         rows = cursor.execute(f"SELECT {names} FROM dedup.article".encode()).fetchall()
     return {row[0]: dict(zip(names.split(", "), row, strict=True)) for row in rows}
@@ -65,22 +77,24 @@ def stored(database: Database) -> dict[str, dict[str, Any]]:
 
 def test_new_changed_and_same(database: Database) -> None:
     first = [Article(str(i), f"{TEXT} {i}", title="T") for i in range(4)]
-    assert load(database, *first) == Stored(new=4)
-    assert load(database, *first) == Stored(same=4)
+    assert load(database, *first) == LoadCounts(new=4)
+    assert load(database, *first) == LoadCounts(same=4)
     edited = Article("1", "Another text.", title="T")
-    assert load(database, first[0], edited, Article("new", TEXT)) == Stored(new=1, changed=1, same=1)
-    assert load(database, Article("2", first[2].text, title="Other")) == Stored(changed=1)
+    assert load(database, first[0], edited, Article("new", TEXT)) == LoadCounts(new=1, changed=1, same=1)
+    assert load(database, Article("2", first[2].text, title="Other")) == LoadCounts(changed=1)
 
 
 def test_nothing_to_load(database: Database) -> None:
-    assert load(database) == Stored()
+    assert load(database) == LoadCounts()
 
 
 def test_of_one_key_given_twice_the_last_counts(database: Database) -> None:
-    assert load(database, Article("a", "First."), Article("b", "B."), Article("a", "Last.")) == Stored(new=2)
+    assert load(database, Article("a", "First."), Article("b", "B."), Article("a", "Last.")) == LoadCounts(
+        new=2
+    )
     assert stored(database)["a"]["text"] == "Last."
-    assert load(database, Article("a", "Third."), Article("a", "Last.")) == Stored(same=1)
-    assert load(database, Article("a", "Last."), Article("a", "Fourth.")) == Stored(changed=1)
+    assert load(database, Article("a", "Third."), Article("a", "Last.")) == LoadCounts(same=1)
+    assert load(database, Article("a", "Last."), Article("a", "Fourth.")) == LoadCounts(changed=1)
     assert stored(database)["a"]["text"] == "Fourth."
 
 
@@ -88,9 +102,9 @@ def test_what_is_not_given_stays(database: Database) -> None:
     full = Article("a", TEXT, "Title", "https://x.example", "Courier", NOON, NOON + timedelta(hours=1), "en")
     load(database, full)
     before = stored(database)["a"]
-    assert load(database, Article("a", TEXT)) == Stored(same=1)
+    assert load(database, Article("a", TEXT)) == LoadCounts(same=1)
     assert stored(database)["a"] == before
-    assert load(database, Article("a", TEXT, publication="Herald")) == Stored(changed=1)
+    assert load(database, Article("a", TEXT, publication="Herald")) == LoadCounts(changed=1)
     assert stored(database)["a"] == before | {"publication": "Herald"}
 
 
@@ -106,15 +120,17 @@ def test_added_at_is_now_unless_it_is_given(database: Database) -> None:
 def test_times_of_any_zone_are_the_same_moment(database: Database) -> None:
     zone = timezone(timedelta(hours=5, minutes=30))
     load(database, Article("a", TEXT, published_at=NOON.astimezone(zone)))
-    assert load(database, Article("a", TEXT, published_at=NOON)) == Stored(same=1)
+    assert load(database, Article("a", TEXT, published_at=NOON)) == LoadCounts(same=1)
     first, last = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
     load(database, Article("first", TEXT, published_at=first), Article("last", TEXT, published_at=last))
-    backfill(database, workers=0, factory=make_reader)
-    assert assert_right(database).status() == {
-        "first": "unique",
-        "a": "duplicate:first",
-        "last": "duplicate:first",
-    }
+    backfill(database, workers=0, factory=make_function)
+    # What cannot be true counts as missing; then added_at stands in, which is now.
+    marks = {"a": "unique", "first": "duplicate:a", "last": "duplicate:a"}
+    assert assert_right(database).status() == marks
+    change_settings(database, earliest_year=1)
+    backfill(database, workers=0, factory=make_function)
+    marks = {"first": "unique", "a": "duplicate:first", "last": "duplicate:first"}
+    assert assert_right(database).status() == marks
 
 
 @pytest.mark.parametrize("column", ["published_at", "added_at"])
@@ -127,25 +143,39 @@ def test_times_that_python_cannot_hold_are_refused(database: Database, column: s
         )
 
 
-def test_only_an_edit_of_what_counts_makes_pending(database: Database) -> None:
+def test_only_an_edit_of_what_counts_unsettles(database: Database) -> None:
     load(database, article("a", window(0, 6), 0), article("b", window(0, 6), 1))
-    backfill(database, workers=0, factory=make_reader)
+    backfill(database, workers=0, factory=make_function)
     load(database, Article("a", TEXT, title="New", url="https://x.example", publication="Courier"))
     assert {row["status"] for row in stored(database).values()} == {"unique", "duplicate"}
+    assert unsettled(database) == set()
     load(database, Article("b", TEXT, published_at=NOON))
-    assert stored(database)["b"]["status"] == "pending"
-    assert stored(database)["b"]["revision"] == 0
+    found = stored(database)["b"]
+    assert (found["status"], found["stale"], found["revision"]) == ("duplicate", True, 0)
     load(database, Article("b", TEXT, language="en-GB"))
-    assert stored(database)["b"]["revision"] == 1
+    found = stored(database)["b"]
+    assert (found["status"], found["stale"], found["revision"]) == ("pending", False, 1)
+
+
+def test_a_title_counts_only_with_a_short_text(database: Database) -> None:
+    load(database, Article("short", "Comment now.", title="Old"), Article("long", TEXT, title="Old"))
+    backfill(database, workers=0, factory=make_function)
+    load(database, Article("short", "Comment now.", title="New"), Article("long", TEXT, title="New"))
+    assert unsettled(database) == {"short"}
+    assert stored(database)["short"]["revision"] == 1
+    load(database, Article("never fingerprinted", TEXT, title="Old"))
+    load(database, Article("never fingerprinted", TEXT, title="New"))
+    backfill(database, workers=0, factory=make_function)
+    assert_right(database)
 
 
 def test_weird_keys(database: Database) -> None:
     given = [Article(name, f"{TEXT} {name}", title=name, url=name, publication=name) for name in WEIRD]
-    assert load(database, *given) == Stored(new=len(WEIRD))
+    assert load(database, *given) == LoadCounts(new=len(WEIRD))
     found = stored(database)
     assert set(found) == set(WEIRD)
     assert all(found[name]["title"] == name for name in WEIRD)
-    backfill(database, workers=0, factory=make_reader)
+    backfill(database, workers=0, factory=make_function)
     assert_right(database)
     corpus = deduplicator(database)
     for name in WEIRD:
@@ -159,7 +189,7 @@ def test_weird_texts(database: Database) -> None:
     load(database, *given)
     found = stored(database)
     assert [found[str(i)]["text"] for i in range(len(TEXTS))] == TEXTS
-    backfill(database, workers=0, factory=make_reader)
+    backfill(database, workers=0, factory=make_function)
     assert_right(database)
     corpus = deduplicator(database)
     for body in TEXTS:
@@ -190,7 +220,7 @@ def test_deleting_tells_what_was_known(database: Database) -> None:
 def test_export_goes_page_by_page(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(articles, "EXPORT_PAGE", 3)
     load(database, *(article(f"a{i}", window(0, 6), i) for i in range(8)))
-    backfill(database, workers=0, factory=make_reader)
+    backfill(database, workers=0, factory=make_function)
     rows = list(articles.export(database, articles.MARKS))
     assert [row["id"] for row in rows] == [f"a{i}" for i in range(8)]
     assert rows[1] == {
@@ -199,6 +229,7 @@ def test_export_goes_page_by_page(database: Database, monkeypatch: pytest.Monkey
         "duplicate_of": "a0",
         "score": 1.0,
         "reason": "content",
+        "stale": False,
     }
     assert [(row["a"], row["b"]) for row in articles.export(database, articles.MATCHES)] == [
         (f"a{i}", "a0") for i in range(1, 8)

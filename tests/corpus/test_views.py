@@ -38,8 +38,16 @@ def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
 
 
 def test_canonical_article(newsroom: Database) -> None:
-    found = rows(newsroom, "SELECT source_id, status FROM dedup.canonical_article ORDER BY 1")
-    assert found == [("a", "similar"), ("s", "similar"), ("u", "unique")]
+    load(newsroom, article("p", window(0, 6), 30))
+    found = rows(newsroom, "SELECT source_id, status, stale FROM dedup.canonical_article ORDER BY 1")
+    # Reading without duplicates loses nothing: what failed and what is not settled yet is there too.
+    assert found == [
+        ("a", "similar", False),
+        ("f", "failed", False),
+        ("p", "pending", False),
+        ("s", "similar", False),
+        ("u", "unique", False),
+    ]
 
 
 def test_duplicate(newsroom: Database) -> None:
@@ -63,8 +71,21 @@ def test_story(newsroom: Database) -> None:
     )
     assert found == [
         ("a", 3, 2, ["Courier", "Herald"], ["c1", "c2"], timedelta(hours=2)),
+        ("f", 1, 0, [], [], timedelta(0)),
         ("s", 1, 0, [], [], timedelta(0)),
         ("u", 1, 0, [], [], timedelta(0)),
+    ]
+
+
+def test_story_article_has_every_article(newsroom: Database) -> None:
+    found = rows(newsroom, "SELECT source_id, story_source_id, delay FROM dedup.story_article ORDER BY 1")
+    assert found == [
+        ("a", "a", timedelta(0)),
+        ("c1", "a", timedelta(hours=1)),
+        ("c2", "a", timedelta(hours=2)),
+        ("f", "f", timedelta(0)),
+        ("s", "s", timedelta(0)),
+        ("u", "u", timedelta(0)),
     ]
 
 
@@ -91,17 +112,21 @@ def test_publication_overlap(newsroom: Database) -> None:
 
 
 def test_daily_mark(newsroom: Database) -> None:
-    found = rows(newsroom, "SELECT * FROM dedup.daily_mark ORDER BY day")
-    assert found == [
-        (START.date(), 4, 0, 2, 2, 0, 0),
-        ((START + timedelta(days=1)).date(), 2, 1, 0, 0, 0, 1),
-    ]
+    query = "SELECT * FROM dedup.daily_mark ORDER BY day"
+    second = ((START + timedelta(days=1)).date(), 2, 1, 0, 0, 0, 1, 0)
+    assert rows(newsroom, query) == [(START.date(), 4, 0, 2, 2, 0, 0, 0), second]
+    with newsroom.transaction() as cursor:
+        cursor.execute(
+            "UPDATE dedup.article SET published_at = published_at - interval '1 s' WHERE source_id = 'c2'"
+        )
+    load(newsroom, article("p", window(0, 6), 30))
+    assert rows(newsroom, query) == [(START.date(), 5, 0, 2, 2, 1, 0, 1), second]
 
 
 def test_the_queries_of_the_readme_run(newsroom: Database) -> None:
     block = re.search(r"```sql\n(.*?)```", README, re.DOTALL)
     assert block
     queries = [query for query in block[1].split(";") if query.strip()]
-    assert len(queries) == 5
+    assert len(queries) == 6
     for query in queries:
         rows(newsroom, query)

@@ -17,7 +17,7 @@ from dedup.corpus.database import Database
 from dedup.engine import backfill, refresh
 from dedup.errors import DatabaseError
 
-STAGES = ("reading texts", "counting sentences", "settling")
+STAGES = ("fingerprinting", "counting sentences", "settling")
 DONE = "done"
 FAILED = 3
 

@@ -1,4 +1,4 @@
-"""Which sentences are common, and what happens when that changes (SEMANTICS section 2)."""
+"""Which sentences are common, and what happens when that changes (docs/semantics.md, section 2)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from dedup.article import Article
-from dedup.corpus import overview
+from dedup.corpus import pins
 from dedup.corpus.database import Database
 from dedup.engine.backfill import BackfillReport, backfill
 from tests.corpora import (
@@ -21,7 +21,7 @@ from tests.corpora import (
     code,
     deduplicator,
     load,
-    make_reader,
+    make_function,
     sentence,
     sentence_hash,
     window,
@@ -34,14 +34,14 @@ BYLINE = code(500)
 
 
 def run(database: Database, full: bool | None = None) -> BackfillReport:
-    report = backfill(database, workers=0, factory=make_reader, full_count=full)
+    report = backfill(database, workers=0, factory=make_function, full_count=full)
     assert_right(database)
     return report
 
 
 def pin(database: Database, given: Code, common: bool) -> None:
     with database.transaction() as cursor:
-        overview.pin(cursor, sentence_hash(given), common, None)
+        pins.pin_sentence(cursor, sentence_hash(given), common, None)
 
 
 def with_byline(first: int, count: int) -> list[Article]:
@@ -69,7 +69,7 @@ def test_a_wire_story_printed_300_times_keeps_its_sentences(database: Database) 
 
 
 def test_copies_with_lines_of_their_own_do_not_pass_for_stories(database: Database) -> None:
-    # Every third paper adds a paragraph; what it says may be the sketch of its copy.
+    """Every third paper adds two paragraphs: still one story, while as many different articles are many."""
     copies = [
         article(
             f"copy {i:02}",
@@ -78,11 +78,36 @@ def test_copies_with_lines_of_their_own_do_not_pass_for_stories(database: Databa
         )
         for i in range(60)
     ]
-    load(database, *copies)
-    for limit, common in ((1, 12), (0.08, 0)):
-        change_settings(database, common_stories=2, common_concentration=limit)
-        run(database)
-        assert len(answer(database).common) == common
+    load(database, *copies, *with_byline(20, 11))
+    change_settings(database, common_stories=2)
+    run(database)
+    assert list(answer(database).common) == [sentence_hash(BYLINE)]
+    change_settings(database, common_stories=1)
+    run(database)
+    stories = answer(database).common
+    assert sorted(stories) == sorted(map(sentence_hash, [BYLINE, *window(0, 12, ring=100)]))
+    assert all(1 < stories[sentence_hash(c)] < 2 for c in window(0, 12, ring=100))
+
+
+def test_furniture_that_is_most_of_its_pages_is_common(database: Database) -> None:
+    """Such pages agree in buckets now and then; they are many stories all the same."""
+    furniture = [code(800 + i) for i in range(7)]
+    pages = [article(f"page {i:02}", [*furniture, *window(20 * i, 4, ring=10_000)], i) for i in range(60)]
+    load(database, *pages)
+    run(database)
+    found = answer(database)
+    assert sorted(found.common) == sorted(map(sentence_hash, furniture))
+    assert all(10 < stories < 60 for stories in found.common.values())
+
+
+def test_as_many_stories_as_the_limit_are_not_too_many(database: Database) -> None:
+    """Exactly at the limit, by whole numbers: 10 groups of no likeness have 10 effective stories."""
+    load(database, *with_byline(0, 10))
+    run(database)
+    assert answer(database).common == {}
+    change_settings(database, common_stories=9)
+    run(database)
+    assert answer(database).common == {sentence_hash(BYLINE): 10.0}
 
 
 def test_a_sentence_of_10_000_articles_is_common(database: Database) -> None:
@@ -93,14 +118,15 @@ def test_a_sentence_of_10_000_articles_is_common(database: Database) -> None:
         """)
         connection.execute("""
             INSERT INTO dedup.fingerprint
-                (article_id, version, revision, content_hash, sentence_hashes, signature, buckets, sketch,
+                (article_id, version, revision, content_hash, sentence_hashes, signature, buckets,
                  word_count, shingle_count)
             SELECT id, 1, 0, hashint8extended(id, 1),
                    ARRAY[4711] || ARRAY(SELECT hashint8extended(id, k) FROM generate_series(100, 104) k),
-                   '', '{}', hashint8extended(id, 2), 100, 0
+                   decode(repeat(lpad(to_hex(id), 8, '0'), 64), 'hex'),
+                   ARRAY(SELECT hashint8extended(id, k) FROM generate_series(200, 215) k), 100, 30
             FROM dedup.article
         """)
-    report = backfill(database, workers=0, factory=make_reader)
+    report = backfill(database, workers=0, factory=make_function)
     assert (report.common_entered, report.settled, report.compared) == (1, 10_000, 0)
     found = answer(database)
     assert found.common == {4711: 10_000}
@@ -148,7 +174,7 @@ def test_counting_what_changed_is_counting_everything(database: Database, full: 
     assert answer(database).common == {}
 
 
-def test_pins(database: Database) -> None:
+def test_pinned_sentences(database: Database) -> None:
     load(database, *with_byline(0, 12))
     run(database)
     pin(database, BYLINE, False)
@@ -159,7 +185,7 @@ def test_pins(database: Database) -> None:
     run(database)
     assert answer(database).common == {sentence_hash(own): 1}
     with database.transaction() as cursor:
-        assert overview.unpin(cursor, [sentence_hash(own), sentence_hash(BYLINE)]) == 2
+        assert pins.unpin_sentences(cursor, [sentence_hash(own), sentence_hash(BYLINE)]) == 2
     run(database)
     assert answer(database).common == {sentence_hash(BYLINE): 12}
 

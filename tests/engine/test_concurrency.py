@@ -1,7 +1,7 @@
 """Several at once: hooks, loads, backfills, and people with plain SQL.
 
-RELIABILITY promise 3: what is stored at the same instant finds each other, whatever the interleaving, and
-nobody who follows the rules of Postgres ends in a deadlock.
+docs/reliability.md, promise 3: what is stored at the same instant finds each other, whatever the
+interleaving, and nobody who follows the rules of Postgres ends in a deadlock.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from tests.corpora import (
     assert_right,
     change_settings,
     deduplicator,
+    fingerprint_waiting,
     load,
-    make_reader,
-    read_pending,
+    make_function,
     wait_until,
     window,
 )
@@ -110,7 +110,7 @@ class TwoSteps:
         with self._database.transaction(settling=True) as cursor:
             if not self._stored:
                 store(cursor, [self._given])
-                read_pending(cursor)
+                fingerprint_waiting(cursor)
                 self._stored = True
                 return
             row = cursor.execute(
@@ -151,9 +151,11 @@ def test_two_hooks_in_open_transactions(database: Database, edit: bool) -> None:
         assert not future.done(), "the second hook must wait for the first"
         store(cursor, [article("a", window(1, 6), 0)])
         cursor.connection.execute("SELECT 1")
-        read_pending(cursor)
-    assert future.result(30).status == "unique"
-    backfill(database, workers=0, factory=make_reader)
+        fingerprint_waiting(cursor)
+    # The first is stored and not settled yet; the second is told of it all the same.
+    verdict = future.result(30)
+    assert (verdict.status, verdict.duplicate_of, verdict.provisional) == ("duplicate", "a", True)
+    backfill(database, workers=0, factory=make_function)
     assert answer(database).status() == {"a": "unique", "b": "duplicate:a"}
 
 
@@ -172,24 +174,24 @@ CHANGES = {
 @pytest.mark.parametrize("first", ["sql", "settler"])
 def test_plain_sql_beside_a_settler(database: Database, change: str, first: str) -> None:
     load(database, *(article(name, window(i, 6), i) for i, name in enumerate("abcdefgh")))
-    backfill(database, workers=0, factory=make_reader)
+    backfill(database, workers=0, factory=make_function)
     load(database, article("new", window(0, 6), -1))
     with psycopg.connect(database.url) as connection, threads() as pool:
         if first == "sql":
             connection.execute(CHANGES[change].encode())
-            future: Future[Any] = pool.submit(backfill, database, batch=3, workers=0, factory=make_reader)
+            future: Future[Any] = pool.submit(backfill, database, batch=3, workers=0, factory=make_function)
             when_blocked(database, future)
             connection.commit()
         else:
             with database.transaction(settling=True) as cursor:
-                read_pending(cursor)
+                fingerprint_waiting(cursor)
                 future = pool.submit(connection.execute, CHANGES[change].encode())
                 when_blocked(database, future)
                 settle_some(cursor, rulebooks.load_settings(cursor), [9])
             future.result(30)
             connection.commit()
         future.result(30)
-    backfill(database, workers=0, factory=make_reader)
+    backfill(database, workers=0, factory=make_function)
     assert_right(database)
 
 
@@ -197,27 +199,27 @@ def test_an_article_is_deleted_while_its_fingerprint_is_stored(database: Databas
     load(database, *(article(name, window(i, 6), i) for i, name in enumerate("abcd")))
     with psycopg.connect(database.url) as connection, threads() as pool:
         connection.execute("DELETE FROM dedup.article WHERE source_id IN ('b', 'd')")
-        future = pool.submit(backfill, database, workers=0, factory=make_reader)
+        future = pool.submit(backfill, database, workers=0, factory=make_function)
         when_blocked(database, future)
         connection.commit()
         future.result(30)
     assert sorted(assert_right(database).marks) == ["a", "c"]
 
 
-def test_an_article_is_edited_while_it_is_read(database: Database) -> None:
+def test_an_article_is_edited_while_it_is_fingerprinted(database: Database) -> None:
     load(database, *(article(name, window(0, 6), i) for i, name in enumerate("ab")))
     edits = iter([article("b", window(9, 6), 1), article("a", [], 1)])
 
     def factory(settings: Any, models: Any) -> Any:
-        read = make_reader(settings, models)
+        real = make_function(settings, models)
 
-        def reading(unread: Any) -> Any:
-            made = read(unread)
+        def function(task: Any) -> Any:
+            made = real(task)
             for edit in itertools.islice(edits, 1):
                 load(database, edit)
             return made
 
-        return reading
+        return function
 
     backfill(database, workers=0, factory=factory)
     assert_right(database)
@@ -227,8 +229,8 @@ def test_a_stale_fingerprint_of_an_article_that_failed_is_gone(database: Databas
     """Two articles, so that their fingerprints are stored while the edit of one is under way."""
     load(database, *(article(name, window(0, 6), i) for i, name in enumerate("ab")))
     with psycopg.connect(database.url) as connection, threads() as pool:
-        connection.execute("UPDATE dedup.article SET text = 'Short.' WHERE source_id = 'b'")
-        future = pool.submit(backfill, database, workers=0, factory=make_reader)
+        connection.execute("UPDATE dedup.article SET text = '?' WHERE source_id = 'b'")
+        future = pool.submit(backfill, database, workers=0, factory=make_function)
         when_blocked(database, future)
         connection.commit()
         future.result(30)
@@ -240,7 +242,7 @@ def test_a_stale_fingerprint_of_an_article_that_failed_is_gone(database: Databas
 def test_an_edit_in_an_old_snapshot_is_refused(database: Database) -> None:
     """REPEATABLE READ cannot see the pairs that were written after its first statement."""
     load(database, article("a", window(0, 6), 0))
-    backfill(database, workers=0, factory=make_reader)
+    backfill(database, workers=0, factory=make_function)
     with psycopg.connect(database.url) as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.execute("SELECT count(*) FROM dedup.article")
@@ -271,7 +273,7 @@ def test_a_load_and_a_hook_of_the_same_articles(database: Database) -> None:
         connection.rollback()
         loading.result(30)
         hooked.result(30)
-    backfill(database, workers=0, factory=make_reader)
+    backfill(database, workers=0, factory=make_function)
     assert_right(database)
 
 
@@ -315,31 +317,31 @@ def test_a_second_backfill_beside_a_running_one(database: Database, monkeypatch:
 
     monkeypatch.setattr(backfill_module, "settle", slow)
     with threads() as pool:
-        running = pool.submit(backfill, database, workers=0, factory=make_reader)
+        running = pool.submit(backfill, database, workers=0, factory=make_function)
         assert inside.wait(60)
-        second = backfill(database, workers=0, factory=make_reader)
+        second = backfill(database, workers=0, factory=make_function)
         go_on.set()
         assert second.already_running
         assert not second.settled
         assert not running.result(60).already_running
-    assert not backfill(database, workers=0, factory=make_reader).already_running
+    assert not backfill(database, workers=0, factory=make_function).already_running
 
 
-def test_settings_change_while_texts_are_read(database: Database) -> None:
+def test_settings_change_while_texts_are_fingerprinted(database: Database) -> None:
     """Fingerprints made with the old settings must not stay."""
     load(database, *(article(name, window(i, 6), i) for i, name in enumerate("abc")))
     changes = iter([{"stop_word_length": 3}, {"sentence_min_characters": 50}])
 
     def factory(settings: Any, models: Any) -> Any:
-        read = make_reader(settings, models)
+        real = make_function(settings, models)
 
-        def reading(unread: Any) -> Any:
-            made = read(unread)
+        def function(task: Any) -> Any:
+            made = real(task)
             for change in itertools.islice(changes, 1):
                 change_settings(database, **change)
             return made
 
-        return reading
+        return function
 
     backfill(database, workers=0, factory=factory)
     assert_right(database)
@@ -361,7 +363,7 @@ def test_nobody_deadlocks(database: Database) -> None:
                 lambda given=given: mine.submit(given[0]),  # type: ignore[misc]
                 lambda given=given: load(mine._database, *given),  # type: ignore[misc]
                 lambda given=given: mine.delete_all([a.source_id for a in given[:2]]),  # type: ignore[misc]
-                lambda: backfill(mine._database, batch=5, workers=0, factory=make_reader),
+                lambda: backfill(mine._database, batch=5, workers=0, factory=make_function),
             ]
             try:
                 steps[(i + number) % 4]()
@@ -373,5 +375,5 @@ def test_nobody_deadlocks(database: Database) -> None:
     with ThreadPoolExecutor(4) as pool:
         problems = [problem for some in pool.map(work, range(4)) for problem in some]
     assert problems == []
-    backfill(database, workers=0, factory=make_reader)
+    backfill(database, workers=0, factory=make_function)
     assert_right(database)

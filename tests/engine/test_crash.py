@@ -1,7 +1,7 @@
 """Whatever ends a backfill, wherever: the next one goes on, and the marks are those of a clean run.
 
-RELIABILITY promises 1, 6 and 9. Kills are aimed by the steps that the backfill tells of, so that they land
-in every stage; seeds are fixed. `pytest -m torture` runs the long ones.
+docs/reliability.md, promises 1, 6 and 9. Kills are aimed by the steps that the backfill tells of, so that
+they land in every stage; seeds are fixed. `pytest -m torture` runs the long ones.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.corpora import (
     change_settings,
     code,
     load,
-    make_reader,
+    make_function,
     wait_until,
     window,
 )
@@ -60,14 +60,14 @@ def news(count: int, seed: int = 1) -> list[Article]:
 
 def fill(database: Database, given: list[Article]) -> None:
     empty(database)
-    change_settings(database, common_stories=4, common_concentration=1)
+    change_settings(database, common_stories=4)
     load(database, *given)
 
 
 def clean_run(database: Database, given: list[Article]) -> Answer:
     """The marks of a run that nothing disturbs, checked by the oracle."""
     fill(database, given)
-    backfill(database, workers=0, factory=make_reader)
+    backfill(database, workers=0, factory=make_function)
     found = assert_right(database)
     counts = Counter(mark[0] for mark in found.marks.values())
     assert len(found.common) >= 3
@@ -102,7 +102,7 @@ def test_kill_9_at_any_moment(database: Database, corpus_url: str) -> None:
     hit = kill_again_and_again(corpus_url, 20, seed=3)
     print(f"seed 3: {dict(hit)}, {time.monotonic() - started:.1f} s")
     assert all(hit[stage] for stage in STAGES), hit
-    backfill(database, batch=50, workers=0, factory=make_reader)
+    backfill(database, batch=50, workers=0, factory=make_function)
     assert_equal(answer(database), clean)
 
 
@@ -116,7 +116,7 @@ def test_200_kills_of_backfills_with_workers(database: Database, corpus_url: str
     for seed in range(5):
         fill(database, given)
         hit += kill_again_and_again(corpus_url, 40, seed, workers=4)
-        backfill(database, workers=0, factory=make_reader)
+        backfill(database, workers=0, factory=make_function)
         assert_equal(answer(database), clean)
     print(f"seeds 0 to 4: {dict(hit)}, {time.monotonic() - started:.1f} s")
 
@@ -138,14 +138,14 @@ FAULTY_TABLES = ("article", "fingerprint", "match", "common_sentence")
 def test_a_fault_at_every_write(database: Database) -> None:
     given = news(16, seed=5)
     fill(database, given)
-    change_settings(database, common_stories=2, common_concentration=1)
-    backfill(database, workers=0, factory=make_reader)
+    change_settings(database, common_stories=2)
+    backfill(database, workers=0, factory=make_function)
     clean = assert_right(database)
     assert clean.pairs
     assert clean.common
     for fault in range(1, 500):
         fill(database, given)
-        change_settings(database, common_stories=2, common_concentration=1)
+        change_settings(database, common_stories=2)
         with database.transaction() as cursor:
             cursor.connection.execute(FAULT.format(at=fault).encode())
             for table in FAULTY_TABLES:
@@ -154,7 +154,7 @@ def test_a_fault_at_every_write(database: Database) -> None:
                     " FOR EACH ROW EXECUTE FUNCTION public.fault()".encode()
                 )
         try:
-            backfill(database, batch=5, workers=0, factory=make_reader)
+            backfill(database, batch=5, workers=0, factory=make_function)
             untouched = True
         except DatabaseError:
             untouched = False
@@ -162,7 +162,7 @@ def test_a_fault_at_every_write(database: Database) -> None:
             with database.transaction() as cursor:
                 cursor.execute("DROP FUNCTION public.fault() CASCADE")
                 cursor.execute("DROP SEQUENCE public.fault")
-        backfill(database, batch=5, workers=0, factory=make_reader)
+        backfill(database, batch=5, workers=0, factory=make_function)
         assert_equal(answer(database), clean)
         if untouched:
             print(f"{fault - 1} writes")
@@ -193,7 +193,7 @@ def crash_server_under_load(home: Path, times: int) -> None:
     fill(database, given)
     for crash in range(times):
         if crash % 5 == 4:
-            backfill(database, workers=0, factory=make_reader)
+            backfill(database, workers=0, factory=make_function)
             assert_equal(answer(database), clean)
             fill(database, given)
         with running(url) as backfilling:
@@ -207,7 +207,7 @@ def crash_server_under_load(home: Path, times: int) -> None:
             backfilling.process.join()
             assert backfilling.process.exitcode == FAILED, "the backfill must fail, not hang or end well"
         assert embedded.start(home) == url
-    backfill(database, workers=0, factory=make_reader)
+    backfill(database, workers=0, factory=make_function)
     assert_equal(answer(database), clean)
     database.close()
 
@@ -228,7 +228,7 @@ def test_a_signal_ends_the_command_in_every_stage(
     number: signal.Signals, table: str, database: Database, corpus_url: str, tmp_path: Path
 ) -> None:
     fill(database, news(60))
-    change_settings(database, common_stories=2, common_concentration=1)
+    change_settings(database, common_stories=2)
     arguments = ["backfill", "--workers", "0", "--batch", "5"]
     with psycopg.connect(corpus_url) as blocker:
         blocker.execute(
@@ -248,7 +248,7 @@ def test_a_signal_ends_the_command_in_every_stage(
     assert process.exitcode == (1 if number == signal.SIGINT else 0), said
     assert "again to go on" in said
     assert "Traceback" not in said
-    backfill(database, workers=0, factory=make_reader)
+    backfill(database, workers=0, factory=make_function)
     assert_right(database)
 
 

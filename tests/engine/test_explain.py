@@ -85,7 +85,7 @@ def test_the_verdict_names_relation_rule_and_figures(database: Database) -> None
 def test_two_articles_may_have_nothing_to_do_with_each_other(database: Database) -> None:
     found = explained(database, article("a", window(0, 4), 0), article("b", window(7, 4), 1))
     assert found.decision.startswith("not related: sentence Jaccard 0.000 is below 0.3")
-    assert found.judgement is None
+    assert found.related is None
     assert len(found.differing) == 8
     assert not any(pair.earlier and pair.later for pair in found.differing)
 

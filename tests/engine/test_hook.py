@@ -64,7 +64,8 @@ def test_a_text_alone_is_later_than_everything(database: Database) -> None:
     with deduplicator(database) as dd:
         dd.submit(article("first", window(0, 6), 0))
         assert dd.lookup(article("x", window(0, 6)).text).duplicate_of == "first"
-        assert dd.lookup("Too short.").status == "failed"
+        assert dd.lookup("Too short.").status == "unique"
+        assert dd.lookup("?").status == "failed"
 
 
 def test_an_unreadable_article_is_stored_and_told(database: Database) -> None:
@@ -87,13 +88,21 @@ def test_a_limit_is_recorded_and_settled_by_the_backfill(
         verdict = dd.submit(article("first", window(0, 6), 1))
     with database.transaction() as cursor:
         reasons = cursor.execute(
-            "SELECT DISTINCT reason FROM dedup.article WHERE status = 'pending' AND reason IS NOT NULL"
+            "SELECT DISTINCT limit_fired FROM dedup.article"
+            " WHERE (status = 'pending' OR stale) AND limit_fired IS NOT NULL"
         ).fetchall()
     assert len(reasons) == 1
     assert words in reasons[0][0]
-    assert verdict.status in ("pending", "unique")
+    # Either it could not be settled itself, or what it unsettled could not.
+    if verdict.status == "pending":
+        assert words in str(verdict.reason)
+    else:
+        assert (verdict.status, verdict.provisional) == ("similar", True)
     backfill(database, workers=0)
     assert_right(database)
+    with database.transaction() as cursor:
+        row = cursor.execute("SELECT count(*) FROM dedup.article WHERE limit_fired IS NOT NULL").fetchone()
+    assert row == (0,)
 
 
 def test_a_verdict_comes_while_a_backfill_is_at_work(database: Database, corpus_url: str) -> None:

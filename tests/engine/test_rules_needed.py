@@ -1,8 +1,9 @@
 """Every rule of settling is needed: with any one of them taken out, random histories go wrong.
 
-SEMANTICS section 8. This tests the tests: a history generator that does not notice the loss of a rule
-would not notice a bug in it either. Each mutant is one replacement in a module or in an SQL function; the
-histories are those of `histories.py`, and with no mutant all of them end right.
+docs/semantics.md, section 8. This tests the tests: a history generator that does not notice the loss of a
+rule would not notice a bug in it either. Each mutant is one replacement in a module, a statement or an
+SQL function; the histories are those of `histories.py`, and with no mutant all of them end right. A few
+rules are held by tests beside: `test_verdicts.py`, `test_counting.py`, `test_settle.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from types import ModuleType
 
 import pytest
 
+from dedup.corpus import statements
 from dedup.corpus.database import Database
 from dedup.errors import DatabaseError
 from tests.engine.histories import History, undone
@@ -31,7 +33,8 @@ class Mutant:
     """One rule taken out.
 
     Attributes:
-        where: the module, or the SQL function, in which `old` becomes `new`; "" executes `new`.
+        where: the module, the statement (`NAME.sql`) or the SQL function in which `old` becomes `new`; ""
+            executes `new`.
         theme: of the histories that are likeliest to notice.
     """
 
@@ -42,52 +45,67 @@ class Mutant:
     theme: str = "chains"
 
 
-SETTLE, NEIGHBOURS, COMMON = "dedup.engine.settle", "dedup.corpus.settling", "dedup.corpus.common_sentences"
-HOOK, SETTINGS = "dedup.engine.hook", "dedup.corpus.rulebooks"
+SETTLE, SETTLING, COMMON = "dedup.engine.settle", "dedup.corpus.settling", "dedup.corpus.common_sentences"
+HOOK, RULEBOOKS, INDEX, LOOKUP = (
+    "dedup.engine.hook",
+    "dedup.corpus.rulebooks",
+    "dedup.engine.index",
+    "dedup.engine.lookup",
+)
 
-MUTANTS = [
+SETTLING_MUTANTS = [
     Mutant(
         "duplicates are not looked up when an earlier article becomes canonical",
         SETTLE,
-        "self._settled_sharing(rows, own, canonical=False, after=first) if row.id not in ids",
-        "()",
+        'others = self._others(rows, own, "duplicate", after=first)',
+        "others = []",
     ),
     Mutant(
         "canonical articles are not looked up when an earlier one becomes canonical",
         SETTLE,
-        "later = [o for o in self._index.sharing(node) if o.order > node.order and o.id not in ids]",
+        "later = [o for o in self._index.sharing(node) if o.order > node.order and o.id not in self._ids]",
         "later = []",
     ),
     Mutant(
         "partners of a displaced article stay settled",
-        NEIGHBOURS,
-        "outcome.unsettled | {a for a, other in old if other in displaced}",
+        SETTLING,
+        "outcome.unsettled | _decided_by(cursor, outcome.displaced)",
         "set(outcome.unsettled)",
     ),
     Mutant(
-        "pairs of a displaced article stay",
-        NEIGHBOURS,
-        "[hashes(settled), hashes(outcome.displaced)]",
-        "[hashes(settled), hashes([])]",
+        "pairs of an article that is settled again stay",
+        SETTLING,
+        "DELETE FROM dedup.match WHERE article_id = ANY (%s) RETURNING",
+        "DELETE FROM dedup.match WHERE article_id = ANY (%s) AND false RETURNING",
     ),
     Mutant(
         "an article that loses a similar one is not marked again",
-        NEIGHBOURS,
-        "touched = {other for _, other in old} | {",
+        SETTLING,
+        "touched = {row[0] for row in old} | {",
         "touched = {",
     ),
     Mutant(
         "an article that gains a similar one is not marked again",
-        NEIGHBOURS,
-        '{other for _, other in old} | {p.other_id for p in outcome.pairs if p.relation == "similar"}',
-        "{other for _, other in old}",
+        SETTLING,
+        '{row[0] for row in old} | {p.other_id for p in outcome.pairs if p.relation == "similar"}',
+        "{row[0] for row in old}",
     ),
-    Mutant("it is not known what is settled", NEIGHBOURS, "return row[0] if row else None", "return None"),
+    Mutant("it is not known what is settled", SETTLING, "return row[0] if row else None", "return None"),
+    Mutant(
+        "what waits is taken for canonical",
+        SETTLING,
+        "canonical=row[3] if row[4] else None",
+        "canonical=row[3]",
+        theme="dates",
+    ),
+    Mutant(
+        "canonical flags are not written", SETTLE, "stored_canonical is not now", "stored_canonical is None"
+    ),
     Mutant(
         "of equal originals any is chosen",
         SETTLE,
-        "(o.order, o.id, j) for o, j in originals",
-        "((0, o.id), o.id, j) for o, j in originals",
+        "decide(((o.order, o.id, r) for",
+        "decide((((), o.id, r) for",
     ),
     Mutant("a displaced article is still found", SETTLE, "self._index.remove(node)", "pass"),
     Mutant(
@@ -98,9 +116,9 @@ MUTANTS = [
     ),
     Mutant(
         "a batch is decided in the order of arrival",
-        NEIGHBOURS,
-        "ORDER BY {time}, a.source_id LIMIT %(limit)s",
-        "ORDER BY a.id LIMIT %(limit)s",
+        SETTLE,
+        "sorted(rows, key=lambda row: row.order)",
+        "sorted(rows, key=lambda row: row.id)",
     ),
     Mutant(
         "at the same time nothing is earlier",
@@ -109,12 +127,192 @@ MUTANTS = [
         "if o.order[0] < node.order[0]]",
     ),
     Mutant(
-        "equal content is found by buckets only",
-        SETTLE,
-        "hashes({row.content_hash for row in rows if not len(row.buckets)})",
-        "hashes([])",
-        theme="edits",
+        "a canonical article does not take part",
+        "mark_canonical.sql",
+        "takes_part = true",
+        "takes_part = a.takes_part",
     ),
+    Mutant(
+        "a stale article that gains a similar one passes for settled",
+        "mark_canonical.sql",
+        "AND a.status IN ('unique', 'similar') AND NOT a.stale",
+        "AND a.status IN ('unique', 'similar')",
+        theme="dates",
+    ),
+]
+STALE_MUTANTS = [
+    Mutant(
+        "stale articles are not settled again",
+        "next_unsettled.sql",
+        "a.status = 'pending' OR a.stale",
+        "a.status = 'pending'",
+    ),
+    Mutant(
+        "the hook settles no stale articles",
+        "unsettled_among.sql",
+        "(a.status = 'pending' OR a.stale)",
+        "a.status = 'pending'",
+    ),
+    Mutant("nothing becomes stale", "dedup.make_stale(bigint[])", "AND NOT a.stale", "AND false"),
+    Mutant(
+        "later partners of a withdrawn article stay settled",
+        "dedup.withdraw(bigint[])",
+        " || ARRAY(SELECT m.article_id FROM match m WHERE m.other_id = ANY (ids))",
+        "",
+        theme="dates",
+    ),
+    Mutant(
+        "a withdrawn article is still found",
+        "dedup.withdraw(bigint[])",
+        "AND a.takes_part;",
+        "AND false;",
+        theme="dates",
+    ),
+    Mutant(
+        "what a redated article decided stays settled",
+        "dedup.article_edited()",
+        "PERFORM withdraw(ARRAY[OLD.id]);",
+        "PERFORM make_stale(ARRAY[OLD.id]);",
+        theme="dates",
+    ),
+    Mutant("edits do not unsettle", "", "", "DROP TRIGGER article_edit ON dedup.article"),
+    Mutant(
+        "edits unsettle no partners",
+        "dedup.article_edited()",
+        "PERFORM remove_pairs(ARRAY[OLD.id]);",
+        "",
+    ),
+    Mutant(
+        "partners of an edited article stay settled",
+        "dedup.remove_pairs(bigint[])",
+        "PERFORM make_stale(partners);",
+        "",
+    ),
+    Mutant(
+        "deletions unsettle no partners",
+        "dedup.article_deleted()",
+        "PERFORM remove_pairs(ARRAY[OLD.id]);",
+        "",
+    ),
+    Mutant(
+        "a future date counts",
+        "dedup.canonical_time(timestamptz,timestamptz,text,timestamptz)",
+        "((published_at - added_at) <= '24:00:00'::interval)",
+        "true",
+        theme="dates",
+    ),
+    Mutant(
+        "a date before printing counts",
+        "dedup.canonical_time(timestamptz,timestamptz,text,timestamptz)",
+        "(published_at >= earliest)",
+        "(published_at IS NOT NULL)",
+        theme="dates",
+    ),
+    Mutant(
+        "the policy of the order is ignored",
+        "dedup.canonical_time(timestamptz,timestamptz,text,timestamptz)",
+        "(policy = 'published'::text)",
+        "true",
+        theme="settings",
+    ),
+]
+PIN_MUTANTS = [
+    Mutant(
+        "pinned articles are not looked up",
+        SETTLE,
+        "if row.canonical is wanted]",
+        "if row.canonical is wanted and not wanted]",
+        theme="pins",
+    ),
+    Mutant(
+        "pinned duplicates are not looked up when an earlier article becomes canonical",
+        SETTLE,
+        "if row.canonical is wanted]",
+        "if row.canonical is wanted and wanted]",
+        theme="pins",
+    ),
+    Mutant(
+        "pinned articles are not compared",
+        INDEX,
+        "_add_pins({node.order[1]: node for node in nodes}, pins)",
+        "pass",
+        theme="pins",
+    ),
+    Mutant(
+        "a pin does not hold",
+        INDEX,
+        "return relate(node.profile, other.profile, settings, pin)",
+        "return relate(node.profile, other.profile, settings, None)",
+        theme="pins",
+    ),
+    Mutant(
+        "pins of the second article are not read",
+        SETTLING,
+        "WHERE other_source_id = ANY (%(names)s)",
+        "WHERE false",
+        theme="pins",
+    ),
+    Mutant(
+        "a changed pin unsettles nothing",
+        "",
+        "",
+        "DROP TRIGGER pair_pin_changed ON dedup.pair_pin",
+        theme="pins",
+    ),
+    Mutant(
+        "a pin that is taken back unsettles nothing",
+        "dedup.pair_pin_changed()",
+        "IF TG_OP <> 'INSERT' THEN",
+        "IF false THEN",
+        theme="pins",
+    ),
+]
+SHORT_MUTANTS = [
+    Mutant(
+        "short texts are not found by their content",
+        SETTLE,
+        "bigints({row.content_hash for row in rows if not len(row.buckets)})",
+        "bigints([])",
+        theme="short",
+    ),
+    Mutant(
+        "the backfill knows no titles",
+        "unfingerprinted_page.sql",
+        "a.language, a.title, a.text",
+        "a.language, NULL::text, a.text",
+        theme="short",
+    ),
+    Mutant(
+        "the hook knows no titles",
+        HOOK,
+        "TextTask(0, 0, article.language, article.title,",
+        "TextTask(0, 0, article.language, None,",
+        theme="short",
+    ),
+    Mutant(
+        "a new title of a short text unsettles nothing",
+        "dedup.article_edit()",
+        "OR NEW.title IS DISTINCT FROM OLD.title AND",
+        "OR false AND",
+        theme="short",
+    ),
+    Mutant(
+        "containment is not tried",
+        INDEX,
+        "return relate(node.profile, other.profile, settings, pin)",
+        "found = relate(node.profile, other.profile, settings, pin)\n"
+        "    return None if found and found.rule.value == 'containment' else found",
+        theme="containment",
+    ),
+    Mutant(
+        "shingles are not counted",
+        SETTLING,
+        "shingle_count=row[11]",
+        "shingle_count=0",
+        theme="containment",
+    ),
+]
+COMMON_MUTANTS = [
     Mutant(
         "carriers of a changed sentence stay settled",
         COMMON,
@@ -123,86 +321,117 @@ MUTANTS = [
         theme="common",
     ),
     Mutant(
-        "partners of the carriers of a changed sentence stay settled",
+        "what the carriers of a changed sentence decided stays settled",
         COMMON,
         '"SELECT dedup.withdraw(%s::bigint[])"',
-        '"SELECT %s::bigint[]"',
+        '"SELECT dedup.make_stale(%s::bigint[])"',
+        theme="common",
+    ),
+    Mutant("what went is not subtracted", "net_changes.sql", "-1 AS sign", "0 AS sign", theme="common"),
+    Mutant(
+        "what came is not added",
+        "net_changes.sql",
+        "SELECT e.article_id, 1, f.sentence_hashes",
+        "SELECT e.article_id, 0, f.sentence_hashes",
         theme="common",
     ),
     Mutant(
-        "pending articles are not counted",
-        COMMON,
-        "WHERE sentence_hash IN (SELECT sentence_hash FROM pg_temp.{0})",
-        "WHERE false",
+        "of several fingerprints that went the last is subtracted",
+        "net_changes.sql",
+        "c.id = e.first AND c.sentence_hashes IS NOT NULL",
+        "c.id = e.last AND c.sentence_hashes IS NOT NULL",
         theme="common",
     ),
     Mutant(
-        "articles are counted, not stories",
-        COMMON,
-        "c GROUP BY sentence_hash, sketch\n",
-        "c GROUP BY sentence_hash, sketch, article_id\n",
+        "a fingerprint that came and went is added",
+        "net_changes.sql",
+        "c.id = e.last AND c.sentence_hashes IS NULL",
+        "c.id = e.first AND c.sentence_hashes IS NULL",
         theme="common",
     ),
     Mutant(
-        "copies of few stories pass for many",
-        COMMON,
-        " AND NOT n.of_few",
+        "the difference of pairs is off",
+        "count_kept_sentences.sql",
+        "(coalesce(h.n, 0) - m.d) * (coalesce(h.n, 0) - m.d - 1)",
+        "(coalesce(h.n, 0) - m.d) * (coalesce(h.n, 0) - 1)",
+        theme="common",
+    ),
+    Mutant(
+        "pairs that fall apart are not subtracted",
+        "count_kept_sentences.sql",
+        "FROM moved m LEFT JOIN holding h",
+        "FROM moved m JOIN holding h",
+        theme="common",
+    ),
+    Mutant(
+        "carriers of a kept count do not change",
+        "count_kept_sentences.sql",
+        "t.carriers + t.change",
+        "t.carriers",
+        theme="common",
+    ),
+    Mutant(
+        "sentences are counted in all bands at once",
+        "count_every_sentence.sql",
+        "GROUP BY s.sentence_hash, b.band, b.bucket",
+        "GROUP BY s.sentence_hash, b.band %% 2, b.bucket",
+        theme="common",
+    ),
+    Mutant(
+        "few carriers agree in nothing",
+        "count_other_sentences.sql",
+        "coalesce(pairs, 0)",
+        "0::bigint",
+        theme="common",
+    ),
+    Mutant(
+        "a common sentence of few carriers stays common",
+        "count_other_sentences.sql",
+        "OR t.sentence_hash IN (SELECT sentence_hash FROM dedup.common_sentence)",
         "",
         theme="common",
     ),
     Mutant(
-        "pins do not count",
-        COMMON,
-        "coalesce(p.common, n.stories > %(limit)s AND NOT n.of_few) AS wanted",
-        "(n.stories > %(limit)s AND NOT n.of_few) AS wanted",
+        "pinned sentences of few carriers are not counted",
+        "count_other_sentences.sql",
+        "OR t.sentence_hash IN (SELECT sentence_hash FROM dedup.sentence_pin)",
+        "",
         theme="common",
     ),
     Mutant(
-        "pinned sentences are decided uncounted",
+        "counts are not kept",
         COMMON,
-        "pins=f\"({counted_part.format('dedup.sentence_pin')})\"",
-        'pins="dedup.sentence_pin"',
+        "many = [c for c in counts if c.carriers > settings.common_stories]",
+        "many: list[SentenceCount] = []",
         theme="common",
     ),
     Mutant(
-        "changed rules unsettle nothing", SETTINGS, "if rules != wanted[2]:", "if False:", theme="settings"
+        "counts of sentences that few carry stay",
+        COMMON,
+        "few = [c.sentence_hash for c in counts if c.carriers <= settings.common_stories]",
+        "few: list[int] = []",
+        theme="common",
     ),
     Mutant(
-        "fingerprints of other settings stay",
-        SETTINGS,
-        "if (fingerprints, revision) != wanted[:2]:",
-        "if False:",
+        "counts from before a full count stay",
+        COMMON,
+        'cursor.execute("DELETE FROM dedup.sentence_count")',
+        "pass",
         theme="settings",
     ),
-    Mutant("an edit leaves partners pending", HOOK, "[known.id, *partners]", "[known.id]"),
-    Mutant("the hook leaves what it unsettles", HOOK, "waiting = set(result.unsettled)", "return"),
-    Mutant("a deletion leaves partners pending", HOOK, "settle_some(cursor, settings, partners)", "pass"),
     Mutant(
-        "partners of a withdrawn article stay settled",
-        "dedup.withdraw(bigint[])",
-        "PERFORM make_pending(partners);",
-        "",
-        theme="dates",
+        "pinned sentences are ignored",
+        COMMON,
+        'dict(cursor.execute("SELECT sentence_hash, common FROM dedup.sentence_pin").fetchall())',
+        "{}",
+        theme="common",
     ),
     Mutant(
-        "a withdrawn article is still found",
-        "dedup.withdraw(bigint[])",
-        "AND f.canonical IS NOT NULL",
-        "AND false",
-        theme="dates",
-    ),
-    Mutant("edits do not unsettle", "", "", "DROP TRIGGER article_edit ON dedup.article"),
-    Mutant(
-        "only edits of the text unsettle", "dedup.article_edit()", "ELSIF OLD.status = 'failed' THEN", "ELSE"
-    ),
-    Mutant(
-        "edits unsettle no partners",
-        "dedup.article_withdraw()",
-        "PERFORM withdraw(ARRAY[OLD.id]);",
-        "IF TG_OP = 'DELETE' THEN PERFORM withdraw(ARRAY[OLD.id]); END IF;",
-    ),
-    Mutant(
-        "deletions unsettle no partners", "", "", 'DROP TRIGGER "0_article_withdraw_delete" ON dedup.article'
+        "a full count forgets what few carry",
+        COMMON,
+        "(present.keys() | pins.keys()) - counted.keys()",
+        "set()",
+        theme="common",
     ),
     Mutant(
         "new fingerprints are not counted",
@@ -218,14 +447,100 @@ MUTANTS = [
         "DROP TRIGGER fingerprint_went ON dedup.fingerprint",
         theme="common",
     ),
-    Mutant("new pins are not seen", "", "", "DROP TRIGGER pin_changed ON dedup.sentence_pin", theme="common"),
+    Mutant(
+        "new pins are not seen",
+        "",
+        "",
+        "DROP TRIGGER sentence_pin_changed ON dedup.sentence_pin",
+        theme="common",
+    ),
+]
+SETTINGS_MUTANTS = [
+    Mutant(
+        "adopted rules make nothing stale", RULEBOOKS, "if adoption.rules:", "if False:", theme="settings"
+    ),
+    Mutant(
+        "fingerprints of other settings stay",
+        RULEBOOKS,
+        "if adoption.fingerprints:\n        _drop",
+        "if False:\n        _drop",
+        theme="settings",
+    ),
+    Mutant(
+        "adopted settings count nothing again",
+        RULEBOOKS,
+        "if adoption:\n",
+        "if False:\n",
+        theme="settings",
+    ),
+    Mutant(
+        "a setting is in force before it is adopted",
+        RULEBOOKS,
+        '"SELECT name, adopted FROM dedup.setting WHERE adopted IS NOT NULL"',
+        '"SELECT name, value FROM dedup.setting WHERE value IS NOT NULL"',
+        theme="settings",
+    ),
+]
+VERDICT_MUTANTS = [
+    Mutant("an edit leaves partners unsettled", HOOK, "[known.id, *partners]", "[known.id]"),
+    Mutant("the hook leaves what it unsettles", HOOK, "waiting = set(result.unsettled)", "return"),
+    Mutant("a deletion leaves partners unsettled", HOOK, "settle_some(cursor, settings, partners)", "pass"),
+    Mutant(
+        "a verdict is not compared with what waits",
+        LOOKUP,
+        'others += sharing(cursor, settings, [row], own, "waiting")',
+        "pass",
+        theme="short",
+    ),
+    Mutant(
+        "a verdict is not compared with unsettled duplicates",
+        LOOKUP,
+        "if not other.settled]\n    name",
+        "if False]\n    name",
+    ),
+    Mutant(
+        "a provisional verdict is not stored",
+        HOOK,
+        "        _mark_provisionally(cursor, stored.article_id, mark)",
+        "        pass",
+    ),
+    Mutant(
+        "a provisional mark passes for settled",
+        HOOK,
+        "{article_id: mark}, stale=True)",
+        "{article_id: mark}, stale=False)",
+    ),
+    Mutant(
+        "a provisional verdict is not compared with all",
+        HOOK,
+        "if not stored.unsettled or stored.status in",
+        "if True or stored.status in",
+    ),
+]
+MUTANTS = [
+    *SETTLING_MUTANTS,
+    *STALE_MUTANTS,
+    *PIN_MUTANTS,
+    *SHORT_MUTANTS,
+    *COMMON_MUTANTS,
+    *SETTINGS_MUTANTS,
+    *VERDICT_MUTANTS,
 ]
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name.replace(" ", "-"))
-def test_a_lost_rule_is_noticed(mutant: Mutant, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_rule_is_noticed(
+    mutant: Mutant,
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
     statement = ""
-    if mutant.where.startswith("dedup.") and "(" not in mutant.where:
+    if mutant.where.endswith(".sql"):
+        request.addfinalizer(statements.statement.cache_clear)
+        replace_in_statement(mutant, monkeypatch, tmp_path)
+    elif mutant.where.startswith("dedup.") and "(" not in mutant.where:
         replace_in_module(mutant, monkeypatch)
     else:
         statement = replaced_in_function(mutant, database) if mutant.where else mutant.new
@@ -269,6 +584,18 @@ def replace_in_module(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
             for user in users:
                 for key in [key for key, value in vars(user).items() if value is old]:
                     monkeypatch.setattr(user, key, getattr(fresh, name))
+
+
+def replace_in_statement(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Let everything use a statement with one place changed."""
+    for file in statements.FOLDER.iterdir():
+        text = file.read_text("utf-8")
+        if file.name == mutant.where:
+            assert text.count(mutant.old) == 1, f"{mutant.where} has changed: {mutant.old!r}"
+            text = text.replace(mutant.old, mutant.new)
+        (folder / file.name).write_text(text, "utf-8")
+    monkeypatch.setattr(statements, "FOLDER", folder)
+    statements.statement.cache_clear()
 
 
 def replaced_in_function(mutant: Mutant, database: Database) -> str:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from dedup.article import Article
+from dedup.corpus import pins
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
+from dedup.rules.pair import Relation
 from tests.corpora import (
     article,
     assert_right,
+    at,
     change_settings,
     code,
     deduplicator,
     load,
-    settle_pending,
+    settle_waiting,
     window,
 )
 
@@ -94,11 +98,38 @@ def test_settling_in_any_order_ends_in_the_same_marks(database: Database) -> Non
 
 
 def _settle_one(database: Database) -> int:
-    from tests.corpora import read_pending
+    from tests.corpora import fingerprint_waiting
 
     with database.transaction(settling=True) as cursor:
-        read_pending(cursor)
-        return settle_pending(cursor, 1)
+        fingerprint_waiting(cursor)
+        return settle_waiting(cursor, 1)
+
+
+def test_of_similar_pairs_of_one_score_the_first_rule_by_name_is_the_reason(
+    database: Database,
+) -> None:
+    load(
+        database, article("x", window(0, 6), 0), article("y", window(2, 6), 1), article("z", window(2, 6), 2)
+    )
+    with database.transaction() as cursor:
+        pins.pin_pair(cursor, "y", "z", Relation.UNRELATED)
+        pins.pin_pair(cursor, "x", "z", Relation.SIMILAR)
+    assert run(database) == {"x": "similar", "y": "similar", "z": "similar"}
+    with database.transaction() as cursor:
+        row = cursor.execute("SELECT reason FROM dedup.article WHERE source_id = 'x'").fetchone()
+    assert row == ("pinned",)
+
+
+def test_what_can_no_longer_be_read_gives_up_its_place_and_gets_it_back(database: Database) -> None:
+    body = article("a", window(0, 6)).text
+    load(
+        database, Article("a", body + " " * 1_000, published_at=at(0)), Article("b", body, published_at=at(1))
+    )
+    assert run(database) == {"a": "unique", "b": "duplicate:a"}
+    change_settings(database, text_max_characters=1_000)
+    assert run(database) == {"a": "failed", "b": "unique"}
+    change_settings(database, text_max_characters=None)
+    assert run(database) == {"a": "unique", "b": "duplicate:a"}
 
 
 def test_a_changed_threshold_settles_anew_without_reading_texts(database: Database) -> None:
@@ -108,21 +139,21 @@ def test_a_changed_threshold_settles_anew_without_reading_texts(database: Databa
         cursor.execute("UPDATE dedup.fingerprint SET word_count = word_count + 1")  # would be made anew
     change_settings(database, duplicate_sentence_jaccard=0.9, duplicate_signature_jaccard=0.95)
     report = backfill(database, workers=0)
-    assert (report.read, report.settled) == (0, 2)
+    assert (report.fingerprinted, report.settled) == (0, 2)
     with database.transaction() as cursor:
         rows = cursor.execute("SELECT status FROM dedup.article").fetchall()
     assert rows == [("similar",), ("similar",)]
 
 
-def test_a_changed_fingerprint_setting_reads_the_texts_again(database: Database) -> None:
+def test_a_changed_fingerprint_setting_has_the_texts_fingerprinted_again(database: Database) -> None:
     load(database, article("a", window(0, 6), 0), article("b", window(0, 6), 1))
     run(database)
     change_settings(database, sentence_min_characters=30)
-    assert backfill(database, workers=0).read == 2
+    assert backfill(database, workers=0).fingerprinted == 2
     assert_right(database)
 
 
-def test_what_could_not_be_read_is_read_after_an_edit(database: Database) -> None:
+def test_what_could_not_be_read_takes_part_after_an_edit(database: Database) -> None:
     load(database, article("empty", [], 0), article("a", window(0, 6), 1))
     assert run(database) == {"empty": "failed", "a": "unique"}
     load(database, article("empty", window(0, 6), 0))

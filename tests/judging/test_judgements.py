@@ -222,7 +222,7 @@ def test_the_view_sets_judgements_beside_the_marks(corpus: Database) -> None:
                 duplicate_of = (SELECT id FROM dedup.article WHERE source_id = 'a') WHERE source_id = 'b'
         """)
         cursor.execute("""
-            INSERT INTO dedup.match SELECT b.id, a.id, 'duplicate', 0.75, 0.5, 0.9
+            INSERT INTO dedup.match SELECT b.id, a.id, 'duplicate', 'sentences', 0.75, 0.75, 0.5, 0.9
             FROM dedup.article a, dedup.article b WHERE (a.source_id, b.source_id) = ('a', 'b')
         """)
         rows = cursor.execute("""

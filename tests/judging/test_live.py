@@ -9,7 +9,7 @@ from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.errors import InputError
 from dedup.judging import live
-from tests.corpora import article, change_settings, load, make_reader, window
+from tests.corpora import article, change_settings, load, make_function, window
 
 
 def ring(database: Database, count: int = 6) -> None:
@@ -19,7 +19,7 @@ def ring(database: Database, count: int = 6) -> None:
 
 def settled(database: Database) -> None:
     ring(database)
-    backfill(database, workers=0, factory=make_reader)
+    backfill(database, workers=0, factory=make_function)
 
 
 def test_what_other_thresholds_would_change_by_hand(database: Database) -> None:

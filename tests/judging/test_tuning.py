@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dedup.errors import InputError
 from dedup.judging.tuning import JudgedPair, Level, related, tune
-from dedup.rules.pair import Profile, Relation, Scores, judge, score
+from dedup.rules.pair import Profile, Relation, Scores, relate, score
 from dedup.settings import Settings
 
 DEFAULTS = Settings()
@@ -21,12 +21,18 @@ def pair(
     sentence: float = 0.0,
     signature: float = 0.0,
     *,
-    shared: int = 10,
-    shingles: int = 100,
-    same: bool = False,
     stratum: str = "all",
 ) -> JudgedPair:
-    return JudgedPair(label, stratum, Scores(shared, sentence, 0.0, signature, same), shingles)
+    scores = Scores(
+        shared=10,
+        sentence_jaccard=sentence,
+        signature_jaccard=signature,
+        containment=0.0,
+        same_content=False,
+        same_bucket=True,
+        shingles=100,
+    )
+    return JudgedPair(label, stratum, scores)
 
 
 def people_who_say_duplicate_from(threshold: float, count: int = 60) -> list[JudgedPair]:
@@ -142,9 +148,9 @@ PROFILES = st.builds(
     Profile,
     content_hash=st.integers(0, 3),
     sentences=st.frozensets(st.integers(0, 6), max_size=6),
-    signature=st.lists(st.integers(0, 1), min_size=4, max_size=4).map(lambda v: np.array(v, np.uint32)),
-    buckets=st.just(frozenset({1})),
-    shingle_count=st.integers(6, 10),
+    signature=st.lists(st.integers(0, 1), min_size=8, max_size=8).map(lambda v: np.array(v, np.uint8)),
+    buckets=st.frozensets(st.integers(1, 2), min_size=1),
+    shingle_count=st.sampled_from([6, 7, 8, 9, 29, 30, 100]),
 )
 
 
@@ -154,11 +160,12 @@ def test_the_rule_for_many_thresholds_is_the_rule(
 ) -> None:
     low = {"similar_sentence_jaccard": 0.1, "similar_signature_jaccard": 0.1}
     names = {"duplicate_sentence_jaccard": sentence / 10, "duplicate_signature_jaccard": signature / 10}
-    said = judge(a, b, Settings().with_values(low | names))
-    one = JudgedPair("similar", "all", score(a, b), min(a.shingle_count, b.shingle_count))
+    rule = Settings().with_values(low)
+    said = relate(a, b, rule.with_values(names))
+    one = JudgedPair("similar", "all", score(a, b, DEFAULTS))
     levels: tuple[tuple[Level, list[float], bool], ...] = (
         ("duplicate", [sentence / 10, signature / 10], bool(said) and said.relation is Relation.DUPLICATE),
         ("similar", [0.1, 0.1], said is not None),
     )
     for level, thresholds, expected in levels:
-        assert related([one], level, np.array([thresholds]), DEFAULTS).item() == expected
+        assert related([one], level, np.array([thresholds]), rule).item() == expected

@@ -15,7 +15,7 @@ from dedup.lab.algorithms.join import join, rarest
 from dedup.lab.algorithms.substring import longest_common_substring
 from dedup.lab.algorithms.winnowing import SHORTEST_RUN, fingerprints, least_shared
 from dedup.lab.methods.fuzzy_hash import compare, parts
-from dedup.text.signature import Hashes
+from dedup.text.hashing import Hashes
 
 FIRST = "Selling a beautiful house in California."
 SECOND = "Buying a beautiful crip in California."

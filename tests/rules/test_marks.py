@@ -1,4 +1,4 @@
-"""Marks: canonical order, the choice of the original, and the rows of `match` (SEMANTICS 5)."""
+"""Marks: canonical order, the choice of the original, the rows of `match` (docs/semantics.md, section 5)."""
 
 from __future__ import annotations
 
@@ -9,28 +9,99 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.rules.marks import OrderKey, Pair, Status, choose_original, order_key
-from dedup.rules.pair import Judgement, Relation, Rule, Scores
+from dedup.rules.marks import Mark, OrderKey, Pair, Status, decide, order_key
+from dedup.rules.pair import Related, Relation, Rule, Scores
+from dedup.settings import Settings
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)
+SECOND = timedelta(seconds=1)
+PUBLISHED, ADDED = Settings(canonical_order="published"), Settings(canonical_order="added")
 
 
-def judgement(score: float) -> Judgement:
-    return Judgement(Relation.DUPLICATE, Rule.SENTENCES, Scores(3, score, 0.9, 0.1, same_content=False))
+def related(
+    score: float,
+    rule: Rule = Rule.SENTENCES,
+    relation: Relation = Relation.DUPLICATE,
+    *,
+    content: bool = False,
+) -> Related:
+    scores = Scores(
+        shared=3,
+        sentence_jaccard=score,
+        signature_jaccard=0.1,
+        containment=0.9,
+        same_content=content,
+        same_bucket=False,
+        shingles=100,
+    )
+    return Related(relation, rule, scores)
 
 
 @pytest.mark.parametrize(
-    ("policy", "published", "expected"),
+    ("settings", "published", "expected"),
+    [(PUBLISHED, NOON, NOON), (PUBLISHED, None, LATER), (ADDED, NOON, LATER), (ADDED, None, LATER)],
+)
+def test_the_time_that_orders_articles(
+    settings: Settings, published: datetime | None, expected: datetime
+) -> None:
+    assert order_key(settings, published, LATER, "a") == (expected, b"a")
+
+
+@pytest.mark.parametrize(
+    ("after", "plausible"),
     [
-        ("published", NOON, NOON),
-        ("published", None, LATER),
-        ("added", NOON, LATER),
-        ("added", None, LATER),
+        (timedelta(hours=-24), True),
+        (timedelta(hours=24) - SECOND, True),
+        (timedelta(hours=24), True),
+        (timedelta(hours=24, microseconds=1), False),
+        (timedelta(hours=24) + SECOND, False),
+        (timedelta(days=365), False),
     ],
 )
-def test_the_time_that_orders_articles(policy: str, published: datetime | None, expected: datetime) -> None:
-    assert order_key(policy, published, LATER, "a") == (expected, b"a")
+def test_a_date_of_publication_more_than_a_day_after_the_arrival_counts_as_missing(
+    after: timedelta, plausible: bool
+) -> None:
+    published = NOON + after
+    assert order_key(PUBLISHED, published, NOON, "a") == (published if plausible else NOON, b"a")
+    assert order_key(ADDED, published, NOON, "a") == (NOON, b"a")
+
+
+@pytest.mark.parametrize("year", [1600, 1605, 1990])
+def test_a_date_of_publication_before_the_earliest_year_counts_as_missing(year: int) -> None:
+    settings = Settings(earliest_year=year)
+    first = datetime(year, 1, 1, tzinfo=UTC)
+    assert order_key(settings, first, NOON, "a") == (first, b"a")
+    assert order_key(settings, first - timedelta(microseconds=1), NOON, "a") == (NOON, b"a")
+    assert order_key(settings, datetime(1, 1, 1, tzinfo=UTC), NOON, "a") == (NOON, b"a")
+
+
+def test_an_arrival_before_the_earliest_year_is_an_arrival() -> None:
+    # `added_at` is the clock of whoever stored it; there is nothing to fall back to.
+    early = datetime(1500, 1, 1, tzinfo=UTC)
+    assert order_key(PUBLISHED, None, early, "a") == (early, b"a")
+    assert order_key(PUBLISHED, NOON, early, "a") == (early, b"a")
+
+
+@given(
+    st.one_of(st.none(), st.datetimes(timezones=st.just(UTC))),
+    st.datetimes(timezones=st.just(UTC)),
+    st.sampled_from(["published", "added"]),
+    st.integers(1, 9999),
+)
+def test_every_article_has_a_place_by_one_of_its_two_times(
+    published: datetime | None, added: datetime, policy: str, year: int
+) -> None:
+    settings = Settings(canonical_order=policy, earliest_year=year)
+    time, name = order_key(settings, published, added, "é")
+    counts = (
+        policy == "published"
+        and published is not None
+        and published >= datetime(year, 1, 1, tzinfo=UTC)
+        and published - added <= timedelta(hours=24)
+    )
+    assert time == (published if counts else added)
+    assert name == "é".encode()
 
 
 @pytest.mark.parametrize(
@@ -38,15 +109,15 @@ def test_the_time_that_orders_articles(policy: str, published: datetime | None, 
     [("a", "b"), ("B", "a"), ("a", "aa"), ("10", "9"), ("z", "é"), ("\uffff", "\U00010000"), (" a", "a")],
 )
 def test_at_one_time_the_source_id_orders_byte_by_byte(earlier: str, later: str) -> None:
-    keys = [order_key("published", NOON, LATER, source_id) for source_id in (earlier, later)]
+    keys = [order_key(PUBLISHED, NOON, LATER, source_id) for source_id in (earlier, later)]
     assert keys[0] < keys[1]
     assert earlier.encode() < later.encode()
 
 
 def test_time_comes_before_source_id_and_zones_do_not_matter() -> None:
     elsewhere = NOON.astimezone(timezone(timedelta(hours=-8)))
-    assert order_key("published", NOON, NOON, "z") < order_key("published", LATER, NOON, "a")
-    assert order_key("published", elsewhere, NOON, "a") == order_key("published", NOON, NOON, "a")
+    assert order_key(PUBLISHED, NOON, NOON, "z") < order_key(PUBLISHED, LATER, NOON, "a")
+    assert order_key(PUBLISHED, elsewhere, NOON, "a") == order_key(PUBLISHED, NOON, NOON, "a")
 
 
 def key(minute: int, source_id: str = "a") -> OrderKey:
@@ -55,17 +126,63 @@ def key(minute: int, source_id: str = "a") -> OrderKey:
 
 def test_the_original_has_the_highest_score_and_is_the_earliest_of_equals() -> None:
     found = [
-        (key(1), "first", judgement(0.7)),
-        (key(4), "late", judgement(0.9)),
-        (key(3), "best", judgement(0.9)),
-        (key(3, "b"), "next", judgement(0.9)),
-        (key(0), "weak", judgement(0.8)),
+        (key(1), 1, related(0.7)),
+        (key(4), 2, related(0.9)),
+        (key(3), 3, related(0.9, Rule.SIGNATURE)),
+        (key(3, "b"), 4, related(0.9)),
+        (key(0), 5, related(0.8)),
     ]
-    assert choose_original(found) == ("best", judgement(0.9))
+    assert decide(found, []) == Mark(Status.DUPLICATE, 3, 0.9, "signature")
+
+
+def test_equal_content_scores_one_and_so_wins_over_every_other_but_an_earlier_one() -> None:
+    copy = related(0.2, Rule.CONTENT, content=True)
+    assert decide([(key(1), 1, related(0.9)), (key(2), 2, copy)], []) == Mark(
+        Status.DUPLICATE, 2, 1.0, "content"
+    )
+    assert decide([(key(1), 1, related(1.0)), (key(2), 2, copy)], []) == Mark(
+        Status.DUPLICATE, 1, 1.0, "sentences"
+    )
+
+
+def test_a_pin_is_chosen_by_its_score_like_any_other() -> None:
+    found = [(key(0), 1, related(0.3, Rule.PINNED)), (key(1), 2, related(0.8))]
+    assert decide(found, []) == Mark(Status.DUPLICATE, 2, 0.8, "sentences")
+    assert decide(found[:1], []) == Mark(Status.DUPLICATE, 1, 0.3, "pinned")
+
+
+def test_a_duplicate_is_no_similar_article_whatever_it_is_similar_to() -> None:
+    found = decide([(key(0), 1, related(0.7))], [related(0.99, relation=Relation.SIMILAR)])
+    assert found == Mark(Status.DUPLICATE, 1, 0.7, "sentences")
+
+
+def test_a_similar_article_has_its_highest_score_and_of_equals_the_first_rule_by_name() -> None:
+    def similar(score: float, rule: Rule) -> Related:
+        return related(score, rule, Relation.SIMILAR)
+
+    rules = [Rule.SIGNATURE, Rule.CONTAINMENT, Rule.SENTENCES, Rule.PINNED]
+    assert decide([], [similar(0.5, rule) for rule in rules]) == Mark(
+        Status.SIMILAR, None, 0.5, "containment"
+    )
+    assert decide([], [similar(0.5, rule) for rule in (Rule.SIGNATURE, Rule.PINNED, Rule.SENTENCES)]) == (
+        Mark(Status.SIMILAR, None, 0.5, "pinned")
+    )
+    assert decide([], [similar(0.4, Rule.CONTAINMENT), similar(0.5, Rule.SIGNATURE)]) == Mark(
+        Status.SIMILAR, None, 0.5, "signature"
+    )
+
+
+def test_an_article_like_no_other_is_unique() -> None:
+    assert decide([], []) == Mark(Status.UNIQUE, None, None, None)
 
 
 CANDIDATES = st.lists(
-    st.tuples(st.integers(0, 3), st.sampled_from("ab"), st.sampled_from([0.7, 0.8, 0.9])),
+    st.tuples(
+        st.integers(0, 3),
+        st.sampled_from("ab"),
+        st.sampled_from([0.7, 0.8, 0.9]),
+        st.sampled_from([Rule.SENTENCES, Rule.SIGNATURE, Rule.PINNED]),
+    ),
     min_size=1,
     max_size=8,
     unique_by=lambda found: found[:2],
@@ -73,23 +190,38 @@ CANDIDATES = st.lists(
 
 
 @given(CANDIDATES, st.randoms(use_true_random=False))
-def test_the_original_does_not_depend_on_the_order_of_finding(
-    candidates: list[tuple[int, str, float]], chooser: random.Random
+def test_the_mark_does_not_depend_on_the_order_of_finding(
+    candidates: list[tuple[int, str, float, Rule]], chooser: random.Random
 ) -> None:
-    found = [(key(minute, name), (minute, name), judgement(score)) for minute, name, score in candidates]
-    best = max(score for _, _, score in candidates)
-    expected = min((minute, name) for minute, name, score in candidates if score == best)
+    found = [
+        (key(minute, name), number, related(score, rule))
+        for number, (minute, name, score, rule) in enumerate(candidates)
+    ]
+    best = max(score for _, _, score, _ in candidates)
+    first = min((minute, name) for minute, name, score, _ in candidates if score == best)
+    number = next(n for n, found in enumerate(candidates) if found[:2] == first)
+    reason = min(rule.value for _, _, score, rule in candidates if score == best)
     chooser.shuffle(found)
-    assert choose_original(iter(found)) == (expected, judgement(best))
+    assert decide(iter(found), []) == Mark(Status.DUPLICATE, number, best, candidates[number][3].value)
+    assert decide([], (r for _, _, r in found)) == Mark(Status.SIMILAR, None, best, reason)
 
 
 def test_a_row_of_match_tells_each_score() -> None:
-    scores = Scores(3, 0.4, 0.8, 0.5, same_content=False)
-    row = Pair.of(7, 3, Judgement(Relation.SIMILAR, Rule.SIGNATURE, scores))
-    assert row == Pair(
+    scores = Scores(
+        shared=3,
+        sentence_jaccard=0.4,
+        signature_jaccard=0.5,
+        containment=0.8,
+        same_content=False,
+        same_bucket=True,
+        shingles=40,
+    )
+    assert Pair.of(7, 3, Related(Relation.SIMILAR, Rule.CONTAINMENT, scores)) == Pair(
         article_id=7,
         other_id=3,
         relation="similar",
+        rule="containment",
+        score=0.5,
         sentence_jaccard=0.4,
         signature_jaccard=0.5,
         containment=0.8,

@@ -16,7 +16,7 @@ from dedup.lab.algorithms.incidence import jaccard, shared_of
 from dedup.lab.documents import Corpus, Document
 from dedup.lab.method import Method
 from dedup.numbers import Likeness, Pairs
-from dedup.text.signature import Hashes
+from dedup.text.hashing import Hashes
 
 
 def word_grams(words: Sequence[str], size: int) -> set[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dedup.text.signature import Hashes
+from dedup.text.hashing import Hashes
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the odd constants of splitmix64 (Steele, Lea, Flood 2014)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.lab.algorithms.hashing import combine, doubled, letters
-from dedup.text.signature import Hashes
+from dedup.text.hashing import Hashes
 
 SURELY_SHARED = 8
 """Characters: texts of one language share shorter stretches, so that looking for one is wasted time."""

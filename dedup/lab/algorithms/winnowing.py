@@ -13,7 +13,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from dedup.lab.algorithms.hashing import combine, doubled, letters
-from dedup.text.signature import Hashes
+from dedup.text.hashing import Hashes
 
 GRAM = 32
 """Characters per gram, a power of two: about six words. With 16, set phrases of news made 20 times as many

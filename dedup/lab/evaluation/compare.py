@@ -84,7 +84,7 @@ def compare(
     limit_seconds: float = LIMIT_SECONDS,
     memory_bytes: int | None = None,
     factory: Callable[[str], Method] = make,
-    ended: Callable[[Result], None] = lambda result: None,
+    ended: Callable[[Result], None] = lambda _: None,
 ) -> list[Result]:
     """Run methods on a file; those whose result is kept in the folder are not run again.
 

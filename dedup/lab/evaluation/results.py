@@ -16,7 +16,7 @@ import numpy as np
 from dedup.lab.method import Method
 from dedup.lab.methods import label
 from dedup.numbers import NO_PAIRS, Flags, Groups, Likeness, Pairs
-from dedup.text.signature import hash64
+from dedup.text.hashing import hash64
 
 Outcome = Literal["done", "failed", "too slow"]
 

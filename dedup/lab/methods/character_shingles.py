@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dedup.lab.algorithms.grams import character_grams
 from dedup.lab.documents import Document
 from dedup.lab.methods.word_shingles import WordShingles
-from dedup.text.signature import Hashes, hash_set
+from dedup.text.hashing import Hashes, hash_set
 
 
 @dataclass

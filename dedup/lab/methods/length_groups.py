@@ -14,7 +14,7 @@ from dedup.lab.algorithms.grams import SetMethod, word_grams
 from dedup.lab.algorithms.join import join
 from dedup.lab.documents import Document
 from dedup.numbers import Pairs
-from dedup.text.signature import Hashes, hash_set
+from dedup.text.hashing import Hashes, hash_set
 
 
 @dataclass

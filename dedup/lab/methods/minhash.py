@@ -22,7 +22,7 @@ from dedup.lab.algorithms.hashing import combine
 from dedup.lab.algorithms.incidence import shared
 from dedup.lab.documents import Corpus, Document
 from dedup.numbers import Pairs
-from dedup.text.signature import Hashes, hash_set
+from dedup.text.hashing import Hashes, hash_set
 
 HASH_BITS = np.uint64(0xFFFFFFFF)
 """datasketch takes hashes of 32 bits."""

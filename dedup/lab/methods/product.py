@@ -1,7 +1,7 @@
 """Row 0: the product's own rule, as the marks have it: sentences and signatures, common ones by story.
 
 Its groups are not what is linked, but stories: a canonical article with the duplicates that are directly
-like it (SEMANTICS sections 2 to 5).
+like it (docs/semantics.md, sections 2 to 5).
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dedup.lab.bulk import Scorer, common_sentences, read, stories
 from dedup.lab.documents import Corpus
 from dedup.lab.method import Method
 from dedup.numbers import Flags, Groups, Likeness, Pairs
+from dedup.rules import oracle
+from dedup.rules.pairs import Profiles, Scored, stories
 from dedup.settings import Settings
+from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError
 from dedup.text.punkt import PunktModel
 
 
@@ -42,18 +44,40 @@ class Product(Method):
 
     def fit(self, corpus: Corpus) -> None:
         self._settings = self.settings.with_values({"duplicate_signature_jaccard": self.threshold})
-        fingerprints = read(corpus, self._settings, self.models)
-        self._orders = [document.order(self._settings.canonical_order) for document in corpus]
-        self._scorer = Scorer(fingerprints, common_sentences(fingerprints, self._settings))
+        fingerprints = fingerprinted(corpus, self._settings, self.models)
+        self._orders = [document.order(self._settings) for document in corpus]
+        made = [fingerprint for fingerprint in fingerprints if fingerprint is not None]
+        self._profiles = Profiles(fingerprints, oracle.common_sentences(made, self._settings).keys())
+        self._last: Scored | None = None
 
     def candidates(self) -> Iterator[Pairs]:
-        yield self._scorer.candidates()
+        yield self._profiles.candidates()
 
     def score(self, pairs: Pairs) -> Likeness:
-        return self._scorer.score(pairs).score.astype(np.float32)
+        return self._scored(pairs).score.astype(np.float32)
 
-    def accepts(self, pairs: Pairs, scores: Likeness) -> Flags:
-        return self._scorer.score(pairs).duplicates(self._settings)
+    def accepts(self, pairs: Pairs, scores: Likeness) -> Flags:  # noqa: ARG002  # evidence decides too
+        return self._scored(pairs).duplicates(self._settings)
 
-    def groups(self, size: int, pairs: Pairs, accepted: Flags) -> Groups:
-        return stories(self._orders, self._scorer.score(pairs), accepted)
+    def groups(self, size: int, pairs: Pairs, accepted: Flags) -> Groups:  # noqa: ARG002  # stories, not links
+        return stories(self._orders, self._scored(pairs), accepted)
+
+    def _scored(self, pairs: Pairs) -> Scored:
+        """The scores of some pairs; those asked for last are kept, since they are asked for again."""
+        if self._last is None or self._last.pairs is not pairs:
+            self._last = self._profiles.score(pairs, self._settings)
+        return self._last
+
+
+def fingerprinted(
+    corpus: Corpus, settings: Settings, models: Mapping[str, PunktModel] | None = None
+) -> list[Fingerprint | None]:
+    """The fingerprint of every document; None where it has none."""
+    fingerprinter = Fingerprinter(settings, models)
+    found: list[Fingerprint | None] = []
+    for document in corpus:
+        try:
+            found.append(fingerprinter.fingerprint(document.text, document.language, document.title))
+        except UnreadableError:
+            found.append(None)
+    return found

@@ -19,7 +19,7 @@ from dedup.lab.algorithms.incidence import incidence, shared
 from dedup.lab.documents import Corpus
 from dedup.lab.method import Method
 from dedup.numbers import Likeness, Pairs
-from dedup.text.signature import hash_set
+from dedup.text.hashing import hash_set
 
 BITS = 64
 MOST_BITS = 3

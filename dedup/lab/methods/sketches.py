@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from dedup.lab.algorithms.same_key import SameKey
 from dedup.lab.documents import Document
 from dedup.settings import Settings
+from dedup.text.hashing import hash_set
 from dedup.text.shingles import shingles
-from dedup.text.signature import hash_set
 
 
 @dataclass

@@ -14,9 +14,9 @@ from dedup.lab.algorithms.grams import SetMethod
 from dedup.lab.algorithms.join import join
 from dedup.lab.documents import Document
 from dedup.numbers import Pairs
+from dedup.text.hashing import Hashes, hash_set
 from dedup.text.normalize import words
 from dedup.text.shingles import shingles
-from dedup.text.signature import Hashes, hash_set
 
 
 @dataclass

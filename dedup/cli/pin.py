@@ -1,0 +1,84 @@
+"""`dedup pin`: what people say two articles are to each other. It holds whatever the scores say."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from dedup.cli import output
+from dedup.cli.shared import JsonOption, corpus
+from dedup.rules.pair import Relation
+
+pin_app = typer.Typer(
+    no_args_is_help=True,
+    help="""
+Say what two articles are to each other, whatever the scores say: duplicate, similar or unrelated.
+
+A pin is kept under your own ids, with who, when and why; it outlives a delete and a fresh load. Taking it
+back restores the rules.
+
+    dedup pin set A B unrelated --why "two matches, one report template"
+""",
+)
+
+First = Annotated[str, typer.Argument(metavar="A", help="One article's own id.")]
+Second = Annotated[str, typer.Argument(metavar="B", help="The other's.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.add_typer(pin_app, name="pin")
+
+
+@pin_app.command("set")
+def pin_set(
+    a: First,
+    b: Second,
+    relation: Annotated[Relation, typer.Argument(help="duplicate, similar or unrelated.")],
+    who: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="Who says so; default: the database user.")
+    ] = None,
+    why: Annotated[str | None, typer.Option("--why", help="A word for those who come after you.")] = None,
+) -> None:
+    """Pin a pair; both articles are settled again by the next backfill."""
+    from dedup.corpus import articles, pins
+
+    with corpus() as database, database.transaction() as cursor:
+        pins.pin_pair(cursor, a, b, relation, who, why)
+        unknown = [name for name in (a, b) if articles.find(cursor, name) is None]
+    output.say(f"pinned as {relation.value}; next: dedup backfill")
+    for name in unknown:
+        output.say(f"there is no article {output.printable(name)} yet: the pin waits for it")
+
+
+@pin_app.command("remove")
+def pin_remove(a: First, b: Second) -> None:
+    """Take a pin back, which restores the rules. Exit code 1 if there is none."""
+    from dedup.corpus import pins
+
+    with corpus() as database, database.transaction() as cursor:
+        removed = pins.unpin_pair(cursor, a, b)
+    if not removed:
+        output.say("that pair is not pinned; `dedup pin list` shows the pins")
+        raise typer.Exit(1)
+    output.say("the rules decide again; next: dedup backfill")
+
+
+@pin_app.command("list")
+def pin_list(json: JsonOption = False) -> None:
+    """List the pinned pairs, the newest first."""
+    from dedup.corpus import pins
+
+    with corpus() as database, database.transaction() as cursor:
+        found = pins.pair_pins(cursor)
+    if json:
+        output.write_json([asdict(pin) for pin in found])
+        return
+    output.table(
+        "pinned pairs",
+        ("a", "b", "relation", "who", "when", "why"),
+        ((p.id, p.other_id, p.relation, p.pinned_by, p.pinned_at, p.reason) for p in found),
+        ("when",),
+    )

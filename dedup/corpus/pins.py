@@ -1,0 +1,99 @@
+"""What people have said: sentences that are always or never common, and what two articles are to each other.
+
+A sentence's pin acts with the next backfill; a pair's pin makes both articles stale at once, by a trigger.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dedup.corpus.arrays import bigints
+from dedup.corpus.database import Cursor
+from dedup.errors import InputError
+from dedup.rules.pair import Relation
+
+
+def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str | None) -> None:
+    """Declare a sentence always or never common; the next backfill acts on it."""
+    cursor.execute(
+        """
+        INSERT INTO dedup.sentence_pin (sentence_hash, common, example)
+        VALUES (%(hash)s, %(common)s, coalesce(%(example)s::text,
+            (SELECT example FROM dedup.common_sentence WHERE sentence_hash = %(hash)s)))
+        ON CONFLICT (sentence_hash) DO UPDATE SET common = excluded.common, pinned_at = now(),
+            example = coalesce(excluded.example, sentence_pin.example)
+        """,
+        {"hash": sentence_hash, "common": common, "example": example},
+    )
+
+
+def unpin_sentences(cursor: Cursor, keys: list[int]) -> int:
+    """Take pins back; returns how many there were."""
+    cursor.execute("DELETE FROM dedup.sentence_pin WHERE sentence_hash = ANY (%s)", [bigints(keys)])
+    return cursor.rowcount
+
+
+@dataclass(frozen=True, slots=True)
+class PairPin:
+    """What a person has said two articles are to each other."""
+
+    id: str
+    other_id: str
+    relation: str
+    pinned_by: str
+    reason: str | None
+    pinned_at: datetime
+
+
+def pair_pins(cursor: Cursor) -> list[PairPin]:
+    """The pinned pairs, the newest first."""
+    rows = cursor.execute(
+        "SELECT source_id, other_source_id, relation, pinned_by, reason, pinned_at FROM dedup.pair_pin"
+        " ORDER BY pinned_at DESC, source_id, other_source_id"
+    )
+    return [PairPin(*row) for row in rows.fetchall()]
+
+
+def relation_of(cursor: Cursor, a: str, b: str) -> Relation | None:
+    """What a person has said two articles are to each other, if anything."""
+    row = cursor.execute(
+        "SELECT relation FROM dedup.pair_pin WHERE (source_id, other_source_id) = (%s, %s)",
+        [*sorted((a, b), key=str.encode)],
+    ).fetchone()
+    return Relation(row[0]) if row else None
+
+
+def pin_pair(
+    cursor: Cursor, a: str, b: str, relation: Relation, by: str | None = None, reason: str | None = None
+) -> None:
+    """Say what two articles are to each other, in place of what was said before.
+
+    Raises:
+        InputError: both are one article.
+    """
+    first, second = _ordered(a, b)
+    cursor.execute(
+        """
+        INSERT INTO dedup.pair_pin (source_id, other_source_id, relation, pinned_by, reason)
+        VALUES (%s, %s, %s, coalesce(%s, current_user), %s)
+        ON CONFLICT (source_id, other_source_id) DO UPDATE SET relation = excluded.relation,
+            pinned_by = excluded.pinned_by, reason = excluded.reason, pinned_at = now()
+        """,
+        [first, second, relation.value, by, reason],
+    )
+
+
+def unpin_pair(cursor: Cursor, a: str, b: str) -> bool:
+    """Take a pin back, which restores the rules; returns whether there was one."""
+    cursor.execute(
+        "DELETE FROM dedup.pair_pin WHERE (source_id, other_source_id) = (%s, %s)", [*_ordered(a, b)]
+    )
+    return cursor.rowcount > 0
+
+
+def _ordered(a: str, b: str) -> tuple[str, str]:
+    """Two source_ids in the order in which the table holds them: byte by byte."""
+    if a == b:
+        raise InputError("a pair has two articles; both ids are the same")
+    return (a, b) if a.encode() < b.encode() else (b, a)

@@ -1,0 +1,25 @@
+"""How long work tells how far it has come. The command line shows it; the library is silent by default."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Told how long work goes on; `SilentProgress` is the default."""
+
+    def start(self, stage: str, total: int) -> None:
+        """A stage begins; `total` is how many articles it has to do, as far as known."""
+
+    def advance(self, count: int, total: int | None = None) -> None:
+        """So many more are done; `total` if it has changed."""
+
+
+class SilentProgress:
+    """Tells nobody."""
+
+    def start(self, stage: str, total: int) -> None:
+        """Nothing."""
+
+    def advance(self, count: int, total: int | None = None) -> None:
+        """Nothing."""

@@ -1,0 +1,39 @@
+"""Which sentences are common: the rule (docs/semantics.md, section 2).
+
+Counting stories, not articles: of m articles that carry a sentence let P be the number of ordered pairs
+that agree in the bucket key of a band, summed over the bands. Two carriers drawn at random agree in a band
+with the probability c = P / (bands * m * (m - 1)), on average over the bands, and 1 / c is the number of
+equally large stories that would agree as often: the inverse of Simpson's index (Simpson 1949).
+
+Whole numbers decide, so every engine decides alike. It does not count; see `../corpus/common_sentences.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+
+def agreeing_pairs(buckets: Sequence[Sequence[int]]) -> int:
+    """P: ordered pairs of carriers with an equal bucket key, summed over the bands.
+
+    Args:
+        buckets: the bucket keys of each carrier, one per band.
+    """
+    return sum(n * (n - 1) for band in zip(*buckets, strict=True) for n in Counter(band).values())
+
+
+def effective_stories(carriers: int, pairs: int, bands: int) -> float:
+    """min(m, 1 / c): how many equally large stories the carriers amount to.
+
+    >>> effective_stories(300, 16 * 300 * 299, 16)  # 300 copies of one report
+    1.0
+    >>> effective_stories(300, 0, 16)  # 300 articles that agree in nothing else
+    300.0
+    """
+    return min(float(carriers), bands * carriers * (carriers - 1) / pairs) if pairs else float(carriers)
+
+
+def is_common(carriers: int, pairs: int, bands: int, limit: int) -> bool:
+    """Whether the effective stories exceed `limit`, by whole numbers."""
+    return carriers > limit and pairs * limit < bands * carriers * (carriers - 1)

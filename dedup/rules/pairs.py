@@ -1,0 +1,263 @@
+"""The rules of `pair.py` over arrays: many pairs of fingerprints at once (sections 2 to 5).
+
+For tuning, evaluation and large sets, where a Python object per pair costs too much. Every number is
+computed by the same operations in the same order as there, so both give the same floats; a test holds
+them equal. NumPy only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.numbers import NO_PAIRS, Counts, Flags, Groups, Pairs, Shares
+from dedup.rules.marks import OrderKey
+from dedup.rules.pair import Scores
+from dedup.settings import Settings
+from dedup.text.fingerprint import Fingerprint
+from dedup.text.signature import BYTE_VALUES
+
+WORK_AT_ONCE = 4_000_000
+"""Pairs laid side by side at a time before those named twice are dropped: 64 MB."""
+
+SCORED_AT_ONCE = 100_000
+"""Pairs whose sentences and signatures are laid side by side at a time: about 100 MB."""
+
+Bigints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Pairs with every number the rules look at, each of shape (m,); see `pair.Scores`.
+
+    Attributes:
+        pairs: shape (m, 2), the smaller number first.
+    """
+
+    pairs: Pairs
+    shared: Counts
+    sentence_jaccard: Shares
+    signature_jaccard: Shares
+    containment: Shares
+    same_content: Flags
+    same_bucket: Flags
+    shingles: Counts
+
+    @classmethod
+    def of(cls, scores: Sequence[Scores]) -> Scored:
+        """The scores of pairs that were scored one by one, numbered from 0."""
+        numbers = np.arange(len(scores), dtype=np.int32)
+        return cls(
+            pairs=np.stack([2 * numbers, 2 * numbers + 1], axis=1),
+            shared=np.array([s.shared for s in scores], np.int32),
+            sentence_jaccard=np.array([s.sentence_jaccard for s in scores], np.float64),
+            signature_jaccard=np.array([s.signature_jaccard for s in scores], np.float64),
+            containment=np.array([s.containment for s in scores], np.float64),
+            same_content=np.array([s.same_content for s in scores], np.bool_),
+            same_bucket=np.array([s.same_bucket for s in scores], np.bool_),
+            shingles=np.array([s.shingles for s in scores], np.int32),
+        )
+
+    @property
+    def score(self) -> Shares:
+        """The larger Jaccard; 1 for equal content."""
+        return np.where(self.same_content, 1.0, np.maximum(self.sentence_jaccard, self.signature_jaccard))
+
+    def duplicates(self, settings: Settings) -> Flags:
+        """Which pairs are duplicates."""
+        by_sentences = (self.sentence_jaccard >= settings.duplicate_sentence_jaccard) & (
+            self.shared >= settings.evidence_sentences
+        )
+        by_signature = (
+            self.same_bucket
+            & (self.signature_jaccard >= settings.duplicate_signature_jaccard)
+            & (self.shingles >= settings.evidence_shingles)
+        )
+        return np.asarray(self.same_content | by_sentences | by_signature)
+
+    def related(self, settings: Settings) -> Flags:
+        """Which pairs are duplicates or similar."""
+        return np.asarray(
+            self.duplicates(settings)
+            | (self.sentence_jaccard >= settings.similar_sentence_jaccard)
+            | (self.same_bucket & (self.signature_jaccard >= settings.similar_signature_jaccard))
+            | (self.containment >= settings.similar_containment)
+        )
+
+
+class Profiles:
+    """Fingerprints as arrays, given which sentences are common.
+
+    Args:
+        fingerprints: of each article; None takes part in nothing.
+        common: the sentences that do not count.
+    """
+
+    def __init__(self, fingerprints: Sequence[Fingerprint | None], common: Collection[int]) -> None:
+        self._readable = np.array([f is not None for f in fingerprints], np.bool_)
+        self._sentences = _Sets(
+            [] if f is None else [h for h in f.sentence_hashes if h not in common] for f in fingerprints
+        )
+        self._buckets = _Sets(() if f is None else f.buckets for f in fingerprints)
+        self._contents = _Sets(() if f is None else (f.content_hash,) for f in fingerprints)
+        self._banded = np.array([f is not None and len(f.buckets) > 0 for f in fingerprints], np.bool_)
+        self._bands = _matrix(fingerprints)
+        self._shingles = np.array([0 if f is None else f.shingle_count for f in fingerprints], np.int32)
+        size = max((len(f.signature) for f in fingerprints if f is not None), default=0)
+        self._signatures = np.zeros((len(fingerprints), size), np.uint8)
+        for i, fingerprint in enumerate(fingerprints):
+            if fingerprint is not None and len(fingerprint.signature):
+                self._signatures[i] = fingerprint.signature
+
+    def candidates(self) -> Pairs:
+        """The pairs that share a sentence, a bucket or the content hash; shape (m, 2)."""
+        return _distinct([*self._sentences.meeting(), *self._buckets.meeting(), *self._contents.meeting()])
+
+    def score(self, pairs: Pairs, settings: Settings) -> Scored:
+        """Every score of some pairs; those of unreadable articles are all 0."""
+        a, b = pairs[:, 0], pairs[:, 1]
+        shared = self._sentences.shared(pairs)
+        size = self._sentences.sizes
+        union, smaller = size[a] + size[b] - shared, np.minimum(size[a], size[b])
+        estimated = self._estimated(pairs)
+        m, n = self._shingles[a], self._shingles[b]
+        fewer = np.minimum(m, n)
+        by_sentences = np.where(
+            shared >= settings.containment_sentences, shared / np.maximum(smaller, 1), 0.0
+        )
+        by_shingles = np.where(
+            (fewer >= settings.containment_shingles) & (shared > 0),
+            np.minimum(1.0, estimated * (m + n) / ((1 + estimated) * np.maximum(fewer, 1))),
+            0.0,
+        )
+        return Scored(
+            pairs=pairs,
+            shared=shared,
+            sentence_jaccard=shared / np.maximum(union, 1),
+            signature_jaccard=estimated,
+            containment=np.maximum(by_sentences, by_shingles),
+            same_content=self._contents.shared(pairs) > 0,
+            same_bucket=self._same_bucket(pairs),
+            shingles=fewer,
+        )
+
+    def _same_bucket(self, pairs: Pairs) -> Flags:
+        """Whether the bucket keys of each pair meet: in the same band, or else in any."""
+        found = np.zeros(len(pairs), np.bool_)
+        for start in range(0, len(pairs), SCORED_AT_ONCE):
+            a, b = pairs[start : start + SCORED_AT_ONCE].T
+            equal = (self._bands[a] == self._bands[b]).any(axis=1)
+            found[start : start + len(a)] = equal & self._banded[a] & self._banded[b]
+        rest = np.flatnonzero(~found)
+        found[rest] = self._buckets.shared(pairs[rest]) > 0
+        return found
+
+    def _estimated(self, pairs: Pairs) -> Shares:
+        """`signature.jaccard` of each pair."""
+        size = self._signatures.shape[1]
+        found = np.zeros(len(pairs))
+        signed = self._shingles > 0
+        rows = np.flatnonzero(signed[pairs[:, 0]] & signed[pairs[:, 1]])
+        for start in range(0, len(rows), SCORED_AT_ONCE):
+            part = rows[start : start + SCORED_AT_ONCE]
+            a, b = pairs[part, 0], pairs[part, 1]
+            equal = np.count_nonzero(self._signatures[a] == self._signatures[b], axis=1)
+            found[part] = np.maximum(0, BYTE_VALUES * equal - size) / ((BYTE_VALUES - 1) * size)
+        return found
+
+
+def _matrix(fingerprints: Sequence[Fingerprint | None]) -> Bigints:
+    """The bucket keys, one column a band; zeros where there are none."""
+    width = max((len(f.buckets) for f in fingerprints if f is not None), default=0)
+    found = np.zeros((len(fingerprints), width), np.int64)
+    for i, fingerprint in enumerate(fingerprints):
+        if fingerprint is not None and fingerprint.buckets:
+            found[i] = fingerprint.buckets
+    return found
+
+
+class _Sets:
+    """Sets of hashes, one per article, to be intersected pair by pair.
+
+    Attributes:
+        sizes: shape (n,): members of each set.
+    """
+
+    def __init__(self, sets: Iterator[Collection[int]] | Sequence[Collection[int]]) -> None:
+        members = [np.unique(np.fromiter(items, np.int64, len(items))) for items in sets]
+        self.sizes: Counts = np.array([len(found) for found in members], np.int32)
+        self._starts = np.concatenate([[0], np.cumsum(self.sizes, dtype=np.int64)])
+        flat = np.concatenate(members) if members else np.empty(0, np.int64)
+        names, self._codes = np.unique(flat, return_inverse=True)
+        self._width = max(len(names), 1)
+        owner = np.repeat(np.arange(len(members), dtype=np.int64), self.sizes)
+        self._entries = owner * self._width + self._codes  # sorted, since members are
+        order = np.argsort(self._codes, kind="stable")
+        self._by_code, self._codes_sorted = owner[order], self._codes[order]
+
+    def shared(self, pairs: Pairs) -> Counts:
+        """How many members the sets of each pair share; shape (m,)."""
+        found = np.zeros(len(pairs), np.int32)
+        for start in range(0, len(pairs), SCORED_AT_ONCE):
+            part = pairs[start : start + SCORED_AT_ONCE].astype(np.int64)
+            swap = self.sizes[part[:, 0]] > self.sizes[part[:, 1]]
+            small, large = np.where(swap, part[:, 1], part[:, 0]), np.where(swap, part[:, 0], part[:, 1])
+            counts = self.sizes[small]
+            row = np.repeat(np.arange(len(part)), counts)
+            place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+            wanted = large[row] * self._width + self._codes[self._starts[small[row]] + place]
+            at = np.searchsorted(self._entries, wanted)
+            hit = at < len(self._entries)
+            hit[hit] = self._entries[at[hit]] == wanted[hit]
+            found[start : start + len(part)] = np.bincount(row[hit], minlength=len(part))
+        return found
+
+    def meeting(self) -> Iterator[Pairs]:
+        """The pairs whose sets share a member, in pieces; a pair may come more than once."""
+        if not len(self._codes_sorted):
+            return
+        _, starts = np.unique(self._codes_sorted, return_index=True)
+        ends = np.append(starts[1:], len(self._codes_sorted))
+        group_end = np.repeat(ends, ends - starts)
+        later = group_end - np.arange(len(group_end)) - 1  # members of the group behind each entry
+        steps = np.concatenate([[0], np.cumsum(later)])
+        start = 0
+        while start < len(later):
+            stop = max(start + 1, int(np.searchsorted(steps, steps[start] + WORK_AT_ONCE, side="right")) - 1)
+            counts = later[start:stop]
+            entry = np.repeat(np.arange(start, stop), counts)
+            place = np.arange(len(entry)) - np.repeat(np.cumsum(counts) - counts, counts)
+            yield _distinct([np.stack([self._by_code[entry], self._by_code[entry + 1 + place]], axis=1)])
+            start = stop
+
+
+def _distinct(parts: Sequence[npt.NDArray[np.int32]] | Sequence[Bigints]) -> Pairs:
+    """Pairs without repetition, sorted."""
+    pairs = np.concatenate([NO_PAIRS, *parts]).astype(np.int64)
+    codes = np.unique(pairs[:, 0] << 32 | pairs[:, 1])
+    return np.stack([codes >> 32, codes & 0xFFFFFFFF], axis=1).astype(np.int32)
+
+
+def stories(orders: Sequence[OrderKey], scored: Scored, duplicates: Flags) -> Groups:
+    """The canonical article of every article, itself where it is canonical (section 5); shape (n,).
+
+    Args:
+        orders: the place of each article in canonical order.
+        duplicates: which of the pairs are duplicates.
+    """
+    place = np.empty(len(orders), np.int64)
+    place[sorted(range(len(orders)), key=orders.__getitem__)] = np.arange(len(orders))
+    pairs, scores = scored.pairs[duplicates], scored.score[duplicates]
+    swap = place[pairs[:, 0]] > place[pairs[:, 1]]
+    earlier = np.where(swap, pairs[:, 1], pairs[:, 0])
+    later = np.where(swap, pairs[:, 0], pairs[:, 1])
+    # By the later one, in canonical order; of its originals the highest score first, the earliest of equals.
+    rows = np.lexsort((place[earlier], -scores, place[later]))
+    original = np.arange(len(orders), dtype=np.int32)
+    for first, second in zip(earlier[rows].tolist(), later[rows].tolist(), strict=True):
+        if original[second] == second and original[first] == first:
+            original[second] = first
+    return original

@@ -1,0 +1,271 @@
+"""Small corpora on which every engine must agree: each about one thing that engines get wrong.
+
+A corpus is data: articles with all their times, settings, and what people have said. Nothing in it depends
+on an order of arrival; the engines choose that.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dedup.article import Article
+from dedup.rules.pair import Relation
+from tests.corpora import PLAIN, Code, article, at, code, sentence, window
+
+PairSaid = tuple[str, str, Relation]
+"""Two source_ids, and what a person has said they are to each other."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What an engine is given.
+
+    Attributes:
+        articles: each has an added_at.
+        settings: those that are not the defaults.
+        pairs: pinned pairs; some are of articles that are not there.
+        sentences: pinned sentences, and whether they are always or never common.
+    """
+
+    articles: list[Article]
+    settings: dict[str, Any] = field(default_factory=dict)
+    pairs: list[PairSaid] = field(default_factory=list)
+    sentences: dict[Code, bool] = field(default_factory=dict)
+
+
+def made(name: str, codes: list[Code], minute: float | None = 0, added: float = 100, **more: Any) -> Article:
+    """An article with all its times."""
+    return article(name, codes, minute, added_at=at(added), **more)
+
+
+def chains() -> Corpus:
+    """Windows of a ring: each is a duplicate of its neighbours and similar to those beyond."""
+    times = random.Random(1).sample(range(14), 14)
+    return Corpus(
+        [made(f"{kind}{i}", window(i, 6), times[i] + 20 * kind) for i in range(14) for kind in (0, 1)]
+    )
+
+
+def ties() -> Corpus:
+    """Everything at one moment, names whose order by bytes is no other, and originals of equal score."""
+    names = ["é", "z", "Z", "a", "10", "9", "ß", "B"]
+    copies = [made(name, window(0, 6)) for name in names]
+    between = made("m", [*window(0, 4), *window(40, 4, ring=100)], 5)
+    sides = [
+        made(name, [*window(start, 4, ring=100), code(60 + start)], 4)
+        for name, start in (("y", 0), ("x", 40))
+    ]
+    likest = [made(f"like {i}", window(i, 6), 9) for i in (3, 11)]
+    return Corpus([*copies, *sides, between, *likest], {"duplicate_sentence_jaccard": 0.5})
+
+
+def wire_story() -> Corpus:
+    """One report in 60 papers, which cut it and change words: one story, and nothing in it is common."""
+    rng = random.Random(2)
+    copies = []
+    for i in range(60):
+        codes = window(0, 20, ring=100)
+        for _ in range(rng.randrange(3)):
+            codes[rng.randrange(20)] += rng.randrange(2)
+        copies.append(made(f"copy {i:02}", codes[: rng.choice((20, 20, 19, 14, 9))], rng.randrange(30)))
+    return Corpus(copies)
+
+
+def boilerplate() -> Corpus:
+    """A sentence in many different articles, and one in exactly as many stories as are not too many."""
+    many = [made(f"by {i:02}", [*window(20 * i, 6, ring=10_000), code(9_500)], i) for i in range(30)]
+    ten = [made(f"ten {i:02}", [*window(2_000 + 20 * i, 6, ring=10_000), code(9_600)], i) for i in range(10)]
+    only = [made(f"only {i}", [code(9_500), code(9_700 + i), code(9_800 + i)], 50 + i) for i in range(3)]
+    return Corpus([*many, *ten, *only])
+
+
+def templates() -> Corpus:
+    """Pages that are mostly furniture, with copies of some."""
+    furniture = [code(800 + i) for i in range(7)]
+    pages = [made(f"page {i:02}", [*furniture, *window(20 * i, 4, ring=10_000)], i) for i in range(25)]
+    copies = [made(f"again {i}", [*furniture, *window(20 * i, 4, ring=10_000)], 60 + i) for i in range(3)]
+    return Corpus([*pages, *copies])
+
+
+def briefs() -> Corpus:
+    """Short texts: a title makes another content; a title and a text are not one text."""
+    found, minute = [], 0
+    for body in ("Comment now.", "Rain later in the west, then a dry night.", "Comment  NOW"):
+        for title in ("Harbour closed", "Storm", "storm", None, ""):
+            minute += 1
+            found.append(Article(f"{minute:02}", body, title, published_at=at(minute), added_at=at(99)))
+    joined = Article("joined", "Storm\nComment now.", published_at=at(0), added_at=at(99))
+    own = [made(f"long {i}", window(0, 6), 40 + i, title=title) for i, title in enumerate(("A", "B"))]
+    return Corpus([*found, joined, *own])
+
+
+def border_of_short() -> Corpus:
+    """One word more or less than a short text has, as excerpts of one sentence and as copies."""
+    words = " ".join(sentence(code(i)) for i in range(4)).split()
+    found = []
+    for count in (23, 24, 25, 40):
+        for i in range(2):
+            text = " ".join(words[:count])
+            found.append(Article(f"{count} {i}", text, "T", published_at=at(count + i), added_at=at(99)))
+    return Corpus(found)
+
+
+def without_shingles() -> Corpus:
+    """Texts in which no word starts a shingle: equal content only, whatever its sentences are."""
+    plain = [code(PLAIN + i) for i in range(14)]
+    bodies = [plain, plain, plain[::-1], [*plain, code(PLAIN + 20)], plain[:13], [*plain, code(1), code(2)]]
+    return Corpus([made(f"plain {i}", codes, i) for i, codes in enumerate(bodies)])
+
+
+def excerpts() -> Corpus:
+    """Pieces of a long article, before and after it, long enough and too short, and one with edits."""
+    long = window(0, 14, ring=100)
+    pieces = {
+        "five": long[3:8],
+        "four early": long[9:13],
+        "three": long[:3],
+        "two and others": [*long[:2], code(70), code(71)],
+        "edited": [c + 1 for c in long[4:10]] + long[10:11],
+        "mostly": [*long[2:7], code(72)],
+    }
+    found = [made(name, codes, 5 if "early" in name else 20) for name, codes in pieces.items()]
+    return Corpus([made("long", long, 10), *found, made("long again", long, 30)])
+
+
+def pinned_pairs() -> Corpus:
+    """Every kind of pin on every kind of pair, also against equal content, in chains, of absent ones."""
+    groups = {
+        "same": (window(0, 6), window(0, 6)),
+        "near": (window(100, 6, ring=1_000), window(101, 6, ring=1_000)),
+        "like": (window(200, 6, ring=1_000), window(203, 6, ring=1_000)),
+        "apart": (window(300, 6, ring=1_000), window(400, 6, ring=1_000)),
+        "brief": ([code(500)], [code(501)]),
+    }
+    found: list[Article] = []
+    pairs: list[PairSaid] = []
+    for name, (one, other) in groups.items():
+        for number, relation in enumerate(Relation):
+            shift = 2_000 * number * 4
+            a, b = f"{name} {relation} a", f"{name} {relation} b"
+            found += [made(a, [c + shift for c in one], 3), made(b, [c + shift for c in other], 7)]
+            pairs.append((a, b, relation))
+    # A duplicate of a duplicate by pins; a pin that takes a story's original away; an absent article.
+    found += [made(f"chain {i}", window(600 + 20 * i, 6, ring=10_000), i) for i in range(3)]
+    found += [made(f"story {i}", window(900, 6, ring=1_000), i) for i in range(4)]
+    pairs += [
+        ("chain 0", "chain 1", Relation.DUPLICATE),
+        ("chain 1", "chain 2", Relation.DUPLICATE),
+        ("story 0", "story 2", Relation.UNRELATED),
+        ("story 0", "absent", Relation.DUPLICATE),
+        ("absent", "nobody", Relation.SIMILAR),
+    ]
+    return Corpus(found, pairs=pairs)
+
+
+def pinned_sentences() -> Corpus:
+    """A frequent sentence that is never common, a rare one that always is, and one that nobody carries."""
+    many = [made(f"by {i:02}", [*window(20 * i, 3, ring=10_000), code(9_500)], i) for i in range(14)]
+    pair = [made(f"pair {i}", [code(8_000), code(8_001 + 10 * i), code(8_002 + 10 * i)], i) for i in range(2)]
+    return Corpus([*many, *pair], sentences={code(9_500): False, code(8_000): True, code(9_999): True})
+
+
+def wrong_dates() -> Corpus:
+    """Dates that cannot be true count as missing; at the border they count."""
+    day, year = 24 * 60, 365.25 * 24 * 60
+    minutes = {
+        "no date": None,
+        "true": 99,
+        "future": 100 + 2 * day,
+        "just not future": 100 + day,
+        "just future": 100 + day + 1,
+        "ancient": -800 * year,
+        "old": -300 * year,
+    }
+    copies = [made(name, window(0, 6), minute) for name, minute in minutes.items()]
+    later = [
+        made(f"{name} 2", window(100, 6, ring=1_000), m, added=50)
+        for name, m in minutes.items()
+        if name != "old"
+    ]
+    return Corpus([*copies, *later], {"earliest_year": 1605})
+
+
+def order_of_arrival() -> Corpus:
+    """The same, where the order is that of added_at."""
+    rng = random.Random(3)
+    return Corpus(
+        [made(f"a{i}", window(i % 7, 6), rng.randrange(9), added=rng.randrange(9)) for i in range(20)],
+        {"canonical_order": "added"},
+    )
+
+
+def unreadable() -> Corpus:
+    """Texts without a word, and too long ones, between others like them."""
+    bodies = {"empty": "", "blank": " \n\t", "marks": "?! …", "long": made("-", window(0, 14)).text * 3}
+    found = [
+        Article(name, text, "Title", published_at=at(i), added_at=at(99))
+        for i, (name, text) in enumerate(bodies.items())
+    ]
+    return Corpus(
+        [*found, made("a", window(0, 6), 1), made("b", window(0, 6), 2)], {"text_max_characters": 1_000}
+    )
+
+
+def mix(seed: int) -> Corpus:
+    """Anything at once."""
+    rng = random.Random(seed)
+    found: list[Article] = []
+    texts: list[list[Code]] = []
+    for i in range(45):
+        kind = rng.random()
+        if kind < 0.1:
+            codes = [code(PLAIN + rng.randrange(3) + j) for j in range(rng.choice((2, 14)))]
+        elif kind < 0.4 and texts:
+            codes = [c ^ (rng.random() < 0.2) for c in rng.choice(texts)]
+            codes = codes[rng.randrange(2) :]
+        else:
+            codes = window(rng.randrange(12), rng.choice((3, 5, 6, 6, 7, 12)), ring=20)
+        if rng.random() < 0.4:
+            codes = [*codes, code(500 + rng.randrange(3))]
+        texts.append(codes)
+        found.append(
+            made(
+                f"{'éaZ1'[i % 4]}{i}",
+                codes,
+                rng.choice((None, 9_999, *range(8))),
+                added=rng.randrange(8),
+                title=rng.choice(("A", "B", None)),
+            )
+        )
+    names = [a.source_id for a in found]
+    pairs = {tuple(sorted(rng.sample(names, 2))): rng.choice(list(Relation)) for _ in range(6)}
+    return Corpus(
+        found,
+        {"common_stories": rng.choice((2, 3, 5)), "text_min_words": rng.choice((6, 24))},
+        [(a, b, relation) for (a, b), relation in pairs.items()],
+        {code(rng.randrange(12)): rng.random() < 0.5 for _ in range(2)},
+    )
+
+
+CORPORA: dict[str, Callable[[], Corpus]] = {
+    builder.__name__: builder
+    for builder in (
+        chains,
+        ties,
+        wire_story,
+        boilerplate,
+        templates,
+        briefs,
+        border_of_short,
+        without_shingles,
+        excerpts,
+        pinned_pairs,
+        pinned_sentences,
+        wrong_dates,
+        order_of_arrival,
+        unreadable,
+    )
+} | {f"mix_{seed}": (lambda seed=seed: mix(seed)) for seed in range(1, 6)}  # type: ignore[misc]

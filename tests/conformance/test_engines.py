@@ -1,0 +1,182 @@
+"""One suite for every engine: the same corpora give the same marks, pairs and common sentences.
+
+docs/semantics.md, section 8. The reference is the oracle, applied to the corpus itself: no database, and
+none of the order in which an engine met the articles. A new engine is one small class below.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from typing import Protocol
+
+import pytest
+
+from dedup.corpus import pins
+from dedup.corpus.database import Database
+from dedup.engine.backfill import backfill
+from dedup.rules import oracle
+from dedup.rules.marks import order_key
+from dedup.settings import Settings
+from tests.conformance.corpora import CORPORA, Corpus
+from tests.corpora import (
+    Answer,
+    answer,
+    assert_counted,
+    assert_equal,
+    change_settings,
+    deduplicator,
+    fingerprint,
+    load,
+    make_function,
+    sentence_hash,
+    unsettled,
+)
+
+pytestmark = pytest.mark.timeout(120)
+
+
+class Engine(Protocol):
+    """A way from an empty corpus, whose settings are those of the given one, to a settled one."""
+
+    name: str
+
+    def run(self, database: Database, corpus: Corpus) -> None:
+        """Bring in the articles and the pins, in any order, and settle everything."""
+
+
+class OneAtATime:
+    """The hook in an order of its own, half of the pins before and half after; then the common sentences."""
+
+    def __init__(self, seed: int) -> None:
+        self.name, self._seed = f"one at a time, order {seed}", seed
+
+    def run(self, database: Database, corpus: Corpus) -> None:
+        given = random.Random(self._seed).sample(corpus.articles, len(corpus.articles))
+        half = len(corpus.pairs) // 2
+        pin(database, corpus, slice(None, half))
+        with deduplicator(database) as hook:
+            for article in given:
+                hook.submit(article)
+        pin(database, corpus, slice(half, None))
+        backfill(database, workers=0, factory=make_function)
+
+
+class Batches:
+    """A load and a backfill, with articles settled so many at a time."""
+
+    def __init__(self, size: int) -> None:
+        self.name, self._size = f"batches of {size:,}", size
+
+    def run(self, database: Database, corpus: Corpus) -> None:
+        pin(database, corpus)
+        load(database, *corpus.articles)
+        backfill(database, batch=self._size, workers=0, factory=make_function)
+
+
+class NightByNight:
+    """Several loads, each with its backfill, the latest articles first; sentences counted by difference."""
+
+    name = "night by night, backwards"
+
+    def run(self, database: Database, corpus: Corpus) -> None:
+        given = corpus.articles[::-1]
+        for start in range(0, len(given), 7):
+            load(database, *given[start : start + 7])
+            backfill(database, batch=5, workers=0, factory=make_function, full_count=False)
+        pin(database, corpus)
+        backfill(database, workers=0, factory=make_function, full_count=False)
+
+
+ENGINES: list[Engine] = [
+    OneAtATime(1),
+    OneAtATime(2),
+    OneAtATime(3),
+    Batches(1),
+    Batches(3),
+    Batches(1_000),
+    NightByNight(),
+]
+
+
+@cache
+def reference(name: str) -> Answer:
+    """The oracle's answer to a corpus."""
+    corpus = CORPORA[name]()
+    settings = Settings().with_values(corpus.settings)
+    found = Answer()
+    subjects, names = [], {}
+    for number, article in enumerate(corpus.articles):
+        made = fingerprint(settings, article.text, article.language, article.title)
+        if isinstance(made, str):
+            found.marks[article.source_id] = ("failed", None, None, made)
+            continue
+        assert article.added_at is not None
+        order = order_key(settings, article.published_at, article.added_at, article.source_id)
+        subjects.append(oracle.Subject(number, order, made))
+        names[number] = article.source_id
+    numbers = {source_id: number for number, source_id in names.items()}
+    said = {frozenset((numbers[a], numbers[b])): r for a, b, r in corpus.pairs if {a, b} <= numbers.keys()}
+    pinned = {sentence_hash(c): common for c, common in corpus.sentences.items()}
+    found.common = oracle.common_sentences([s.fingerprint for s in subjects], settings, pinned)
+    marks, pairs = oracle.marks(subjects, found.common, settings, said)
+    for number, mark in marks.items():
+        original = None if mark.duplicate_of is None else names[mark.duplicate_of]
+        found.marks[names[number]] = (mark.status.value, original, mark.score, mark.reason)
+    for p in pairs:
+        scores = (p.score, p.sentence_jaccard, p.signature_jaccard, p.containment)
+        found.pairs[names[p.article_id], names[p.other_id]] = (p.relation, p.rule, *scores)
+    return found
+
+
+def pin(database: Database, corpus: Corpus, which: slice = slice(None)) -> None:
+    """Say what people say of a corpus, or of some of its pairs."""
+    with database.transaction() as cursor:
+        for a, b, relation in corpus.pairs[which]:
+            pins.pin_pair(cursor, a, b, relation)
+        for given, common in corpus.sentences.items():
+            pins.pin_sentence(cursor, sentence_hash(given), common, None)
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+@pytest.mark.parametrize("name", CORPORA)
+def test_an_engine_gives_the_oracles_answer(database: Database, name: str, engine: Engine) -> None:
+    corpus = CORPORA[name]()
+    change_settings(database, **corpus.settings)
+    engine.run(database, corpus)
+    assert unsettled(database) == set()
+    assert_equal(answer(database), reference(name))
+    assert_counted(database)
+
+
+STATUSES = {
+    "chains": {"similar", "duplicate"},
+    "wire_story": {"similar", "duplicate"},
+    "boilerplate": {"unique"},
+    "templates": {"similar", "duplicate"},
+    "briefs": {"unique", "duplicate"},
+    "excerpts": {"similar", "duplicate", "unique"},
+    "pinned_pairs": {"unique", "similar", "duplicate"},
+    "unreadable": {"failed", "unique", "duplicate"},
+}
+RULES = {
+    "chains": {"sentences"},
+    "excerpts": {"content", "containment"},
+    "pinned_pairs": {"pinned", "content"},
+    "without_shingles": {"content"},
+}
+
+
+def test_the_corpora_are_about_what_they_say() -> None:
+    """A corpus in which nothing happens would prove nothing."""
+    for name, statuses in STATUSES.items():
+        assert {mark[0] for mark in reference(name).marks.values()} == statuses, name
+    for name, rules in RULES.items():
+        assert {pair[1] for pair in reference(name).pairs.values()} >= rules, name
+    assert {len(reference(name).common) for name in ("wire_story", "chains", "excerpts")} == {0}
+    assert len(reference("boilerplate").common) == 1
+    assert len(reference("templates").common) == 7
+    marks = reference("wrong_dates").status()
+    assert {name for name, status in marks.items() if status == "unique"} == {"old", "ancient 2"}
+    everything = [pair[1] for name in CORPORA for pair in reference(name).pairs.values()]
+    assert set(everything) == {"pinned", "content", "sentences", "signature", "containment"}

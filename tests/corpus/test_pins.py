@@ -1,0 +1,69 @@
+"""What people have said: kept under the callers' own keys, and acted upon."""
+
+from __future__ import annotations
+
+import pytest
+
+from dedup.corpus import pins
+from dedup.corpus.database import Database
+from dedup.engine.backfill import backfill
+from dedup.errors import DatabaseError, InputError
+from dedup.rules.pair import Relation
+from tests.corpora import article, assert_right, load, make_function, unsettled, window
+
+NAMES = ("é", "z", "Z", "10", "9", "ß", "\U0001f600", "\uffee")
+
+
+def test_a_pair_is_one_pair_in_either_order(database: Database) -> None:
+    with database.transaction() as cursor:
+        for a in NAMES:
+            for b in NAMES:
+                if a != b:
+                    pins.pin_pair(cursor, a, b, Relation.SIMILAR, a, b)
+        found = pins.pair_pins(cursor)
+        assert len(found) == len(NAMES) * (len(NAMES) - 1) // 2
+        assert all(pin.id.encode() < pin.other_id.encode() for pin in found)
+        assert pins.unpin_pair(cursor, "z", "é")
+        assert not pins.unpin_pair(cursor, "é", "z")
+
+
+def test_an_article_is_no_pair(database: Database) -> None:
+    with database.transaction() as cursor, pytest.raises(InputError, match="two articles"):
+        pins.pin_pair(cursor, "a", "a", Relation.SIMILAR)
+
+
+def test_plain_sql_must_keep_the_order(database: Database) -> None:
+    with pytest.raises(DatabaseError, match="23514"), database.transaction() as cursor:
+        cursor.execute("INSERT INTO dedup.pair_pin VALUES ('b', 'a', 'similar')")
+
+
+def test_a_pin_outlives_its_articles(database: Database) -> None:
+    given = [article("a", window(0, 6), 0), article("b", window(0, 6), 1)]
+    load(database, *given)
+    with database.transaction() as cursor:
+        pins.pin_pair(cursor, "a", "b", Relation.UNRELATED)
+        cursor.execute("DELETE FROM dedup.article")
+    load(database, *given)
+    backfill(database, workers=0, factory=make_function)
+    assert assert_right(database).status() == {"a": "unique", "b": "unique"}
+
+
+def test_a_pin_unsettles_its_two_articles_and_no_others(database: Database) -> None:
+    load(database, *(article(name, window(i, 6), i) for i, name in enumerate("abcd")))
+    backfill(database, workers=0, factory=make_function)
+    with database.transaction() as cursor:
+        pins.pin_pair(cursor, "a", "c", Relation.DUPLICATE)
+    assert unsettled(database) == {"a", "c"}
+    backfill(database, workers=0, factory=make_function)
+    assert assert_right(database).marks["c"][:2] == ("duplicate", "a")
+
+
+def test_renaming_an_article_takes_it_from_its_pin(database: Database) -> None:
+    load(database, article("a", window(0, 6), 0), article("b", window(0, 6), 1))
+    with database.transaction() as cursor:
+        pins.pin_pair(cursor, "a", "b", Relation.UNRELATED)
+    backfill(database, workers=0, factory=make_function)
+    with database.transaction() as cursor:
+        cursor.execute("UPDATE dedup.article SET source_id = 'c' WHERE source_id = 'b'")
+    backfill(database, workers=0, factory=make_function)
+    assert assert_right(database).status() == {"a": "unique", "c": "duplicate:a"}

@@ -1,0 +1,143 @@
+"""Which sentences are common: worked values and laws of effective stories (docs/semantics.md, section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.rules.common import agreeing_pairs, effective_stories, is_common
+from dedup.settings import Settings
+
+BANDS = Settings().bands
+LIMIT = Settings().common_stories
+
+
+def stories(*buckets: Sequence[int]) -> float:
+    return effective_stories(len(buckets), agreeing_pairs(buckets), len(buckets[0]))
+
+
+def copies(count: int, story: int = 1) -> list[list[int]]:
+    """Carriers that agree in every band."""
+    return [[100 * story + band for band in range(BANDS)]] * count
+
+
+def strangers(count: int) -> list[list[int]]:
+    """Carriers that agree in none."""
+    return [[-1_000 * i - band for band in range(BANDS)] for i in range(1, count + 1)]
+
+
+@pytest.mark.parametrize("count", [2, 11, 300])
+def test_copies_are_one_story_however_many_they_are(count: int) -> None:
+    assert agreeing_pairs(copies(count)) == BANDS * count * (count - 1)
+    assert stories(*copies(count)) == 1.0
+    assert not is_common(count, agreeing_pairs(copies(count)), BANDS, 1)
+
+
+@pytest.mark.parametrize("count", [1, 10, 11, 300])
+def test_carriers_that_agree_in_nothing_are_a_story_each(count: int) -> None:
+    assert agreeing_pairs(strangers(count)) == 0
+    assert stories(*strangers(count)) == count
+    assert is_common(count, 0, BANDS, LIMIT) == (count > LIMIT)
+
+
+def test_a_sentence_nobody_carries_has_no_story() -> None:
+    assert agreeing_pairs([]) == 0
+    assert effective_stories(0, 0, BANDS) == 0.0
+    assert not is_common(0, 0, BANDS, 1)
+
+
+def test_stories_of_many_copies_are_counted_as_stories() -> None:
+    # k stories of n copies each: two carriers are of one story with (n - 1) / (k n - 1).
+    for k, n in ((2, 150), (5, 60), (10, 3)):
+        carriers = [bucket for story in range(k) for bucket in copies(n, story)]
+        assert stories(*carriers) == pytest.approx((k * n - 1) / (n - 1))
+    # Of one big story and ten strangers the big one outweighs: Simpson's index counts sizes.
+    mixed = [*copies(300), *strangers(10)]
+    assert stories(*mixed) == pytest.approx(310 * 309 / (300 * 299))
+    assert not is_common(310, agreeing_pairs(mixed), BANDS, LIMIT)
+
+
+def test_bands_are_weighed_alike() -> None:
+    # Half of the bands agree for all, the others for none: c is one half.
+    half = [[band if band < BANDS // 2 else 1_000 * i + band for band in range(BANDS)] for i in range(40)]
+    assert stories(*half) == 2.0
+
+
+def test_one_key_in_two_bands_is_no_agreement() -> None:
+    assert agreeing_pairs([[7, 8], [8, 7]]) == 0
+    assert agreeing_pairs([[7, 8], [7, 8], [7, 9]]) == 6 + 2
+
+
+@pytest.mark.parametrize("carriers", [11, 20, 300, 10_000])
+def test_copies_that_are_duplicates_never_count_for_more_than_eight_stories(carriers: int) -> None:
+    # Two copies of a shingle Jaccard of 0.6 meet in a band of 4 rows with the probability 0.6 ** 4.
+    collisions = Fraction(6, 10) ** 4
+    pairs = -int(-collisions * BANDS * carriers * (carriers - 1) // 1)
+    assert effective_stories(carriers, pairs, BANDS) <= 7.72
+    assert not is_common(carriers, pairs, BANDS, LIMIT)
+    assert is_common(carriers, pairs, BANDS, 7)
+    assert Settings().duplicate_signature_jaccard ** -Settings().rows == pytest.approx(7.716, abs=0.001)
+
+
+@pytest.mark.parametrize("carriers", [11, 17, 300])
+def test_the_limit_itself_is_not_common(carriers: int) -> None:
+    # P is even in truth, but the rule is about any whole number.
+    whole = BANDS * carriers * (carriers - 1)
+    at = -(-whole // LIMIT)
+    assert not is_common(carriers, at, BANDS, LIMIT)
+    assert is_common(carriers, at - 1, BANDS, LIMIT)
+    assert not is_common(10, 0, BANDS, 10)
+    assert is_common(11, 0, BANDS, 10)
+
+
+CARRIERS = st.lists(st.lists(st.integers(0, 2), min_size=3, max_size=3), max_size=12)
+
+
+@given(CARRIERS)
+def test_agreeing_pairs_are_counted_pair_by_pair(carriers: list[list[int]]) -> None:
+    slow = sum(a[band] == b[band] for a, b in permutations(carriers, 2) for band in range(3))
+    assert agreeing_pairs(carriers) == slow
+    assert agreeing_pairs(carriers[::-1]) == slow
+
+
+@given(CARRIERS, st.integers(1, 12))
+def test_the_rule_is_the_probability_of_the_contract(carriers: list[list[int]], limit: int) -> None:
+    m = len(carriers)
+    drawn = list(permutations(carriers, 2))
+    bands = [Fraction(sum(a[band] == b[band] for a, b in drawn), len(drawn) or 1) for band in range(3)]
+    c = sum(bands) / 3
+    exact = min(Fraction(m), 1 / c) if c else Fraction(m)
+    pairs = agreeing_pairs(carriers)
+    assert effective_stories(m, pairs, 3) == pytest.approx(float(exact))
+    assert is_common(m, pairs, 3, limit) == (exact > limit)
+
+
+COUNTS = st.tuples(st.integers(0, 100_000), st.floats(0, 1), st.integers(1, 128)).map(
+    lambda drawn: (drawn[0], int(drawn[1] ** 4 * drawn[2] * drawn[0] * max(drawn[0] - 1, 0)), drawn[2])
+)
+
+
+@given(COUNTS, st.integers(1, 100_000))
+def test_whole_numbers_decide_as_floats_do_away_from_the_edge(
+    counts: tuple[int, int, int], limit: int
+) -> None:
+    found = effective_stories(*counts)
+    if abs(found - limit) > 1e-9 * limit:
+        assert is_common(*counts, limit) == (found > limit)
+
+
+@given(COUNTS, st.integers(1, 100), st.integers(0, 10**9))
+def test_more_agreement_makes_fewer_stories_and_a_higher_limit_fewer_common_ones(
+    counts: tuple[int, int, int], limit: int, more: int
+) -> None:
+    carriers, pairs, bands = counts
+    assert effective_stories(carriers, pairs + more, bands) <= effective_stories(carriers, pairs, bands)
+    assert is_common(carriers, pairs + more, bands, limit) <= is_common(carriers, pairs, bands, limit)
+    assert is_common(carriers, pairs, bands, limit + 1) <= is_common(carriers, pairs, bands, limit)
+    assert is_common(carriers, pairs, bands, limit) <= is_common(carriers + 1, pairs, bands, limit)
+    assert 0 <= effective_stories(carriers, pairs, bands) <= carriers
