@@ -63,7 +63,7 @@ class Report:
     load_rate: float = 0.0
     backfill_seconds: float = 0.0
     backfill_rate: float = 0.0
-    read: int = 0
+    fingerprinted: int = 0
     failed: int = 0
     settled: int = 0
     compared: int = 0
@@ -127,7 +127,7 @@ def measure_backfill(database: Database, report: Report, workers: int | None) ->
         started = time.perf_counter()
         done = backfill(database, workers=workers)
         report.backfill_seconds = time.perf_counter() - started
-    report.read, report.failed = done.read, done.failed
+    report.fingerprinted, report.failed = done.fingerprinted, done.failed
     report.settled, report.compared = done.settled, done.compared
     report.backfill_rate = report.loaded / report.backfill_seconds
     report.backfill_peak_mb = sum(peak.values()) / 1e6
@@ -216,7 +216,7 @@ def _table(report: Report) -> str:
         ("on", f"{share}; PostgreSQL {report.postgres}, Python {report.python}"),
         ("load", f"{report.loaded:,} articles of {report.file}, {report.refused} refused: "
                  f"{report.load_seconds:.1f} s, {report.load_rate:,.0f} articles/s"),
-        ("backfill", f"{report.read:,} read, {report.failed:,} failed, {report.settled:,} settled, "
+        ("backfill", f"{report.fingerprinted:,} read, {report.failed:,} failed, {report.settled:,} settled, "
                      f"{report.compared:,} pairs compared: "
                      f"{report.backfill_seconds:.1f} s, {report.backfill_rate:,.0f} articles/s"),
         ("memory", f"{report.backfill_peak_mb:,.0f} MB, the sum of the peaks of the backfill's processes"),
