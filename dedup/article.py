@@ -1,6 +1,6 @@
 """One news article as a caller gives it: the type that enters every door (files, hook, library).
 
-It does not read the text: what a text means is in `dedup.text`. Read next: `text/fingerprint.py`.
+It does not read the text: what a text means is in `dedup.text`.
 """
 
 from __future__ import annotations

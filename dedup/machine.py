@@ -1,4 +1,4 @@
-"""What the machine offers this process. Read next: `engine/pool.py`."""
+"""What the machine offers this process."""
 
 from __future__ import annotations
 

@@ -6,8 +6,7 @@ Runs `dedup lab compare` on each set and prints one table per measure: sets down
 articles only the methods that do not look at every pair. `own`: at the method's own threshold. `tuned`: at
 the threshold that is best on the other half of the articles. `strict`: as own, where pairs of a Jaccard
 between 0.5 and 0.8, which otherwise count for nobody, are wrong. Methods that compute the measure of the
-silver truth are marked with *. About 20 minutes; with --keep, what has finished is not run again. Read next:
-`dedup/lab/evaluation/measures.py`.
+silver truth are marked with *. About 20 minutes; with --keep, what has finished is not run again.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 On an embedded server of its own: load a file, backfill, backfill again with nothing to do, then submit
 the articles held back from the load one by one, as a scraper would. Every stage calls what the commands
 call. Memory is that of this process and its workers, without Postgres. About 5 minutes; quote nothing
-from a machine that did other work meanwhile. Read next: `recall.py`.
+from a machine that did other work meanwhile.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@
 
 Makes each case (`dedup lab generate`), runs the methods on it, and prints a table per case: precision, recall
 and F1 of pairs, F1 of the pairs that end in one group, and recall of each kind of pair that the case tells
-apart, or by size of story. Invented texts, so the same numbers on every machine; about 20 minutes. Read next:
-`dedup/lab/hard_cases/`.
+apart, or by size of story. Invented texts, so the same numbers on every machine; about 20 minutes.
 """
 
 from __future__ import annotations

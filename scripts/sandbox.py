@@ -1,6 +1,6 @@
 """What measurements share: the given sets, a throwaway corpus on a server of its own, files into it.
 
-Nothing here touches a user's own database. Read next: `recall.py`, `benchmark.py`.
+Nothing here touches a user's own database.
 """
 
 from __future__ import annotations

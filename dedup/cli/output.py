@@ -1,6 +1,6 @@
 """How the command line looks: tables, JSON, progress bars and words. Results on stdout, words on stderr.
 
-Knows no command. Read next: `main.py`.
+Knows no command.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Commands that answer: marks, matches, show, explain, common, status, verify. Read next: `admin.py`."""
+"""Commands that answer: marks, matches, show, explain, common, status, verify."""
 
 from __future__ import annotations
 

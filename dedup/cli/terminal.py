@@ -1,6 +1,6 @@
 """The whole screen of a terminal: keys in, frames out, and left as it was found however it ends.
 
-Knows nothing about articles. Read next: `review.py`.
+Knows nothing about articles.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Commands that bring articles in: init, load, backfill, check, delete. Read next: `read.py`."""
+"""Commands that bring articles in: init, load, backfill, check, delete."""
 
 from __future__ import annotations
 

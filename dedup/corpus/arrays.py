@@ -3,7 +3,7 @@
 psycopg converts lists element by element in Python; a settle transaction sends and receives some
 hundred thousand hashes, and this is 50 times faster. The layout is that of Postgres' array_send: a header
 of 32-bit integers (dimensions, null flag, element type, then length and lower bound per dimension) and
-each element after its length. Read next: `database.py`.
+each element after its length.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The connection to Postgres: where it is, how to open it, and what its errors mean to a user.
 
-Transactions come from here and nowhere else. It holds no statements about articles. Read next:
-`articles.py`.
+Transactions come from here and nowhere else. It holds no statements about articles.
 """
 
 from __future__ import annotations
@@ -37,9 +36,6 @@ CONNECT_TIMEOUT_SECONDS = 10
 
 MIN_SERVER_VERSION = 140000
 """PostgreSQL 14, the oldest version the project supports."""
-
-SETTLE_LOCK_KEY = int.from_bytes(b"dedup", "big")
-"""Advisory lock of the settler; `dedup.settle_lock()` takes the same."""
 
 BACKFILL_LOCK_KEY = int.from_bytes(b"dedup+1", "big")
 """Advisory lock that a running backfill holds for its session."""

@@ -1,6 +1,6 @@
 """Rows into Postgres by the thousand: COPY into a temporary table that mirrors the target's columns.
 
-Statements then take the rows from there as a set. Read next: `articles.py`.
+Statements then take the rows from there as a set.
 """
 
 from __future__ import annotations

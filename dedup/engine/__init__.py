@@ -1,0 +1,1 @@
+"""The work: fingerprinting, counting, settling, and the answers."""

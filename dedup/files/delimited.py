@@ -1,7 +1,7 @@
 """Lines become records: the rows of CSV and TSV, by the rules of RFC 4180, under a header.
 
 A row may span lines; a broken one is a record with a reason, and the reading goes on behind it. It does
-not guess delimiters or encodings. Read next: `readers.py`.
+not guess delimiters or encodings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lines become records: one JSON object per line.
 
 A line that is no object, is not UTF-8 or says a key twice is a record with a reason, and the reading goes
-on. It does not look into the values. Read next: `readers.py`.
+on. It does not look into the values.
 """
 
 from __future__ import annotations

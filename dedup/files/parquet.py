@@ -1,7 +1,7 @@
 """A Parquet file becomes records, one per row, a few rows in memory at a time.
 
 It needs pyarrow, which is optional and imported only here. A value that Python cannot hold makes its row
-a record with a reason; a file that breaks off keeps what came before. Read next: `readers.py`.
+a record with a reason; a file that breaks off keeps what came before.
 """
 
 from __future__ import annotations

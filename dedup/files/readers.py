@@ -8,7 +8,7 @@ What cannot be an article becomes a Reject and the reading goes on; what makes t
 is an InputError before the first article. Memory holds one record, however large the file. This file
 knows fields and types, `source.py`, `jsonl.py`, `delimited.py` and `parquet.py` know lines and rows; none
 knows the database, and an article's text is not looked into: an empty one, or one with NUL bytes, is an
-article like any other. Read next: `record.py`.
+article like any other.
 """
 
 from __future__ import annotations

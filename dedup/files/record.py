@@ -3,7 +3,6 @@
 `(line, raw, found)`: the 1-based line (Parquet: row) it starts at, its bytes as read (None for Parquet),
 and the values found, by article field; or, in place of the values, the reason why there are none. A plan
 says which names a field goes by. Nothing here reads a file or knows what makes an article valid.
-Read next: `source.py`, then `jsonl.py`, `delimited.py` and `parquet.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A file becomes lines: plain or gzipped, named or standard input, never more than a piece in memory.
 
 It knows bytes: gzip, byte order marks, line ends, how far it has read, and that a file may break off.
-It does not know what a line means. Read next: `jsonl.py`, `delimited.py`.
+It does not know what a line means.
 """
 
 from __future__ import annotations

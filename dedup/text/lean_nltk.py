@@ -1,7 +1,7 @@
 """NLTK's Punkt, without the libraries that NLTK takes along where they happen to be installed.
 
 `import nltk` imports scikit-learn and SciPy if they are there, as they are with the lab: 85 MB and a second
-for every process, and nothing that Punkt needs. Read next: `punkt.py`.
+for every process, and nothing that Punkt needs.
 """
 
 from __future__ import annotations

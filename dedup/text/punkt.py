@@ -3,7 +3,6 @@
 A `PunktModel` is NLTK's `PunktParameters` as a value: comparable, hashable by checksum, written in
 NLTK's own tab format (four small text files). English ships in `punkt/english`; other languages have
 the neutral model until the user trains one (`training.py`). Nothing is downloaded or unpickled.
-Read next: `sentences.py`.
 """
 
 from __future__ import annotations

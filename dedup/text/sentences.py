@@ -6,7 +6,7 @@ lower-case word, no abbreviation, before the period. That is nine cases in ten, 
 splitter several times faster; a test holds the two equal. Sentence ends of scripts that have no Punkt
 full stop (danda, ideographic and Arabic marks, Ethiopic) always end a sentence.
 
-It does not normalise. Read next: `normalize.py`.
+It does not normalise.
 """
 
 from __future__ import annotations

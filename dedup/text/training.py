@@ -1,7 +1,7 @@
 """Punkt parameters from a corpus of one language, with NLTK's own trainer.
 
 Unsupervised: it needs text, not labels. Used by `dedup train-sentences` and by the script that makes
-the shipped English model. Read next: `punkt.py`.
+the shipped English model.
 """
 
 from __future__ import annotations

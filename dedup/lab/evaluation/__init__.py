@@ -1,0 +1,1 @@
+"""Running methods, and what their answers are worth."""

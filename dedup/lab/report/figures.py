@@ -10,9 +10,6 @@ import numpy as np
 from dedup.lab.evaluation.measures import Evaluation
 from dedup.lab.evaluation.results import Result
 
-PRODUCT_ROW = "0"
-"""The row of the product's own rule."""
-
 MEGABYTE = 1_000_000
 
 MAX_BEST = 3

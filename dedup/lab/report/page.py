@@ -16,13 +16,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from dedup.lab.evaluation.comparison import Comparison
-from dedup.lab.evaluation.disagreements import Disagreement, Excerpt
+from dedup.lab.evaluation.disagreements import PRODUCT_ROW, Disagreement, Excerpt
 from dedup.lab.evaluation.measures import Evaluation
 from dedup.lab.report.charts import Curve, Dot, curve_chart, curve_shapes, scatter
 from dedup.lab.report.figures import (
     JUDGED,
     NONE,
-    PRODUCT_ROW,
     UNJUDGED,
     Entry,
     cells,

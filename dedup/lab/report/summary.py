@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dedup.lab.evaluation.comparison import Comparison
-from dedup.lab.report.figures import PRODUCT_ROW, Entry, amount, percent, share
+from dedup.lab.evaluation.disagreements import PRODUCT_ROW
+from dedup.lab.report.figures import Entry, amount, percent, share
 
 CUT_OFF = "sentences"
 """The method with the plain cut-off for common sentences."""
