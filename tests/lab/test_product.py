@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import numpy as np
 
+from dedup.article import Article
 from dedup.lab.documents import UNDATED, Corpus, Document
 from dedup.lab.methods.product import Product, fingerprinted
 from dedup.settings import Settings
@@ -66,3 +67,8 @@ def test_groups_are_stories_by_the_order_of_the_marks() -> None:
         pairs = next(product.candidates())
         accepted = product.accepts(pairs, product.score(pairs))
         assert product.groups(3, pairs, accepted).tolist() == expected
+
+
+def test_the_language_of_the_command_line_counts_where_an_article_names_none() -> None:
+    assert Document.of(Article("a", "x"), "de").language == "de"
+    assert Document.of(Article("a", "x", language="fr"), "de").language == "fr"
