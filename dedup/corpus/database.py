@@ -66,6 +66,12 @@ def place(url: str) -> str:
     return f"database {parts.get('dbname') or parts.get('user') or 'postgres'!r} on {host}"
 
 
+_PREFER_INDEXES = (
+    "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),"
+    " set_config('enable_mergejoin', 'off', true)"
+)
+
+
 class Session:
     """A connection borrowed from the pool."""
 
@@ -77,14 +83,15 @@ class Session:
         """A cursor in a transaction that commits at the end and rolls back on any error.
 
         Args:
-            settling: hold the settle lock to the end of the transaction.
+            settling: hold the settle lock to the end of the transaction, and reach rows as
+                `prefer_indexes` has it.
             snapshot: see one moment of the database all through.
         """
         with self._connection.transaction(), self._connection.cursor(binary=True) as cursor:
             if snapshot:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             if settling:
-                cursor.execute("SELECT dedup.settle_lock()")
+                hold_settle_lock(cursor)
             yield cursor
 
 
@@ -176,15 +183,17 @@ class Database:
         return connection
 
 
+def hold_settle_lock(cursor: Cursor) -> None:
+    """Wait for the settle lock and hold it to the end of the transaction; `prefer_indexes` included."""
+    cursor.execute(f"{_PREFER_INDEXES}, dedup.settle_lock()")
+
+
 def prefer_indexes(cursor: Cursor) -> None:
     """For the rest of the transaction: reach rows through indexes only.
 
     The planner cannot know how rare the given keys are; its other plans read whole tables.
     """
-    cursor.execute(
-        "SELECT set_config(name, 'off', true)"
-        " FROM unnest(ARRAY['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin']) AS s (name)"
-    )
+    cursor.execute(_PREFER_INDEXES)
 
 
 @contextmanager

@@ -101,7 +101,6 @@ def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
     """
     made = [(r, r.fingerprint) for r in results if r.fingerprint is not None]
     if len(made) > FEW:
-        prefer_indexes(cursor)
         stage(cursor, "fingerprint_new", _COLUMNS, (_row(r, f) for r, f in made))
         cursor.execute(_INSERT_STAGED)
     else:

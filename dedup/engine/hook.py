@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dedup.article import Article, storable
 from dedup.corpus import articles, fingerprints, settling, verdicts
 from dedup.corpus.articles import Known
-from dedup.corpus.database import Cursor, prefer_indexes
+from dedup.corpus.database import Cursor
 from dedup.corpus.rulebooks import Rulebook
 from dedup.engine.lookup import mark_of, related_to, verdict_of
 from dedup.engine.settle import TooManyCandidatesError, settle
@@ -54,8 +54,6 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
         result = Fingerprinted(known.id, known.revision, made.fingerprint, made.reason)
         fingerprints.store(cursor, [result])
         settle_some(cursor, rulebook.settings, [known.id, *partners])
-    else:
-        prefer_indexes(cursor)
     return _verdict(cursor, rulebook.settings, article.source_id)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from dedup.corpus import settling
 from dedup.corpus.arrays import Bigints, bigints
-from dedup.corpus.database import Cursor, prefer_indexes
+from dedup.corpus.database import Cursor
 from dedup.corpus.settling import Among, FingerprintRow, Outcome
 from dedup.engine.index import CandidateIndex, Node, make_nodes, related
 from dedup.rules.marks import Mark, Pair, decide
@@ -68,7 +68,6 @@ def settle(
     Raises:
         TooManyCandidatesError: `max_candidates` was exceeded.
     """
-    prefer_indexes(cursor)
     if ids is None:
         rows = settling.next_unsettled(cursor, settings, limit or DEFAULT_LIMIT)
     else:

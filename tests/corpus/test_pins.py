@@ -9,7 +9,16 @@ from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.errors import DatabaseError, InputError
 from dedup.rules.pair import Relation
-from tests.corpora import article, assert_right, load, make_function, unsettled, window
+from tests.corpora import (
+    article,
+    assert_right,
+    code,
+    deduplicator,
+    load,
+    make_function,
+    unsettled,
+    window,
+)
 
 NAMES = ("é", "z", "Z", "10", "9", "ß", "\U0001f600", "\uffee")
 
@@ -67,3 +76,15 @@ def test_renaming_an_article_takes_it_from_its_pin(database: Database) -> None:
         cursor.execute("UPDATE dedup.article SET source_id = 'c' WHERE source_id = 'b'")
     backfill(database, workers=0, factory=make_function)
     assert assert_right(database).status() == {"a": "unique", "c": "duplicate:a"}
+
+
+def test_a_pinned_duplicate_is_found_when_its_original_comes_late(database: Database) -> None:
+    """Found by nothing but the pin, and among the duplicates of another article."""
+    load(database, article("z", window(0, 6), 5), article("y", window(0, 6), 6))
+    with database.transaction() as cursor:
+        pins.pin_pair(cursor, "x", "y", Relation.DUPLICATE)
+    backfill(database, workers=0, factory=make_function)
+    assert assert_right(database).status() == {"z": "unique", "y": "duplicate:z"}
+    with deduplicator(database) as dd:
+        dd.submit(article("x", [code(100 + i) for i in range(6)], 1))
+    assert ("y", "x") in assert_right(database).pairs

@@ -10,6 +10,7 @@ import random
 import psycopg
 import pytest
 
+from dedup.article import Article
 from dedup.corpus import common_sentences, pins, rulebooks
 from dedup.corpus.database import Database
 from dedup.engine import refresh as refresh_module
@@ -18,6 +19,7 @@ from dedup.engine.refresh import refresh
 from tests.corpora import (
     article,
     assert_counted,
+    at,
     change_settings,
     code,
     expected,
@@ -138,4 +140,17 @@ def test_an_interrupted_count_is_done_again(database: Database, monkeypatch: pyt
         with pytest.raises(KeyboardInterrupt):
             count(database)
     count(database)
+    assert_common(database)
+
+
+def test_carriers_without_shingles_agree_band_by_band(database: Database) -> None:
+    """Their bucket keys are equal in all bands, and must not be counted across them."""
+    change_settings(database, common_stories=1, text_min_words=6)
+    shared = "Merchants traded copper, silver, velvet, lanterns."
+    bodies = [f"{shared} {'Harbour' + name} {'workers' + name} loaded barrels, timber." for name in "abca"]
+    load(database, *(Article(str(i), body, published_at=at(i)) for i, body in enumerate(bodies)))
+    count(database, full=True)
+    with database.transaction() as cursor:
+        rows = cursor.execute("SELECT DISTINCT shingle_count, cardinality(buckets) FROM dedup.fingerprint")
+        assert rows.fetchall() == [(0, 16)]
     assert_common(database)

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from dedup.corpus import common_sentences, rulebooks
-from dedup.corpus.database import Cursor, Database
+from dedup.corpus.database import Cursor, Database, hold_settle_lock
 from dedup.corpus.fingerprints import count_unfingerprinted, count_unsettled, unfingerprinted_page
 from dedup.deduplicator import Deduplicator
 from dedup.engine import hook
@@ -84,10 +84,16 @@ Change = Callable[[Cursor], object]
 
 
 @contextmanager
-def rolled_back(database: Database) -> Iterator[Cursor]:
-    """A transaction in a session of its own, for Postgres counts rows per session."""
+def rolled_back(database: Database, *, settling: bool = False) -> Iterator[Cursor]:
+    """A transaction in a session of its own, for Postgres counts rows per session.
+
+    Args:
+        settling: with the settle lock, as all settlers have it.
+    """
     connection = database.connect()
     with connection.transaction(force_rollback=True), connection.cursor(binary=True) as cursor:
+        if settling:
+            hold_settle_lock(cursor)
         yield cursor
     connection.close()
 
@@ -122,14 +128,14 @@ def rulebook_of(cursor: Cursor) -> rulebooks.Rulebook:
     ids=["new", "comes late", "unlike all", "edit", "edit of an original"],
 )
 def test_a_hook(large: Database, given: Any) -> None:
-    with rolled_back(large) as cursor:
+    with rolled_back(large, settling=True) as cursor:
         rulebook = rulebook_of(cursor)
         hook.submit(cursor, rulebook, given, hook.fingerprint(rulebook, given))
         check(cursor)
 
 
 def test_a_deletion(large: Database) -> None:
-    with rolled_back(large) as cursor:
+    with rolled_back(large, settling=True) as cursor:
         hook.delete(cursor, rulebook_of(cursor).settings, ["real 0", "real 5"])
         check(cursor)
 
@@ -165,7 +171,7 @@ def test_a_look_up(large: Database) -> None:
 
 
 def test_a_batch(large: Database) -> None:
-    with rolled_back(large) as cursor:
+    with rolled_back(large, settling=True) as cursor:
         cursor.execute("SELECT count(*) FROM dedup.make_stale(ARRAY(SELECT generate_series(1001, 1100)))")
         assert len(settle(cursor, rulebook_of(cursor).settings, limit=1_000).ids) == 100
         # 36 keys per article, looked up one by one; each finds its own article only.
@@ -173,7 +179,7 @@ def test_a_batch(large: Database) -> None:
 
 
 def test_looking_for_work(large: Database) -> None:
-    with rolled_back(large) as cursor:
+    with rolled_back(large, settling=True) as cursor:
         cursor.execute("ANALYZE dedup.article, dedup.fingerprint")  # as a backfill does when it is done
         assert count_unfingerprinted(cursor) == count_unsettled(cursor) == 0
         assert unfingerprinted_page(cursor, None, 500, 4_000_000) == ([], None)
@@ -182,7 +188,7 @@ def test_looking_for_work(large: Database) -> None:
 
 
 def test_counting_what_changed(large: Database) -> None:
-    with rolled_back(large) as cursor:
+    with rolled_back(large, settling=True) as cursor:
         cursor.execute("ANALYZE dedup.article, dedup.fingerprint")
         rulebook = rulebook_of(cursor)
         given = article("new", window(3, 6), 20)

@@ -225,13 +225,6 @@ PIN_MUTANTS = [
         theme="pins",
     ),
     Mutant(
-        "pinned duplicates are not looked up when an earlier article becomes canonical",
-        SETTLE,
-        "if row.canonical is wanted]",
-        "if row.canonical is wanted and wanted]",
-        theme="pins",
-    ),
-    Mutant(
         "pinned articles are not compared",
         INDEX,
         "_add_pins({node.order[1]: node for node in nodes}, pins)",
@@ -371,13 +364,6 @@ COMMON_MUTANTS = [
         theme="common",
     ),
     Mutant(
-        "sentences are counted in all bands at once",
-        "count_every_sentence.sql",
-        "GROUP BY s.sentence_hash, b.band, b.bucket",
-        "GROUP BY s.sentence_hash, b.band %% 2, b.bucket",
-        theme="common",
-    ),
-    Mutant(
         "few carriers agree in nothing",
         "count_other_sentences.sql",
         "coalesce(pairs, 0)",
@@ -387,14 +373,14 @@ COMMON_MUTANTS = [
     Mutant(
         "a common sentence of few carriers stays common",
         "count_other_sentences.sql",
-        "OR t.sentence_hash IN (SELECT sentence_hash FROM dedup.common_sentence)",
+        "OR EXISTS (SELECT FROM dedup.common_sentence s WHERE s.sentence_hash = t.sentence_hash)",
         "",
         theme="common",
     ),
     Mutant(
         "pinned sentences of few carriers are not counted",
         "count_other_sentences.sql",
-        "OR t.sentence_hash IN (SELECT sentence_hash FROM dedup.sentence_pin)",
+        "OR EXISTS (SELECT FROM dedup.sentence_pin p WHERE p.sentence_hash = t.sentence_hash)",
         "",
         theme="common",
     ),
