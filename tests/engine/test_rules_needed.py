@@ -36,6 +36,7 @@ class Mutant:
         where: the module, the statement (`NAME.sql`) or the SQL function in which `old` becomes `new`; ""
             executes `new`.
         theme: of the histories that are likeliest to notice.
+        rare: it takes half a minute and more of histories, so it is tried with `-m torture` only.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Mutant:
     old: str
     new: str
     theme: str = "chains"
+    rare: bool = False
 
 
 SETTLE, SETTLING, COMMON = "dedup.engine.settle", "dedup.corpus.settling", "dedup.corpus.common_sentences"
@@ -106,6 +108,7 @@ SETTLING_MUTANTS = [
         SETTLE,
         "decide(((o.order, o.id, r) for",
         "decide((((), o.id, r) for",
+        rare=True,
     ),
     Mutant("a displaced article is still found", SETTLE, "self._index.remove(node)", "pass"),
     Mutant(
@@ -477,12 +480,14 @@ VERDICT_MUTANTS = [
         'others += sharing(cursor, settings, [row], own, "waiting")',
         "pass",
         theme="short",
+        rare=True,
     ),
     Mutant(
         "a verdict is not compared with unsettled duplicates",
         LOOKUP,
         "if not other.settled]\n    name",
         "if False]\n    name",
+        rare=True,
     ),
     Mutant(
         "a provisional verdict is not stored",
@@ -495,12 +500,14 @@ VERDICT_MUTANTS = [
         HOOK,
         "{article_id: mark}, stale=True)",
         "{article_id: mark}, stale=False)",
+        rare=True,
     ),
     Mutant(
         "a provisional verdict is not compared with all",
         HOOK,
         "if not stored.unsettled or stored.status in",
         "if True or stored.status in",
+        rare=True,
     ),
 ]
 MUTANTS = [
@@ -514,7 +521,13 @@ MUTANTS = [
 ]
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name.replace(" ", "-"))
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        pytest.param(m, id=m.name.replace(" ", "-"), marks=[pytest.mark.torture] if m.rare else [])
+        for m in MUTANTS
+    ],
+)
 def test_a_lost_rule_is_noticed(
     mutant: Mutant,
     database: Database,
