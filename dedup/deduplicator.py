@@ -73,10 +73,12 @@ class Deduplicator:
         """
         for _ in range(RULEBOOK_RETRIES):
             rulebook = self._load_rulebook()
+            if not rulebook.state.same_program():  # a backfill may have adopted this program since
+                rulebook = self._load_rulebook(fresh=True)
             if not rulebook.state.same_program():
                 with self._database.transaction() as cursor:
-                    known = hook.store(cursor, article)
-                return Verdict(article.source_id, known.status, None, None, OTHER_PROGRAM)
+                    hook.store(cursor, article)
+                return Verdict(article.source_id, "pending", None, None, OTHER_PROGRAM)
             made = hook.fingerprint(rulebook, article)
             try:
                 with self._database.transaction(settling=True) as cursor:

@@ -14,6 +14,7 @@ import pytest
 from dedup.article import Article
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Database
+from dedup.deduplicator import OTHER_PROGRAM
 from dedup.engine.backfill import backfill
 from dedup.verdict import Verdict
 from tests.corpora import (
@@ -27,6 +28,7 @@ from tests.corpora import (
     load,
     make_function,
     settle_waiting,
+    text,
     unsettled,
     window,
 )
@@ -270,3 +272,17 @@ def test_a_provisional_mark_lets_no_withdrawn_article_take_part(
     assert (told.duplicate_of, told.provisional) == ("y", True)
     night(database)
     assert ("n", "moved") in assert_right(database).pairs
+
+
+def test_fingerprints_of_another_program_are_not_compared_with(database: Database) -> None:
+    load(database, article("a", window(0, 6), 0))
+    backfill(database, workers=0, factory=make_function)
+    with database.transaction() as cursor:
+        cursor.execute("UPDATE dedup.corpus_state SET unicode_version = 'another'")
+    with deduplicator(database) as dd:
+        verdict = dd.submit(article("b", window(0, 6), 1))
+        assert (verdict.status, verdict.reason) == ("pending", OTHER_PROGRAM)
+        assert dd.lookup(text(window(0, 6))).status == "pending"
+        backfill(database, workers=0, factory=make_function)
+        assert dd.submit(article("c", window(0, 6), 2)).duplicate_of == "a"
+    assert_right(database)
