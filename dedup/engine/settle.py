@@ -27,9 +27,6 @@ from dedup.rules.marks import Mark, Pair, decide
 from dedup.rules.pair import Related, Relation
 from dedup.settings import Settings
 
-DEFAULT_LIMIT = 1_000
-"""Articles settled in one transaction unless told otherwise."""
-
 
 class TooManyCandidatesError(Exception):
     """A batch has more candidates than its limit; nothing was written."""
@@ -61,7 +58,7 @@ def settle(
     """Give unsettled articles their marks; the caller holds the settle lock.
 
     Args:
-        limit: at most so many articles.
+        limit: at most so many articles; needed where `ids` is not given.
         ids: only these articles; those settled already, or without a fingerprint, are passed over.
         max_candidates: give up where more settled articles than this share something with them.
 
@@ -69,7 +66,8 @@ def settle(
         TooManyCandidatesError: `max_candidates` was exceeded.
     """
     if ids is None:
-        rows = settling.next_unsettled(cursor, settings, limit or DEFAULT_LIMIT)
+        assert limit is not None
+        rows = settling.next_unsettled(cursor, settings, limit)
     else:
         rows = settling.unsettled_among(cursor, settings, ids)
     if not rows:
