@@ -256,7 +256,8 @@ def resigned(
         elif changed or variant.anchors:
             chosen = shingles(text, settings.stop_word_length, variant.anchors)
             values = minhash(hash_set(chosen), settings.signature_size)
-            keys = buckets(values, settings.bands, settings.rows, hasher) or [made.content_hash]
+            keys = buckets(values, settings.bands, settings.rows, hasher)
+            keys = keys or [made.content_hash] * settings.bands
             new = replace(made, signature=signature(values), shingle_count=len(chosen))
             found.append(replace(new, buckets=tuple(keys)))
         else:
