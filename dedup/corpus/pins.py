@@ -10,6 +10,7 @@ from datetime import datetime
 
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
+from dedup.corpus.judgements import key
 from dedup.errors import InputError
 from dedup.rules.pair import Relation
 
@@ -59,7 +60,7 @@ def relation_of(cursor: Cursor, a: str, b: str) -> Relation | None:
     """What a person has said two articles are to each other, if anything."""
     row = cursor.execute(
         "SELECT relation FROM dedup.pair_pin WHERE (source_id, other_source_id) = (%s, %s)",
-        [*sorted((a, b), key=str.encode)],
+        [*key(a, b)],
     ).fetchone()
     return Relation(row[0]) if row else None
 
@@ -93,7 +94,7 @@ def unpin_pair(cursor: Cursor, a: str, b: str) -> bool:
 
 
 def _ordered(a: str, b: str) -> tuple[str, str]:
-    """Two source_ids in the order in which the table holds them: byte by byte."""
+    """Two source_ids in the order in which the table holds them."""
     if a == b:
         raise InputError("a pair has two articles; both ids are the same")
-    return (a, b) if a.encode() < b.encode() else (b, a)
+    return key(a, b)
