@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dedup.corpus.arrays import Bigints, bigints
-from dedup.corpus.database import Cursor, prefer_indexes
+from dedup.corpus.database import Cursor
 from dedup.corpus.statements import statement
 from dedup.rules.marks import Mark, OrderKey, Pair
 from dedup.rules.pair import Relation
@@ -142,9 +142,8 @@ def reach(cursor: Cursor, latest: datetime) -> datetime | None:
     return row[0] if row else None
 
 
-def count_unsettled(cursor: Cursor, limit: int) -> int:
+def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:
     """How many articles are pending or stale, with a fingerprint or without; counting stops at `limit`."""
-    prefer_indexes(cursor)  # statistics from when all was pending would have it read the whole table
     row = cursor.execute(
         "SELECT count(*) FROM ("
         "SELECT FROM dedup.article WHERE status = 'pending' OR stale LIMIT %s) AS found",

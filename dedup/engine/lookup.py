@@ -32,6 +32,7 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
     """
     given = article if isinstance(article, Article) else Article(source_id="-", text=article)
     own_id = given.source_id if isinstance(article, Article) else None
+    prefer_indexes(cursor)  # statistics from when all was pending would have whole tables read
     unsettled = settling.count_unsettled(cursor, UNSETTLED_LIMIT)
     try:
         made = rulebook.fingerprinter.fingerprint(storable(given.text), given.language, given.title)
@@ -42,7 +43,6 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
     if given.published_at is None and given.added_at is None:
         order = (datetime.max.replace(tzinfo=UTC), order[1] if own_id else b"")
     row = _row(made, order)
-    prefer_indexes(cursor)
     found = related_to(cursor, settings, row, everything=unsettled > 0)
     return verdict_of(own_id, mark_of(row, found), found, unsettled)
 
