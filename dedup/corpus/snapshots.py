@@ -58,22 +58,6 @@ def choose(cursor: Cursor, sample: int | None) -> list[int]:
     return [row[0] for row in rows.fetchall()]
 
 
-def count_unsettled(cursor: Cursor) -> int:
-    """How many articles are pending or stale."""
-    row = cursor.execute("SELECT count(*) FROM dedup.article WHERE status = 'pending' OR stale").fetchone()
-    assert row is not None
-    return int(row[0])
-
-
-def uncounted(cursor: Cursor) -> bool:
-    """Whether fingerprints changed since the common sentences were counted."""
-    row = cursor.execute(
-        "SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corpus_state"
-    ).fetchone()
-    assert row is not None
-    return bool(row[0])
-
-
 def common_sentences(cursor: Cursor) -> dict[int, tuple[int, float]]:
     """The stored common sentences with their carriers and effective stories."""
     rows = cursor.execute("SELECT sentence_hash, carriers, effective_stories FROM dedup.common_sentence")

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dedup.corpus import snapshots
+from dedup.corpus import common_sentences, settling, snapshots
 from dedup.corpus.database import Cursor, Database
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.snapshots import StoredArticle
@@ -72,7 +72,7 @@ def verify(
     with database.transaction() as cursor:
         snapshots.freeze(cursor)
         ids = snapshots.choose(cursor, sample)
-        result.unsettled = snapshots.count_unsettled(cursor)
+        result.unsettled = settling.count_unsettled(cursor)
         shown.start("verifying", len(ids))
         common = _check_common(cursor, rulebook, result)
         pins = snapshots.pair_pins(cursor)
@@ -88,7 +88,7 @@ def verify(
 def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> set[int]:
     """Compare the common sentences with a count from nothing, unless some wait to be counted."""
     stored = snapshots.common_sentences(cursor)
-    if snapshots.uncounted(cursor):
+    if common_sentences.anything_to_count(cursor):
         return set(stored)
     settings, pins = rulebook.settings, snapshots.sentence_pins(cursor)
     counts = snapshots.count_sentences(cursor, settings)
