@@ -9,6 +9,8 @@
         ├── RightsError           the role lacks a privilege
         ├── SchemaError           the schema is missing, older or newer than the program
         ├── StorageError          disk full or out of memory on the server
+        ├── BusyError             others hold what is needed for longer than a timeout
+        ├── CollisionError        two transactions got in each other's way; it may be tried again
         └── EmbeddedServerError   the embedded server could not be started or stopped
 
 The message of an error is what a user reads: what happened, on what, and the next command to type.
@@ -52,6 +54,14 @@ class SchemaError(DatabaseError):
 
 class StorageError(DatabaseError):
     """The server ran out of disk or memory."""
+
+
+class BusyError(DatabaseError):
+    """Others hold what is needed for longer than a timeout; nothing was changed."""
+
+
+class CollisionError(DatabaseError):
+    """Two transactions got in each other's way; nothing was changed, and it may be tried again."""
 
 
 class EmbeddedServerError(DatabaseError):

@@ -6,19 +6,24 @@ Transactions come from here and nowhere else. It holds no statements about artic
 from __future__ import annotations
 
 import os
+import random
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TypeVar
 
 import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import Engine, create_engine
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from dedup.corpus import arrays
+from dedup.corpus.connection import Connection, Cursor, Session, hold_settle_lock, prefer_indexes
 from dedup.errors import (
+    BusyError,
+    CollisionError,
     DatabaseError,
     DedupError,
     InputError,
@@ -27,12 +32,19 @@ from dedup.errors import (
     StorageError,
     UnreachableError,
 )
+from dedup.timeouts import Timeouts
 
 URL_VARIABLE = "DEDUP_DATABASE_URL"
 """Environment variable that names the database; unset means the embedded server."""
 
-CONNECT_TIMEOUT_SECONDS = 10
-"""How long to wait for a server that does not answer."""
+MAX_CONNECTIONS = 10
+"""Of one `Database` at a time; a program with more threads has some of them wait."""
+
+ATTEMPTS = 5
+"""How often work that collides with other transactions is tried at least."""
+
+PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0
+"""Before the second attempt about twice the first, doubled each time up to the second."""
 
 MIN_SERVER_VERSION = 140000
 """PostgreSQL 14, the oldest version the project supports."""
@@ -40,7 +52,18 @@ MIN_SERVER_VERSION = 140000
 BACKFILL_LOCK_KEY = int.from_bytes(b"dedup+1", "big")
 """Advisory lock that a running backfill holds for its session."""
 
-Cursor = psycopg.Cursor[Any]
+_Value = TypeVar("_Value")
+
+__all__ = [
+    "Connection",
+    "Cursor",
+    "Database",
+    "Session",
+    "hold_settle_lock",
+    "prefer_indexes",
+    "retried",
+    "translated",
+]
 
 
 def conninfo(url: str) -> str:
@@ -66,44 +89,17 @@ def place(url: str) -> str:
     return f"database {parts.get('dbname') or parts.get('user') or 'postgres'!r} on {host}"
 
 
-_PREFER_INDEXES = (
-    "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),"
-    " set_config('enable_mergejoin', 'off', true)"
-)
-
-
-class Session:
-    """A connection borrowed from the pool."""
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
-
-    @contextmanager
-    def transaction(self, *, settling: bool = False, snapshot: bool = False) -> Iterator[Cursor]:
-        """A cursor in a transaction that commits at the end and rolls back on any error.
-
-        Args:
-            settling: hold the settle lock to the end of the transaction, and reach rows as
-                `prefer_indexes` has it.
-            snapshot: see one moment of the database all through.
-        """
-        with self._connection.transaction(), self._connection.cursor(binary=True) as cursor:
-            if snapshot:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            if settling:
-                hold_settle_lock(cursor)
-            yield cursor
-
-
 class Database:
     """A pool of connections to one database.
 
     Args:
         url: SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or the embedded server, which
             is started if need be.
+        timeouts: how long to wait for what; None takes `DEDUP_TIMEOUT_LOCK` and the like, or the defaults.
     """
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(self, url: str | None = None, timeouts: Timeouts | None = None) -> None:
+        self.timeouts = timeouts or Timeouts.from_environment()
         url = url or os.environ.get(URL_VARIABLE)
         self.embedded = not url
         if not url:
@@ -117,14 +113,15 @@ class Database:
             creator=self._connect,
             poolclass=QueuePool,
             pool_size=2,
-            max_overflow=2,
+            max_overflow=MAX_CONNECTIONS - 2,
+            pool_timeout=self.timeouts.lock,
             pool_pre_ping=True,
         )
 
     def engine(self) -> Engine:
         """An engine as SQLAlchemy programs expect it, with transactions of its own and without a pool."""
 
-        def connect() -> psycopg.Connection[Any]:
+        def connect() -> Connection:
             connection = self._connect()
             connection.autocommit = False
             return connection
@@ -135,7 +132,7 @@ class Database:
         """Close all connections."""
         self._engine.dispose()
 
-    def connect(self) -> psycopg.Connection[Any]:
+    def connect(self) -> Connection:
         """A connection of its own, outside the pool, for locks that last as long as a command."""
         with translated(self.place):
             return self._connect()
@@ -149,22 +146,20 @@ class Database:
         """
         with translated(self.place), self._engine.connect() as connection:
             driver = connection.connection.driver_connection
-            assert isinstance(driver, psycopg.Connection)
-            yield Session(driver)
+            assert isinstance(driver, Connection)
+            yield Session(driver, self.timeouts)
 
     @contextmanager
-    def transaction(self, *, settling: bool = False) -> Iterator[Cursor]:
+    def transaction(self, *, settling: bool = False, seconds: float | None = None) -> Iterator[Cursor]:
         """A transaction on any free connection; see `Session.transaction`."""
-        with self.session() as session, session.transaction(settling=settling) as cursor:
+        with (
+            self.session() as session,
+            session.transaction(settling=settling, seconds=seconds) as cursor,
+        ):
             yield cursor
 
-    def _connect(self) -> psycopg.Connection[Any]:
-        connection = psycopg.connect(
-            self.url,
-            autocommit=True,
-            connect_timeout=CONNECT_TIMEOUT_SECONDS,
-            application_name="dedup",
-        )
+    def _connect(self) -> Connection:
+        connection = Connection.open(self.url, self.timeouts)
         info = connection.info
         if info.server_version < MIN_SERVER_VERSION:
             connection.close()
@@ -177,23 +172,34 @@ class Database:
             raise DatabaseError(
                 f"{self.place} has encoding {encoding}; create one with CREATE DATABASE … ENCODING 'UTF8'"
             )
-        # Times are compared as UTC; plans of one-off statements gain nothing from JIT.
-        arrays.register(connection)
-        connection.execute("SET timezone = 'UTC'; SET jit = off; SET client_encoding = 'UTF8'")
         return connection
 
 
-def hold_settle_lock(cursor: Cursor) -> None:
-    """Wait for the settle lock and hold it to the end of the transaction; `prefer_indexes` included."""
-    cursor.execute(f"{_PREFER_INDEXES}, dedup.settle_lock()")
+def retried(work: Callable[[], _Value], seconds: float = 0) -> _Value:
+    """Do what may meet other transactions; where it does, again, after a pause that grows.
 
+    Args:
+        work: begins its own transactions, and may be done again after one of them failed.
+        seconds: how long to go on trying where others hold what is needed.
 
-def prefer_indexes(cursor: Cursor) -> None:
-    """For the rest of the transaction: reach rows through indexes only.
-
-    The planner cannot know how rare the given keys are; its other plans read whole tables.
+    Raises:
+        CollisionError: it collided `ATTEMPTS` times.
+        BusyError: others held what is needed all that time.
     """
-    cursor.execute(_PREFER_INDEXES)
+    attempt, deadline = 0, time.monotonic() + seconds
+    while True:
+        attempt += 1
+        try:
+            return work()
+        except CollisionError:
+            if attempt >= ATTEMPTS and time.monotonic() >= deadline:
+                raise
+        except BusyError:
+            if time.monotonic() >= deadline:
+                raise
+        # Not all who met may come back at the same instant.
+        pause = min(PAUSE_SECONDS * 2**attempt, LONGEST_PAUSE_SECONDS)
+        time.sleep(random.uniform(0.5, 1) * pause)  # noqa: S311
 
 
 @contextmanager
@@ -203,6 +209,10 @@ def translated(where: str) -> Iterator[None]:
         yield
     except DedupError:
         raise
+    except PoolTimeoutError:
+        raise BusyError(
+            f"{where}: all {MAX_CONNECTIONS} connections of this program are in use; use fewer threads"
+        ) from None
     except psycopg.Error as error:
         raise _explain(error, where) from None
     except Exception as error:
@@ -211,6 +221,8 @@ def translated(where: str) -> Iterator[None]:
             raise _explain(original, where) from None
         raise
 
+
+_WHO = "`dedup status` says who; run it again when that transaction has ended"
 
 _SAFE_CLASSES = frozenset({"08", "25", "28", "3D", "40", "42", "53", "54", "55", "57", "58"})
 """SQLSTATE classes whose primary message names objects and states, never values of rows."""
@@ -228,6 +240,14 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
             return UnreachableError(f"{where} does not exist; create it with `createdb`")
         case pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():
             return UnreachableError(f"{where} refused the login; check user and password in {URL_VARIABLE}")
+        case pg.SerializationFailure() | pg.DeadlockDetected():
+            return CollisionError(f"{where}: another transaction was in the way; run it again")
+        case pg.LockNotAvailable():
+            return BusyError(f"{where}: another transaction holds what is needed; {_WHO}")
+        case pg.QueryCanceled():
+            return BusyError(f"{where}: a statement took too long, or was cancelled; run it again")
+        case pg.IdleInTransactionSessionTimeout():
+            return BusyError(f"{where}: this program stood still in a transaction for too long; run it again")
         case pg.DiskFull():
             return StorageError(f"{where}: disk full; nothing was lost: free some space and run it again")
         case pg.OutOfMemory() | pg.InsufficientResources() | pg.TooManyConnections():
