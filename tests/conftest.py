@@ -128,8 +128,7 @@ def empty(database: Database) -> None:
         cursor.execute("""
             TRUNCATE dedup.article, dedup.fingerprint, dedup.match, dedup.common_sentence,
                      dedup.sentence_count, dedup.sentence_pin, dedup.pair_pin, dedup.sentence_change,
-                     dedup.setting, dedup.sentence_model, dedup.corpus_state, dedup.review_pair,
-                     dedup.judgement
+                     dedup.setting, dedup.sentence_model, dedup.review_pair, dedup.judgement, dedup.arrival
         """)
-        cursor.execute("INSERT INTO dedup.corpus_state DEFAULT VALUES")
+        cursor.execute("UPDATE dedup.corpus_state SET settled_through = NULL")
         rulebooks.adopt(cursor)

@@ -266,3 +266,37 @@ COMMENT ON COLUMN dedup.corpus_state.unicode_version IS 'Version of the Unicode 
 COMMENT ON COLUMN dedup.corpus_state.rule_digest IS 'Settings of the marks.';
 COMMENT ON COLUMN dedup.corpus_state.settled_through IS 'No settled article is later than this in canonical order.';
 COMMENT ON COLUMN dedup.corpus_state.recount_all IS 'The next backfill counts every sentence again.';
+
+CREATE TABLE dedup.settle_turn (
+    only_row boolean NOT NULL DEFAULT true,
+    CONSTRAINT settle_turn_pkey PRIMARY KEY (only_row),
+    CONSTRAINT settle_turn_only_row_check CHECK (only_row)
+);
+INSERT INTO dedup.settle_turn DEFAULT VALUES;
+COMMENT ON TABLE dedup.settle_turn IS 'One row: who locks it settles. Nothing is ever written to it.';
+COMMENT ON COLUMN dedup.settle_turn.only_row IS 'Always true: there is one row.';
+
+CREATE TABLE dedup.arrival (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    source_id text COLLATE "C" NOT NULL,
+    url text,
+    title text,
+    publication text,
+    published_at timestamptz,
+    added_at timestamptz NOT NULL DEFAULT now(),
+    language text,
+    text text NOT NULL,
+    CONSTRAINT arrival_pkey PRIMARY KEY (id)
+);
+CREATE INDEX arrival_source_id ON dedup.arrival (source_id, id);
+COMMENT ON TABLE dedup.arrival IS
+    'Articles that could not be stored at once, because another transaction held them: the next backfill stores them, or the next hook of the same article.';
+COMMENT ON COLUMN dedup.arrival.id IS 'Order of arrival.';
+COMMENT ON COLUMN dedup.arrival.source_id IS 'As in dedup.article, and so are all other columns; not unique here.';
+COMMENT ON COLUMN dedup.arrival.url IS 'Null keeps what is stored.';
+COMMENT ON COLUMN dedup.arrival.title IS 'Null keeps what is stored.';
+COMMENT ON COLUMN dedup.arrival.publication IS 'Null keeps what is stored.';
+COMMENT ON COLUMN dedup.arrival.published_at IS 'Null keeps what is stored.';
+COMMENT ON COLUMN dedup.arrival.added_at IS 'When it arrived, unless the caller said something else.';
+COMMENT ON COLUMN dedup.arrival.language IS 'Null keeps what is stored.';
+COMMENT ON COLUMN dedup.arrival.text IS 'The body.';

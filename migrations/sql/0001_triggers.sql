@@ -1,10 +1,21 @@
--- Whoever changes an article, by this program or by plain SQL, the marks stay right: the triggers have
--- settled again what the change touches. They take the settle lock first, before any row is locked, so they
--- cannot deadlock with a settler.
+-- Whoever changes an article, by this program or by plain SQL, the marks stay right: the triggers have settled
+-- again what the change touches. They take the settle lock first. A transaction that has locked rows before (by
+-- another edit, or SELECT FOR UPDATE) can still meet a settler in a deadlock; who is chosen to lose it gets the
+-- error 40P01, and this program tries again.
+--
+-- The functions of triggers run with the rights of the schema's owner: who may edit an article need not be able
+-- to write fingerprints, pairs and marks. No function may be called by everyone (see the end).
 
--- The settle lock: one settler per corpus. The key is the text 'dedup' read as bytes.
+-- The settle lock: one settler per corpus. It is the lock of a row, so that only roles that may write the
+-- bookkeeping can take it, and those that edit articles, for as long as their transaction.
 CREATE FUNCTION dedup.settle_lock() RETURNS void
-    LANGUAGE sql AS $$ SELECT pg_advisory_xact_lock(431197812080) $$;
+    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
+BEGIN
+    PERFORM FROM settle_turn FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'dedup.settle_turn has lost its row' USING HINT = 'Run `dedup verify --repair`.';
+    END IF;
+END $$;
 COMMENT ON FUNCTION dedup.settle_lock() IS 'Wait for the settle lock and hold it to the end of the transaction.';
 
 -- The time of an article in canonical order; SQL's twin of `order_key` in dedup/rules/marks.py.
@@ -21,7 +32,7 @@ COMMENT ON FUNCTION dedup.canonical_time(timestamptz, timestamptz, text, timesta
 -- Articles to be settled again. They keep their last mark until then. One whose original is just being deleted
 -- is left to the trigger of that deletion.
 CREATE FUNCTION dedup.make_stale(ids bigint[]) RETURNS SETOF bigint
-    LANGUAGE sql SET search_path = dedup, pg_catalog, pg_temp AS $$
+    LANGUAGE sql SET search_path = pg_catalog, dedup, pg_temp AS $$
     UPDATE article a SET stale = true
     WHERE a.id = ANY (ids) AND NOT a.stale AND a.status IN ('unique', 'similar', 'duplicate')
       AND (a.duplicate_of IS NULL OR EXISTS (SELECT FROM article o WHERE o.id = a.duplicate_of))
@@ -33,7 +44,7 @@ COMMENT ON FUNCTION dedup.make_stale(bigint[]) IS 'Have articles settled again; 
 -- decided by them is decided again. Their pairs stay visible until those that replace them are written: each
 -- pair is written anew when its later article is settled, and that article is stale. Needs the settle lock.
 CREATE FUNCTION dedup.withdraw(ids bigint[]) RETURNS void
-    LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
     PERFORM make_stale(ids || ARRAY(SELECT m.article_id FROM match m WHERE m.other_id = ANY (ids)));
     UPDATE article a SET takes_part = false WHERE a.id = ANY (ids) AND a.takes_part;
@@ -42,7 +53,7 @@ COMMENT ON FUNCTION dedup.withdraw(bigint[]) IS 'Let articles take no part until
 
 -- Articles whose text is gone or another one: their pairs go at once, and both sides of them are settled again.
 CREATE FUNCTION dedup.remove_pairs(ids bigint[]) RETURNS void
-    LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
 DECLARE
     partners bigint[];
 BEGIN
@@ -64,7 +75,7 @@ COMMENT ON FUNCTION dedup.remove_pairs(bigint[]) IS 'Remove the pairs of article
 CREATE FUNCTION dedup.sharing(
     among_canonical boolean, sentences bigint[], bucket_keys bigint[], contents bigint[]
 ) RETURNS TABLE (article_id bigint)
-    LANGUAGE plpgsql STABLE SET search_path = dedup, pg_catalog, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, dedup, pg_temp
     SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off AS $$
 BEGIN
     IF among_canonical THEN
@@ -98,7 +109,7 @@ COMMENT ON FUNCTION dedup.sharing(boolean, bigint[], bigint[], bigint[]) IS
 
 CREATE FUNCTION dedup.carrier(sentences bigint[])
     RETURNS TABLE (sentence_hash bigint, article_id bigint, buckets bigint[])
-    LANGUAGE plpgsql STABLE SET search_path = dedup, pg_catalog, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, dedup, pg_temp
     SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off AS $$
 BEGIN
     RETURN QUERY
@@ -114,7 +125,7 @@ COMMENT ON FUNCTION dedup.carrier(bigint[]) IS 'The articles that carry these se
 
 CREATE FUNCTION dedup.holder(bucket_keys bigint[])
     RETURNS TABLE (bucket bigint, sentence_hashes bigint[], buckets bigint[])
-    LANGUAGE plpgsql STABLE SET search_path = dedup, pg_catalog, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, dedup, pg_temp
     SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off AS $$
 BEGIN
     RETURN QUERY
@@ -128,8 +139,47 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dedup.holder(bigint[]) IS 'The fingerprints that have these bucket keys, one row per key and article.';
 
+-- What only settling may say: an article always begins as a pending one, whatever an INSERT claims. A restore of
+-- the whole schema makes its triggers after its rows, and keeps the marks.
+CREATE FUNCTION dedup.article_new() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
+BEGIN
+    NEW.revision := 0;
+    NEW.status := 'pending';
+    NEW.stale := false;
+    NEW.takes_part := false;
+    NEW.duplicate_of := NULL;
+    NEW.score := NULL;
+    NEW.reason := NULL;
+    NEW.limit_fired := NULL;
+    NEW.marked_at := NULL;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER article_new BEFORE INSERT ON dedup.article FOR EACH ROW
+    WHEN (NEW.revision <> 0 OR NEW.status <> 'pending' OR NEW.stale OR NEW.takes_part
+          OR NOT (NEW.duplicate_of, NEW.score, NEW.reason, NEW.limit_fired, NEW.marked_at) IS NULL)
+    EXECUTE FUNCTION dedup.article_new();
+
+-- An UPDATE of marks is an error, save by this program and by the triggers here. The parameter guards against
+-- accidents, since everyone may set it; the right to the lock guards against roles that may update all columns.
+CREATE FUNCTION dedup.article_marks() RETURNS trigger
+    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
+BEGIN
+    IF pg_trigger_depth() = 1 AND (
+        current_setting('dedup.settling', true) IS DISTINCT FROM 'on'
+        OR NOT has_table_privilege('dedup.settle_turn', 'UPDATE')
+    ) THEN
+        RAISE EXCEPTION 'only dedup writes the marks of dedup.article' USING ERRCODE = 'insufficient_privilege',
+            HINT = 'To overrule a mark say what two articles are to each other: `dedup pin set`.';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER article_marks
+    BEFORE UPDATE OF revision, status, stale, takes_part, duplicate_of, score, reason, limit_fired, marked_at
+    ON dedup.article FOR EACH STATEMENT EXECUTE FUNCTION dedup.article_marks();
+
 CREATE FUNCTION dedup.article_lock() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
     -- An older snapshot would not show all pairs of the articles, and some would stay as they are.
     IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
@@ -146,7 +196,7 @@ CREATE TRIGGER article_lock
 -- An edit, in the row being written. What a fingerprint is made from makes the article pending; the title is
 -- part of that only where the text is too short to be compared by its parts.
 CREATE FUNCTION dedup.article_edit() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 DECLARE
     rewritten boolean := (NEW.text, NEW.language) IS DISTINCT FROM (OLD.text, OLD.language)
         OR NEW.title IS DISTINCT FROM OLD.title AND NOT EXISTS (
@@ -175,7 +225,7 @@ CREATE TRIGGER article_edit
 -- The names start with a digit: triggers fire by name, and these must see the pairs before the foreign keys
 -- ("RI_...") remove them.
 CREATE FUNCTION dedup.article_edited() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
     IF NEW.revision <> OLD.revision THEN
         DELETE FROM fingerprint WHERE article_id = OLD.id;
@@ -192,7 +242,7 @@ CREATE TRIGGER "0_article_edited"
     EXECUTE FUNCTION dedup.article_edited();
 
 CREATE FUNCTION dedup.article_deleted() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
     DELETE FROM fingerprint WHERE article_id = OLD.id;
     -- A mark cannot point to an article that is gone.
@@ -207,7 +257,7 @@ CREATE TRIGGER "0_article_deleted"
 
 -- Every fingerprint that comes or goes is counted again, whoever wrote it.
 CREATE FUNCTION dedup.fingerprint_came() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
     INSERT INTO sentence_change (article_id) SELECT article_id FROM came;
     RETURN NULL;
@@ -216,7 +266,7 @@ CREATE TRIGGER fingerprint_came AFTER INSERT ON dedup.fingerprint
     REFERENCING NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION dedup.fingerprint_came();
 
 CREATE FUNCTION dedup.fingerprint_went() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
     INSERT INTO sentence_change (article_id, sentence_hashes, buckets)
     SELECT article_id, sentence_hashes, buckets FROM went;
@@ -227,7 +277,7 @@ CREATE TRIGGER fingerprint_went AFTER DELETE ON dedup.fingerprint
 
 -- A change of a sentence's pin is a change of the common sentences.
 CREATE FUNCTION dedup.sentence_pin_changed() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
     IF TG_OP <> 'INSERT' THEN
         INSERT INTO sentence_change (sentence_hashes) VALUES (ARRAY[OLD.sentence_hash]);
@@ -244,7 +294,7 @@ CREATE TRIGGER sentence_pin_changed AFTER INSERT OR UPDATE OR DELETE ON dedup.se
 CREATE TRIGGER pair_pin_lock BEFORE INSERT OR UPDATE OR DELETE ON dedup.pair_pin
     FOR EACH STATEMENT EXECUTE FUNCTION dedup.article_lock();
 CREATE FUNCTION dedup.pair_pin_changed() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = dedup, pg_catalog, pg_temp AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
     IF TG_OP <> 'INSERT' THEN
         PERFORM make_stale(ARRAY(SELECT id FROM article
@@ -258,3 +308,56 @@ BEGIN
 END $$;
 CREATE TRIGGER pair_pin_changed AFTER INSERT OR UPDATE OR DELETE ON dedup.pair_pin
     FOR EACH ROW EXECUTE FUNCTION dedup.pair_pin_changed();
+
+-- What TRUNCATE takes away no trigger sees row by row. What was made from it is made again by the next backfill.
+CREATE FUNCTION dedup.emptied() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
+BEGIN
+    UPDATE corpus_state SET recount_all = true WHERE NOT recount_all;
+    IF TG_TABLE_NAME IN ('fingerprint', 'match', 'pair_pin') THEN
+        UPDATE article SET takes_part = false, stale = status IN ('unique', 'similar', 'duplicate')
+        WHERE takes_part OR NOT stale AND status IN ('unique', 'similar', 'duplicate');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER article_emptied AFTER TRUNCATE ON dedup.article
+    FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
+CREATE TRIGGER fingerprint_emptied AFTER TRUNCATE ON dedup.fingerprint
+    FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
+CREATE TRIGGER match_emptied AFTER TRUNCATE ON dedup.match
+    FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
+CREATE TRIGGER common_sentence_emptied AFTER TRUNCATE ON dedup.common_sentence
+    FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
+CREATE TRIGGER sentence_count_emptied AFTER TRUNCATE ON dedup.sentence_count
+    FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
+CREATE TRIGGER sentence_change_emptied AFTER TRUNCATE ON dedup.sentence_change
+    FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
+CREATE TRIGGER sentence_pin_emptied AFTER TRUNCATE ON dedup.sentence_pin
+    FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
+CREATE TRIGGER pair_pin_emptied AFTER TRUNCATE ON dedup.pair_pin
+    FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
+
+-- The rows that there are one of.
+CREATE FUNCTION dedup.only_row_stays() RETURNS trigger
+    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION 'dedup.% has one row, which stays', TG_TABLE_NAME
+        USING HINT = 'To empty a corpus: TRUNCATE dedup.article CASCADE.';
+END $$;
+CREATE TRIGGER corpus_state_stays BEFORE DELETE OR TRUNCATE ON dedup.corpus_state
+    FOR EACH STATEMENT EXECUTE FUNCTION dedup.only_row_stays();
+CREATE TRIGGER settle_turn_stays BEFORE DELETE OR TRUNCATE ON dedup.settle_turn
+    FOR EACH STATEMENT EXECUTE FUNCTION dedup.only_row_stays();
+
+-- In replica mode too: whoever applies changes that way, the marks must follow them.
+DO $$
+DECLARE
+    found record;
+BEGIN
+    FOR found IN SELECT t.tgname, t.tgrelid::regclass AS owner FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+                 WHERE c.relnamespace = 'dedup'::regnamespace AND NOT t.tgisinternal LOOP
+        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', found.owner, found.tgname);
+    END LOOP;
+END $$;
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA dedup FROM PUBLIC;

@@ -97,3 +97,5 @@ COMMENT ON COLUMN dedup.judged_pair.sentence_jaccard IS 'Shared sentences over a
 COMMENT ON COLUMN dedup.judged_pair.signature_jaccard IS 'Share of equal MinHash positions, where the pair is in dedup.match.';
 COMMENT ON COLUMN dedup.judged_pair.stratum IS 'The stratum it was picked from; null where the present selection does not hold it.';
 COMMENT ON COLUMN dedup.judged_pair.weight IS 'How many pairs it stands for when all picked pairs are judged; null without stratum.';
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA dedup FROM PUBLIC;

@@ -23,10 +23,12 @@ def downgrade() -> None:
     op.execute("""
         DROP VIEW dedup.daily_mark, dedup.publication_overlap, dedup.article_sentence, dedup.similar_pair,
                   dedup.story_article, dedup.story, dedup.duplicate, dedup.canonical_article;
-        DROP TABLE dedup.corpus_state, dedup.sentence_model, dedup.setting, dedup.sentence_change,
+        DROP TABLE dedup.arrival, dedup.settle_turn,
+                   dedup.corpus_state, dedup.sentence_model, dedup.setting, dedup.sentence_change,
                    dedup.pair_pin, dedup.sentence_pin, dedup.sentence_count, dedup.common_sentence,
                    dedup.match, dedup.fingerprint, dedup.article;
-        DROP FUNCTION dedup.pair_pin_changed(), dedup.sentence_pin_changed(), dedup.fingerprint_went(),
+        DROP FUNCTION dedup.only_row_stays(), dedup.emptied(), dedup.article_marks(), dedup.article_new(),
+                      dedup.pair_pin_changed(), dedup.sentence_pin_changed(), dedup.fingerprint_went(),
                       dedup.fingerprint_came(), dedup.article_deleted(), dedup.article_edited(),
                       dedup.article_edit(), dedup.article_lock(), dedup.remove_pairs(bigint[]),
                       dedup.withdraw(bigint[]), dedup.make_stale(bigint[]), dedup.settle_lock(),

@@ -307,7 +307,7 @@ def test_verify_finds_what_was_tampered_with(dedup: Dedup, database: Database, n
         " UPDATE dedup.article SET stale = false": "copy: marked",
     }
     for statement, words in tampering.items():
-        with database.transaction() as cursor:
+        with database.transaction(settling=True) as cursor:
             cursor.connection.execute(statement.encode())
         found = dedup("verify")
         assert found.code == 3, statement

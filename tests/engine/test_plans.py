@@ -32,6 +32,7 @@ ROWS = 600
 """At most so many rows are fetched for one article; it has about 10 relatives, and 36 keys."""
 
 FILL = """
+    SET LOCAL dedup.settling = 'on';
     INSERT INTO dedup.article (source_id, published_at, text)
     SELECT 'synthetic ' || i, timestamptz '2020-01-01' + i * interval '1 minute', 'A text.'
     FROM generate_series(1, %(count)s) i;
