@@ -18,6 +18,7 @@ import psycopg
 from dedup.corpus import fingerprints, rulebooks
 from dedup.corpus.database import BACKFILL_LOCK_KEY, Database, translated
 from dedup.corpus.rulebooks import Adoption, Rulebook, StaleRulesError
+from dedup.engine.arrivals import store_arrivals
 from dedup.engine.pool import Chunk, Factory, FingerprintPool, make_function
 from dedup.engine.refresh import refresh
 from dedup.engine.settle import settle
@@ -90,6 +91,7 @@ class BackfillReport:
         common_entered, common_left: sentences that became common, or stopped.
         settled: marks written, an article counted again if it was settled again.
         compared: pairs of articles scored.
+        held: articles put aside by a hook that others still hold.
         seconds: stage (adopting, fingerprinting, counting, settling) to how long it took.
     """
 
@@ -102,6 +104,7 @@ class BackfillReport:
     common_left: int = 0
     settled: int = 0
     compared: int = 0
+    held: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -187,6 +190,7 @@ class _Run:
 
     def once(self) -> bool:
         """Go through all steps; False if none found anything to do."""
+        self._report.held = store_arrivals(self._database)
         with self._database.transaction() as cursor:
             adoption = rulebooks.waiting_adoption(cursor)
         if adoption:

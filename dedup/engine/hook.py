@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dedup.article import Article, storable
-from dedup.corpus import articles, fingerprints, settling, verdicts
+from dedup.corpus import arrivals, articles, fingerprints, settling, verdicts
 from dedup.corpus.articles import Known
-from dedup.corpus.database import Cursor
+from dedup.corpus.database import Cursor, Database
 from dedup.corpus.rulebooks import Rulebook
 from dedup.engine.lookup import mark_of, related_to, verdict_of
 from dedup.engine.settle import TooManyCandidatesError, settle
-from dedup.errors import DedupError
+from dedup.errors import BusyError, CollisionError, DedupError
 from dedup.rules.marks import Mark, Status
 from dedup.settings import Settings
 from dedup.text.tasks import Fingerprinted, TextTask, fingerprint_task
@@ -28,6 +28,8 @@ MAX_CASCADE = 500
 MAX_CANDIDATES = 5_000
 """Articles compared in one hook; about 30 ms."""
 
+STORE_SECONDS = 0.1
+"""How long an article that is not settled now may wait to be stored, before it is put aside."""
 
 DELETED = "the article was deleted while it was being stored; submit it again"
 
@@ -45,6 +47,7 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
         made: from `fingerprint`, with the same rulebook.
     """
     partners = articles.partners(cursor, [article.source_id])  # an edit makes them stale
+    arrivals.store(cursor, [article.source_id])
     known = store(cursor, article)
     if not known.settled:
         if (known.language, known.title) != (article.language, article.title):
@@ -66,6 +69,19 @@ def store(cursor: Cursor, article: Article) -> Known:
     return known
 
 
+def store_for_later(database: Database, article: Article) -> None:
+    """Store an article, or put it aside where another transaction holds it; the next backfill settles it."""
+    try:
+        with database.transaction(seconds=STORE_SECONDS) as cursor:
+            if not arrivals.any_of(cursor, article.source_id):
+                articles.store(cursor, [article])
+                return
+    except (BusyError, CollisionError):
+        pass
+    with database.transaction() as cursor:
+        arrivals.add(cursor, article)
+
+
 def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> list[str]:
     """Delete articles and settle what that unsettles; the caller holds the settle lock.
 
@@ -73,6 +89,7 @@ def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> lis
         The source_ids that existed.
     """
     partners = articles.partners(cursor, source_ids)
+    arrivals.delete(cursor, source_ids)
     deleted = articles.delete(cursor, source_ids)
     settle_some(cursor, settings, partners)
     return deleted

@@ -1,0 +1,59 @@
+"""Articles that another transaction kept from being stored, until someone can store them.
+
+Whoever has an open transaction that inserted or edited an article holds it; a caller who brings a new version
+of it does not wait for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dedup.article import ARTICLE_FIELDS, Article, storable
+from dedup.corpus import articles
+from dedup.corpus.database import Cursor
+
+_NAMES = ", ".join(ARTICLE_FIELDS)
+
+
+def add(cursor: Cursor, article: Article) -> None:
+    """Keep an article; takes no lock that anyone else could hold."""
+    values = [getattr(article, name) for name in ARTICLE_FIELDS]
+    values[ARTICLE_FIELDS.index("text")] = storable(article.text)
+    places = ", ".join("coalesce(%s, now())" if name == "added_at" else "%s" for name in ARTICLE_FIELDS)
+    cursor.execute(f"INSERT INTO dedup.arrival ({_NAMES}) VALUES ({places})".encode(), values)
+
+
+def any_of(cursor: Cursor, source_id: str) -> bool:
+    """Whether a version of this article waits."""
+    row = cursor.execute(
+        "SELECT EXISTS (SELECT FROM dedup.arrival WHERE source_id = %s)", [source_id]
+    ).fetchone()
+    return bool(row and row[0])
+
+
+def waiting(cursor: Cursor, limit: int) -> list[str]:
+    """The source_ids of some articles that wait, those that came first."""
+    rows = cursor.execute(
+        "SELECT source_id FROM dedup.arrival GROUP BY source_id ORDER BY min(id) LIMIT %s", [limit]
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
+def store(cursor: Cursor, source_ids: Sequence[str]) -> None:
+    """Store every waiting version of these articles, in the order in which they came. Needs the settle lock.
+
+    Raises:
+        BusyError: at the end of the transaction: one of them is still held.
+    """
+    rows = cursor.execute(
+        f"WITH taken AS (DELETE FROM dedup.arrival WHERE source_id = ANY (%s) RETURNING *)"
+        f" SELECT {_NAMES} FROM taken ORDER BY id".encode(),
+        [list(source_ids)],
+    ).fetchall()
+    for row in rows:  # one by one: what a later version leaves out an earlier one may have said
+        articles.store(cursor, [Article(**dict(zip(ARTICLE_FIELDS, row, strict=True)))])
+
+
+def delete(cursor: Cursor, source_ids: Sequence[str]) -> None:
+    """Forget the waiting versions of these articles."""
+    cursor.execute("DELETE FROM dedup.arrival WHERE source_id = ANY (%s)", [list(source_ids)])

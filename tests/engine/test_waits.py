@@ -1,0 +1,409 @@
+"""Every wait has an end (docs/reliability.md, promise 15): whoever holds what, nobody waits without a limit.
+
+The short timeouts here make the tests quick; that one second is enough with the defaults is shown by
+`scripts/latency.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import errors as pg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from dedup import Deduplicator
+from dedup.corpus import connection as connection_module
+from dedup.corpus import migrate
+from dedup.corpus.database import Database, retried
+from dedup.engine.arrivals import store_arrivals
+from dedup.engine.backfill import backfill
+from dedup.errors import BusyError, CollisionError, DatabaseError, InputError, UnreachableError
+from dedup.timeouts import Timeouts, milliseconds
+from tests.conftest import Server
+from tests.corpora import answer, article, assert_right, deduplicator, load, make_function, wait_until, window
+
+pytestmark = pytest.mark.timeout(120)
+
+SHORT = Timeouts(hook=0.3, lock=0.5)
+
+
+@pytest.fixture
+def hasty(database: Database) -> Iterator[Database]:
+    """The empty corpus, through a program with short timeouts."""
+    found = Database(database.url, SHORT)
+    yield found
+    found.close()
+
+
+@contextmanager
+def held(database: Database, statement: str) -> Iterator[psycopg.Connection]:
+    """Someone's transaction that stays open."""
+    with psycopg.connect(database.url) as connection:
+        connection.execute(statement.encode())
+        yield connection
+
+
+# The hook answers in time, and loses nothing.
+
+HOLD = {
+    "an insert of the same key": "INSERT INTO dedup.article (source_id, text) VALUES ('x', 'A text.')",
+    "an edit of a title": "UPDATE dedup.article SET title = 'New' WHERE source_id = 'known'",
+    "an edit of an address": "UPDATE dedup.article SET url = 'https://new.example' WHERE source_id = 'known'",
+    "a lock of a row": "SELECT FROM dedup.article WHERE source_id = 'known' FOR UPDATE",
+    "the settle lock": "SELECT dedup.settle_lock()",
+}
+
+
+@pytest.mark.parametrize("hold", HOLD)
+@pytest.mark.parametrize("name", ["x", "known", "other"])
+def test_a_hook_beside_an_open_transaction(hasty: Database, hold: str, name: str) -> None:
+    given = article(name, window(2, 6), 3, title="Brought by the hook")
+    load(hasty, article("known", window(0, 6), 0))
+    backfill(hasty, workers=0, factory=make_function)
+    with held(hasty, HOLD[hold]) as connection:
+        started = time.monotonic()
+        verdict = deduplicator(hasty).submit(given)
+        assert time.monotonic() - started < 1
+        assert verdict.status == "pending" or name != "x" or hold != "an insert of the same key"
+        connection.commit()
+    backfill(hasty, workers=0, factory=make_function)
+    found = assert_right(hasty)
+    assert name in found.marks
+    with hasty.transaction() as cursor:
+        row = cursor.execute("SELECT text, title FROM dedup.article WHERE source_id = %s", [name]).fetchone()
+    assert row == (given.text, given.title)
+
+
+def test_other_hooks_do_not_wait_behind_one_that_waits(hasty: Database) -> None:
+    with held(hasty, HOLD["an insert of the same key"]), ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(deduplicator(hasty).submit, article("x", window(i, 6), i)) for i in range(2)]
+        others = [deduplicator(hasty).submit(article(f"o{i}", window(20 + i, 6), i)) for i in range(5)]
+        assert {future.result().status for future in waiting} == {"pending"}
+    assert "pending" not in {verdict.status for verdict in others}
+
+
+def test_versions_that_were_put_aside_are_stored_in_order(hasty: Database) -> None:
+    with held(hasty, HOLD["an insert of the same key"]) as connection:
+        corpus = deduplicator(hasty)
+        corpus.submit(article("x", window(0, 6), 0, title="First"))
+        corpus.submit(article("x", window(1, 6), 1))
+        assert store_arrivals(hasty) == 1
+        connection.commit()
+    corpus.submit(article("x", window(2, 6), 2, url="https://third.example"))
+    with hasty.transaction() as cursor:
+        row = cursor.execute("SELECT title, url, text, revision FROM dedup.article").fetchone()
+    assert row == ("First", "https://third.example", article("x", window(2, 6)).text, 3)
+    assert store_arrivals(hasty) == 0
+
+
+def test_a_deleted_article_does_not_come_back(hasty: Database) -> None:
+    with held(hasty, HOLD["an insert of the same key"]) as connection:
+        deduplicator(hasty).submit(article("x", window(0, 6), 0))
+        connection.rollback()
+    deduplicator(hasty).delete("x")
+    backfill(hasty, workers=0, factory=make_function)
+    assert answer(hasty).marks == {}
+
+
+# Nobody without rights can stop others.
+
+
+@pytest.fixture
+def stranger(server: Server, database: Database) -> Iterator[psycopg.Connection]:
+    """A session of a role that may connect, and nothing else."""
+    name = f"dedup_stranger_{os.getpid()}"
+    with psycopg.connect(server.url, autocommit=True) as owner:
+        owner.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name)))
+    try:
+        with psycopg.connect(make_conninfo(database.url, user=name), autocommit=True) as found:
+            yield found
+    except psycopg.OperationalError:
+        pytest.skip("this server does not let a new role in")
+    finally:
+        with psycopg.connect(server.url, autocommit=True) as owner:
+            owner.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT dedup.settle_lock()",
+        "SELECT FROM dedup.settle_turn FOR UPDATE",
+        "BEGIN; LOCK TABLE dedup.settle_turn",
+        "UPDATE dedup.settle_turn SET only_row = true",
+    ],
+)
+def test_a_stranger_cannot_take_the_settle_lock(stranger: psycopg.Connection, statement: str) -> None:
+    with pytest.raises(pg.InsufficientPrivilege):
+        stranger.execute(statement.encode())
+
+
+def test_public_numbers_lock_nothing(stranger: psycopg.Connection, hasty: Database) -> None:
+    for key in (b"dedup", b"dedup+1"):
+        stranger.execute("SELECT pg_advisory_lock(%s)", [int.from_bytes(key, "big")])
+    assert deduplicator(hasty).submit(article("a", window(0, 6), 0)).status == "unique"
+    load(hasty, article("b", window(0, 6), 1))
+    assert not backfill(hasty, workers=0, factory=make_function).already_running
+    assert_right(hasty)
+
+
+# Who does not answer, and who stands still.
+
+
+def server_pid(database: Database, cursor: psycopg.Cursor) -> int:
+    """The server process of a cursor; skips where it cannot be stopped from here."""
+    row = cursor.execute("SELECT pg_backend_pid()").fetchone()
+    assert row is not None
+    try:
+        os.kill(row[0], 0)
+    except OSError:
+        pytest.skip("the server runs elsewhere, or as another user")
+    return int(row[0])
+
+
+@pytest.mark.parametrize("what", ["a statement", "a new transaction"])
+def test_a_server_process_that_stands_still(
+    hasty: Database, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr(connection_module, "GRACE_SECONDS", 0.2)
+    impatient = Database(hasty.url, Timeouts(connect=0.5, hook=0.3))
+    pid = None
+    started = time.monotonic()
+    try:
+        with pytest.raises(UnreachableError, match="does not answer"):  # noqa: PT012
+            with impatient.transaction(seconds=0.5) as cursor:
+                pid = server_pid(impatient, cursor)
+                if what == "a statement":
+                    os.kill(pid, signal.SIGSTOP)
+                    cursor.execute("SELECT 1")
+            os.kill(pid, signal.SIGSTOP)
+            with impatient.session() as session, session.transaction() as cursor:
+                pass
+            raise UnreachableError("does not answer")  # the pool has found a new one, as it should
+        assert time.monotonic() - started < 10
+        with impatient.transaction() as cursor:
+            cursor.execute("SELECT 1")
+    finally:
+        if pid:
+            os.kill(pid, signal.SIGCONT)
+        impatient.close()
+
+
+def test_a_program_that_stands_still_loses_the_lock(database: Database) -> None:
+    sleepy = Database(database.url, Timeouts(idle=0.3))
+    waiting = Database(database.url, Timeouts(hook=20))
+    with pytest.raises(DatabaseError), sleepy.transaction(settling=True) as cursor:  # noqa: PT012
+        verdict = deduplicator(waiting).submit(article("a", window(0, 6), 0))
+        assert verdict.status == "unique"
+        cursor.execute("SELECT 1")
+    sleepy.close()
+    waiting.close()
+
+
+def test_more_threads_than_connections(database: Database) -> None:
+    crowded = Database(database.url, Timeouts(lock=0.2))
+    opened = [crowded.session() for _ in range(10)]
+    for session in opened:
+        session.__enter__()
+    with pytest.raises(BusyError, match="fewer threads"), crowded.transaction():
+        pass
+    for session in opened:
+        session.__exit__(None, None, None)
+    crowded.close()
+
+
+def test_a_statement_that_takes_too_long(hasty: Database) -> None:
+    with pytest.raises(BusyError, match="took too long"), hasty.transaction(seconds=0.1) as cursor:
+        cursor.execute("SELECT pg_sleep(20)")
+
+
+# Collisions.
+
+
+def test_a_transaction_that_edits_twice_meets_a_settler(hasty: Database) -> None:
+    """The first edit locks a row and the second one wants the settle lock, whose holder wants the row."""
+    load(hasty, article("a", window(0, 6), 0), article("b", window(1, 6), 1))
+    backfill(hasty, workers=0, factory=make_function)
+    with held(hasty, HOLD["an edit of an address"].replace("known", "a")) as connection:
+        with ThreadPoolExecutor(2) as pool:
+            hook = pool.submit(deduplicator(hasty).submit, article("c", window(1, 6), -1))
+            connection.execute("UPDATE dedup.article SET text = text || ' And more.' WHERE source_id = 'a'")
+            connection.commit()
+            assert hook.result(30).status in ("unique", "similar", "duplicate", "pending")
+        backfill(hasty, workers=0, factory=make_function)
+    assert_right(hasty)
+
+
+def test_a_nightly_run_outlasts_an_open_edit(database: Database) -> None:
+    load(database, article("a", window(0, 6), 0), article("b", window(1, 6), 1))
+    hold = HOLD["an edit of an address"].replace("known", "a")
+    with held(database, hold) as connection, ThreadPoolExecutor(1) as pool:
+        future = pool.submit(backfill, database, workers=0, factory=make_function)
+        wait_until(lambda: blocked(database) or future.done())
+        connection.execute("UPDATE dedup.article SET text = text || ' And more.' WHERE source_id = 'a'")
+        connection.commit()
+        future.result(30)
+    backfill(database, workers=0, factory=make_function)
+    assert_right(database)
+
+
+def blocked(database: Database) -> bool:
+    with database.transaction() as cursor:
+        row = cursor.execute(
+            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()"
+            " AND wait_event_type = 'Lock')"
+        ).fetchone()
+    return bool(row and row[0])
+
+
+@pytest.mark.parametrize(("error", "tries"), [(CollisionError, 5), (BusyError, 1)])
+def test_collisions_are_tried_again(error: type[DatabaseError], tries: int) -> None:
+    done = []
+
+    def work() -> None:
+        done.append(None)
+        raise error("in the way")
+
+    with pytest.raises(error):
+        retried(work)
+    assert len(done) == tries
+
+
+def test_what_others_hold_is_tried_until_the_time_is_up() -> None:
+    done = []
+
+    def work() -> int:
+        done.append(None)
+        if len(done) < 4:
+            raise BusyError("held")
+        return 7
+
+    assert retried(work, 30) == 7
+
+
+# Whatever the server's defaults are, and behind a pooler.
+
+
+@pytest.mark.parametrize("level", ["read committed", "repeatable read", "serializable"])
+def test_under_every_default_isolation_level(server: Server, level: str) -> None:
+    url = server.create("dedup_isolation")
+    name = conninfo_to_dict(url)["dbname"]
+    with psycopg.connect(server.url, autocommit=True) as owner:
+        owner.execute(
+            sql.SQL("ALTER DATABASE {} SET default_transaction_isolation = {}").format(
+                sql.Identifier(str(name)), sql.Literal(level)
+            )
+        )
+    database = Database(url, Timeouts(hook=30))
+    migrate.initialize(database)
+    try:
+        submit_from_threads(database)
+    finally:
+        database.close()
+        server.drop("dedup_isolation")
+
+
+def submit_from_threads(database: Database, rounds: int = 15) -> None:
+    """Four threads submit at once; then a backfill, and everything must be right."""
+    barrier = threading.Barrier(4)
+
+    def submit(number: int) -> list[str]:
+        barrier.wait(60)
+        corpus = deduplicator(database)
+        return [
+            corpus.submit(article(f"{number}-{i}", window(5 * i, 6, ring=500), number)).status
+            for i in range(rounds)
+        ]
+
+    with ThreadPoolExecutor(4) as pool:
+        found = [status for part in pool.map(submit, range(4)) for status in part]
+    assert len(found) == 4 * rounds
+    assert set(found) <= {"unique", "similar", "duplicate"}
+    backfill(database, workers=0, factory=make_function)
+    assert_right(database)
+
+
+@pytest.mark.skipif(not shutil.which("pgbouncer"), reason="needs pgbouncer on the PATH")
+def test_behind_a_pooler_in_transaction_mode(server: Server, tmp_path: Path) -> None:
+    url = server.create("dedup_pooler")
+    where = conninfo_to_dict(url)
+    direct = Database(url)
+    migrate.initialize(direct)
+    socket = Path(tempfile.mkdtemp(prefix="dedup-pooler-"))  # a socket's name must be short
+    config = socket / "pgbouncer.ini"
+    config.write_text(
+        f"[databases]\nd = user={where['user']} host={where['host']} port={where.get('port', 5432)}"
+        f" dbname={where['dbname']}\n"
+        f"[pgbouncer]\nlisten_addr =\nlisten_port = 6432\nunix_socket_dir = {socket}\n"
+        f"auth_type = any\npool_mode = transaction\ndefault_pool_size = 2\nlogfile = {socket}/log\n"
+    )
+    owner = Path(str(where["host"])).stat()  # who can reach the server's socket
+    os.chown(socket, owner.st_uid, owner.st_gid)
+    root = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+    process = subprocess.Popen(["pgbouncer", "--quiet", str(config)], **root)
+    try:
+        wait_until(lambda: (socket / ".s.PGSQL.6432").exists())
+        database = Database(make_conninfo("", host=str(socket), port=6432, dbname="d"), Timeouts(hook=30))
+        with database.session() as session:
+            assert session._connection.pooled
+        submit_from_threads(database)
+        # What one client sets no other client of the same server connection meets.
+        with psycopg.connect(make_conninfo("", host=str(socket), port=6432, dbname="d")) as other:
+            row = other.execute("SELECT current_setting('lock_timeout'), current_setting('jit')").fetchone()
+        assert row is not None
+        assert row[0] == "0"
+        database.close()
+    finally:
+        process.terminate()
+        process.wait(20)
+        shutil.rmtree(socket)
+        direct.close()
+        server.drop("dedup_pooler")
+
+
+# The timeouts themselves.
+
+
+def test_timeouts_come_from_the_environment() -> None:
+    assert Timeouts.from_environment({}) == Timeouts()
+    found = Timeouts.from_environment({"DEDUP_TIMEOUT_HOOK": " 2.5 ", "DEDUP_TIMEOUT_LOCK": ""})
+    assert found == Timeouts(hook=2.5)
+
+
+@pytest.mark.parametrize("text", ["never", "0", "-1", "nan", "inf", "1e99"])
+def test_no_timeout_is_an_error(text: str) -> None:
+    with pytest.raises(InputError, match="seconds"):
+        Timeouts.from_environment({"DEDUP_TIMEOUT_IDLE": text})
+
+
+def test_no_timeout_is_none() -> None:
+    assert milliseconds(0.00001) == "1ms"  # 0 would mean for ever
+
+
+def test_every_transaction_has_timeouts(database: Database) -> None:
+    names = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
+    shown = f"SELECT {', '.join(f'current_setting({name!r})' for name in names)}".encode()
+    with database.transaction() as cursor:
+        assert cursor.execute(shown).fetchone() == ("30s", "1h", "1min")
+    with database.transaction(settling=True, seconds=0.4) as cursor:
+        assert cursor.execute(shown).fetchone() == ("100ms", "400ms", "1min")
+
+
+def test_the_library_takes_a_timeout(database: Database) -> None:
+    with Deduplicator(database.url) as corpus, held(database, HOLD["the settle lock"]):
+        started = time.monotonic()
+        assert corpus.submit(article("a", window(0, 6), 0), timeout=0.1).status == "pending"
+        assert time.monotonic() - started < 0.5
