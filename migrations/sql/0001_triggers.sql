@@ -337,6 +337,30 @@ CREATE TRIGGER sentence_pin_emptied AFTER TRUNCATE ON dedup.sentence_pin
 CREATE TRIGGER pair_pin_emptied AFTER TRUNCATE ON dedup.pair_pin
     FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
 
+-- Rows of the bookkeeping that come from elsewhere, as in a restore of data alone: what they count may not be what
+-- is there. So the next backfill counts everything again, and a place in time is not believed.
+CREATE FUNCTION dedup.state_came() RETURNS trigger
+    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
+BEGIN
+    NEW.recount_all := true;
+    NEW.settled_through := NULL;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER corpus_state_came BEFORE INSERT ON dedup.corpus_state
+    FOR EACH ROW EXECUTE FUNCTION dedup.state_came();
+CREATE FUNCTION dedup.counts_came() RETURNS trigger
+    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
+BEGIN
+    IF current_setting('dedup.settling', true) IS DISTINCT FROM 'on' THEN
+        UPDATE corpus_state SET recount_all = true WHERE NOT recount_all;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER sentence_count_came BEFORE INSERT OR UPDATE OR DELETE ON dedup.sentence_count
+    FOR EACH STATEMENT EXECUTE FUNCTION dedup.counts_came();
+CREATE TRIGGER common_sentence_came BEFORE INSERT OR UPDATE OR DELETE ON dedup.common_sentence
+    FOR EACH STATEMENT EXECUTE FUNCTION dedup.counts_came();
+
 -- The rows that there are one of.
 CREATE FUNCTION dedup.only_row_stays() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$

