@@ -298,31 +298,44 @@ def status(json: JsonOption = False) -> None:
 
 def verify(
     sample: Annotated[
-        int | None, typer.Option(min=1, help="Check only so many articles, chosen at random.")
+        int | None, typer.Option(min=1, help="Recompute only so many articles, chosen at random.")
     ] = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Have what differs settled, counted or made again.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Recompute marks, pairs, fingerprints and common sentences by the letter, and compare.
 
-    Exit code 3 if anything differs. Reads only; whatever else runs may go on.
+    The bookkeeping that later marks rest on is checked as well, and in full. Exit code 3 if anything differs
+    and is not repaired. Without `--repair` it reads only; whatever else runs may go on.
     """
     from dedup.corpus import rulebooks
+    from dedup.engine.verify import repair as heal
     from dedup.engine.verify import verify as run
 
-    with corpus() as database, output.progress_bar() as bar:
+    with corpus() as database:
         with database.transaction() as cursor:
             if rulebooks.waiting_adoption(cursor).program:
                 raise InputError("the program or its Unicode tables changed: run `dedup backfill` first")
             rulebook = rulebooks.load_rulebook(cursor)
-        found = run(database, rulebook, sample=sample, progress=bar)
+        with output.progress_bar() as bar:
+            found = run(database, rulebook, sample=sample, progress=bar)
+        repaired = heal(database, found.repairs) if repair and found.found else None
     if json:
-        output.write_json(asdict(found))
+        given = {"articles": found.articles, "differences": found.differences, "found": found.found}
+        output.write_json({**given, "skipped": found.skipped, "repaired": repaired is not None})
     else:
         for line in found.differences:
             output.console().print(Text(output.printable(line)))
         if found.found > len(found.differences):
             output.say(f"and {found.found - len(found.differences):,} more")
-        left_out = f"; {found.unsettled:,} unsettled ones left out" if found.unsettled else ""
-        output.say(f"checked {found.articles:,} articles: {found.found:,} differences{left_out}")
-    if found.found:
+        for line in found.skipped:
+            output.say(f"not checked: {line}")
+        output.say(f"checked {found.articles:,} articles: {found.found:,} differences")
+        if repaired is not None:
+            output.say(f"repaired; {repaired:,} articles are settled again: run `dedup backfill`")
+        elif found.found:
+            output.say("next: dedup verify --repair, then dedup backfill")
+    if found.found and repaired is None:
         raise typer.Exit(DIFFERENT)

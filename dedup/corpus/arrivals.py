@@ -31,6 +31,12 @@ def any_of(cursor: Cursor, source_id: str) -> bool:
     return bool(row and row[0])
 
 
+def count(cursor: Cursor) -> int:
+    """How many versions of articles wait."""
+    row = cursor.execute("SELECT count(*) FROM dedup.arrival").fetchone()
+    return int(row[0]) if row else 0
+
+
 def waiting(cursor: Cursor, limit: int) -> list[str]:
     """The source_ids of some articles that wait, those that came first."""
     rows = cursor.execute(

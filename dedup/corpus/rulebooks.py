@@ -6,7 +6,7 @@ one transaction that makes stale whatever was made under the old ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -285,10 +285,31 @@ def _drop_old_fingerprints(cursor: Cursor) -> None:
 
 
 def _wanted_state(cursor: Cursor) -> State:
-    settings = load_wanted(cursor)
     rows = cursor.execute("""
         SELECT DISTINCT ON (language) language, checksum FROM dedup.sentence_model ORDER BY language, adopted
     """).fetchall()
-    models = ",".join(f"{language}={checksum}" for language, checksum in rows)
-    digest = f"{settings.digest('fingerprint')} {settings.default_language} {models}"
-    return State(digest, settings.digest("rule"), ALGORITHM_REVISION, UNICODE_VERSION)
+    return _state(load_wanted(cursor), rows, ALGORITHM_REVISION, UNICODE_VERSION)
+
+
+def state_in_force(cursor: Cursor) -> State:
+    """What the stored results are made with, going by the settings in force."""
+    rows = cursor.execute(
+        "SELECT language, checksum FROM dedup.sentence_model WHERE adopted ORDER BY language"
+    ).fetchall()
+    stored = load_state(cursor)
+    return _state(load_settings(cursor), rows, stored.algorithm, stored.unicode)
+
+
+def damaged_models(cursor: Cursor) -> list[str]:
+    """The languages whose sentence parameters are not those that their checksum was made of."""
+    rows = cursor.execute("SELECT language, checksum FROM dedup.sentence_model WHERE adopted").fetchall()
+    models = load_models(cursor)
+    return sorted(language for language, checksum in rows if models[language].checksum != checksum)
+
+
+def _state(
+    settings: Settings, models: Sequence[tuple[str, str]], algorithm: int, unicode: str | None
+) -> State:
+    listed = ",".join(f"{language}={checksum}" for language, checksum in models)
+    digest = f"{settings.digest('fingerprint')} {settings.default_language} {listed}"
+    return State(digest, settings.digest("rule"), algorithm, unicode)

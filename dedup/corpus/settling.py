@@ -125,25 +125,32 @@ def pair_pins(cursor: Cursor, rows: Sequence[FingerprintRow]) -> PairPins:
     return {frozenset((row[0].encode(), row[1].encode())): Relation(row[2]) for row in found}
 
 
-def reach(cursor: Cursor, latest: datetime) -> datetime | None:
+def reach(cursor: Cursor, settings: Settings, latest: datetime) -> datetime | None:
     """Note that articles up to this time are being settled.
 
     Returns:
         A time that no article settled before is later than; None where nothing was settled.
     """
+    row = cursor.execute(_REACH, [latest]).fetchone()
+    if row is None or row[0]:
+        return row and row[0]
+    # A new corpus; or marks that came by a restore of data alone.
     row = cursor.execute(
-        """
-        WITH before AS (SELECT settled_through FROM dedup.corpus_state)
-        UPDATE dedup.corpus_state s SET settled_through = greatest(s.settled_through, %s)
-        FROM before RETURNING before.settled_through
-        """,
-        [latest],
+        "SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s))"
+        " FROM dedup.article WHERE takes_part",
+        order_parameters(settings),
     ).fetchone()
-    if row and row[0]:
-        return row[0]  # type: ignore[no-any-return]
-    # Marks without such a time came by a restore of data alone: it can be any.
-    settled = cursor.execute("SELECT EXISTS (SELECT FROM dedup.article WHERE takes_part)").fetchone()
-    return datetime.max.replace(tzinfo=UTC) if settled and settled[0] else None
+    before: datetime | None = row[0] if row else None
+    if before:
+        cursor.execute(_REACH, [before])
+    return before
+
+
+_REACH = """
+    WITH before AS (SELECT settled_through FROM dedup.corpus_state)
+    UPDATE dedup.corpus_state s SET settled_through = greatest(s.settled_through, %s)
+    FROM before RETURNING before.settled_through
+"""
 
 
 def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:

@@ -25,19 +25,26 @@ PAGE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class StoredArticle:
-    """An article as it is stored, without its text."""
+    """An article as it is stored, without its text.
+
+    Attributes:
+        settled: whether it has a mark that need not be settled again.
+        canonical: its flag where it counts; None in an article that takes no part.
+        fingerprint: of its present text; None where there is none.
+    """
 
     id: int
     source_id: str
     order: OrderKey
     mark: Mark
+    settled: bool
     canonical: bool | None
     fingerprint: Fingerprint | None
 
 
 _COLUMNS = """
     a.id, a.source_id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s),
-    a.status, a.duplicate_of, a.score, a.reason,
+    a.status, a.duplicate_of, a.score, a.reason, a.status <> 'pending' AND NOT a.stale,
     a.takes_part, f.canonical, f.version,
     f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.word_count, f.shingle_count
 """
@@ -49,13 +56,19 @@ def freeze(cursor: Cursor) -> None:
 
 
 def choose(cursor: Cursor, sample: int | None) -> list[int]:
-    """The ids of the articles to check: all that are settled or failed, or a random sample of them."""
+    """The ids of the articles to check: all, or a random sample of them."""
     rows = cursor.execute(
-        "SELECT id FROM dedup.article WHERE status <> 'pending' AND NOT stale"
+        "SELECT id FROM dedup.article"
         " ORDER BY CASE WHEN %(sample)s::integer IS NULL THEN id ELSE random() END LIMIT %(sample)s",
         {"sample": sample},
     )
     return [row[0] for row in rows.fetchall()]
+
+
+def count_articles(cursor: Cursor) -> int:
+    """How many articles there are."""
+    row = cursor.execute("SELECT count(*) FROM dedup.article").fetchone()
+    return int(row[0]) if row else 0
 
 
 def common_sentences(cursor: Cursor) -> dict[int, tuple[int, float]]:
@@ -118,6 +131,7 @@ def load(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> list[StoredA
     query = f"""
         SELECT {_COLUMNS}
         FROM dedup.article a LEFT JOIN dedup.fingerprint f ON f.article_id = a.id
+            AND f.revision = a.revision
         WHERE a.id = ANY (%(ids)s)
     """
     rows = cursor.execute(query.encode(), {**order_parameters(settings), "ids": bigints(ids)}).fetchall()
@@ -152,9 +166,10 @@ def pairs(cursor: Cursor, ids: Sequence[int]) -> set[Pair]:
 
 
 def _stored(row: tuple) -> StoredArticle:  # type: ignore[type-arg]
-    article_id, source_id, time, status, duplicate_of, score, reason, takes_part, flag, version, *rest = row
+    article_id, source_id, time, status, duplicate_of, score, reason, settled, *more = row
+    takes_part, flag, version, *rest = more
     made = None if version is None else from_columns(version, *rest)
     mark = Mark(Status(status), duplicate_of, score, reason)
     return StoredArticle(
-        article_id, source_id, (time, source_id.encode()), mark, flag if takes_part else None, made
+        article_id, source_id, (time, source_id.encode()), mark, settled, flag if takes_part else None, made
     )

@@ -145,7 +145,7 @@ class _Batch:
 
     def _unsettled_by(self, appeared: list[int]) -> set[int]:
         """Settled articles, not of this batch, whose grounds change because these became canonical."""
-        through = settling.reach(self._cursor, max(node.order[0] for node in self._nodes))
+        through = settling.reach(self._cursor, self._settings, max(node.order[0] for node in self._nodes))
         early = [i for i in appeared if through is not None and self._nodes[i].order[0] <= through]
         if not early:
             return set()

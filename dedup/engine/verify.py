@@ -12,11 +12,14 @@ Memory holds one block of articles at a time.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 
-from dedup.corpus import common_sentences, settling, snapshots
-from dedup.corpus.database import Cursor, Database
+from dedup.corpus import arrivals, bookkeeping, common_sentences, rulebooks, snapshots
+from dedup.corpus.bookkeeping import Repair, Repairs
+from dedup.corpus.database import Cursor, Database, retried
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.snapshots import StoredArticle
 from dedup.progress import Progress, SilentProgress
@@ -28,6 +31,14 @@ from dedup.text.fingerprint import UnreadableError
 BLOCK_ARTICLES = 5_000
 """Articles checked per pass over the canonical ones; about 100 MB of memory."""
 
+REPAIRED_AT_ONCE = 1_000
+"""Articles under one hold of the settle lock."""
+
+UNREADABLE = "unreadable"
+"""How the reasons of texts begin that no worker could finish."""
+
+FIRST = "run `dedup backfill` first"
+
 DIFFERENCES_SHOWN = 100
 """Differences kept in full; the others are only counted."""
 
@@ -37,19 +48,23 @@ class Verification:
     """What was compared and what differs.
 
     Attributes:
-        articles: articles checked; unsettled: left out, since their mark is yet to come.
+        articles: articles checked.
         differences: one line each, with the source_id, never with text.
         found: how many differences there are in all.
+        skipped: what was not checked, and why; one line each.
+        repairs: what heals the differences.
     """
 
     articles: int = 0
-    unsettled: int = 0
     differences: list[str] = field(default_factory=list)
     found: int = 0
+    skipped: list[str] = field(default_factory=list)
+    repairs: Repairs = field(default_factory=Repairs)
 
-    def differs(self, line: str) -> None:
-        """Note a difference."""
+    def differs(self, line: str, repair: Repair, ids: Collection[int] = ()) -> None:
+        """Note a difference, and what heals it: for which articles, or for the corpus."""
         self.found += 1
+        self.repairs.add(repair, ids)
         if len(self.differences) < DIFFERENCES_SHOWN:
             self.differences.append(line)
 
@@ -59,10 +74,10 @@ def verify(
 ) -> Verification:
     """Recompute marks, pairs, fingerprints and common sentences by the letter, and compare.
 
-    Sees one moment of the database; others may work on meanwhile.
+    Sees one moment of the database; others may work on meanwhile. The bookkeeping is checked in full.
 
     Args:
-        sample: check only so many articles, chosen at random, and the common sentences they carry.
+        sample: recompute only so many articles, chosen at random.
 
     Raises:
         DatabaseError: the server refused or went away.
@@ -72,23 +87,73 @@ def verify(
     with database.transaction() as cursor:
         snapshots.freeze(cursor)
         ids = snapshots.choose(cursor, sample)
-        result.unsettled = settling.count_unsettled(cursor)
         shown.start("verifying", len(ids))
+        _check_bookkeeping(cursor, rulebook, result)
         common = _check_common(cursor, rulebook, result)
         pins = snapshots.pair_pins(cursor)
+        if left_out := snapshots.count_articles(cursor) - len(ids):
+            result.skipped.append(f"{left_out:,} articles that are not in the sample")
+        unsettled = given_up = 0
         for start in range(0, len(ids), BLOCK_ARTICLES):
             block = snapshots.load(cursor, rulebook.settings, ids[start : start + BLOCK_ARTICLES])
-            _check_fingerprints(cursor, rulebook, block, result)
-            _Block(rulebook, block, common, pins, result).check(cursor)
+            given_up += _check_fingerprints(cursor, rulebook, block, result)
+            settled = [article for article in block if article.settled]
+            _Block(rulebook, settled, common, pins, result).check(cursor)
             result.articles += len(block)
+            unsettled += len(block) - len(settled)
             shown.advance(len(block))
+        if unsettled:
+            result.skipped.append(f"the marks of {unsettled:,} pending or stale articles; {FIRST}")
+        if given_up:
+            result.skipped.append(
+                f"{given_up:,} texts that stop whoever reads them; `dedup retry` tries them"
+            )
     return result
+
+
+def repair(database: Database, repairs: Repairs) -> int:
+    """Heal what `verify` found, in short steps; the next backfill does the rest.
+
+    Returns:
+        How many articles will be settled again because of themselves.
+    """
+    with database.transaction() as cursor:
+        bookkeeping.repair_lock(cursor)
+
+    def step(ids: Sequence[int], fingerprint: bool) -> None:
+        with database.transaction(settling=True) as cursor:
+            bookkeeping.settle_again(cursor, ids, fingerprint=fingerprint)
+
+    def others() -> None:
+        with database.transaction(settling=True) as cursor:
+            bookkeeping.repair_others(cursor, repairs.others)
+
+    patience = database.timeouts.lock
+    retried(others, patience)
+    for chosen, fingerprint in ((repairs.fingerprint, True), (repairs.settle - repairs.fingerprint, False)):
+        ids = iter(sorted(chosen))
+        while page := list(islice(ids, REPAIRED_AT_ONCE)):
+            retried(partial(step, page, fingerprint), patience)
+    return len(repairs.fingerprint | repairs.settle)
+
+
+def _check_bookkeeping(cursor: Cursor, rulebook: Rulebook, result: Verification) -> None:
+    for finding in bookkeeping.findings(cursor, rulebook.settings):
+        ids = [] if finding.article_id is None else [finding.article_id]
+        result.differs(finding.words, finding.repair, ids)
+    if rulebooks.state_in_force(cursor) != rulebook.state:
+        result.differs("the settings in force are not those that the results were made with", Repair.ADOPT)
+    for language in rulebooks.damaged_models(cursor):
+        result.differs(f"the sentence parameters of {language} are not those of their checksum", Repair.ADOPT)
+    if put_aside := arrivals.count(cursor):
+        result.skipped.append(f"{put_aside:,} versions of articles that were put aside; {FIRST}")
 
 
 def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> set[int]:
     """Compare the common sentences with a count from nothing, unless some wait to be counted."""
     stored = snapshots.common_sentences(cursor)
     if common_sentences.anything_to_count(cursor):
+        result.skipped.append(f"the common sentences, since some wait to be counted; {FIRST}")
         return set(stored)
     settings, pins = rulebook.settings, snapshots.sentence_pins(cursor)
     counts = snapshots.count_sentences(cursor, settings)
@@ -98,7 +163,8 @@ def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> s
         if kept.get(sentence) != wanted_counts.get(sentence):
             result.differs(
                 f"count of sentence {sentence}: kept {kept.get(sentence)},"
-                f" counted {wanted_counts.get(sentence)}"
+                f" counted {wanted_counts.get(sentence)}",
+                Repair.COUNT,
             )
     wanted: dict[int, tuple[int, float]] = {}
     for sentence in counts.keys() | pins.keys():
@@ -108,27 +174,51 @@ def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> s
     for sentence in sorted(stored.keys() | wanted.keys()):
         if stored.get(sentence) != wanted.get(sentence):
             result.differs(
-                f"common sentence {sentence}: stored {stored.get(sentence)}, counted {wanted.get(sentence)}"
+                f"common sentence {sentence}: stored {stored.get(sentence)}, counted {wanted.get(sentence)}",
+                Repair.COUNT,
             )
     return set(stored)
 
 
 def _check_fingerprints(
     cursor: Cursor, rulebook: Rulebook, block: Sequence[StoredArticle], result: Verification
-) -> None:
+) -> int:
+    """Compare fingerprints, those of unsettled articles included: they are what settling will rest on.
+
+    Returns:
+        How many texts were not read, since no worker could finish them.
+    """
     by_id = {article.id: article for article in block}
+    given_up = 0
     for task in snapshots.texts(cursor, list(by_id)):
         article = by_id[task.id]
+        failed = article.mark.status is Status.FAILED
+        if failed and (article.mark.reason or "").startswith(UNREADABLE):
+            given_up += 1  # it may end this process, as it has ended others
+            continue
         try:
             made = rulebook.fingerprinter.fingerprint(task.text, task.language, task.title)
         except UnreadableError as error:
-            if article.mark != Mark(Status.FAILED, reason=str(error)):
-                result.differs(f"{article.source_id}: {article.mark.status}, but it cannot be read ({error})")
+            if article.settled and article.mark != Mark(Status.FAILED, reason=str(error)):
+                result.differs(
+                    f"{article.source_id}: {article.mark.status}, but it cannot be read ({error})",
+                    Repair.FINGERPRINT,
+                    [article.id],
+                )
             continue
-        if article.mark.status == Status.FAILED:
-            result.differs(f"{article.source_id}: failed ({article.mark.reason}), but it can be read")
-        elif article.fingerprint != made:
-            result.differs(f"{article.source_id}: the fingerprint is not the one of its text")
+        if failed:
+            result.differs(
+                f"{article.source_id}: failed ({article.mark.reason}), but it can be read",
+                Repair.FINGERPRINT,
+                [article.id],
+            )
+        elif article.fingerprint not in (made, None):
+            result.differs(
+                f"{article.source_id}: the fingerprint is not the one of its text",
+                Repair.FINGERPRINT,
+                [article.id],
+            )
+    return given_up
 
 
 class _Block:
@@ -170,10 +260,15 @@ class _Block:
         names = {article.id: article.source_id for article in self._articles}
         for pair in sorted(stored ^ expected, key=lambda p: (p.article_id, p.other_id)):
             kind = "missing from" if pair in expected else "wrongly in"
-            self._result.differs(f"{names[pair.article_id]}: a {pair.relation} pair is {kind} the matches")
+            self._result.differs(
+                f"{names[pair.article_id]}: a {pair.relation} pair is {kind} the matches",
+                Repair.SETTLE,
+                [pair.article_id, pair.other_id],
+            )
 
     def _compare(self, other: StoredArticle) -> None:
-        assert other.fingerprint is not None
+        if other.fingerprint is None:
+            return  # of another revision, which is a difference of its own
         profile = Profile.of(other.fingerprint, self._common)
         candidates = {a.id: a for key in _keys(profile) for a in self._by_key.get(key, ())}
         candidates |= {id: self._by_id[id] for id in self._pinned.get(other.id, ()) if id in self._by_id}
@@ -199,10 +294,16 @@ class _Block:
         expected = self._mark(article)
         if article.mark != expected:
             self._result.differs(
-                f"{article.source_id}: marked {_words(article.mark)}, should be {_words(expected)}"
+                f"{article.source_id}: marked {_words(article.mark)}, should be {_words(expected)}",
+                Repair.SETTLE,
+                [article.id],
             )
         if article.canonical is not (expected.status is not Status.DUPLICATE):
-            self._result.differs(f"{article.source_id}: the canonical flag is {article.canonical}")
+            self._result.differs(
+                f"{article.source_id}: the canonical flag is {article.canonical}",
+                Repair.SETTLE,
+                [article.id],
+            )
 
     def _mark(self, article: StoredArticle) -> Mark:
         return decide(

@@ -373,15 +373,19 @@ CREATE TRIGGER corpus_state_stays BEFORE DELETE OR TRUNCATE ON dedup.corpus_stat
 CREATE TRIGGER settle_turn_stays BEFORE DELETE OR TRUNCATE ON dedup.settle_turn
     FOR EACH STATEMENT EXECUTE FUNCTION dedup.only_row_stays();
 
--- In replica mode too: whoever applies changes that way, the marks must follow them.
-DO $$
+-- In replica mode too: whoever applies changes that way, the marks must follow them. A restore with
+-- `--disable-triggers` switches them on in the plain way only, so `dedup verify --repair` calls this again.
+CREATE FUNCTION dedup.fire_always() RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
 DECLARE
     found record;
 BEGIN
     FOR found IN SELECT t.tgname, t.tgrelid::regclass AS owner FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-                 WHERE c.relnamespace = 'dedup'::regnamespace AND NOT t.tgisinternal LOOP
+                 WHERE c.relnamespace = 'dedup'::regnamespace AND NOT t.tgisinternal AND t.tgenabled <> 'A' LOOP
         EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', found.owner, found.tgname);
     END LOOP;
 END $$;
+COMMENT ON FUNCTION dedup.fire_always() IS 'Let every trigger of the schema fire, in replica mode too.';
+SELECT dedup.fire_always();
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA dedup FROM PUBLIC;

@@ -27,7 +27,7 @@ def downgrade() -> None:
                    dedup.corpus_state, dedup.sentence_model, dedup.setting, dedup.sentence_change,
                    dedup.pair_pin, dedup.sentence_pin, dedup.sentence_count, dedup.common_sentence,
                    dedup.match, dedup.fingerprint, dedup.article;
-        DROP FUNCTION dedup.only_row_stays(), dedup.counts_came(), dedup.state_came(),
+        DROP FUNCTION dedup.fire_always(), dedup.only_row_stays(), dedup.counts_came(), dedup.state_came(),
                       dedup.emptied(), dedup.article_marks(), dedup.article_new(),
                       dedup.pair_pin_changed(), dedup.sentence_pin_changed(), dedup.fingerprint_went(),
                       dedup.fingerprint_came(), dedup.article_deleted(), dedup.article_edited(),
