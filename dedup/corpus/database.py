@@ -69,24 +69,53 @@ __all__ = [
 def conninfo(url: str) -> str:
     """A connection string for libpq from a SQLAlchemy URL, a libpq URL or `key=value` pairs.
 
+    What can be read in two ways is refused: libpq would take the tail of a password with a bare `@` for the
+    name of the host, and tell it in its errors, and so would we.
+
     Raises:
-        InputError: it is none of these.
+        InputError: it is none of these; the message holds nothing of it.
     """
     url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url.strip())
     try:
         conninfo_to_dict(url)
-    except psycopg.ProgrammingError:
+        _refuse_ambiguous(url)
+    except (psycopg.ProgrammingError, ValueError):
         raise InputError(
             f"{URL_VARIABLE} is not a Postgres address; write postgresql://user@host:5432/database"
+            " (inside a password %40 for @, %2F for /, %3F for ?, %26 for &)"
         ) from None
     return url
 
 
+def _refuse_ambiguous(url: str) -> None:
+    """Raises ValueError: an @ may be part of the password, or a keyword is set twice, perhaps by its tail."""
+    if url.startswith("postgresql://"):
+        address, _, query = url.removeprefix("postgresql://").partition("?")
+        login, _, rest = address.rpartition("@")
+        if "@" in login or "/" in login or "@" in query:
+            raise ValueError
+        user, _, password = login.partition(":")
+        host, _, name = rest.partition("/")
+        parts = {"user": user, "password": password, "host": host, "dbname": name}
+        keywords = [keyword for keyword, value in parts.items() if value]
+        keywords += [item.partition("=")[0] for item in query.split("&") if item]
+    else:
+        value = r"'(?:\\.|[^'\\])*'|(?:\\.|[^\s\\])*"
+        keywords = re.findall(rf"(\w+)\s*=\s*(?:{value})", url, re.DOTALL)
+    if len(keywords) != len(set(keywords)):
+        raise ValueError
+
+
 def place(url: str) -> str:
-    """Where a connection string leads, for people: host, port and database, never a password."""
+    """Where a connection string leads, for people: host and database, never a password.
+
+    A name with signs that names rarely have is left out: it may be a connection string in the wrong place.
+    """
     parts = conninfo_to_dict(conninfo(url))
-    host = parts.get("host") or parts.get("hostaddr") or "localhost"
-    return f"database {parts.get('dbname') or parts.get('user') or 'postgres'!r} on {host}"
+    host = str(parts.get("host") or parts.get("hostaddr") or "localhost")
+    name = str(parts.get("dbname") or parts.get("user") or "postgres")
+    shown = f"database {name!r}" if re.fullmatch(r"[\w.$ -]+", name) else "a database"
+    return f"{shown} on {host}" if re.fullmatch(r"[\w.,:%-]+|/[^@=\x00-\x1f]*", host) else shown
 
 
 class Database:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
+from urllib.parse import quote
+
 import psycopg
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from psycopg import errors as pg
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup.corpus import migrate
-from dedup.corpus.database import Database, conninfo, translated
+from dedup.corpus.database import Database, conninfo, place, translated
 from dedup.errors import DedupError, InputError, RightsError, SchemaError, StorageError, UnreachableError
 from tests.conftest import Server
 
@@ -35,6 +41,90 @@ def test_an_unreachable_database(url: str) -> None:
 def test_no_address(url: str) -> None:
     with pytest.raises(InputError):
         conninfo(url) if url else conninfo("x y")
+
+
+URLS = [  # the socket of a folder that is not there is refused at once, without a look-up
+    "postgresql://me:{raw}@%2Fnowhere/news",
+    "postgresql+psycopg://me:{raw}@%2Fnowhere:5432/news?connect_timeout=3",
+    "postgres://{raw}:{raw}@%2Fnowhere/news",
+    "postgresql://{raw}@%2Fnowhere/news",
+    "postgresql://me:{quoted}@%2Fnowhere/news",
+    "postgresql://me:{raw}@/news?host=/nowhere",
+    "postgresql://me@/news?host=/nowhere&password={raw}",
+    "postgresql://me@/news?password={raw}&host=/nowhere",
+    "postgresql://me@%2Fnowhere/news?password={quoted}",
+    "postgresql://me@%2Fnowhere/news?pasword={raw}",
+    "mysql://me:{raw}@%2Fnowhere/news?a=b",
+    "me:{raw}@nowhere/news",
+    "host=/nowhere user=me dbname=news password={raw}",
+    "password={raw} host=/nowhere user=me dbname=news",
+    "password = '{escaped}' host=/nowhere dbname=news",
+    "host=/nowhere password='{raw} dbname=news user=me",
+    "host=/nowhere dbname='postgresql://me:{quoted}@h/d'",
+    "host=/nowhere dbname='host=h password={escaped}'",
+]
+# Pieces that no message holds by chance, with signs between them that mean something in some address.
+PASSWORDS = st.lists(
+    st.sampled_from([*"@/:?#&=% '\"\\+,;[]<>$\n", "@h/", "&host=", " host=", "?host=", "://", "%40", "é"]),
+    min_size=1,
+    max_size=4,
+).map(lambda signs: "".join(f"zq{number}x{sign}" for number, sign in enumerate([*signs, ""])))
+
+
+def told(url: str) -> str:
+    """All that is said of an address: where it leads, and what a connection to it raises."""
+    words = ""
+    with pytest.raises(DedupError) as caught:
+        database = Database(url)
+        words = f"{database.place} {database}"
+        database.connect()
+    return "".join([words, *traceback.format_exception(caught.value)])
+
+
+@given(st.sampled_from(URLS), PASSWORDS)
+def test_no_part_of_a_password_is_ever_told(shape: str, password: str) -> None:
+    escaped = password.replace("\\", "\\\\").replace("'", "\\'")
+    url = shape.format(raw=password, quoted=quote(password, safe=""), escaped=escaped)
+    words = told(url)
+    assert words
+    assert "zq" not in words
+
+
+@given(PASSWORDS, st.sampled_from(["postgresql://me:{}@db.example/news", "password='{}' host=db.example"]))
+def test_a_well_written_address_is_read_as_it_is_meant(password: str, shape: str) -> None:
+    assume("\n" not in password)
+    url = "://" in shape
+    escaped = quote(password, safe="") if url else password.replace("\\", "\\\\").replace("'", "\\'")
+    found = conninfo_to_dict(conninfo(shape.format(escaped)))
+    assert found["password"] == password
+    assert found["host"] == "db.example"
+
+
+def test_no_password_of_the_surroundings_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("pass", "service"):
+        (tmp_path / name).write_text("[prod]\npassword=zq1@zq2\nhost=/nowhere\nzq3 zq4\n*:*:*:*:zq5\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "service"))
+    monkeypatch.setenv("PGPASSFILE", str(tmp_path / "pass"))
+    monkeypatch.setenv("PGPASSWORD", "zq6/zq7")
+    for url in ("service=prod", "postgresql://me@%2Fnowhere/news", "service=absent host=/nowhere"):
+        assert "zq" not in told(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me:x@db.example:5433/news", "database 'news' on db.example"),
+        ("postgresql+psycopg://me@[::1]/news", "database 'news' on ::1"),
+        ("postgresql://postgres@/dedup?host=%2Frun%2Fdedup&port=5432", "database 'dedup' on /run/dedup"),
+        ("postgresql://me@a,b/news", "database 'news' on a,b"),
+        ("dbname='daily news' host=h", "database 'daily news' on h"),
+        ("dbname='a=b' host=h", "a database on h"),
+        ("dbname=news host='a b'", "database 'news'"),
+        ("", "database 'postgres' on localhost"),
+    ],
+)
+def test_a_place_is_host_and_database(url: str, shown: str) -> None:
+    assert place(url) == shown
 
 
 def test_a_database_that_does_not_exist(server: Server) -> None:
