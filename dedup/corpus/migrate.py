@@ -8,11 +8,11 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from alembic import command
+from alembic import command, context
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from psycopg import errors as pg
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Cursor, Database, translated
@@ -99,6 +99,24 @@ def require_head(found: str | None, place: str) -> None:
         raise SchemaError(f"{place} has no dedup schema; run `dedup init`")
     if found != _scripts().get_current_head():
         raise SchemaError(f"{place} has the schema of an older dedup; run `dedup init` to upgrade it")
+
+
+def refuse_to_discard(connection: Connection, *tables: str) -> None:
+    """Called by a downgrade before it drops tables with rows that nothing can make again.
+
+    Locks the tables, so that nothing comes in between.
+
+    Raises:
+        SchemaError: one of them has rows, and `-x discard=yes` was not given.
+    """
+    names = ", ".join(f"dedup.{table}" for table in tables)
+    connection.execute(text(f"LOCK TABLE {names} IN ACCESS EXCLUSIVE MODE"))
+    full = [t for t in tables if connection.scalar(text(f"SELECT EXISTS (SELECT FROM dedup.{t})"))]
+    if full and context.get_x_argument(as_dictionary=True).get("discard") != "yes":
+        raise SchemaError(
+            f"a downgrade would drop {', '.join(full)} for good; save what you need (pg_dump), then add"
+            " -x discard=yes: alembic -x discard=yes downgrade …"
+        )
 
 
 def _refuse_newer(found: str | None, place: str) -> None:

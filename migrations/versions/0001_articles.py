@@ -6,6 +6,8 @@ from pathlib import Path
 
 from alembic import op
 
+from dedup.corpus.migrate import refuse_to_discard
+
 revision = "0001"
 down_revision = None
 
@@ -20,6 +22,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    refuse_to_discard(op.get_bind(), "article", "sentence_pin", "pair_pin", "setting", "sentence_model")
     op.execute("""
         DROP VIEW dedup.daily_mark, dedup.publication_overlap, dedup.article_sentence, dedup.similar_pair,
                   dedup.story_article, dedup.story, dedup.duplicate, dedup.canonical_article;

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from alembic import op
 
+from dedup.corpus.migrate import refuse_to_discard
+
 revision = "0002"
 down_revision = "0001"
 
@@ -19,6 +21,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    refuse_to_discard(op.get_bind(), "judgement", "review_pair")
     op.execute("""
         DROP VIEW dedup.judged_pair;
         DROP TABLE dedup.judgement, dedup.review_pair;

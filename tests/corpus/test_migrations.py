@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from argparse import Namespace
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -117,6 +118,54 @@ def test_the_schema_is_the_one_described(fresh: Database) -> None:
     wanted = GOLDEN.read_text("utf-8").splitlines()
     changes = [line for line in difflib.ndiff(wanted, found) if line[0] in "+-"]
     assert not changes, "\n".join([*changes, f"if that is meant: {REWRITE}"])
+
+
+def downgrade(database: Database, *given: str) -> None:
+    config = migrate._config()
+    config.cmd_opts = Namespace(x=list(given))
+    with database.engine().connect() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "base")
+
+
+KEPT = {
+    "article": "(source_id, text) VALUES ('a', 'words')",
+    "sentence_pin": "(sentence_hash, common) VALUES (1, true)",
+    "pair_pin": "(source_id, other_source_id, relation) VALUES ('a', 'b', 'unrelated')",
+    "setting": "(name, value) VALUES ('hash_key', 'the only copy of the key')",
+    "sentence_model": "VALUES ('de', true, '', '', '', '', '', 1)",
+    "judgement": "VALUES ('a', 'b', 'me', 'similar', NULL, now(), '', '')",
+    "review_pair": "VALUES ('a', 'b', 1, 'random', 1, 1)",
+}
+
+
+@pytest.mark.parametrize("table", KEPT)
+def test_a_downgrade_drops_nothing_that_cannot_be_made_again_unless_told(fresh: Database, table: str) -> None:
+    migrate.initialize(fresh)
+    before = catalogue(fresh)
+    with fresh.transaction() as cursor:
+        cursor.execute(f"INSERT INTO dedup.{table} {KEPT[table]}".encode())
+    for given in ((), ("discard=no",)):
+        with pytest.raises(SchemaError, match=rf"drop {table} .*-x discard=yes") as caught:
+            downgrade(fresh, *given)
+        assert "key" not in str(caught.value)
+    assert catalogue(fresh) == before
+    with fresh.transaction() as cursor:
+        assert cursor.execute(f"SELECT count(*) FROM dedup.{table}".encode()).fetchone() == (1,)
+    downgrade(fresh, "discard=yes")
+    assert [row for row in catalogue(fresh) if "alembic_version" not in str(row[1])] == []
+
+
+def test_every_table_is_made_again_from_others_or_guarded(database: Database) -> None:
+    with database.transaction() as cursor:
+        rows = cursor.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'dedup'::regnamespace AND relkind = 'r'"
+        ).fetchall()
+    made = {
+        *("fingerprint", "match", "common_sentence", "sentence_count", "sentence_change", "corpus_state"),
+        "alembic_version",
+    }
+    assert {row[0] for row in rows} == KEPT.keys() | made
 
 
 def test_five_upgrades_at_once(fresh: Database) -> None:
