@@ -9,6 +9,7 @@ agrees. A changed value waits until a backfill adopts it (docs/semantics.md, sec
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
@@ -26,9 +27,10 @@ def _setting(
     low: float | None = None,
     high: float | None = None,
     choices: tuple[str, ...] = (),
+    secret: bool = False,
 ) -> Any:
-    metadata = {"kind": kind, "about": about, "low": low, "high": high, "choices": choices}
-    return field(default=default, metadata=metadata)
+    metadata = {"kind": kind, "about": about, "low": low, "high": high, "choices": choices, "secret": secret}
+    return field(default=default, metadata=metadata, repr=not secret)
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,9 @@ class Settings:
     bands: int = _setting(16, "fingerprint", "LSH bands: buckets per article", 1, 128)
     rows: int = _setting(4, "fingerprint", "MinHash values per band", 1, 16)
     hash_key: str = _setting(
-        "", "fingerprint", "seeds every hash, so that no stranger can craft words that collide; empty: none"
-    )
+        "", "fingerprint", "seeds every hash, so that no stranger can craft words that collide; empty: none",
+        secret=True,
+    )  # fmt: skip
     common_stories: int = _setting(
         # Copies of one report with a shingle Jaccard of 0.6 or more never count for more than 1 / 0.6 ** 4 =
         # 7.7 effective stories, however many they are.
@@ -98,11 +101,13 @@ class Settings:
         30, "rule", "shingles each of two articles must have to count as contained by signature", 1, 10_000
     )
     canonical_order: str = _setting(
-        "published", "rule", "what makes an article earlier", choices=("published", "added")
-    )
+        "published", "rule", "what makes an article earlier; where strangers may write, added",
+        choices=("published", "added"),
+    )  # fmt: skip
     earliest_year: int = _setting(
-        # The first printed newspapers are of 1605; what claims to be older is a wrong date.
-        1600, "rule", "a published_at before this year counts as missing", 1, 9999
+        # The first printed newspapers are of 1605; what claims to be older is a wrong date. So are 0001 and
+        # 1601, the first years of two kinds of clocks; 1970, that of a third, is in your hands.
+        1605, "rule", "a published_at before this year counts as missing; set it to your first year", 1, 9999
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -143,6 +148,24 @@ class Settings:
             if item.metadata["kind"] == kind and item.name != "default_language"
         ]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+HASH_KEY_CHARACTERS = 32
+"""A hash key that people choose has so many characters at least: a short one could be guessed."""
+
+
+def random_hash_key() -> str:
+    """A new hash key: 32 random bytes, as 64 hexadecimal digits."""
+    return secrets.token_hex(32)
+
+
+def masked(secret: str) -> str:
+    """How a secret is shown: an id by which two can be compared, and from which it cannot be found.
+
+    >>> masked("")
+    ''
+    """
+    return secret and f"set (id {hashlib.blake2b(secret.encode(), digest_size=4).hexdigest()})"
 
 
 def _read(name: str, value: Any, wanted: type) -> Any:

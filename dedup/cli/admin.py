@@ -10,10 +10,19 @@ import typer
 
 from dedup.article import Article
 from dedup.cli import output
-from dedup.cli.shared import FormatOption, JsonOption, MapOption, corpus, field_map, previewed
+from dedup.cli.shared import (
+    FormatOption,
+    JsonOption,
+    MapOption,
+    corpus,
+    field_map,
+    hash_key,
+    previewed,
+    say_pins_left_behind,
+)
 from dedup.errors import InputError, SettingError
 from dedup.files.readers import read_articles
-from dedup.settings import Settings
+from dedup.settings import Settings, masked
 
 settings_app = typer.Typer(help="List and change the settings of this corpus.")
 db_app = typer.Typer(help="The embedded PostgreSQL server.", no_args_is_help=True)
@@ -27,24 +36,37 @@ def register(app: typer.Typer) -> None:
 
 
 @settings_app.callback()
-def settings(context: typer.Context, json: JsonOption = False) -> None:
+def settings(
+    context: typer.Context,
+    show_secrets: Annotated[
+        bool,
+        typer.Option(
+            "--show-secrets", help="Show the hash key itself, as another machine needs it, not its id."
+        ),
+    ] = False,
+    json: JsonOption = False,
+) -> None:
     """List the settings of this corpus, with what they mean; in JSON, changed ones are under `waiting`."""
     if context.invoked_subcommand:
         return
     from dedup.corpus import rulebooks
 
     with corpus() as database, database.transaction() as cursor:
-        present, wanted = rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor)
+        loaded = rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor)
+    hidden = {item.name for item in fields(Settings) if item.metadata["secret"] and not show_secrets}
+    present, wanted = (
+        {name: masked(value) if name in hidden else value for name, value in asdict(found).items()}
+        for found in loaded
+    )
     if json:
-        then = asdict(wanted)
-        waiting = {name: then[name] for name, value in asdict(present).items() if then[name] != value}
-        output.write_json({**asdict(present), "waiting": waiting})
+        waiting = {name: wanted[name] for name, value in present.items() if wanted[name] != value}
+        output.write_json({**present, "waiting": waiting})
         return
-    defaults = Settings()
+    defaults = asdict(Settings())
 
     def value(name: str) -> str:
-        now, then = getattr(present, name), getattr(wanted, name)
-        star = " *" if now != getattr(defaults, name) else ""
+        now, then = present[name], wanted[name]
+        star = " *" if now != defaults[name] else ""
         return f"{now}{star}" if now == then else f"{now}{star} → {then}"
 
     output.table(
@@ -71,13 +93,16 @@ def settings_set(
 
     A setting of marks settles everything again without reading texts; one of fingerprints reads every text
     again. Marks stay readable all the while.
+
+    `hash_key=random` makes a key and `hash_key=-` reads one from stdin: what is typed on a command line, all
+    users of the machine may see.
     """
     parsed: dict[str, Any] = {}
-    for pair in values:
+    for number, pair in enumerate(values, 1):
         name, separator, value = pair.partition("=")
-        if not separator:
-            raise SettingError(f"write NAME=VALUE, not {pair!r}")
-        parsed[name] = value
+        if not separator:  # what it is may be a secret
+            raise SettingError(f"argument {number} has no =; write NAME=VALUE, such as bands=16")
+        parsed[name] = hash_key(value) if name == "hash_key" and value else value
     _change(parsed)
 
 
@@ -97,6 +122,8 @@ def _change(values: dict[str, Any]) -> None:
         with database.transaction(settling=True) as cursor:
             rulebooks.change_settings(cursor, values)
         found = preview(database)
+        if "hash_key" in values:
+            say_pins_left_behind(database)
     if found.adoption:
         output.say("settings changed, in force from the next backfill on; until then nothing changes")
         output.say(f"next: dedup backfill ({previewed(found)})")

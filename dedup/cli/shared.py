@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,8 +20,9 @@ import typer
 
 from dedup.article import Article
 from dedup.cli import output
-from dedup.errors import InputError
+from dedup.errors import InputError, SettingError
 from dedup.files.readers import Reject, parse_field_map
+from dedup.settings import HASH_KEY_CHARACTERS, random_hash_key
 
 if TYPE_CHECKING:
     from dedup.corpus.database import Database
@@ -131,6 +133,38 @@ def rejects_path(given: Path | None, source: str) -> Path:
     """Where refused lines go: as told, or beside the work, named after the file."""
     name = "stdin" if source == "-" else Path(source).name
     return given or Path(f"{name}.rejects.jsonl")
+
+
+def hash_key(given: str) -> str:
+    """The hash key that a user asks for: `random` makes one, - reads it from stdin.
+
+    Raises:
+        SettingError: it is so short that it could be guessed; the message does not hold it.
+    """
+    if given == "random":
+        return random_hash_key()
+    key = sys.stdin.readline().strip() if given == "-" else given
+    if len(key) < HASH_KEY_CHARACTERS:
+        raise SettingError(
+            f"a hash key has at least {HASH_KEY_CHARACTERS} characters; write random, or - for one from stdin"
+        )
+    return key
+
+
+def say_pins_left_behind(database: Database) -> None:
+    """Say which pinned sentences cannot follow a new hash key."""
+    from dedup.corpus import pins, rulebooks
+
+    with database.transaction() as cursor:
+        if not rulebooks.waiting_adoption(cursor):
+            return
+        fingerprinter = rulebooks.load_rulebook(cursor).fingerprinter
+        found = [key for key, words in pins.pinned_words(cursor, fingerprinter).items() if words is None]
+    if found:
+        output.say(
+            f"the words of {len(found):,} pinned sentences are nowhere, so these pins end with the old hash"
+            f" key: {', '.join(map(str, found[:5]))}{' …' if found[5:] else ''}"
+        )
 
 
 @contextmanager

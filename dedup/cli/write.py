@@ -22,13 +22,16 @@ from dedup.cli.shared import (
     completed,
     corpus,
     field_map,
+    hash_key,
     open_database,
     previewed,
     rejects_path,
+    say_pins_left_behind,
     stopping,
 )
 from dedup.errors import InputError
 from dedup.files.readers import ArticleReader, Reject, RejectsFile, read_articles
+from dedup.settings import masked
 
 if TYPE_CHECKING:
     from dedup.corpus.articles import LoadCounts
@@ -55,24 +58,76 @@ def register(app: typer.Typer) -> None:
     app.command()(delete)
 
 
-def init(json: JsonOption = False) -> None:
+def init(
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--hash-key",
+            metavar="random|-",
+            help="Seed every hash with a secret, for a corpus that strangers write into: `random` makes one,"
+            " - reads one from stdin.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
     """Create the schema in the database, or upgrade it.
 
     Safe to run again, and at the same time from several places. The embedded server needs no `init`.
+
+    A hash key keeps strangers from crafting words that make unrelated articles duplicates. It is stored with
+    the corpus and is part of its backups. A key that is there already stays.
+
+    **Examples**
+
+        dedup init --hash-key random
+
+        dedup settings --show-secrets --json | jq -r .hash_key    # for a corpus with equal hashes elsewhere
     """
     from dedup.corpus import migrate
+    from dedup.engine.backfill import preview
 
+    if key not in (None, "random", "-"):
+        raise InputError("--hash-key takes random, or - to read the key from stdin")
+    wanted = hash_key(key) if key else None
     database = open_database()
     try:
         before, after = migrate.initialize(database)
+        present, new = _set_hash_key(database, wanted, replaceable=key == "random")
+        found = preview(database) if new else None
+        if new:
+            say_pins_left_behind(database)
     finally:
         database.close()
     if json:
-        output.write_json({"before": before, "after": after})
-    elif before == after:
-        output.say(f"{database.place} has the schema {after} already")
-    else:
-        output.say(f"{database.place} now has the schema {after}")
+        output.write_json({"before": before, "after": after, "hash_key": masked(present)})
+        return
+    has = "has the schema" if before == after else "now has the schema"
+    output.say(f"{database.place} {has} {after}{' already' if before == after else ''}")
+    if wanted:
+        output.say(f"hash key: {masked(present)}{'' if new else ', as before'}; it is part of every backup")
+    if found and found.adoption:
+        output.say(f"next: dedup backfill, which reads every text again ({previewed(found)})")
+
+
+def _set_hash_key(database: Database, wanted: str | None, *, replaceable: bool) -> tuple[str, bool]:
+    """Give a corpus without a hash key the wanted one; returns its key, and whether it is new.
+
+    Raises:
+        InputError: it has another one, and it must be this one.
+    """
+    from dedup.corpus import rulebooks
+
+    with database.transaction(settling=wanted is not None) as cursor:
+        present = rulebooks.load_wanted(cursor).hash_key
+        if wanted is None or present == wanted or (present and replaceable):
+            return present, False
+        if present:
+            raise InputError(
+                f"{database.place} has another hash key, {masked(present)};"
+                " `dedup settings set hash_key=-` replaces it"
+            )
+        rulebooks.change_settings(cursor, {"hash_key": wanted})
+    return wanted, True
 
 
 def load(

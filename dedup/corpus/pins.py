@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dedup.corpus.arrays import bigints
+from dedup.corpus.articles import texts
 from dedup.corpus.database import Cursor
 from dedup.corpus.judgements import key
 from dedup.errors import InputError
 from dedup.rules.pair import Relation
+from dedup.text.fingerprint import Fingerprinter
 
 
 def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str | None) -> None:
@@ -26,6 +28,52 @@ def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str 
             example = coalesce(excluded.example, sentence_pin.example)
         """,
         {"hash": sentence_hash, "common": common, "example": example},
+    )
+
+
+def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str | None]:
+    """The pinned sentences in words, by hash; None where neither the pin nor an article holds them whole.
+
+    Args:
+        fingerprinter: the one in force.
+    """
+    found: dict[int, str | None] = {}
+    for sentence_hash, example in cursor.execute(
+        "SELECT sentence_hash, example FROM dedup.sentence_pin"
+    ).fetchall():
+        whole = example is not None and fingerprinter.sentence_hash(example) == sentence_hash
+        found[sentence_hash] = example if whole else _words(cursor, fingerprinter, sentence_hash)
+    return found
+
+
+def _words(cursor: Cursor, fingerprinter: Fingerprinter, sentence_hash: int) -> str | None:
+    rows = cursor.execute(
+        "SELECT article_id FROM dedup.carrier(%s) LIMIT 1", [bigints([sentence_hash])]
+    ).fetchall()
+    for task in texts(cursor, [row[0] for row in rows]):
+        for sentence, found in fingerprinter.sentences(task.text, task.language):
+            if found == sentence_hash:
+                return sentence
+    return None
+
+
+def follow_hash_key(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> None:
+    """Give the pinned sentences their hashes under a new key; call it before the old fingerprints go.
+
+    A pin whose words are nowhere keeps its old hash, and acts on nothing until the old key is back.
+    """
+    words = {key: text for key, text in pinned_words(cursor, old).items() if text is not None}
+    cursor.execute(
+        """
+        UPDATE dedup.sentence_pin SET sentence_hash = n.hash, example = n.example
+        FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS n (old_hash, hash, example)
+        WHERE sentence_hash = n.old_hash
+        """,
+        [
+            bigints(list(words)),
+            bigints([new.sentence_hash(text) for text in words.values()]),
+            list(words.values()),
+        ],
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dedup.corpus import arrays
+from dedup.corpus import arrays, pins
 from dedup.corpus.database import Cursor
 from dedup.errors import SchemaError
 from dedup.settings import Settings
@@ -226,6 +226,7 @@ def adopt(cursor: Cursor) -> None:
         SchemaError: the stored results were made by a newer program.
     """
     adoption, wanted = waiting_adoption(cursor), _wanted_state(cursor)
+    before = load_rulebook(cursor).fingerprinter
     cursor.execute("DELETE FROM dedup.setting WHERE value IS NULL")
     cursor.execute("UPDATE dedup.setting SET adopted = value WHERE adopted IS DISTINCT FROM value")
     cursor.execute("""
@@ -240,7 +241,10 @@ def adopt(cursor: Cursor) -> None:
             WHERE takes_part OR (NOT stale AND status IN ('unique', 'similar', 'duplicate'))
         """)
     if adoption.fingerprints:
-        _drop_old_fingerprints(cursor)
+        after = load_rulebook(cursor).fingerprinter
+        if after.settings.hash_key != before.settings.hash_key:
+            pins.follow_hash_key(cursor, before, after)
+        _drop_old_fingerprints(cursor, after)
     if adoption:
         cursor.execute("UPDATE dedup.corpus_state SET recount_all = true")
     cursor.execute(
@@ -264,16 +268,26 @@ def _adopt_where_empty(cursor: Cursor) -> None:
         adopt(cursor)
 
 
-def _drop_old_fingerprints(cursor: Cursor) -> None:
-    fingerprinter = load_rulebook(cursor).fingerprinter
-    languages = [row[0] for row in cursor.execute("SELECT DISTINCT language FROM dedup.article").fetchall()]
-    for language in languages:
+def languages_by_version(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, list[str]]:
+    """The languages that articles name ("": none), by their fingerprint version.
+
+    Articles may name any number of languages. The versions are few: they differ by sentence parameters only.
+    """
+    found: dict[int, list[str]] = {}
+    rows = cursor.execute("SELECT DISTINCT coalesce(language, '') FROM dedup.article").fetchall()
+    for (language,) in rows:
+        found.setdefault(fingerprinter.version(language), []).append(language)
+    return found
+
+
+def _drop_old_fingerprints(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
+    for version, languages in languages_by_version(cursor, fingerprinter).items():
         rows = cursor.execute(
             """
             SELECT f.article_id FROM dedup.fingerprint f JOIN dedup.article a ON a.id = f.article_id
-            WHERE a.language IS NOT DISTINCT FROM %s AND f.version <> %s
+            WHERE f.version <> %s AND coalesce(a.language, '') = ANY (%s)
             """,
-            [language, fingerprinter.version(language)],
+            [version, languages],
         ).fetchall()
         ids = arrays.bigints([row[0] for row in rows])
         cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [ids])

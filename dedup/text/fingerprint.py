@@ -88,6 +88,7 @@ class Fingerprinter:
         self.settings = settings
         self._hasher = Hasher(settings.hash_key)
         self._models = dict(models or {})
+        # By the language of the sentence parameters: articles may name any number of others.
         self._splitters: dict[str, SentenceSplitter] = {}
         self._versions: dict[str, int] = {}
 
@@ -97,20 +98,24 @@ class Fingerprinter:
 
     def model(self, language: str | None) -> PunktModel:
         """The sentence parameters for a language: trained by the user, shipped, or neutral."""
-        chosen = self.language(language)
+        chosen = self._known(language)
         if chosen in self._models:
             return self._models[chosen]
-        return english() if chosen == "en" else NEUTRAL
+        return english() if chosen else NEUTRAL
 
     def version(self, language: str | None) -> int:
         """The fingerprint version for a language: one signed 64-bit number."""
-        chosen = self.language(language)
+        chosen = self._known(language)
         if chosen not in self._versions:
-            model = self.model(chosen).checksum
+            model = self.model(language).checksum
             parts = (str(ALGORITHM_REVISION), UNICODE_VERSION, self._settings_digest, model)
             digest = hashlib.sha256("\n".join(parts).encode()).digest()
             self._versions[chosen] = int(struct.unpack("<q", digest[:8])[0])
         return self._versions[chosen]
+
+    def sentence_hash(self, sentence: str) -> int:
+        """The hash of one sentence, whether it counts or not."""
+        return self._hasher.text(" ".join(words(sentence)))
 
     def sentences(self, text: str, language: str | None = None) -> list[tuple[str, int | None]]:
         """Every sentence of a text with its hash, or None where it is too short to count."""
@@ -177,12 +182,17 @@ class Fingerprinter:
         return self.settings.digest("fingerprint")
 
     def _splitter(self, language: str | None) -> SentenceSplitter:
-        chosen = self.language(language)
+        chosen = self._known(language)
         if chosen not in self._splitters:
             from dedup.text.sentences import SentenceSplitter  # NLTK takes half a second to import
 
-            self._splitters[chosen] = SentenceSplitter(self.model(chosen))
+            self._splitters[chosen] = SentenceSplitter(self.model(language))
         return self._splitters[chosen]
+
+    def _known(self, language: str | None) -> str:
+        """The language of a text if it has sentence parameters, else ""."""
+        chosen = self.language(language)
+        return chosen if chosen == "en" or chosen in self._models else ""
 
 
 def base_language(code: str | None) -> str | None:
