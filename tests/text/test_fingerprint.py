@@ -451,3 +451,20 @@ def test_fingerprints_are_the_same_in_every_process() -> None:
     }
     assert len(answers) == 1
     assert answers.pop()
+
+
+def test_languages_without_sentence_parameters_share_what_is_kept_in_memory() -> None:
+    made = Fingerprinter(SMALL, {"de": PunktModel(frozenset({"bzw"}))})
+    for number in range(100):
+        language = f"x{number}"
+        assert made.fingerprint(STORM, language).version == made.version(language) == made.version("sw")
+    made.fingerprint(STORM, "de-AT")
+    made.fingerprint(STORM, None)
+    assert len(made._splitters) == len(made._versions) == 3
+
+
+@given(st.text(max_size=40))
+def test_the_hash_of_one_sentence_is_the_one_it_is_counted_under(text: str) -> None:
+    made = Fingerprinter(replace(SMALL, sentence_min_characters=1))
+    for sentence, found in made.sentences(text):
+        assert found in (None, made.sentence_hash(sentence))

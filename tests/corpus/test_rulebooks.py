@@ -1,0 +1,96 @@
+"""Adopting settings: how much is asked of the server, whatever the articles name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dedup.corpus import rulebooks
+from dedup.corpus.database import Database
+from dedup.text.fingerprint import Fingerprinter
+from dedup.text.punkt import PunktModel
+from tests import corpora
+
+LANGUAGES = 20_000
+STATEMENTS = 40  # a first bound, to end a run that asks for each language
+
+
+class Counted:
+    """A cursor that counts statements."""
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor, self.count = cursor, 0
+
+    def execute(self, *given: Any) -> Any:
+        self.count += 1
+        assert self.count < STATEMENTS
+        return self._cursor.execute(*given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cursor, name)
+
+
+def fill(cursor: Any, fingerprinter: Fingerprinter) -> None:
+    """An article with an empty fingerprint for each of very many languages, for English and for none."""
+    cursor.execute(
+        "INSERT INTO dedup.article (source_id, text, language)"
+        " SELECT 'l' || n, 'words', nullif(CASE n WHEN 1 THEN 'en' WHEN 2 THEN '' ELSE 'x' || n END, '')"
+        " FROM generate_series(1, %s) n",
+        [LANGUAGES],
+    )
+    cursor.execute(
+        "INSERT INTO dedup.fingerprint (article_id, version, revision, content_hash, sentence_hashes,"
+        " signature, buckets, word_count, shingle_count)"
+        " SELECT id, CASE WHEN language = 'en' OR language IS NULL THEN %s::bigint ELSE %s::bigint END,"
+        " revision, id, '{}', '', '{}', 1, 0 FROM dedup.article",
+        [fingerprinter.version("en"), fingerprinter.version("sw")],
+    )
+
+
+def fingerprints(cursor: Any) -> int:
+    return int(cursor.execute("SELECT count(*) FROM dedup.fingerprint").fetchone()[0])
+
+
+@pytest.mark.timeout(60)
+def test_adopting_asks_the_same_of_one_language_and_of_very_many(database: Database) -> None:
+    counts = []
+    for fill_it in (False, True):
+        with database.transaction(settling=True) as cursor:
+            if fill_it:
+                fill(cursor, rulebooks.load_rulebook(cursor).fingerprinter)
+            else:
+                cursor.execute("INSERT INTO dedup.article (source_id, text) VALUES ('a', 'words')")
+            counted: Any = Counted(cursor)
+            rulebooks.change_settings(counted, {"bands": 15})
+            rulebooks.adopt(counted)
+            counts.append(counted.count)
+            assert fingerprints(cursor) == 0
+            cursor.execute("DELETE FROM dedup.article")
+            rulebooks.change_settings(cursor, {"bands": None})
+    # One more group of languages: those without sentence parameters.
+    assert counts[0] < counts[1] <= counts[0] + 4
+
+
+def test_only_fingerprints_of_another_version_are_dropped(database: Database) -> None:
+    with database.transaction(settling=True) as cursor:
+        fill(cursor, rulebooks.load_rulebook(cursor).fingerprinter)
+        rulebooks.store_model(cursor, "x7", PunktModel(frozenset({"bzw"})), 1)
+        rulebooks.adopt(cursor)
+        assert fingerprints(cursor) == LANGUAGES - 1
+        rulebooks.store_model(cursor, "en", PunktModel(frozenset({"mr"})), 1)
+        rulebooks.adopt(cursor)
+        assert fingerprints(cursor) == LANGUAGES - 3
+
+
+def test_languages_are_grouped_by_their_sentence_parameters(database: Database) -> None:
+    for number, language in enumerate([None, "", "en", "en-GB", "eng", "de", "de_CH", "sw", "tlh"]):
+        corpora.load(database, corpora.article(f"a{number}", [1], language=language))
+    made = Fingerprinter(corpora.Settings(), {"de": PunktModel(frozenset({"bzw"}))})
+    with database.transaction() as cursor:
+        found = rulebooks.languages_by_version(cursor, made)
+    assert {key: sorted(languages) for key, languages in found.items()} == {
+        made.version("en"): ["", "en", "en-GB", "eng"],
+        made.version("de"): ["de", "de_CH"],
+        made.version("sw"): ["sw", "tlh"],
+    }

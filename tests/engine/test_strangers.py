@@ -1,0 +1,154 @@
+"""What strangers craft decides about their own articles only: words against a hash key, and dates.
+
+The attacks use the public functions of the package, and work without a key: that is tested too, or else the
+tests with a key would prove nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from functools import cache
+
+import numpy as np
+import pytest
+
+from dedup.article import Article
+from dedup.corpus.database import Database
+from dedup.engine.backfill import backfill
+from dedup.text.hashing import hash_set
+from dedup.text.normalize import words
+from dedup.text.shingles import shingles
+from dedup.text.signature import minhash
+from tests import corpora
+from tests.conftest import empty
+
+KEY = "6bd0a35f1ae24c5d9d0c83b45a7f2e11"
+POSITIONS = 192  # of 256: enough for a signature Jaccard of 0.75, and for every bucket
+CANDIDATES = 150_000  # words to choose from; the best of so many wins against an article of 1,000 shingles
+
+
+def smallest(items: list[str]) -> list[str]:
+    """Those strings of a list that are the smallest under one of the hash functions, which are public."""
+    # The functions are affine modulo 2^32: two values of each tell all others.
+    low = hash_set(items).astype(np.uint32)
+    zero = minhash(np.array([0], np.uint64), POSITIONS)
+    slope = minhash(np.array([1], np.uint64), POSITIONS) - zero
+    return [items[i] for i in sorted({int(np.argmin(low * a + b)) for a, b in zip(slope, zero, strict=True)})]
+
+
+@cache
+def crafted() -> list[str]:
+    """Triples of words, each a shingle with one very small MinHash value; together nearly all of them."""
+    return smallest([f"of harbour{number} nothing" for number in range(CANDIDATES)])
+
+
+def unrelated(number: int, sentences: int = 200) -> str:
+    """An article of about 1,000 shingles that no other one has."""
+    return corpora.text(corpora.code(number * sentences + i) for i in range(sentences))
+
+
+def poisoned(number: int) -> str:
+    """The same with the crafted words in an order of its own, so that no sentence is shared."""
+    block = random.Random(number).sample(crafted(), len(crafted()))
+    return f"{unrelated(number)}\n\n{' '.join(block)}."
+
+
+def salad(victim: str) -> str:
+    """Of an article that anyone can read, the shingles that decide its signature, without their sense."""
+    return " ".join(f"{shingle} harbour nothing" for shingle in smallest(sorted(shingles(words(victim), 4))))
+
+
+def marks(database: Database, given: Iterable[Article], key: str) -> dict[str, str]:
+    """The marks of a corpus of these articles, under a hash key."""
+    empty(database)
+    corpora.change_settings(database, hash_key=key)
+    corpora.load(database, *given)
+    backfill(database, workers=0)
+    corpora.assert_right(database)
+    return corpora.answer(database).status()
+
+
+@pytest.fixture
+def articles() -> list[Article]:
+    return [
+        Article(f"a{number:02}", unrelated(number), published_at=corpora.at(number)) for number in range(12)
+    ]
+
+
+def test_words_that_make_unrelated_articles_duplicates_need_a_corpus_without_a_key(
+    database: Database, articles: list[Article]
+) -> None:
+    with_words = [
+        Article(a.source_id, poisoned(number), published_at=a.published_at)
+        for number, a in enumerate(articles)
+    ]
+    alone = dict.fromkeys((a.source_id for a in articles), "unique")
+    assert len(crafted()) <= POSITIONS
+    assert marks(database, articles, "") == alone
+    assert marks(database, with_words, "") == alone | dict.fromkeys(list(alone)[1:], "duplicate:a00")
+    assert marks(database, with_words, KEY) == alone
+
+
+def test_a_thief_without_the_sense_of_an_article_takes_its_place_only_without_a_key(
+    database: Database, articles: list[Article]
+) -> None:
+    """The thief's text is made from the victim's signature, and claims to be a day older."""
+    thieves = [
+        Article(f"thief-{a.source_id}", salad(a.text), published_at=corpora.at(-1_440)) for a in articles[:4]
+    ]
+    alone = marks(database, articles, KEY)
+    assert set(alone.values()) == {"unique"}
+    robbed = marks(database, [*articles, *thieves], "")
+    assert [robbed[a.source_id] for a in articles] == [
+        *(f"duplicate:{thief.source_id}" for thief in thieves),
+        *["unique"] * 8,
+    ]
+    safe = marks(database, [*articles, *thieves], KEY)
+    assert {name: safe[name] for name in alone} == alone
+
+
+NOW = datetime.now(UTC)
+STORY = corpora.text(corpora.window(0, 6))
+CLAIMS = [
+    datetime(1, 1, 1, tzinfo=UTC),  # the first day of .NET
+    datetime(1601, 1, 1, tzinfo=UTC),  # of Windows
+    NOW + timedelta(hours=48),
+    datetime(9999, 12, 31, tzinfo=UTC),
+]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: str(claim.year))
+def test_a_date_that_cannot_be_true_makes_no_thief_the_original(database: Database, claim: datetime) -> None:
+    with corpora.deduplicator(database) as dd:
+        dd.submit(Article("paper", STORY, published_at=NOW - timedelta(hours=1)))
+        assert dd.submit(Article("thief", STORY, published_at=claim)).duplicate_of == "paper"
+    assert corpora.assert_right(database).status() == {"paper": "unique", "thief": "duplicate:paper"}
+
+
+@pytest.mark.parametrize("changed", [{"earliest_year": 1990}, {"canonical_order": "added"}])
+def test_an_old_date_steals_unless_the_corpus_says_when_it_began(
+    database: Database, changed: dict[str, object]
+) -> None:
+    """No program can tell 1700 from a wrong date: an archive may be that old. A setting can."""
+    for values, status in (
+        ({}, {"paper": "duplicate:thief", "thief": "unique"}),
+        (changed, {"paper": "unique", "thief": "duplicate:paper"}),
+    ):
+        empty(database)
+        corpora.change_settings(database, **values)
+        with corpora.deduplicator(database) as dd:
+            dd.submit(Article("paper", STORY, published_at=NOW))
+            dd.submit(Article("thief", STORY, published_at=datetime(1700, 1, 1, tzinfo=UTC)))
+        backfill(database, workers=0)
+        assert corpora.assert_right(database).status() == status
+
+
+@pytest.mark.parametrize("days", [1, 400])
+def test_where_arrival_decides_no_claim_does(database: Database, days: int) -> None:
+    corpora.change_settings(database, canonical_order="added")
+    with corpora.deduplicator(database) as dd:
+        dd.submit(Article("paper", STORY, published_at=NOW))
+        dd.submit(Article("thief", STORY, published_at=NOW - timedelta(days=days)))
+    assert corpora.assert_right(database).status() == {"paper": "unique", "thief": "duplicate:paper"}
