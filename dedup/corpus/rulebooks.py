@@ -240,10 +240,10 @@ def adopt(cursor: Cursor) -> None:
             SET stale = status IN ('unique', 'similar', 'duplicate'), takes_part = false
             WHERE takes_part OR (NOT stale AND status IN ('unique', 'similar', 'duplicate'))
         """)
+    after = load_rulebook(cursor).fingerprinter
+    if after.settings.hash_key != before.settings.hash_key:
+        pins.follow_hash_key(cursor, before, after)
     if adoption.fingerprints:
-        after = load_rulebook(cursor).fingerprinter
-        if after.settings.hash_key != before.settings.hash_key:
-            pins.follow_hash_key(cursor, before, after)
         _drop_old_fingerprints(cursor, after)
     if adoption:
         cursor.execute("UPDATE dedup.corpus_state SET recount_all = true")
