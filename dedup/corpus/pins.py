@@ -57,8 +57,21 @@ def _words(cursor: Cursor, fingerprinter: Fingerprinter, sentence_hash: int) -> 
     return None
 
 
+def keep_words(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
+    """Keep the whole words of pinned sentences with the pins, while fingerprints lead to texts that have them."""
+    words = {key: text for key, text in pinned_words(cursor, fingerprinter).items() if text is not None}
+    cursor.execute(
+        """
+        UPDATE dedup.sentence_pin p SET example = n.example
+        FROM unnest(%s::bigint[], %s::text[]) AS n (hash, example)
+        WHERE p.sentence_hash = n.hash AND p.example IS DISTINCT FROM n.example
+        """,
+        [bigints(list(words)), list(words.values())],
+    )
+
+
 def follow_hash_key(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> None:
-    """Give the pinned sentences their hashes under a new key; call it before the old fingerprints go.
+    """Give the pinned sentences their hashes under a new key.
 
     A pin whose words are nowhere keeps its old hash, and acts on nothing until the old key is back.
     """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
 from typing import Any
 
 from dedup.corpus import arrays, pins
@@ -16,6 +17,9 @@ from dedup.errors import SchemaError
 from dedup.settings import Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION, Fingerprinter
 from dedup.text.punkt import FILES, PunktModel
+
+MARKED_LATE = timedelta(minutes=10)
+"""A mark carries the time at which its transaction began; none takes this long to be written."""
 
 _NAMES = frozenset(field.name for field in fields(Settings))
 
@@ -216,17 +220,98 @@ def waiting_adoption(cursor: Cursor) -> Adoption:
     )
 
 
-def adopt(cursor: Cursor) -> None:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An adoption as it was planned, before articles were withdrawn for it page by page.
+
+    Attributes:
+        wanted: what is adopted.
+        fingerprinter: by it.
+        since: articles marked after this may have to be withdrawn again.
+    """
+
+    adoption: Adoption
+    wanted: State
+    fingerprinter: Fingerprinter
+    since: datetime
+
+
+def plan_adoption(cursor: Cursor) -> Plan:
+    """What there is to adopt now.
+
+    Raises:
+        SchemaError: the stored results were made by a newer program.
+    """
+    row = cursor.execute("SELECT now() - %s", [MARKED_LATE]).fetchone()
+    assert row is not None
+    fingerprinter = Fingerprinter(load_wanted(cursor), load_models(cursor, wanted=True))
+    return Plan(waiting_adoption(cursor), _wanted_state(cursor), fingerprinter, row[0])
+
+
+def keep_pinned_words(cursor: Cursor, plan: Plan) -> None:
+    """Before fingerprints go: keep what lets pinned sentences follow a changed hash key."""
+    present = load_rulebook(cursor).fingerprinter
+    if present.settings.hash_key != plan.fingerprinter.settings.hash_key:
+        pins.keep_words(cursor, present)
+
+
+def page_of_articles(cursor: Cursor, after: int, limit: int) -> list[int]:
+    """The next articles by id."""
+    rows = cursor.execute("SELECT id FROM dedup.article WHERE id > %s ORDER BY id LIMIT %s", [after, limit])
+    return [row[0] for row in rows.fetchall()]
+
+
+def withdraw_for(cursor: Cursor, plan: Plan, ids: Sequence[int]) -> None:
+    """Withdraw articles whose marks or fingerprints the plan makes anew. Needs the settle lock.
+
+    They keep their marks. It is right whether or not the plan is adopted in the end: what is withdrawn is
+    settled again, by the rules in force then.
+    """
+    if plan.adoption.rules:
+        cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [arrays.bigints(ids)])
+    if not plan.adoption.fingerprints:
+        return
+    rows = cursor.execute(
+        "SELECT f.article_id, f.version, a.language FROM dedup.article a"
+        " JOIN dedup.fingerprint f ON f.article_id = a.id WHERE a.id = ANY (%s)",
+        [arrays.bigints(ids)],
+    ).fetchall()
+    old = arrays.bigints([row[0] for row in rows if row[1] != plan.fingerprinter.version(row[2])])
+    cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [old])
+    cursor.execute("DELETE FROM dedup.fingerprint WHERE article_id = ANY (%s)", [old])
+    # What could not be read before may be readable now.
+    cursor.execute(
+        "UPDATE dedup.article SET status = 'pending', reason = NULL, marked_at = NULL"
+        " WHERE id = ANY (%s) AND status = 'failed'",
+        [arrays.bigints(ids)],
+    )
+
+
+def adopt(cursor: Cursor, plan: Plan | None = None, through: int = 0) -> None:
     """Put the wanted settings, parameters and program in force. Needs the settle lock.
 
     Whatever was made under others becomes stale and keeps its mark. New rules keep the fingerprints; where
     fingerprints change, those of another version are dropped.
 
+    Args:
+        plan: articles were withdrawn for it, up to the id `through`; what was marked since is withdrawn here.
+            None: nothing was withdrawn yet.
+
     Raises:
+        StaleRulesError: something else is wanted now than was planned.
         SchemaError: the stored results were made by a newer program.
     """
-    adoption, wanted = waiting_adoption(cursor), _wanted_state(cursor)
+    present = plan_adoption(cursor)
+    if plan is not None and plan.wanted != present.wanted:
+        raise StaleRulesError
+    keep_pinned_words(cursor, present)
     before = load_rulebook(cursor).fingerprinter
+    since = plan.since if plan else None
+    rows = cursor.execute(
+        "SELECT id FROM dedup.article WHERE id > %s OR %s::timestamptz IS NULL OR marked_at >= %s",
+        [through, since, since],
+    ).fetchall()
+    withdraw_for(cursor, plan or present, [row[0] for row in rows])
     cursor.execute("DELETE FROM dedup.setting WHERE value IS NULL")
     cursor.execute("UPDATE dedup.setting SET adopted = value WHERE adopted IS DISTINCT FROM value")
     cursor.execute("""
@@ -234,23 +319,20 @@ def adopt(cursor: Cursor) -> None:
         WHERE old.adopted AND new.language = old.language AND NOT new.adopted
     """)
     cursor.execute("UPDATE dedup.sentence_model SET adopted = true WHERE NOT adopted")
-    if adoption.rules:
-        cursor.execute("""
-            UPDATE dedup.article
-            SET stale = status IN ('unique', 'similar', 'duplicate'), takes_part = false
-            WHERE takes_part OR (NOT stale AND status IN ('unique', 'similar', 'duplicate'))
-        """)
     after = load_rulebook(cursor).fingerprinter
     if after.settings.hash_key != before.settings.hash_key:
         pins.follow_hash_key(cursor, before, after)
-    if adoption.fingerprints:
-        _drop_old_fingerprints(cursor, after)
-    if adoption:
+    if present.adoption:
         cursor.execute("UPDATE dedup.corpus_state SET recount_all = true")
     cursor.execute(
         "UPDATE dedup.corpus_state SET fingerprint_digest = %s, rule_digest = %s, algorithm_revision = %s,"
         " unicode_version = %s",
-        [wanted.fingerprints, wanted.rules, wanted.algorithm, wanted.unicode],
+        [
+            present.wanted.fingerprints,
+            present.wanted.rules,
+            present.wanted.algorithm,
+            present.wanted.unicode,
+        ],
     )
 
 
@@ -266,36 +348,6 @@ def _adopt_where_empty(cursor: Cursor) -> None:
     row = cursor.execute("SELECT EXISTS (SELECT FROM dedup.article)").fetchone()
     if row and not row[0]:
         adopt(cursor)
-
-
-def languages_by_version(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, list[str]]:
-    """The languages that articles name ("": none), by their fingerprint version.
-
-    Articles may name any number of languages. The versions are few: they differ by sentence parameters only.
-    """
-    found: dict[int, list[str]] = {}
-    rows = cursor.execute("SELECT DISTINCT coalesce(language, '') FROM dedup.article").fetchall()
-    for (language,) in rows:
-        found.setdefault(fingerprinter.version(language), []).append(language)
-    return found
-
-
-def _drop_old_fingerprints(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
-    for version, languages in languages_by_version(cursor, fingerprinter).items():
-        rows = cursor.execute(
-            """
-            SELECT f.article_id FROM dedup.fingerprint f JOIN dedup.article a ON a.id = f.article_id
-            WHERE f.version <> %s AND coalesce(a.language, '') = ANY (%s)
-            """,
-            [version, languages],
-        ).fetchall()
-        ids = arrays.bigints([row[0] for row in rows])
-        cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [ids])
-        cursor.execute("DELETE FROM dedup.fingerprint WHERE article_id = ANY (%s)", [ids])
-    # What could not be read before may be readable now.
-    cursor.execute("""
-        UPDATE dedup.article SET status = 'pending', reason = NULL, marked_at = NULL WHERE status = 'failed'
-    """)
 
 
 def _wanted_state(cursor: Cursor) -> State:

@@ -18,6 +18,7 @@ import psycopg
 from dedup.corpus import fingerprints, rulebooks
 from dedup.corpus.database import BACKFILL_LOCK_KEY, Database, translated
 from dedup.corpus.rulebooks import Adoption, Rulebook, StaleRulesError
+from dedup.engine.adopt import adopt
 from dedup.engine.arrivals import store_arrivals
 from dedup.engine.pool import Chunk, Factory, FingerprintPool, make_function
 from dedup.engine.refresh import refresh
@@ -191,12 +192,8 @@ class _Run:
     def once(self) -> bool:
         """Go through all steps; False if none found anything to do."""
         self._report.held = store_arrivals(self._database)
-        with self._database.transaction() as cursor:
-            adoption = rulebooks.waiting_adoption(cursor)
-        if adoption:
-            with self._timed("adopting"), self._database.transaction(settling=True) as cursor:
-                rulebooks.adopt(cursor)
-            self._report.adopted = True
+        with self._timed("adopting"):
+            self._report.adopted |= adopt(self._database)
         with self._database.transaction() as cursor:
             rulebook = rulebooks.load_rulebook(cursor)
         with self._timed("fingerprinting"):

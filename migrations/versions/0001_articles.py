@@ -22,7 +22,9 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    refuse_to_discard(op.get_bind(), "article", "sentence_pin", "pair_pin", "setting", "sentence_model")
+    refuse_to_discard(
+        op.get_bind(), "article", "arrival", "sentence_pin", "pair_pin", "setting", "sentence_model"
+    )
     op.execute("""
         DROP VIEW dedup.daily_mark, dedup.publication_overlap, dedup.article_sentence, dedup.similar_pair,
                   dedup.story_article, dedup.story, dedup.duplicate, dedup.canonical_article;
