@@ -58,7 +58,7 @@ def _words(cursor: Cursor, fingerprinter: Fingerprinter, sentence_hash: int) -> 
 
 
 def keep_words(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
-    """Keep the whole words of pinned sentences with the pins, while fingerprints lead to texts that have them."""
+    """Keep the whole words of pinned sentences, while fingerprints lead to texts that have them."""
     words = {key: text for key, text in pinned_words(cursor, fingerprinter).items() if text is not None}
     cursor.execute(
         """
