@@ -4,6 +4,8 @@
     ├── InputError            a file, a row or an argument cannot be used
     ├── SettingError          an unknown setting, or a value out of range
     ├── NotFoundError         no article with that source_id
+    ├── WorkerError           worker processes cannot be started, or do not stay alive
+    ├── StuckError            a backfill makes no progress
     └── DatabaseError         the database said no
         ├── UnreachableError      it does not answer
         ├── RightsError           the role lacks a privilege
@@ -34,6 +36,14 @@ class SettingError(DedupError):
 
 class NotFoundError(DedupError):
     """No article with that source_id."""
+
+
+class WorkerError(DedupError):
+    """Worker processes cannot be started, or do not stay alive; no text is to blame."""
+
+
+class StuckError(DedupError):
+    """A backfill makes no progress."""
 
 
 class DatabaseError(DedupError):

@@ -49,6 +49,7 @@ def server_url() -> Iterator[str]:
         return
     # Not tmp_path: pytest closes its folders again at every run, also to the servers of root's tests.
     home = Path(tempfile.mkdtemp(prefix="dedup-test-"))
+    home.chmod(0o711)  # for a pooler that runs as the server's user
     try:
         yield embedded.start(home)
     finally:
@@ -128,7 +129,8 @@ def empty(database: Database) -> None:
         cursor.execute("""
             TRUNCATE dedup.article, dedup.fingerprint, dedup.match, dedup.common_sentence,
                      dedup.sentence_count, dedup.sentence_pin, dedup.pair_pin, dedup.sentence_change,
-                     dedup.setting, dedup.sentence_model, dedup.review_pair, dedup.judgement, dedup.arrival
+                     dedup.setting, dedup.sentence_model, dedup.review_pair, dedup.judgement, dedup.arrival,
+                     dedup.attempt, dedup.run
         """)
         cursor.execute("UPDATE dedup.corpus_state SET settled_through = NULL")
         rulebooks.adopt(cursor)

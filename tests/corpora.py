@@ -268,7 +268,7 @@ def load(database: AnyDatabase, *given: Article) -> articles.LoadCounts:
 def fingerprint_waiting(cursor: Cursor, limit: int = 1_000) -> int:
     """Fingerprint some articles that wait for it; returns how many. The caller holds the settle lock."""
     settings = rulebooks.load_settings(cursor)
-    page, _ = fingerprints.unfingerprinted_page(cursor, None, limit, 10**9)
+    page, _ = fingerprints.unfingerprinted_page(cursor, None, limit, 10**9, settings.text_max_characters)
     function = make_function(settings, {})
     fingerprints.store(cursor, [function(task) for task in page])
     return len(page)

@@ -110,7 +110,7 @@ def test_only_the_command_line_knows_the_lab(name: str) -> None:
 WORKER = (*DATABASE, "typer", "click", "rich", "dedup.corpus", "dedup.cli", "dedup.deduplicator")
 
 
-@pytest.mark.parametrize("name", ["dedup.text.tasks", "dedup.engine.pool"])
+@pytest.mark.parametrize("name", ["dedup.text.tasks", "dedup.engine.pool", "dedup.engine.worker"])
 def test_what_a_worker_process_imports_loads_no_database_and_no_command_line(name: str) -> None:
     # Each worker pays for it: a third of a second and 40 MB.
     loaded = loaded_by(f"import {name}")

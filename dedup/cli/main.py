@@ -112,6 +112,13 @@ def run(arguments: list[str]) -> int:
             traceback.print_exc()
         output.say(f"dedup: {error}")
         return WRONG_USAGE if isinstance(error, (InputError, SettingError)) else FAILED
+    except MemoryError:
+        if debug:
+            raise
+        output.say(
+            "dedup: out of memory; what was finished is kept: give it more, then run it again to go on"
+        )
+        return FAILED
     except Exception as error:
         if debug:
             raise

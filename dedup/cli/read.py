@@ -283,15 +283,25 @@ def status(json: JsonOption = False) -> None:
             "last mark",
             "never" if found.last_marked_at is None else f"{found.last_marked_at:%Y-%m-%d %H:%M} UTC",
         ),
-        ("backfill", "running" if found.backfill_running else "not running"),
+        ("backfill", f"running {output.printable(str(found.backfill))}" if found.backfill else "not running"),
+        ("wait for another attempt", f"{found.attempted:,}"),
         ("database size", output.size(found.database_bytes)),
         *((f"  {name}", output.size(count)) for name, count in list(found.sizes.items())[:3]),
     ]
     output.table("", ("", ""), facts)
     for reason, count in found.failures.items():
         output.say(f"failed: {count:,} articles: {output.printable(reason)}")
+    for suspect in found.suspects:
+        output.say(
+            f"tried {suspect.attempts:,} times since {suspect.first_at:%Y-%m-%d %H:%M} UTC:"
+            f" {output.printable(suspect.source_id)}: {output.printable(suspect.reason)}"
+        )
     for reason, count in found.limits.items():
         output.say(f"limit fired: {count:,} articles left for the next backfill: {output.printable(reason)}")
+    if "unreadable" in found.failures:
+        output.say("next, once the cause is gone: dedup retry")
+    if found.backfill and found.backfill.stuck:
+        output.say(f"the backfill is probably stuck: see process {found.backfill.process_id} on its host")
     if found.counts.get("pending") or found.stale or found.uncounted:
         output.say("next: dedup backfill")
 

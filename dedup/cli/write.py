@@ -1,4 +1,4 @@
-"""Commands that bring articles in: init, load, backfill, check, delete."""
+"""Commands that bring articles in: init, load, backfill, retry, check, delete."""
 
 from __future__ import annotations
 
@@ -41,6 +41,9 @@ LOAD_ARTICLES = 500
 LOAD_CHARACTERS = 4_000_000
 """Articles per transaction of a load: the smaller of both bounds."""
 
+RETRY_ARTICLES = 1_000
+"""Articles per transaction of a retry."""
+
 RejectsOption = Annotated[
     Path | None,
     typer.Option(
@@ -54,6 +57,7 @@ def register(app: typer.Typer) -> None:
     app.command()(init)
     app.command()(load)
     app.command()(backfill)
+    app.command()(retry)
     app.command()(check)
     app.command()(delete)
 
@@ -251,8 +255,13 @@ def backfill(
     """Give every pending or stale article its mark; the nightly run.
 
     Puts changed settings in force, fingerprints texts on all cores, brings the common sentences up to date,
-    settles. May be stopped at any moment and is resumed by the next run. Marks stay readable all the while. A
-    second backfill beside it sees that one is running and ends.
+    settles. May be stopped at any moment and is resumed by the next run. Marks stay readable all the while.
+    A second backfill beside it says who runs, since when and how far, and ends; one that was killed is taken
+    over at once. `dedup status` shows the one at work.
+
+    A text that ends or stops its worker process is tried again after 1, 4 and 16 seconds, alone, and
+    fails after that (`dedup retry`). Where worker processes cannot be started, or are killed all the time,
+    no article is to blame: the backfill ends with exit code 1, and the next one goes on.
     """
     from dedup.engine.backfill import backfill as run
     from dedup.engine.backfill import preview
@@ -264,8 +273,16 @@ def backfill(
         report = run(database, batch=batch, workers=workers, progress=bar, stop=stop.is_set)
     if json:
         output.write_json(asdict(report))
-    elif report.already_running:
-        output.say("a backfill is running already; this one has nothing to do")
+        return
+    if report.taken_over:
+        output.say(f"took over from a backfill that is gone: {output.printable(str(report.taken_over))}")
+    if report.already_running:
+        output.say(
+            f"a backfill is running already, {output.printable(str(report.running))};"
+            " this one has nothing to do"
+        )
+    elif report.superseded:
+        output.say("another backfill took this one for gone and goes on in its place; this one ended")
     elif not report.settled and not report.failed and not report.stopped:
         output.say("everything was settled already")
     else:
@@ -275,6 +292,47 @@ def backfill(
             output.say("stopped as asked; run `dedup backfill` again to go on")
         else:
             output.say("next: dedup status, dedup marks, dedup common")
+
+
+def retry(
+    failed: Annotated[
+        str,
+        typer.Option(
+            "--failed",
+            metavar="REASON",
+            help="How the reason begins: `unreadable`, `empty`, `too long`; `dedup status` lists them.",
+        ),
+    ] = "unreadable",
+    json: JsonOption = False,
+) -> None:
+    """Make failed articles pending again, so that the next backfill reads them once more.
+
+    By default those that could not be read: their worker process ended or hung several times, or an error
+    of the program stopped them. Do it when the cause is gone: a machine short of memory, an older program.
+    An article whose text is empty or too long fails again until it is edited or the setting changed.
+
+    **Examples**
+
+        dedup retry
+
+        dedup retry --failed "unreadable: fingerprinting it took longer"
+    """
+    from dedup.corpus import attempts
+
+    count = RETRY_ARTICLES
+    total = 0
+    with corpus() as database, stopping() as stop:
+        while count == RETRY_ARTICLES and not stop.is_set():
+            with database.transaction(settling=True) as cursor:
+                count = attempts.retry(cursor, failed, RETRY_ARTICLES)
+            total += count
+    if json:
+        output.write_json({"pending": total})
+        return
+    if not total:
+        output.say(f"no article failed with a reason that begins {output.printable(failed)!r}: dedup status")
+        return
+    output.say(f"{total:,} failed articles are pending again; next: dedup backfill")
 
 
 def check(

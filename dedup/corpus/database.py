@@ -49,9 +49,6 @@ PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0
 MIN_SERVER_VERSION = 140000
 """PostgreSQL 14, the oldest version the project supports."""
 
-BACKFILL_LOCK_KEY = int.from_bytes(b"dedup+1", "big")
-"""Advisory lock that a running backfill holds for its session."""
-
 _Value = TypeVar("_Value")
 
 __all__ = [

@@ -52,13 +52,16 @@ _UNFINGERPRINTED = """
 
 
 def unfingerprinted_page(
-    cursor: Cursor, after: Place | None, limit: int, max_characters: int
+    cursor: Cursor, after: Place | None, limit: int, max_characters: int, too_long: int
 ) -> tuple[list[TextTask], Place | None]:
     """The next articles whose present text has no fingerprint, near enough in canonical order.
+
+    Those that wait for another attempt are left out (`attempts.py`).
 
     Args:
         after: the place of the last article of the page before; None for the first page.
         max_characters: stop the page after about so many characters of text, but not before one article.
+        too_long: texts that are surely longer than so many characters come without their words.
 
     Returns:
         The texts, and the place of the last one.
@@ -67,9 +70,15 @@ def unfingerprinted_page(
     last_time, last_source_id = after or (None, None)
     rows = cursor.execute(
         statement("unfingerprinted_page"),
-        {"time": last_time, "source_id": last_source_id, "limit": limit, "max": max_characters},
+        {
+            "time": last_time,
+            "source_id": last_source_id,
+            "limit": limit,
+            "max": max_characters,
+            "too_long": too_long,
+        },
     ).fetchall()
-    return [TextTask(*row[:5]) for row in rows], (rows[-1][5], rows[-1][6]) if rows else None
+    return [TextTask(*row[:6]) for row in rows], (rows[-1][6], rows[-1][7]) if rows else None
 
 
 def count_unfingerprinted(cursor: Cursor) -> int:
@@ -100,15 +109,43 @@ def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
     the settings that the fingerprints were made with.
     """
     made = [(r, r.fingerprint) for r in results if r.fingerprint is not None]
-    if len(made) > FEW:
-        stage(cursor, "fingerprint_new", _COLUMNS, (_row(r, f) for r, f in made))
-        cursor.execute(_INSERT_STAGED)
-    else:
-        for result, fingerprint in made:
-            cursor.execute(_INSERT_ONE, _row(result, fingerprint))
+    if _insert(cursor, made) < len(made) and _remove_outdated(cursor, [r.article_id for r, _ in made]):
+        _insert(cursor, made)
     failed = [r for r in results if r.fingerprint is None]
     if failed:
+        _remove_outdated(cursor, [r.article_id for r in failed])
         _fail(cursor, failed)
+    cursor.execute(
+        "DELETE FROM dedup.attempt WHERE article_id = ANY (%s)", [bigints([r.article_id for r in results])]
+    )
+
+
+def _insert(cursor: Cursor, made: Sequence[tuple[Fingerprinted, Fingerprint]]) -> int:
+    """Insert fingerprints where there is none; returns how many."""
+    if len(made) > FEW:
+        stage(cursor, "fingerprint_new", _COLUMNS, (_row(r, f) for r, f in made))
+        return cursor.execute(_INSERT_STAGED).rowcount
+    return sum(cursor.execute(_INSERT_ONE, _row(r, f)).rowcount for r, f in made)
+
+
+def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
+    """Remove fingerprints of another revision of their article, and have decided again what rests on them.
+
+    An edit removes them. They are here where someone wrote a revision by hand, or restored half a backup.
+    """
+    rows = cursor.execute(
+        """
+        DELETE FROM dedup.fingerprint f USING dedup.article a
+        WHERE f.article_id = ANY (%s) AND a.id = f.article_id AND f.revision <> a.revision
+        RETURNING a.id
+        """,
+        [bigints(ids)],
+    ).fetchall()
+    removed = bigints([row[0] for row in rows])
+    if rows:
+        cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [removed])
+        cursor.execute("SELECT dedup.remove_pairs(%s::bigint[])", [removed])
+    return bool(rows)
 
 
 def _fail(cursor: Cursor, failed: Sequence[Fingerprinted]) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dedup.corpus.database import BACKFILL_LOCK_KEY, Cursor
+from dedup.corpus import attempts, runs
+from dedup.corpus.attempts import Suspect
+from dedup.corpus.database import Cursor
+from dedup.corpus.runs import Run
 from dedup.corpus.statements import statement
 from dedup.errors import NotFoundError
 
@@ -22,7 +25,8 @@ class Overview:
         failures: reason, without its numbers, to number of failed articles.
         sizes: table to bytes, indexes and out-of-line texts included.
         uncounted: whether the next backfill counts common sentences.
-        backfill_running: whether a backfill is at work.
+        backfill: the one at work, or None.
+        attempted: articles that lost a worker process and wait for another attempt; suspects: some of them.
     """
 
     counts: dict[str, int]
@@ -34,13 +38,17 @@ class Overview:
     sentence_pins: int
     pair_pins: int
     uncounted: bool
-    backfill_running: bool
+    backfill: Run | None
+    attempted: int
+    suspects: list[Suspect]
     limits: dict[str, int]
     failures: dict[str, int]
     last_marked_at: datetime | None
     sizes: dict[str, int]
     database_bytes: int
 
+
+SUSPECTS_SHOWN = 5
 
 _OVERVIEW = (
     "unfingerprinted",
@@ -51,7 +59,6 @@ _OVERVIEW = (
     "sentence_pins",
     "pair_pins",
     "uncounted",
-    "backfill_running",
     "last_marked_at",
     "database_bytes",
 )
@@ -72,11 +79,19 @@ def overview(cursor: Cursor) -> Overview:
         SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c
         WHERE c.relnamespace = 'dedup'::regnamespace AND c.relkind = 'r' ORDER BY 2 DESC
     """).fetchall()
-    row = cursor.execute(statement("overview"), [BACKFILL_LOCK_KEY]).fetchone()
+    row = cursor.execute(statement("overview")).fetchone()
     assert row is not None
     found = dict(zip(_OVERVIEW, row, strict=True))
+    run = runs.current(cursor, "backfill")
     return Overview(
-        counts=dict(counts), limits=dict(limits), failures=dict(failures), sizes=dict(sizes), **found
+        counts=dict(counts),
+        limits=dict(limits),
+        failures=dict(failures),
+        sizes=dict(sizes),
+        backfill=None if run and run.gone else run,
+        attempted=attempts.waiting(cursor, [0.0]).articles,
+        suspects=attempts.suspects(cursor, SUSPECTS_SHOWN),
+        **found,
     )
 
 

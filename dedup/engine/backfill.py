@@ -4,42 +4,43 @@ Changed settings are adopted first. Then three steps, repeated until nothing is 
 cores, bring the common sentences up to date, settle in batches. Each step commits as it goes, so a run that
 is stopped, by Ctrl-C or a crash, is resumed by the next one where it was. Memory does not grow with the
 corpus.
+
+A text that lost its worker is tried again after a pause, while other articles go on, and fails after several
+attempts (`corpus/attempts.py`). A run that does the same again and again ends with an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 
-import psycopg
-
-from dedup.corpus import fingerprints, rulebooks
-from dedup.corpus.database import BACKFILL_LOCK_KEY, Database, translated
+from dedup.corpus import attempts, fingerprints, rulebooks
+from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Adoption, Rulebook, StaleRulesError
+from dedup.corpus.runs import Run
 from dedup.engine.adopt import adopt
 from dedup.engine.arrivals import store_arrivals
-from dedup.engine.pool import Chunk, Factory, FingerprintPool, make_function
+from dedup.engine.fingerprinting import Fingerprinting, PoolOptions, analyze, endless
+from dedup.engine.heartbeat import Heartbeat
+from dedup.engine.pool import Factory, Limits, make_function
 from dedup.engine.refresh import refresh
-from dedup.engine.settle import settle
+from dedup.engine.settle import Settled, settle
 from dedup.progress import Progress, SilentProgress
-from dedup.text.tasks import Fingerprinted
 
 BATCH_ARTICLES = 1_000
 """Articles per settle transaction: about half a second of the settle lock, which is as long as a hook
 may have to wait for its verdict."""
 
-PAGE_ARTICLES = 500
-PAGE_CHARACTERS = 4_000_000
-"""Texts held in memory at a time per page: the smaller of both bounds; a page has one article at least."""
+RETRY_SECONDS = (1.0, 4.0, 16.0)
+"""Pauses before a text that lost its worker is tried again; with none left the article fails."""
 
-CHUNK_ARTICLES = 50
-"""Articles handed to a worker at a time: about 40 ms of work."""
-
-ANALYZE_ARTICLES = 5_000
-"""After so many new fingerprints or marks the planner's statistics are brought up to date."""
-
+SAME_ROUNDS = 10
+"""A run ends by itself when a round finds nothing to do; one with so many that did the same never would."""
 
 FINGERPRINTS_PER_SECOND = 2_500
 SETTLED_PER_SECOND = 4_000
@@ -85,10 +86,14 @@ class BackfillReport:
     """What a backfill did.
 
     Attributes:
-        already_running: another backfill holds the corpus; this one did nothing.
+        already_running: another backfill is at work; this one did nothing.
+        running: that other one.
+        taken_over: the backfill before, which is gone without having ended.
+        superseded: another backfill took this one for gone and goes on in its place.
         stopped: it was asked to stop before everything was settled.
         adopted: changed settings, sentence parameters or a changed program were put in force.
         fingerprinted: texts that got a fingerprint; failed: texts that cannot have one.
+        lost: attempts that lost a worker process.
         common_entered, common_left: sentences that became common, or stopped.
         settled: marks written, an article counted again if it was settled again.
         compared: pairs of articles scored.
@@ -97,10 +102,14 @@ class BackfillReport:
     """
 
     already_running: bool = False
+    running: Run | None = None
+    taken_over: Run | None = None
+    superseded: bool = False
     stopped: bool = False
     adopted: bool = False
     fingerprinted: int = 0
     failed: int = 0
+    lost: int = 0
     common_entered: int = 0
     common_left: int = 0
     settled: int = 0
@@ -118,57 +127,77 @@ def backfill(
     factory: Factory = make_function,
     full_count: bool | None = None,
     stop: Callable[[], bool] = lambda: False,
+    limits: Limits | None = None,
+    retry_seconds: Sequence[float] = RETRY_SECONDS,
 ) -> BackfillReport:
     """Settle everything that is pending or stale.
 
     Args:
-        stop: asked between batches; when it says so, the batch in hand is finished and the work ends.
         batch: articles per settle transaction; the result does not depend on it.
         workers: processes that fingerprint texts; None for one per core, 0 for none but this one.
         full_count: as in `refresh`.
+        stop: asked between batches; when it says so, the batch in hand is finished and the work ends.
+        limits: how long is waited for worker processes.
+        retry_seconds: pauses before a text that lost its worker is tried again; it has one attempt more.
 
     Raises:
+        WorkerError: worker processes cannot be started, or do not stay alive; what was finished is kept.
+        StuckError: another backfill lives and makes no progress, or this one does the same again and again.
         DatabaseError: the server refused or went away; run it again to go on.
     """
     report = BackfillReport()
-    with _only_backfill(database) as alone:
-        if not alone:
-            report.already_running = True
-            return report
-        run = _Run(database, report, progress or SilentProgress(), batch, workers, factory, full_count, stop)
-        while True:
-            try:
-                if not run.once():
-                    return report
-            except StaleRulesError:
-                continue  # someone changed a setting: begin again with the new ones
-
-
-@contextmanager
-def _only_backfill(database: Database) -> Iterator[bool]:
-    """Hold the lock of the running backfill for as long as its session lives."""
-    connection = database.connect()
+    heartbeat = Heartbeat(database, "backfill")
     try:
-        with translated(database.place):
-            row = connection.execute("SELECT pg_try_advisory_lock(%s)", [BACKFILL_LOCK_KEY]).fetchone()
-        yield bool(row and row[0])
+        if not heartbeat.claim():
+            report.already_running, report.running = True, heartbeat.other
+            return report
+        report.taken_over = heartbeat.taken_over
+        run = _Run(
+            database,
+            report,
+            _Both(heartbeat, progress or SilentProgress()),
+            _Options(
+                batch, full_count, PoolOptions(workers, factory, limits or Limits()), tuple(retry_seconds)
+            ),
+            lambda: stop() or heartbeat.superseded,
+        )
+        try:
+            run.all()
+        except BaseException as error:
+            with suppress(Exception):  # the database may be the error; the next run sees that this is gone
+                heartbeat.end("failed", type(error).__name__)
+            raise
+        report.superseded = heartbeat.superseded
+        heartbeat.end("stopped" if report.stopped else "done")
+        return report
     finally:
-        # Closing alone would let go of the lock only when the server has noticed.
-        with suppress(psycopg.Error):
-            connection.execute("SELECT pg_advisory_unlock_all()")
-        connection.close()
+        heartbeat.close()
 
 
-def _gathered(parts: Iterable[list[Fingerprinted]], size: int) -> Iterator[list[Fingerprinted]]:
-    """Join lists until they have `size` members: the database likes larger bites than the workers."""
-    gathered: list[Fingerprinted] = []
-    for part in parts:
-        gathered += part
-        if len(gathered) >= size:
-            yield gathered
-            gathered = []
-    if gathered:
-        yield gathered
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """Progress that is told twice."""
+
+    first: Progress
+    second: Progress
+
+    def start(self, stage: str, total: int) -> None:
+        self.first.start(stage, total)
+        self.second.start(stage, total)
+
+    def advance(self, count: int, total: int | None = None) -> None:
+        self.first.advance(count, total)
+        self.second.advance(count, total)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What `backfill` was told."""
+
+    batch: int
+    full_count: bool | None
+    pool: PoolOptions
+    retry_seconds: Sequence[float]
 
 
 class _Run:
@@ -178,39 +207,72 @@ class _Run:
         self,
         database: Database,
         report: BackfillReport,
-        progress: Progress,
-        batch: int,
-        workers: int | None,
-        factory: Factory,
-        full_count: bool | None,
+        progress: _Both,
+        options: _Options,
         stop: Callable[[], bool],
     ) -> None:
         self._database, self._report, self._progress = database, report, progress
-        self._batch, self._workers, self._factory = batch, workers, factory
-        self._full_count, self._stop = full_count, stop
+        self._options, self._stop = options, stop
+        self._rounds: Counter[tuple[int, ...]] = Counter()
+        self._fingerprinting = Fingerprinting(database, progress, options.pool, options.retry_seconds, stop)
 
-    def once(self) -> bool:
-        """Go through all steps; False if none found anything to do."""
+    def all(self) -> None:
+        """Go on until nothing is left to do, or until told to stop."""
+        while not self._stop():
+            try:
+                did = self.once()
+            except StaleRulesError:
+                self._fingerprinting.begin_again()
+                continue  # someone changed a setting: begin again with the new ones
+            if did:
+                self._check_round(did)
+            elif not self._stop() and not self._wait():
+                return
+        self._report.stopped = True
+
+    def once(self) -> tuple[int, ...]:
+        """Go through all steps; returns what was done, as something to compare: empty if nothing was."""
         self._report.held = store_arrivals(self._database)
         with self._timed("adopting"):
-            self._report.adopted |= adopt(self._database)
+            if adopt(self._database):
+                self._report.adopted = True
+                self._fingerprinting.begin_again()
         with self._database.transaction() as cursor:
             rulebook = rulebooks.load_rulebook(cursor)
         with self._timed("fingerprinting"):
-            fingerprinted = self._fingerprint(rulebook)
+            read = self._fingerprinting.run(rulebook)
+        self._report.fingerprinted += read.fingerprinted
+        self._report.failed += read.failed
+        self._report.lost += read.lost
         if self._stop():
-            self._report.stopped = True
-            return False
+            return ()
+        self._progress.first.start("counting sentences", 0)
         with self._timed("counting"):
-            refreshed = refresh(self._database, rulebook, full=self._full_count)
+            refreshed = refresh(self._database, rulebook, full=self._options.full_count)
         self._report.common_entered += refreshed.entered
         self._report.common_left += refreshed.left
         with self._timed("settling"):
-            settled = self._settle(rulebook)
-        if self._stop():
-            self._report.stopped = True
+            settled, which = self._settle(rulebook)
+        if read.articles or refreshed.entered or refreshed.left or settled:
+            return (read.articles, read.which, refreshed.entered, refreshed.left, settled, which)
+        return ()
+
+    def _wait(self) -> bool:
+        """Wait until a text can be tried again; False if none waits for that."""
+        with self._database.transaction() as cursor:
+            seconds = attempts.waiting(cursor, self._options.retry_seconds).seconds
+        if seconds is None:
             return False
-        return bool(fingerprinted or refreshed.entered or refreshed.left or settled)
+        self._progress.first.start("waiting to try again", 0)
+        until = time.monotonic() + seconds
+        while not self._stop() and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, 0.1))
+        return True
+
+    def _check_round(self, did: tuple[int, ...]) -> None:
+        self._rounds[did] += 1
+        if self._rounds[did] >= SAME_ROUNDS:
+            raise endless(max(did[0], did[4]))
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
@@ -221,59 +283,32 @@ class _Run:
             seconds = self._report.seconds
             seconds[stage] = seconds.get(stage, 0.0) + perf_counter() - started
 
-    def _fingerprint(self, rulebook: Rulebook) -> int:
-        with self._database.transaction() as cursor:
-            total = fingerprints.count_unfingerprinted(cursor)
-        if not total:
-            return 0
-        self._progress.start("fingerprinting", total)
-        done = 0
-        with FingerprintPool(rulebook.settings, rulebook.models, self._workers, self._factory) as pool:
-            for results in _gathered(pool.run(self._chunks()), PAGE_ARTICLES):
-                with self._database.transaction(settling=True) as cursor:
-                    rulebook.check(cursor)
-                    fingerprints.store(cursor, results)
-                failed = sum(result.fingerprint is None for result in results)
-                self._report.failed += failed
-                self._report.fingerprinted += len(results) - failed
-                done += len(results)
-                self._progress.advance(len(results))
-        self._analyze(done)
-        return done
-
-    def _chunks(self) -> Iterator[Chunk]:
-        after = None
-        while not self._stop():
-            with self._database.transaction() as cursor:
-                page, after = fingerprints.unfingerprinted_page(cursor, after, PAGE_ARTICLES, PAGE_CHARACTERS)
-            if not page:
-                return
-            for start in range(0, len(page), CHUNK_ARTICLES):
-                yield page[start : start + CHUNK_ARTICLES]
-
-    def _settle(self, rulebook: Rulebook) -> int:
+    def _settle(self, rulebook: Rulebook) -> tuple[int, int]:
+        """Settle all that has a fingerprint; returns how many articles, and which, as a number to compare."""
         with self._database.transaction() as cursor:
             total = fingerprints.count_unsettled(cursor)
         if not total:
-            return 0
+            return 0, 0
         self._progress.start("settling", total)
-        done = 0
+        done, which, before, same = 0, 0, frozenset[int](), 0
         while not self._stop():
-            with self._database.transaction(settling=True) as cursor:
-                rulebook.check(cursor)
-                settled = settle(cursor, rulebook.settings, limit=self._batch)
+            settled = retried(partial(self._settle_batch, rulebook), self._database.timeouts.lock)
             if not settled.ids:
                 break
+            same = same + 1 if settled.ids == before else 0
+            if same >= SAME_ROUNDS:
+                raise endless(len(before))
+            before = settled.ids
+            which ^= hash(before)
             done += len(settled.ids)
             total += len(settled.unsettled)
             self._report.settled += len(settled.ids)
             self._report.compared += settled.compared
             self._progress.advance(len(settled.ids), total)
-        self._analyze(done)
-        return done
+        analyze(self._database, done)
+        return done, which
 
-    def _analyze(self, done: int) -> None:
-        """Tell the planner what the tables now hold: first that all is pending, at last that nothing is."""
-        if done >= ANALYZE_ARTICLES:
-            with self._database.transaction() as cursor:
-                cursor.execute("ANALYZE dedup.article, dedup.fingerprint")
+    def _settle_batch(self, rulebook: Rulebook) -> Settled:
+        with self._database.transaction(settling=True) as cursor:
+            rulebook.check(cursor)
+            return settle(cursor, rulebook.settings, limit=self._options.batch)

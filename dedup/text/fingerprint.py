@@ -137,9 +137,7 @@ class Fingerprinter:
         """
         settings = self.settings
         if len(text) > settings.text_max_characters:
-            raise UnreadableError(
-                f"too long: {len(text):,} characters, the limit is {settings.text_max_characters:,}"
-            )
+            raise too_long(len(text), settings)
         hashes: dict[int, None] = {}
         all_words: list[str] = []
         for sentence in self._splitter(language).sentences(text):
@@ -193,6 +191,13 @@ class Fingerprinter:
         """The language of a text if it has sentence parameters, else ""."""
         chosen = self.language(language)
         return chosen if chosen == "en" or chosen in self._models else ""
+
+
+def too_long(characters: int, settings: Settings) -> UnreadableError:
+    """Why a text of so many characters has no fingerprint."""
+    return UnreadableError(
+        f"too long: {characters:,} characters, the limit is {settings.text_max_characters:,}"
+    )
 
 
 def base_language(code: str | None) -> str | None:

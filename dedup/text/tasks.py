@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError
+from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError, too_long
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +13,7 @@ class TextTask:
 
     Attributes:
         id, revision: of the article, and of what its fingerprint is made from.
+        characters: of a text that is too long and was left in the database, how long it is; `text` is empty.
     """
 
     id: int
@@ -20,6 +21,7 @@ class TextTask:
     language: str | None
     title: str | None
     text: str
+    characters: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +34,36 @@ class Fingerprinted:
     reason: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A text that was tried alone and lost its worker process, while a new one read another text well.
+
+    Attributes:
+        reason: what happened to the worker.
+    """
+
+    article_id: int
+    revision: int
+    reason: str
+
+
+Answer = Fingerprinted | Lost
+
+
 def fingerprint_task(fingerprinter: Fingerprinter, task: TextTask) -> Fingerprinted:
-    """Fingerprint a text. Never raises: whatever a text can do, it must not stop the others."""
+    """Fingerprint a text. Whatever a text can do, it must not stop the others.
+
+    Raises:
+        MemoryError: that is a matter of the machine, and says nothing about the text.
+    """
     try:
+        if task.characters is not None:
+            raise too_long(task.characters, fingerprinter.settings)
         made = fingerprinter.fingerprint(task.text, task.language, task.title)
     except UnreadableError as error:
         return Fingerprinted(task.id, task.revision, None, str(error))
+    except MemoryError:
+        raise
     except Exception as error:
         return Fingerprinted(task.id, task.revision, None, f"unreadable: {type(error).__name__}")
     return Fingerprinted(task.id, task.revision, made)

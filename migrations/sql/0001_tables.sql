@@ -300,3 +300,63 @@ COMMENT ON COLUMN dedup.arrival.published_at IS 'Null keeps what is stored.';
 COMMENT ON COLUMN dedup.arrival.added_at IS 'When it arrived, unless the caller said something else.';
 COMMENT ON COLUMN dedup.arrival.language IS 'Null keeps what is stored.';
 COMMENT ON COLUMN dedup.arrival.text IS 'The body.';
+
+CREATE TABLE dedup.attempt (
+    article_id bigint NOT NULL,
+    revision integer NOT NULL,
+    attempts integer NOT NULL DEFAULT 1,
+    first_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    last_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    reason text NOT NULL,
+    CONSTRAINT attempt_pkey PRIMARY KEY (article_id),
+    CONSTRAINT attempt_article_id_fkey
+        FOREIGN KEY (article_id) REFERENCES dedup.article (id) ON DELETE CASCADE
+);
+COMMENT ON TABLE dedup.attempt IS
+    'Articles whose text was tried alone and lost its worker process: tried again after a while, failed after several times. A row of another revision than the article counts for nothing.';
+COMMENT ON COLUMN dedup.attempt.article_id IS 'article.id.';
+COMMENT ON COLUMN dedup.attempt.revision IS 'The article.revision that was tried.';
+COMMENT ON COLUMN dedup.attempt.attempts IS 'How often.';
+COMMENT ON COLUMN dedup.attempt.first_at IS 'The first time.';
+COMMENT ON COLUMN dedup.attempt.last_at IS 'The last time.';
+COMMENT ON COLUMN dedup.attempt.reason IS 'What happened to the worker the last time.';
+
+CREATE TABLE dedup.run (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    what text NOT NULL,
+    host text NOT NULL,
+    process_id integer NOT NULL,
+    backend_pid integer,
+    backend_start timestamptz,
+    started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    heartbeat_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    progress_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    stage text NOT NULL DEFAULT 'starting',
+    done bigint NOT NULL DEFAULT 0,
+    total bigint NOT NULL DEFAULT 0,
+    ended_at timestamptz,
+    outcome text,
+    error text,
+    CONSTRAINT run_pkey PRIMARY KEY (id),
+    CONSTRAINT run_ended_check CHECK ((ended_at IS NULL) = (outcome IS NULL)),
+    CONSTRAINT run_outcome_check CHECK (outcome IN ('done', 'stopped', 'failed', 'taken over'))
+);
+-- One at a time of each kind.
+CREATE UNIQUE INDEX run_alive ON dedup.run (what) WHERE ended_at IS NULL;
+COMMENT ON TABLE dedup.run IS
+    'Who is, and was, at work: one row per backfill, the last 1,000 of them. A row without an end is alive while its heartbeat is.';
+COMMENT ON COLUMN dedup.run.id IS 'Number of the run.';
+COMMENT ON COLUMN dedup.run.what IS 'What runs: backfill.';
+COMMENT ON COLUMN dedup.run.host IS 'Name of the machine it runs on.';
+COMMENT ON COLUMN dedup.run.process_id IS 'Its process there.';
+COMMENT ON COLUMN dedup.run.backend_pid IS 'The server process of its heartbeat; null where a pooler hides it.';
+COMMENT ON COLUMN dedup.run.backend_start IS 'When that server process began, as pg_stat_activity has it.';
+COMMENT ON COLUMN dedup.run.started_at IS 'When it began.';
+COMMENT ON COLUMN dedup.run.heartbeat_at IS 'When it last said that it lives.';
+COMMENT ON COLUMN dedup.run.progress_at IS 'When it last came further.';
+COMMENT ON COLUMN dedup.run.stage IS 'What it does.';
+COMMENT ON COLUMN dedup.run.done IS 'How much of this stage is done.';
+COMMENT ON COLUMN dedup.run.total IS 'Of how much, as far as known.';
+COMMENT ON COLUMN dedup.run.ended_at IS 'When it ended, or null.';
+COMMENT ON COLUMN dedup.run.outcome IS 'How: done, stopped (as asked), failed, or taken over (by the next one, since it was gone).';
+COMMENT ON COLUMN dedup.run.error IS 'The kind of error that ended it, or null.';

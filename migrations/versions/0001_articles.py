@@ -28,7 +28,7 @@ def downgrade() -> None:
     op.execute("""
         DROP VIEW dedup.daily_mark, dedup.publication_overlap, dedup.article_sentence, dedup.similar_pair,
                   dedup.story_article, dedup.story, dedup.duplicate, dedup.canonical_article;
-        DROP TABLE dedup.arrival, dedup.settle_turn,
+        DROP TABLE dedup.run, dedup.attempt, dedup.arrival, dedup.settle_turn,
                    dedup.corpus_state, dedup.sentence_model, dedup.setting, dedup.sentence_change,
                    dedup.pair_pin, dedup.sentence_pin, dedup.sentence_count, dedup.common_sentence,
                    dedup.match, dedup.fingerprint, dedup.article;

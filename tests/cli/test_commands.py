@@ -169,7 +169,7 @@ def test_status_says_what_is_pending(dedup: Dedup, news: Path) -> None:
     after = json.loads(dedup("status", "--json").out)
     assert after["counts"] == {"unique": 2, "duplicate": 1}
     assert (after["unfingerprinted"], after["stories_with_copies"], after["uncounted"]) == (0, 1, False)
-    assert (after["stale"], after["backfill_running"]) == (0, False)
+    assert (after["stale"], after["backfill"]) == (0, None)
     shown = dedup("status")
     assert "3 articles" in shown.out
     assert shown.err == ""

@@ -14,7 +14,7 @@ from typing import Any
 
 from dedup.cli.main import main
 from dedup.corpus.database import Database
-from dedup.engine import backfill, refresh
+from dedup.engine import backfill, fingerprinting, refresh
 from dedup.errors import DatabaseError
 
 STAGES = ("fingerprinting", "counting sentences", "settling")
@@ -40,7 +40,7 @@ class _Telling:
 def run(url: str, connection: Connection, batch: int, workers: int) -> None:
     """Backfill in small steps, telling of each; must be importable, so that a process can start with it."""
     told = _Telling(connection)
-    backfill.PAGE_ARTICLES, backfill.CHUNK_ARTICLES = 3 * batch, batch
+    fingerprinting.PAGE_ARTICLES, fingerprinting.CHUNK_ARTICLES = 3 * batch, batch
     refresh.CHANGES_PER_TRANSACTION = 3
     count = backfill.refresh
 

@@ -8,8 +8,5 @@ SELECT (SELECT count(*) FROM dedup.article a WHERE (a.status = 'pending' OR a.st
        (SELECT count(*) FROM dedup.sentence_pin),
        (SELECT count(*) FROM dedup.pair_pin),
        (SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corpus_state),
-       EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted
-               AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-               AND (classid::bigint << 32) | objid::bigint = %s),
        (SELECT max(marked_at) FROM dedup.article),
        pg_database_size(current_database())

@@ -1,0 +1,157 @@
+"""Who is at work on the corpus: one row per run, kept alive by a heartbeat.
+
+A run that is killed ends no row. So the next one asks whether the owner of the row still lives: its heartbeat
+is a session of the server, which goes with its process, and a time, which grows old where the session cannot
+be seen. Two runs at once do no harm, since all that they write is written under the settle lock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dedup.corpus.database import Cursor
+
+LEASE_SECONDS = 60.0
+"""A run whose heartbeat is older is gone, whatever became of it."""
+
+STUCK_SECONDS = 600.0
+"""A run that lives and came no further for so long is probably stuck."""
+
+KEPT = 1_000
+"""Runs kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who runs.
+
+    Attributes:
+        host, process_id: the machine and the process.
+        backend_pid, backend_start: the session of its heartbeat; None where a pooler hides it.
+    """
+
+    host: str
+    process_id: int
+    backend_pid: int | None
+    backend_start: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run that has not ended, as far as the table knows.
+
+    Attributes:
+        stage, done, total: how far it is.
+        quiet_seconds: since its last heartbeat; still_seconds: since it last came further.
+        gone: its session of the server is gone, or its heartbeat is older than the lease.
+    """
+
+    id: int
+    host: str
+    process_id: int
+    started_at: datetime
+    stage: str
+    done: int
+    total: int
+    quiet_seconds: float
+    still_seconds: float
+    gone: bool
+
+    @property
+    def stuck(self) -> bool:
+        """It lives, but came no further for long."""
+        return not self.gone and self.still_seconds > STUCK_SECONDS
+
+    def __str__(self) -> str:
+        """When, where and how far, for people."""
+        progress = f", {self.done:,} of {self.total:,}" if self.total else ""
+        return (
+            f"since {self.started_at:%Y-%m-%d %H:%M} UTC on {self.host}, process {self.process_id}"
+            f" ({self.stage}{progress})"
+        )
+
+
+def current(cursor: Cursor, what: str) -> Run | None:
+    """The run of this kind that has not ended, alive or gone."""
+    row = cursor.execute(
+        """
+        SELECT id, host, process_id, started_at, stage, done, total,
+               extract(epoch FROM clock_timestamp() - heartbeat_at)::double precision,
+               extract(epoch FROM clock_timestamp() - progress_at)::double precision,
+               heartbeat_at < clock_timestamp() - make_interval(secs => %s)
+               OR backend_pid IS NOT NULL AND NOT EXISTS (
+                   -- Of the sessions of other roles not all may be seen.
+                   SELECT FROM pg_stat_activity s WHERE s.pid = r.backend_pid
+                   AND (s.backend_start IS NULL OR s.backend_start = r.backend_start))
+        FROM dedup.run r WHERE what = %s AND ended_at IS NULL
+        """,
+        [LEASE_SECONDS, what],
+    ).fetchone()
+    return Run(*row) if row else None
+
+
+def claim(cursor: Cursor, what: str, owner: Owner) -> int | None:
+    """Begin a run, unless another one lives; whoever is gone is taken over. Needs the settle lock.
+
+    Returns:
+        The number of the run; None where another one lives.
+    """
+    other = current(cursor, what)
+    if other and not other.gone:
+        return None
+    if other:
+        end(cursor, other.id, "taken over", None)
+    cursor.execute(
+        "DELETE FROM dedup.run WHERE ended_at IS NOT NULL"
+        " AND id <= (SELECT id FROM dedup.run ORDER BY id DESC OFFSET %s LIMIT 1)",
+        [KEPT - 1],
+    )
+    row = cursor.execute(
+        "INSERT INTO dedup.run (what, host, process_id, backend_pid, backend_start)"
+        " VALUES (%s, %s, %s, %s, %s) RETURNING id",
+        [what, owner.host, owner.process_id, owner.backend_pid, owner.backend_start],
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def beat(
+    cursor: Cursor, run: int, owner: Owner, stage: str, done: int, total: int, still_seconds: float
+) -> bool:
+    """Say that a run lives, and how far it is; False if it was ended by another one."""
+    return bool(
+        cursor.execute(
+            """
+            UPDATE dedup.run
+            SET heartbeat_at = clock_timestamp(),
+                progress_at = clock_timestamp() - make_interval(secs => %s),
+                stage = %s, done = %s, total = %s, backend_pid = %s, backend_start = %s
+            WHERE id = %s AND ended_at IS NULL
+            """,
+            [still_seconds, stage, done, total, owner.backend_pid, owner.backend_start, run],
+        ).rowcount
+    )
+
+
+def end(cursor: Cursor, run: int, outcome: str, error: str | None) -> None:
+    """End a run, unless it was ended before.
+
+    Args:
+        outcome: "done", "stopped", "failed" or "taken over".
+        error: the kind of error, never its message.
+    """
+    cursor.execute(
+        "UPDATE dedup.run SET ended_at = clock_timestamp(), outcome = %s, error = %s"
+        " WHERE id = %s AND ended_at IS NULL",
+        [outcome, error, run],
+    )
+
+
+def session(cursor: Cursor) -> tuple[int, datetime | None]:
+    """The server process behind this connection, and when it began."""
+    row = cursor.execute(
+        "SELECT pg_backend_pid(), (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())"
+    ).fetchone()
+    assert row is not None
+    return row[0], row[1]

@@ -1,0 +1,141 @@
+"""A run says that it lives, and how far it is: a row of `dedup.run`, kept fresh by a thread.
+
+The thread has a connection of its own, so a long statement of the run does not silence it. It writes only
+every few seconds, and whatever goes wrong with it does not touch the run.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from contextlib import suppress
+
+from dedup.corpus import runs
+from dedup.corpus.database import Cursor, Database, translated
+from dedup.corpus.runs import Owner, Run
+from dedup.errors import StuckError
+
+BEAT_SECONDS = 5.0
+
+GRACE_SECONDS = 1.0
+"""How long the row of another run is looked at before it is believed: the server needs a moment to notice
+that a process was killed."""
+
+
+class Heartbeat:
+    """One run of a kind, as the database sees it. It is a `Progress`, and to be closed at the end.
+
+    Attributes:
+        other: the run that lives already, where `claim` found one; taken_over: the one whose place this took.
+        superseded: another run took the place of this one, which should end.
+
+    Raises:
+        DatabaseError: the server refused or went away.
+    """
+
+    def __init__(self, database: Database, what: str) -> None:
+        self.other: Run | None = None
+        self.taken_over: Run | None = None
+        self.superseded = False
+        self._database, self._what = database, what
+        self._run: int | None = None
+        self._stage, self._done, self._total, self._moved_at = "starting", 0, 0, time.monotonic()
+        self._ended, self._news = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._beat, daemon=True, name="dedup-heartbeat")
+        self._connection = database.connect()
+
+    def claim(self) -> bool:
+        """Begin the run; False if another one lives.
+
+        Raises:
+            StuckError: another one lives and makes no progress.
+            DatabaseError: the server refused or went away.
+        """
+        with translated(self._database.place), self._connection.cursor() as cursor:
+            owner = self._owner(cursor)
+        until = time.monotonic() + GRACE_SECONDS
+        while True:
+            with self._database.transaction() as cursor:
+                found = runs.current(cursor, self._what)
+            if found is None or found.gone:
+                with self._database.transaction(settling=True) as cursor:
+                    self._run = runs.claim(cursor, self._what, owner)
+                if self._run is not None:
+                    self.taken_over = found
+                    self._start()
+                    return True
+            elif time.monotonic() > until:
+                self.other = found
+                if found.stuck:
+                    raise _stuck(found, self._what)
+                return False
+            time.sleep(0.02)
+
+    def start(self, stage: str, total: int) -> None:
+        """A stage begins."""
+        self._stage, self._done, self._total, self._moved_at = stage, 0, total, time.monotonic()
+        self._news.set()
+
+    def advance(self, count: int, total: int | None = None) -> None:
+        """So many more are done."""
+        self._done += count
+        self._total = self._total if total is None else total
+        self._moved_at = time.monotonic()
+
+    def end(self, outcome: str, error: str | None = None) -> None:
+        """End the run.
+
+        Raises:
+            DatabaseError: the server refused or went away; the next run then sees that this one is gone.
+        """
+        if self._run is not None:
+            with self._database.transaction() as cursor:
+                runs.end(cursor, self._run, outcome, error)
+
+    def close(self) -> None:
+        """Stop the heart."""
+        self._ended.set()
+        self._news.set()
+        if self._thread.is_alive():
+            self._thread.join(1.0)
+        with suppress(Exception):
+            self._connection.close()
+
+    def _start(self) -> None:
+        # Without a thread to spare the lease still lasts a minute, and the run itself may do without.
+        with suppress(RuntimeError):
+            self._thread.start()
+
+    def _beat(self) -> None:
+        while not self._ended.wait(0.5):
+            # A new stage is told at once, but not several of them in half a second.
+            self._news.wait(BEAT_SECONDS)
+            self._news.clear()
+            with suppress(Exception):
+                self._tell()
+
+    def _tell(self) -> None:
+        if self._connection.closed and not self._ended.is_set():
+            self._connection = self._database.connect()
+        with self._connection.cursor() as cursor:
+            owner, still = self._owner(cursor), time.monotonic() - self._moved_at
+            assert self._run is not None
+            if not self._ended.is_set():
+                alive = runs.beat(cursor, self._run, owner, self._stage, self._done, self._total, still)
+                self.superseded = not alive and not self._ended.is_set()
+
+    def _owner(self, cursor: Cursor) -> Owner:
+        pid, start = runs.session(cursor)
+        if pid != cursor.connection.info.backend_pid:  # a pooler is in between: the session tells nothing
+            return Owner(socket.gethostname(), os.getpid(), None, None)
+        return Owner(socket.gethostname(), os.getpid(), pid, start)
+
+
+def _stuck(found: Run, what: str) -> StuckError:
+    return StuckError(
+        f"a {what} has been running {found}, and came no further for {found.still_seconds / 60:.0f} minutes:"
+        f" it is probably stuck; end it with `kill {found.process_id}` on {found.host}, with `kill -9` if it"
+        f" stays, then run `dedup {what}` again"
+    )

@@ -1,0 +1,164 @@
+"""The nightly command with something in its way: another run, a poor machine, workers that are stuck."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dedup.corpus import runs
+from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.engine.heartbeat import Heartbeat
+from tests.cli.conftest import HARBOUR, Dedup, lines
+from tests.corpora import wait_until
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def many(path: Path, count: int) -> Path:
+    return lines(path, [{"id": f"a{i}", "text": f"Number {i}. {HARBOUR}"} for i in range(count)])
+
+
+def start(corpus_url: str, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "dedup.cli.main", "backfill", *arguments],
+        env={**os.environ, URL_VARIABLE: corpus_url},
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def family(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    try:
+        return [
+            child
+            for child in psutil.Process(process.pid).children()
+            if "dedup.engine.worker" in str(child.cmdline())
+        ]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def test_a_second_backfill_ends_well_and_says_who_runs(dedup: Dedup, database: Database) -> None:
+    beating = Heartbeat(database, "backfill")
+    try:
+        assert beating.claim()
+        beating.start("settling", 40)
+        wait_until(lambda: "settling" in dedup("status", "--json").out)
+        status = dedup("status").out
+        second = dedup("backfill", "--workers", "0")
+        beating.end("done")
+    finally:
+        beating.close()
+    who = f"on {socket.gethostname()}, process {os.getpid()} (settling, 0 of 40)"
+    assert second.code == 0
+    assert "a backfill is running already, since 2" in second.err
+    assert who in second.err
+    assert f"process {os.getpid()}" in " ".join(status.split())
+    assert "a backfill is running" not in dedup("backfill", "--workers", "0").err
+
+
+def test_a_backfill_that_is_stuck_fails_the_next_and_is_named(dedup: Dedup, database: Database) -> None:
+    beating = Heartbeat(database, "backfill")
+    try:
+        assert beating.claim()
+        with database.transaction() as cursor:
+            cursor.execute(
+                "UPDATE dedup.run SET progress_at = now() - make_interval(secs => %s)",
+                [runs.STUCK_SECONDS + 60],
+            )
+        second = dedup("backfill", "--workers", "0")
+        assert second.code == 1
+        assert f"`kill {os.getpid()}` on {socket.gethostname()}" in second.err
+        assert "probably stuck" in dedup("status").err
+        beating.end("done")
+    finally:
+        beating.close()
+
+
+def test_the_next_backfill_takes_over_from_one_that_was_killed_and_says_so(
+    dedup: Dedup, corpus_url: str, tmp_path: Path
+) -> None:
+    dedup("load", str(many(tmp_path / "many.jsonl", 3_000)))
+    running = start(corpus_url, "--batch", "5")
+    wait_until(lambda: json.loads(dedup("status", "--json").out)["counts"].get("duplicate", 0) > 0)
+    running.kill()
+    running.communicate()
+    next_one = dedup("backfill", "--workers", "0")
+    assert next_one.code == 0
+    assert f"took over from a backfill that is gone: since 2" in next_one.err  # noqa: F541
+    assert f"process {running.pid}" in next_one.err
+
+
+def test_retry(dedup: Dedup, database: Database, tmp_path: Path) -> None:
+    dedup("load", str(lines(tmp_path / "x.jsonl", [{"id": "a", "text": HARBOUR}, {"id": "b", "text": ""}])))
+    dedup("backfill", "--workers", "0")
+    with database.transaction(settling=True) as cursor:
+        cursor.execute(
+            "UPDATE dedup.article SET status = 'failed', takes_part = false, reason = 'unreadable: TypeError'"
+            " WHERE source_id = 'a'"
+        )
+    assert "next, once the cause is gone: dedup retry" in dedup("status").err
+    assert "1 failed articles are pending again; next: dedup backfill" in dedup("retry").err
+    assert "no article failed with a reason that begins 'unreadable'" in dedup("retry").err
+    assert json.loads(dedup("retry", "--failed", "empty", "--json").out) == {"pending": 1}
+    counts = json.loads(dedup("status", "--json").out)["counts"]
+    assert counts == {"pending": 2}
+
+
+@pytest.mark.parametrize("descriptors", [12, 16, 20, 24])
+def test_a_backfill_with_hardly_any_open_files_ends_with_a_clear_error(
+    dedup: Dedup, database: Database, corpus_url: str, tmp_path: Path, descriptors: int
+) -> None:
+    """It went on for ever, held the lock, and paid no heed to SIGTERM."""
+    dedup("load", str(many(tmp_path / "many.jsonl", 300)))
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
+    started = time.monotonic()
+    running = start(corpus_url, preexec_fn=limited)
+    _, words = running.communicate(timeout=60)
+    assert time.monotonic() - started < 60
+    assert "Traceback" not in words
+    if running.returncode:
+        (line,) = words.strip().splitlines()
+        assert line.startswith("dedup: ")
+        assert "unexpected" not in line
+    with database.transaction(settling=True) as cursor:
+        locks = cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'").fetchone()
+    assert locks == (0,)
+    again = dedup("backfill", "--workers", "0")
+    assert again.code == 0
+    assert "running already" not in again.err
+    assert json.loads(dedup("status", "--json").out)["counts"].get("pending") is None
+
+
+@pytest.mark.parametrize("when", ["starting", "reading"])
+def test_sigterm_while_workers_stand_still(dedup: Dedup, corpus_url: str, tmp_path: Path, when: str) -> None:
+    dedup("load", str(many(tmp_path / "many.jsonl", 3_000)))
+    running = start(corpus_url, "--workers", "2")
+    wait_until(lambda: len(family(running)) == 2)
+    if when == "reading":
+        wait_until(lambda: "fingerprinting" in dedup("status", "--json").out)
+    for child in family(running):
+        child.suspend()
+    running.send_signal(signal.SIGTERM)
+    started = time.monotonic()
+    _, words = running.communicate(timeout=30)
+    assert time.monotonic() - started < 10
+    assert running.returncode == 0, words
+    assert "stopped as asked" in words
+    assert dedup("backfill").code == 0
+    assert json.loads(dedup("status", "--json").out)["counts"].get("pending") is None
