@@ -14,6 +14,20 @@ from dedup.errors import InputError
 MAX_SOURCE_ID_BYTES = 1024
 """Postgres refuses unique index entries above 2,704 bytes; 1,024 leaves room and fits any URL in use."""
 
+MAX_TEXT_CHARACTERS = 50_000_000
+"""The highest value of the setting `text_max_characters`: no corpus reads a longer text. A shorter one that
+is too long for its corpus is stored and `failed`."""
+
+MAX_FIELD_BYTES: dict[str, int] = {
+    "source_id": MAX_SOURCE_ID_BYTES,
+    "title": 16_384,
+    "url": 16_384,
+    "publication": 4_096,
+    "language": 64,
+}
+"""Bytes of UTF-8. In real news the longest title we saw has 255, the longest address 910, the longest name of
+a publication 89; RFC 5646 asks for room for 35 in a language. What is longer is something else: refused."""
+
 
 @dataclass(frozen=True, slots=True)
 class Article:
@@ -21,11 +35,17 @@ class Article:
 
     Attributes:
         source_id: the caller's own key; unique in a corpus; 1 to 1,024 bytes of UTF-8.
-        text: the body, plain text. May be anything: what cannot be read becomes a `failed` mark.
-        title, url, publication: shown and grouped by, never compared.
+        text: the body, plain text, at most 50,000,000 characters. May be anything: what cannot be read
+            becomes a `failed` mark.
+        title, url, publication: shown and grouped by, never compared; at most 16,384, 16,384 and 4,096
+            bytes of UTF-8.
         published_at: when it was published; a naive time is taken for UTC.
         added_at: when the corpus first stored it; None means now.
-        language: ISO 639 code such as `en`; chooses the sentence parameters. None means the default.
+        language: ISO 639 code such as `en`; chooses the sentence parameters. None means the default. At most
+            64 bytes.
+
+    Raises:
+        InputError: a value of the wrong type, too long, or impossible; the message never holds the value.
     """
 
     source_id: str
@@ -52,8 +72,12 @@ class Article:
             raise InputError("source_id has a NUL or a lone surrogate, which Postgres cannot store")
         if not self.source_id.strip():
             raise InputError("source_id is empty")
-        if len(self.source_id.encode()) > MAX_SOURCE_ID_BYTES:
-            raise InputError(f"source_id is longer than {MAX_SOURCE_ID_BYTES} bytes")
+        if len(self.text) > MAX_TEXT_CHARACTERS:
+            raise InputError(f"text is longer than {MAX_TEXT_CHARACTERS:,} characters")
+        for name, most in MAX_FIELD_BYTES.items():
+            value = getattr(self, name)
+            if value is not None and utf8_size(value) > most:
+                raise InputError(f"{name} is longer than {most} bytes")
         for name in ("published_at", "added_at"):
             value = getattr(self, name)
             if value is None:
@@ -65,6 +89,17 @@ class Article:
 
 ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))
 """The names of an article's fields, in the order files and tables list them."""
+
+
+def utf8_size(text: str) -> int:
+    """Bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def stored_size(article: Article) -> int:
+    """Bytes of all texts of an article together, which is what it takes to send it to the database."""
+    values = (getattr(article, name) for name in ARTICLE_FIELDS)
+    return sum(utf8_size(value) for value in values if isinstance(value, str))
 
 
 def storable(text: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from dedup.article import storable
+from dedup.article import MAX_TEXT_CHARACTERS, storable
 from dedup.errors import SettingError
 
 Kind = Literal["fingerprint", "rule"]
@@ -44,7 +44,7 @@ class Settings:
     default_language: str = _setting("en", "fingerprint", "language of articles that name none")
     text_max_characters: int = _setting(
         # The longest of 120,000 real articles, a live blog, has 132,000 characters.
-        1_000_000, "fingerprint", "longer texts are marked failed", 1_000, 50_000_000
+        1_000_000, "fingerprint", "longer texts are marked failed", 1_000, MAX_TEXT_CHARACTERS
     )  # fmt: skip
     text_min_words: int = _setting(
         # Shorter ones match by template: at 20, 2.6 % of the marks on short newswire, and a sixth of those on

@@ -28,7 +28,8 @@ def main() -> int:
         columns = ("id", "kind", "status", "duplicate_of", "expected", "expected duplicate_of")
         output.table("not as the authors meant", columns, wrong)
     right = len(articles) - len(wrong)
-    output.say(f"\n{right} of {len(articles)} articles are marked as their authors meant")
+    output.say("")
+    output.say(f"{right} of {len(articles)} articles are marked as their authors meant")
     return 3 if wrong else 0
 
 

@@ -151,7 +151,8 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
     )
     gain = f"gain in F1: {_shown(tuned.gain.value)} ({_interval(tuned.gain)})"
     if not tuned.worthwhile:
-        output.say(f"{gain}: no more than luck can give; keep the present thresholds, or judge more pairs\n")
+        output.say(f"{gain}: no more than luck can give; keep the present thresholds, or judge more pairs")
+        output.say("")
         return
     if change:
         output.say(
@@ -161,7 +162,8 @@ def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> 
     else:
         output.say(gain)
     wanted = " ".join(f"{name}={value:g}" for name, value in values.items())
-    output.say(f"to adopt it: dedup settings set {wanted} && dedup backfill\n")
+    output.say(f"to adopt it: dedup settings set {wanted} && dedup backfill")
+    output.say("")
 
 
 def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: JsonOption = False) -> None:

@@ -11,7 +11,7 @@ import signal
 import sys
 import traceback
 from types import FrameType
-from typing import Annotated, Protocol, runtime_checkable
+from typing import Annotated
 
 import typer
 
@@ -49,13 +49,6 @@ admin.register(app)
 judge.register(app)
 pin.register(app)
 lab.register(app)
-
-
-@runtime_checkable
-class _Shown(Protocol):
-    """An error of the command line that knows how to show itself."""
-
-    def show(self) -> None: ...
 
 
 def _show_version(wanted: bool) -> None:
@@ -96,10 +89,7 @@ def run(arguments: list[str]) -> int:
         code = app(arguments, standalone_mode=False, prog_name="dedup")
         sys.stdout.flush()
     except typer.TyperException as error:
-        if isinstance(error, _Shown):
-            error.show()  # with the usage line
-        else:
-            output.say(f"dedup: {error}")
+        _say_usage(error)
         return WRONG_USAGE
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
@@ -109,7 +99,7 @@ def run(arguments: list[str]) -> int:
         return 0
     except DedupError as error:
         if debug:
-            traceback.print_exc()
+            _say_traceback()
         output.say(f"dedup: {error}")
         return WRONG_USAGE if isinstance(error, (InputError, SettingError)) else FAILED
     except MemoryError:
@@ -121,7 +111,8 @@ def run(arguments: list[str]) -> int:
         return FAILED
     except Exception as error:
         if debug:
-            raise
+            _say_traceback()
+            return FAILED
         # The message of an unexpected error could hold the text of an article.
         output.say(f"dedup: unexpected {type(error).__name__}; run it again with --debug to see where")
         return FAILED
@@ -129,6 +120,24 @@ def run(arguments: list[str]) -> int:
         output.say("interrupted: what was finished is kept; run the same command again to go on")
         return FAILED
     return code if isinstance(code, int) else 0
+
+
+def _say_traceback() -> None:
+    for line in traceback.format_exc().splitlines():
+        output.say(line)
+
+
+def _say_usage(error: typer.TyperException) -> None:
+    """What is wrong with the arguments, which Typer repeats as they are, and how the command is used."""
+    message = error.format_message()
+    if not message:  # no arguments at all: Typer has shown the help
+        return
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        for line in context.get_usage().splitlines():
+            output.say(line)
+    known = f"; see `{context.command_path} --help`" if context is not None else ""
+    output.say(f"dedup: {message.rstrip('.')}{known}")
 
 
 if __name__ == "__main__":

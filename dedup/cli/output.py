@@ -1,6 +1,7 @@
 """How the command line looks: tables, JSON, progress bars and words. Results on stdout, words on stderr.
 
-Knows no command.
+Whatever is shown passes through `dedup.printable`, so that no stranger's text drives a terminal; the option
+`--raw` of some commands opts out. Knows no command.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from typing import Any, TextIO
 
-from rich.console import Console
-from rich.markup import escape
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+
+from dedup.printable import as_json, guarded, printable_lines
+from dedup.printable import printable as printable
 
 NARROWEST_TABLE = 100
 """Width of tables where stdout is not a terminal."""
@@ -36,53 +40,87 @@ _WHOLE = ("status", "method")
 """Headings of columns of words that are never folded."""
 
 
-def console() -> Console:
-    """Where results go."""
-    return Console(width=None if sys.stdout.isatty() else NARROWEST_TABLE, highlight=False)
+class PrintableConsole(Console):
+    """A console that shows nothing but printable text, whatever it is given."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(printable_lines(segment.text), segment.style)
+
+
+def console(*, raw: bool = False) -> Console:
+    """Where results go.
+
+    Args:
+        raw: let through what could drive the terminal.
+    """
+    kind = Console if raw else PrintableConsole
+    return kind(width=None if sys.stdout.isatty() else NARROWEST_TABLE, highlight=False)
 
 
 def say(words: str) -> None:
-    """A line for people, on stderr."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(escape(words))
+    """One line for people, on stderr."""
+    PrintableConsole(stderr=True, highlight=False).print(Text(printable(words)), soft_wrap=True)
 
 
 def write_json(value: Any, *, indent: int | None = 2) -> None:
     """A value as JSON on stdout."""
-    sys.stdout.write(json.dumps(value, indent=indent, ensure_ascii=False, default=_plain) + "\n")
+    sys.stdout.write(as_json(value, indent=indent, default=_plain) + "\n")
 
 
-def write_jsonl(rows: Iterable[Mapping[str, Any]], to: TextIO) -> int:
-    """Rows as JSON, one a line; returns how many."""
+def write_jsonl(rows: Iterable[Mapping[str, Any]], to: TextIO, *, raw: bool = False) -> int:
+    """Rows as JSON, one a line; returns how many.
+
+    Args:
+        raw: do not escape what JSON does not need escaped.
+    """
     count = 0
     for row in rows:
-        to.write(json.dumps(row, ensure_ascii=False, default=_plain) + "\n")
+        line = json.dumps(row, ensure_ascii=False, default=_plain) if raw else as_json(row, default=_plain)
+        to.write(line + "\n")
         count += 1
     return count
 
 
-def write_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], to: TextIO) -> int:
-    """Rows as CSV with a header; returns how many."""
+def write_csv(
+    rows: Iterable[Mapping[str, Any]], columns: Sequence[str], to: TextIO, *, raw: bool = False
+) -> int:
+    """Rows as CSV with a header; returns how many.
+
+    Args:
+        raw: the cells as they are, neither printable nor guarded against spreadsheets that run them.
+    """
     writer = csv.DictWriter(to, columns, lineterminator="\n")
     writer.writeheader()
     count = 0
     for row in rows:
-        writer.writerow(row)
+        cells = {name: guarded(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
+        writer.writerow(row if raw else cells)
         count += 1
     return count
 
 
 def table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterable[str] = ()
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    numbers: Iterable[str] = (),
+    *,
+    raw: bool = False,
 ) -> None:
     """A table on stdout.
 
     Args:
         columns: headings; long cells of the others are folded.
         numbers: headings of columns that are aligned to the right and never folded.
+        raw: let through what could drive the terminal.
     """
     right = set(numbers)
     if title:
-        console().print(Text(title, style="bold"), soft_wrap=True)
+        console().print(Text(printable(title), style="bold"), soft_wrap=True)
     shown = Table(header_style="bold", box=None, show_header=any(columns))
     for column in columns:
         shown.add_column(
@@ -92,12 +130,12 @@ def table(
             overflow="fold",
         )
     for row in rows:
-        shown.add_row(*(cell(value) for value in row))
-    console().print(shown)
+        shown.add_row(*(cell(value, raw=raw) for value in row))
+    console(raw=raw).print(shown)
 
 
-def cell(value: Any) -> Text:
-    """A value as a table shows it; control characters are made visible, markup is not read."""
+def cell(value: Any, *, raw: bool = False) -> Text:
+    """A value as a table shows it: printable unless raw; markup is not read."""
     if value is None:
         return Text("")
     if isinstance(value, bool):
@@ -108,13 +146,8 @@ def cell(value: Any) -> Text:
         return Text(f"{value:,}")
     if isinstance(value, datetime):
         return Text(f"{value:%Y-%m-%d %H:%M}")
-    text = printable(str(value))
+    text = str(value) if raw else printable(str(value))
     return Text(text, style=_STYLES.get(text, ""))
-
-
-def printable(text: str) -> str:
-    """A text without control characters, which could drive the terminal."""
-    return "".join(c if c.isprintable() else " " if c.isspace() else "\ufffd" for c in text)
 
 
 def size(count: int) -> str:
@@ -189,7 +222,7 @@ def progress_bar(unit: str = "articles") -> Iterator[ProgressBar]:
         _Done(unit),
         _Rate(unit),
         TimeRemainingColumn(elapsed_when_finished=True),
-        console=Console(stderr=True),
+        console=PrintableConsole(stderr=True),
         disable=not sys.stderr.isatty(),
     )
     with progress:

@@ -50,7 +50,7 @@ def pin_set(
         unknown = [name for name in (a, b) if articles.find(cursor, name) is None]
     output.say(f"pinned as {relation.value}; next: dedup backfill")
     for name in unknown:
-        output.say(f"there is no article {output.printable(name)} yet: the pin waits for it")
+        output.say(f"there is no article {name} yet: the pin waits for it")
 
 
 @pin_app.command("remove")

@@ -30,7 +30,13 @@ Format = Annotated[
     Literal["jsonl", "csv", "table"],
     typer.Option("--format", "-f", help="jsonl, csv, or a table to look at."),
 ]
-OutputFile = Annotated[Path | None, typer.Option("--output", "-o", help="A file instead of stdout.")]
+OutputFile = Annotated[
+    Path | None, typer.Option("--output", "-o", help="A file instead of stdout; what is in it is the same.")
+]
+RawOption = Annotated[
+    bool,
+    typer.Option("--raw", help="Texts as they are, which may drive your terminal, or run in a spreadsheet."),
+]
 
 common_app = typer.Typer(help="The common sentences, which are ignored; pin and unpin them.")
 
@@ -46,39 +52,51 @@ def register(app: typer.Typer) -> None:
     app.command()(verify)
 
 
-def marks(format_: Format = "jsonl", to: OutputFile = None) -> None:
+def marks(format_: Format = "jsonl", to: OutputFile = None, raw: RawOption = False) -> None:
     """Export every article's mark: id, status, duplicate_of, score, reason, stale.
 
     `id` and `duplicate_of` are the articles' own source_ids. Sorted by id. A stale mark is the last one
     and is settled again by the next backfill.
+
+    JSONL has control and invisible characters as `\\uXXXX`, which changes no value. CSV and tables replace
+    them, and CSV has an apostrophe before a cell that a spreadsheet would run (`=`, `+`, `-`, `@`, tab, CR).
     """
     from dedup.corpus.articles import MARKS
 
-    _export(MARKS, MARK_COLUMNS, ("score",), format_, to, "marks")
+    _export(MARKS, MARK_COLUMNS, ("score",), format_, to, "marks", raw)
 
 
-def matches(format_: Format = "jsonl", to: OutputFile = None) -> None:
-    """Export every scored pair: a (the later article), b, relation, rule and scores."""
+def matches(format_: Format = "jsonl", to: OutputFile = None, raw: RawOption = False) -> None:
+    """Export every scored pair: a (the later article), b, relation, rule and scores.
+
+    Control characters, and cells that a spreadsheet would run, are treated as by `marks`.
+    """
     from dedup.corpus.articles import MATCHES
 
-    _export(MATCHES, MATCH_COLUMNS, MATCH_SCORES, format_, to, "matches")
+    _export(MATCHES, MATCH_COLUMNS, MATCH_SCORES, format_, to, "matches", raw)
 
 
 def _export(
-    query: str, columns: tuple[str, ...], numbers: tuple[str, ...], format_: str, to: Path | None, what: str
+    query: str,
+    columns: tuple[str, ...],
+    numbers: tuple[str, ...],
+    format_: str,
+    to: Path | None,
+    what: str,
+    raw: bool,
 ) -> None:
     from dedup.corpus.articles import export
 
     with corpus() as database:
         rows = export(database, query)
         if format_ == "table":
-            output.table(what, columns, ([row[c] for c in columns] for row in rows), numbers)
+            output.table(what, columns, ([row[c] for c in columns] for row in rows), numbers, raw=raw)
             return
         with _opened(to) as file:
             if format_ == "csv":
-                count = output.write_csv(rows, columns, file)
+                count = output.write_csv(rows, columns, file, raw=raw)
             else:
-                count = output.write_jsonl(rows, file)
+                count = output.write_jsonl(rows, file, raw=raw)
     if to:
         output.say(f"wrote {count:,} {what} to {to}")
 
@@ -97,7 +115,9 @@ def _opened(path: Path | None) -> Iterator[TextIO]:
 
 
 def show(
-    source_id: Annotated[str, typer.Argument(help="The article's own id.")], json: JsonOption = False
+    source_id: Annotated[str, typer.Argument(help="The article's own id.")],
+    json: JsonOption = False,
+    raw: RawOption = False,
 ) -> None:
     """Show an article, its mark, its story and what is similar to it."""
     from dedup.corpus import articles, overview, verdicts
@@ -109,17 +129,18 @@ def show(
     if json:
         output.write_json({**asdict(story), "matches": [asdict(match) for match in found]})
         return
-    article, console = story.article, output.console()
-    console.print(Text(output.printable(article.title or source_id), style="bold"))
+    article, console = story.article, output.console(raw=raw)
+    shown = str if raw else output.printable
+    console.print(Text(shown(article.title or source_id), style="bold"))
     facts = [article.publication, f"{article.time:%Y-%m-%d %H:%M} UTC", story.language, story.url]
-    console.print(Text(" · ".join(output.printable(fact) for fact in facts if fact), style="dim"))
+    console.print(Text(" · ".join(shown(fact) for fact in facts if fact), style="dim"))
     score = "" if article.score is None else f" {article.score:.3f}"
     reason = f" ({article.reason})" if article.reason else ""
     stale = ", to be settled again" if article.stale else ""
-    console.print(Text.assemble(output.cell(article.status), f"{score}{output.printable(reason)}{stale}"))
+    console.print(Text.assemble(output.cell(article.status), f"{score}{shown(reason)}{stale}"))
     console.print()
     for line in story.text.splitlines():
-        console.print(Text(output.printable(line)))
+        console.print(Text(shown(line)))
     console.print()
     if len(story.members) > 1:
         output.table(
@@ -127,6 +148,7 @@ def show(
             ("id", "publication", "published", "status", "score", "reason"),
             ((m.id, m.publication, m.time, m.status, m.score, m.reason) for m in story.members),
             ("score", "published"),
+            raw=raw,
         )
     similar = [match for match in found if match.relation == "similar"]
     if similar:
@@ -135,9 +157,10 @@ def show(
             ("id", "sentences", "signature"),
             ((match.id, match.sentence_jaccard, match.signature_jaccard) for match in similar),
             ("sentences", "signature"),
+            raw=raw,
         )
     if found:
-        output.say(f"next: dedup explain {output.printable(source_id)} {output.printable(found[0].id)}")
+        output.say(f"next: dedup explain {source_id} {found[0].id}")
 
 
 def explain(
@@ -290,14 +313,14 @@ def status(json: JsonOption = False) -> None:
     ]
     output.table("", ("", ""), facts)
     for reason, count in found.failures.items():
-        output.say(f"failed: {count:,} articles: {output.printable(reason)}")
+        output.say(f"failed: {count:,} articles: {reason}")
     for suspect in found.suspects:
         output.say(
             f"tried {suspect.attempts:,} times since {suspect.first_at:%Y-%m-%d %H:%M} UTC:"
-            f" {output.printable(suspect.source_id)}: {output.printable(suspect.reason)}"
+            f" {suspect.source_id}: {suspect.reason}"
         )
     for reason, count in found.limits.items():
-        output.say(f"limit fired: {count:,} articles left for the next backfill: {output.printable(reason)}")
+        output.say(f"limit fired: {count:,} articles left for the next backfill: {reason}")
     if "unreadable" in found.failures:
         output.say("next, once the cause is gone: dedup retry")
     if found.backfill and found.backfill.stuck:

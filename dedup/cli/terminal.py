@@ -17,9 +17,9 @@ import tty
 from types import FrameType, TracebackType
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
+from dedup.cli.output import PrintableConsole
 from dedup.errors import InputError
 
 _OPEN = "\x1b[?1049h\x1b[?25l"  # the other screen, no cursor
@@ -84,7 +84,8 @@ class Terminal:
         """Fill the screen with rows, each cut at the last column but one."""
         columns, lines = self.size()
         frame = io.StringIO()
-        console = Console(file=frame, force_terminal=True, width=max(columns - 1, 1), highlight=False)
+        width = max(columns - 1, 1)
+        console = PrintableConsole(file=frame, force_terminal=True, width=width, highlight=False)
         for number in range(lines):
             # Each line is addressed: nothing scrolls, and nothing flickers.
             frame.write(f"\x1b[{number + 1};1H")

@@ -6,7 +6,7 @@ What a change touches is settled again, by the triggers of the schema (`migratio
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg
@@ -23,56 +23,80 @@ EXPORT_PAGE = 5_000
 
 @dataclass(slots=True)
 class LoadCounts:
-    """How many articles of a batch were new, changed, and the same as stored."""
+    """What became of the articles of a batch; each is one of these.
+
+    Attributes:
+        new, changed, same: compared with what was stored before.
+        superseded: its source_id came again later in the batch, so it was never stored by itself.
+    """
 
     new: int = 0
     changed: int = 0
     same: int = 0
+    superseded: int = 0
 
     def add(self, other: LoadCounts) -> None:
         """Count another batch in."""
         self.new += other.new
         self.changed += other.changed
         self.same += other.same
+        self.superseded += other.superseded
+
+    @property
+    def total(self) -> int:
+        """How many articles were given."""
+        return self.new + self.changed + self.same + self.superseded
 
 
 _TYPES = {name: "timestamptz" if name.endswith("_at") else "text" for name in ARTICLE_FIELDS}
 _INCOMING = (
-    f"SELECT DISTINCT ON (source_id) * FROM unnest({', '.join(f'%s::{kind}[]' for kind in _TYPES.values())})"
-    f" WITH ORDINALITY AS i ({', '.join(ARTICLE_FIELDS)}, line) ORDER BY source_id, line DESC"
+    f"unnest({', '.join(f'%s::{kind}[]' for kind in _TYPES.values())}) AS i ({', '.join(ARTICLE_FIELDS)})"
 )
 _INSERT = f"""
     INSERT INTO dedup.article ({", ".join(ARTICLE_FIELDS)})
     SELECT {", ".join("coalesce(added_at, now())" if n == "added_at" else n for n in ARTICLE_FIELDS)}
-    FROM ({_INCOMING}) AS incoming ORDER BY source_id
+    FROM {_INCOMING} ORDER BY source_id
     ON CONFLICT (source_id) DO NOTHING
 """
 _UPDATE = f"""
     UPDATE dedup.article a SET {", ".join(f"{n} = coalesce(i.{n}, a.{n})" for n in _EDITABLE)}
-    FROM ({_INCOMING}) AS i WHERE i.source_id = a.source_id AND a.id = ANY (%s)
+    FROM {_INCOMING} WHERE i.source_id = a.source_id AND a.id = ANY (%s)
 """
 _CHANGED = f"""
-    SELECT a.id FROM ({_INCOMING}) AS i JOIN dedup.article a USING (source_id)
+    SELECT a.id FROM {_INCOMING} JOIN dedup.article a USING (source_id)
     WHERE {" OR ".join(f"(i.{n} IS NOT NULL AND i.{n} IS DISTINCT FROM a.{n})" for n in _EDITABLE)}
 """
 
 
 def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
-    """Store articles: new ones as pending, known ones as edits. Of one source_id given twice the last wins.
+    """Store articles: new ones as pending, known ones as edits.
 
-    A field that is None keeps its stored value. An article that brings nothing new is left untouched.
+    A field that is None keeps its stored value. An article that brings nothing new is left untouched. A
+    source_id given twice is an article and its edit, as if they came in two batches, but it is stored once.
     """
-    values: list[Any] = [[getattr(a, name) for a in articles] for name in ARTICLE_FIELDS]
-    values[ARTICLE_FIELDS.index("text")] = [storable(a.text) for a in articles]
-    given = len({a.source_id for a in articles})
-    new = _insert(cursor, values, given)
-    known = given - new
-    if not known:
-        return LoadCounts(new)
-    changed = [row[0] for row in cursor.execute(_CHANGED.encode(), values).fetchall()]
-    if changed:
-        cursor.execute(_UPDATE.encode(), [*values, bigints(changed)])
-    return LoadCounts(new, len(changed), known - len(changed))
+    last = _last_of_each(articles)
+    values: list[Any] = [[getattr(a, name) for a in last] for name in ARTICLE_FIELDS]
+    values[ARTICLE_FIELDS.index("text")] = [storable(a.text) for a in last]
+    counts = LoadCounts(superseded=len(articles) - len(last))
+    counts.new = _insert(cursor, values, len(last))
+    known = len(last) - counts.new
+    if known:
+        changed = [row[0] for row in cursor.execute(_CHANGED.encode(), values).fetchall()]
+        if changed:
+            cursor.execute(_UPDATE.encode(), [*values, bigints(changed)])
+        counts.changed, counts.same = len(changed), known - len(changed)
+    return counts
+
+
+def _last_of_each(articles: Sequence[Article]) -> list[Article]:
+    """The last article of each source_id, with what it leaves out taken from those before it."""
+    last: dict[str, Article] = {}
+    for article in articles:
+        if before := last.get(article.source_id):
+            kept = {name: getattr(before, name) for name in _EDITABLE if getattr(article, name) is None}
+            article = replace(article, **kept)
+        last[article.source_id] = article
+    return list(last.values())
 
 
 def _insert(cursor: Cursor, values: list[Any], given: int) -> int:

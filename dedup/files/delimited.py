@@ -13,48 +13,99 @@ from contextlib import contextmanager
 from typing import Any
 
 from dedup.errors import InputError
-from dedup.files.record import Plan, Record, choose_columns
+from dedup.files.record import (
+    MAX_RECORD_VALUES,
+    NO_MEMORY,
+    TOO_MANY_VALUES,
+    Beginning,
+    Plan,
+    Record,
+    beginning,
+    choose_columns,
+    too_long,
+)
 from dedup.files.source import GZIP_ENDS_EARLY, LineSource
 
 DELIMITERS: dict[str, str] = {"csv": ",", "tsv": "\t"}
 
-MAX_CSV_RECORD_BYTES = 256 * 1_048_576
-"""A CSV record of many lines ends here: a stray quote must not read the whole file into memory."""
 CSV_FIELD_CHARS = 2**31 - 1
-"""The largest limit that fits a C long everywhere (sys.maxsize does not on Windows); Postgres holds 1 GB."""
+"""The largest limit that fits a C long everywhere (sys.maxsize does not on Windows); ours are of records."""
 
 
 class _CsvLines:
     """Feeds csv.reader line by line and remembers the lines of the record in hand."""
 
-    def __init__(self, lines: Iterator[tuple[int, bytes]]) -> None:
-        self._lines = lines
+    def __init__(self, source: LineSource, delimiter: str) -> None:
+        self._lines = source.lines()
+        self._delimiter = delimiter.encode()
+        self._most = source.max_line_bytes
         self.start_record()
 
     def start_record(self) -> None:
-        self.first, self.utf8, self.size = 0, True, 0
+        self.first, self.utf8, self.count, self.size, self.values = 0, True, 0, 0, 0
         self.record: list[bytes] = []
+
+    @property
+    def raw(self) -> bytes:
+        """The lines of the record as read; of one that is too large the `Beginning`."""
+        raw = self.record[0] if len(self.record) == 1 else b"\n".join(self.record)
+        return raw if len(raw) == self.size else beginning(raw, self.size, 0)
+
+    def raw_with(self, partial: bytes) -> bytes:
+        """The same with the line that the file breaks off in."""
+        if len(self.record) == self.count:
+            self.record.append(partial)
+        self.size += (self.count > 0) + (partial.length if isinstance(partial, Beginning) else len(partial))
+        self.count += 1
+        return self.raw
 
     def __iter__(self) -> _CsvLines:
         return self
 
     def __next__(self) -> str:
-        if self.size > MAX_CSV_RECORD_BYTES:
-            raise _RecordTooLongError
-        number, line = next(self._lines)
-        if not self.record:
-            self.first = number
+        within = bool(self.record)  # csv asks for another line of a record only between quotes
+        line = self._next()
         self.record.append(line)
-        self.size += len(line)
+        if isinstance(line, Beginning):
+            self._pass_over(within, line.quotes)
+            raise _BoundError(too_long(self.size, self._most) if self.size > self._most else NO_MEMORY)
+        if self.size > self._most or self.values > MAX_RECORD_VALUES:
+            self._pass_over(within, line.count(b'"'))
+            raise _BoundError(too_long(self.size, self._most) if self.size > self._most else TOO_MANY_VALUES)
         try:
             return line.decode() + "\n"
         except UnicodeDecodeError:
             self.utf8 = False
             return line.decode(errors="surrogateescape") + "\n"
 
+    def _next(self) -> bytes:
+        number, line = next(self._lines)
+        self.first = self.first or number
+        self.size += (self.count > 0) + (line.length if isinstance(line, Beginning) else len(line))
+        self.count += 1
+        self.values += line.count(self._delimiter) + 1
+        return line
 
-class _RecordTooLongError(Exception):
-    pass
+    def _pass_over(self, within: bool, quotes: int) -> None:
+        """Read on to the end of the record, without holding it.
+
+        Were the rest of it taken for rows, a stranger's text could bring articles of its own making.
+        """
+        within ^= quotes % 2 == 1
+        while within:
+            try:
+                line = self._next()
+            except StopIteration:
+                raise _UnclosedError from None
+            within ^= (line.quotes if isinstance(line, Beginning) else line.count(b'"')) % 2 == 1
+
+
+class _BoundError(Exception):
+    """The record in hand is too large; says why."""
+
+
+class _UnclosedError(_BoundError):
+    """And the file ends within it."""
 
 
 _wide_lock = threading.RLock()
@@ -89,7 +140,7 @@ def csv_records(source: LineSource, plan: Plan, needed: set[str], delimiter: str
     Raises:
         InputError: no header, or it lacks a column for a needed field.
     """
-    lines = _CsvLines(source.lines())
+    lines = _CsvLines(source, delimiter)
     # Not strict, csv would take an unclosed quote for a value that is the rest of the file.
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] = []
@@ -103,7 +154,7 @@ def csv_records(source: LineSource, plan: Plan, needed: set[str], delimiter: str
             raise InputError(
                 f"{source.file} has no header{why}; its first row must name the columns"
             ) from None
-        except (csv.Error, _RecordTooLongError) as error:
+        except (csv.Error, _BoundError, MemoryError) as error:
             raise InputError(
                 f"{source.file}: the header cannot be read: {_csv_reason(error, lines)}; "
                 "its first row must name the columns, and lines must end in \\n or \\r\\n"
@@ -132,7 +183,7 @@ def _csv_records(
                 row = next(rows)
             except StopIteration:
                 break
-            except (csv.Error, _RecordTooLongError) as error:
+            except (csv.Error, _BoundError, MemoryError) as error:
                 if source.truncated and _is_unclosed(error):
                     break
                 outcome = _csv_reason(error, lines)
@@ -145,10 +196,9 @@ def _csv_records(
                     outcome = f"the row has {len(row)} columns, the header {width}"
                 else:
                     outcome = {field: row[index] for field, index in columns}
-            yield lines.first, b"\n".join(lines.record), outcome
+            yield lines.first, lines.raw, outcome
     if source.truncated:
-        broken = b"\n".join([*lines.record, source.partial])
-        yield lines.first or source.line + 1, broken or None, GZIP_ENDS_EARLY
+        yield lines.first or source.line + 1, lines.raw_with(source.partial) or None, GZIP_ENDS_EARLY
 
 
 def _is_blank(row: list[str], record: list[bytes]) -> bool:
@@ -156,13 +206,17 @@ def _is_blank(row: list[str], record: list[bytes]) -> bool:
 
 
 def _is_unclosed(error: Exception) -> bool:
-    return str(error) == "unexpected end of data"
+    return isinstance(error, _UnclosedError) or str(error) == "unexpected end of data"
 
 
 def _csv_reason(error: Exception, lines: _CsvLines) -> str:
-    if isinstance(error, _RecordTooLongError) or _is_unclosed(error):
-        extent = f"{len(lines.record)} lines" if len(lines.record) > 1 else "the line"
+    if _is_unclosed(error):
+        extent = f"{lines.count} lines" if lines.count > 1 else "the line"
         return f"a quote is opened and never closed: {extent} refused"
+    if isinstance(error, MemoryError):
+        return NO_MEMORY
+    if isinstance(error, _BoundError):
+        return str(error)
     message = str(error)
     if "expected after" in message:
         return "broken CSV: text follows a closing quote; a quote within quotes must be doubled"

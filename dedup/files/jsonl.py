@@ -1,17 +1,26 @@
 """Lines become records: one JSON object per line.
 
-A line that is no object, is not UTF-8 or says a key twice is a record with a reason, and the reading goes
-on. It does not look into the values.
+A line that is no object, is not UTF-8, says a key twice or is too large is a record with a reason, and the
+reading goes on. It does not look into the values.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dedup.errors import InputError
-from dedup.files.record import Plan, Record
+from dedup.files.record import (
+    MAX_RECORD_VALUES,
+    NO_MEMORY,
+    TOO_MANY_VALUES,
+    Beginning,
+    Plan,
+    Record,
+    too_long,
+)
 from dedup.files.source import GZIP_ENDS_EARLY, LineSource
 
 
@@ -26,8 +35,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) == len(pairs):
         return found
     repeated = _Repeated(found)
-    keys = [key for key, _ in pairs]
-    repeated.names = frozenset(key for key in found if keys.count(key) > 1)
+    repeated.names = frozenset(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
     return repeated
 
 
@@ -53,6 +61,10 @@ def _jsonl_records(source: LineSource, plan: Sequence[tuple[str, tuple[str, ...]
     for number, line in source.lines():
         if not line or line.isspace():
             continue
+        if isinstance(line, Beginning):
+            too_large = line.length > source.max_line_bytes
+            yield number, line, too_long(line.length, source.max_line_bytes) if too_large else NO_MEMORY
+            continue
         content = _json_object(line)
         if isinstance(content, str):
             yield number, line, content
@@ -75,8 +87,13 @@ def _jsonl_records(source: LineSource, plan: Sequence[tuple[str, tuple[str, ...]
 
 
 def _json_object(line: bytes) -> dict[str, Any] | str:
+    # A line with fewer bytes has fewer values, and need not be looked through.
+    if len(line) > MAX_RECORD_VALUES and sum(map(line.count, (b",", b"[", b"{"))) > MAX_RECORD_VALUES:
+        return TOO_MANY_VALUES
     try:
         content = _decode_json(line.decode())
+    except MemoryError:
+        return NO_MEMORY
     except UnicodeDecodeError:
         return "line is not UTF-8"
     except json.JSONDecodeError as error:

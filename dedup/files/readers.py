@@ -5,15 +5,14 @@
             ...
 
 What cannot be an article becomes a Reject and the reading goes on; what makes the whole file unusable
-is an InputError before the first article. Memory holds one record, however large the file. This file
-knows fields and types, `source.py`, `jsonl.py`, `delimited.py` and `parquet.py` know lines and rows; none
-knows the database, and an article's text is not looked into: an empty one, or one with NUL bytes, is an
-article like any other.
+is an InputError before the first article. Memory holds one record, however large the file, and a record that
+is too large is refused without being held. This file knows fields and types, `source.py`, `jsonl.py`,
+`delimited.py` and `parquet.py` know lines and rows; none knows the database, and an article's text is not
+looked into: an empty one, or one with NUL bytes, is an article like any other.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -26,8 +25,9 @@ from dedup.errors import InputError
 from dedup.files.delimited import DELIMITERS, csv_records
 from dedup.files.jsonl import jsonl_records
 from dedup.files.parquet import ParquetSource
-from dedup.files.record import Record, row_as_json
+from dedup.files.record import MAX_RAW_BYTES, MAX_RECORD_BYTES, NO_MEMORY, Beginning, Record, row_as_json
 from dedup.files.source import LineSource, open_file
+from dedup.printable import as_json
 
 DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "source_id": ("source_id", "id"),
@@ -60,13 +60,15 @@ class Reject:
         line: 1-based line at which the record starts; for Parquet the 1-based row.
         reason: why it was refused; never holds text of the article.
         raw: the refused line or lines as read, without the last newline; for Parquet the row as JSON;
-            None where there is nothing to show.
+            None where there is nothing to show. At most its first MiB.
+        length: bytes of the whole where `raw` is only its beginning, else None.
     """
 
     file: str
     line: int
     reason: str
     raw: str | bytes | None
+    length: int | None = None
 
 
 def parse_field_map(pairs: Iterable[str]) -> dict[str, str]:
@@ -88,7 +90,11 @@ def parse_field_map(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def read_articles(
-    path: str | Path, *, fields: Mapping[str, str] | None = None, format: str | None = None
+    path: str | Path,
+    *,
+    fields: Mapping[str, str] | None = None,
+    format: str | None = None,
+    max_record_bytes: int = MAX_RECORD_BYTES,
 ) -> ArticleReader:
     """Open a file, or standard input for "-", and read its articles one by one.
 
@@ -96,13 +102,14 @@ def read_articles(
         path: its suffix says the format (see SUFFIXES; `.gz` may follow); "-" is JSONL unless told.
         fields: article field -> name of the key or column, in place of the names in DEFAULT_FIELDS.
         format: one of FORMATS, whatever the suffix.
+        max_record_bytes: a longer line or row is refused; reading takes up to 13 times as much memory.
 
     Raises:
         InputError: the file is missing, unreadable or of unknown format, its header or schema lacks a
             required or mapped column, it is UTF-16, or `fields` names an unknown field. All of this is
             raised here, before any article is read; later only a failing disk raises it.
     """
-    return ArticleReader(path, fields=fields, format=format)
+    return ArticleReader(path, fields=fields, format=format, max_record_bytes=max_record_bytes)
 
 
 class ArticleReader(Iterator["Article | Reject"]):
@@ -114,7 +121,12 @@ class ArticleReader(Iterator["Article | Reject"]):
     """
 
     def __init__(
-        self, path: str | Path, *, fields: Mapping[str, str] | None = None, format: str | None = None
+        self,
+        path: str | Path,
+        *,
+        fields: Mapping[str, str] | None = None,
+        format: str | None = None,
+        max_record_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
         name = str(path)
         fields = fields or {}
@@ -125,7 +137,8 @@ class ArticleReader(Iterator["Article | Reject"]):
             field: (fields[field],) if field in fields else names for field, names in DEFAULT_FIELDS.items()
         }
         needed = {*REQUIRED_FIELDS, *fields}
-        self._source = ParquetSource(name) if self.format == "parquet" else LineSource(name)
+        kind = ParquetSource if self.format == "parquet" else LineSource
+        self._source = kind(name, max_record_bytes)
         self.file = self._source.file
         records: Iterator[Record]
         try:
@@ -178,15 +191,24 @@ class ArticleReader(Iterator["Article | Reject"]):
         try:
             for line, raw, found in records:
                 if isinstance(found, str):
-                    yield Reject(self.file, line, found, raw)
+                    yield self._reject(line, found, raw)
                     continue
                 try:
                     yield _article(found)
                 except InputError as error:
-                    shown = raw if raw is not None else row_as_json(found)
-                    yield Reject(self.file, line, str(error), shown)
+                    yield self._reject(line, str(error), raw if raw is not None else row_as_json(found))
+                except MemoryError:
+                    yield self._reject(line, NO_MEMORY, raw)
         finally:
             self.close()
+
+    def _reject(self, line: int, reason: str, raw: bytes | str | None) -> Reject:
+        if raw is None:
+            return Reject(self.file, line, reason, None)
+        length = raw.length if isinstance(raw, Beginning) else len(raw)  # the JSON of a row is ASCII
+        if length > len(raw) or length > MAX_RAW_BYTES:
+            return Reject(self.file, line, reason, raw[:MAX_RAW_BYTES], length)
+        return Reject(self.file, line, reason, raw)
 
 
 class RejectsFile:
@@ -223,10 +245,12 @@ class RejectsFile:
             "reason": reject.reason,
             "raw": raw.decode(errors="backslashreplace") if isinstance(raw, bytes) else raw,
         }
+        if reject.length is not None:
+            row["length"] = reject.length
         try:
             if self._file is None:
                 self._file = self._open()
-            self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            self._file.write(as_json(row) + "\n")
             self._file.flush()
         except OSError as error:
             raise InputError(
@@ -235,8 +259,7 @@ class RejectsFile:
         self.count += 1
 
     def _open(self) -> TextIO:
-        # A lone surrogate is written as \udc80, which is what JSON calls it.
-        file = self.path.open("a", encoding="utf-8", errors="backslashreplace", newline="\n")
+        file = self.path.open("a", encoding="utf-8", newline="\n")
         if file.tell() and not self._ends_in_newline():
             file.write("\n")  # an earlier run was killed within a line
         return file

@@ -1,7 +1,11 @@
-"""A file becomes lines: plain or gzipped, named or standard input, never more than a piece in memory.
+"""A file becomes lines: plain or gzipped, named or standard input, never more than a line in memory.
 
-It knows bytes: gzip, byte order marks, line ends, how far it has read, and that a file may break off.
-It does not know what a line means.
+It knows bytes: gzip, byte order marks, line ends, how far it has read, that a line may be too long to be
+held, and that a file may break off. It does not know what a line means.
+
+How much a file unpacks to has no bound of its own. It is read in steps, so a bomb takes time and no memory; a
+bound would refuse honest dumps or lose the good lines behind a bomb, and a pipe may bring the same bytes
+unpacked.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dedup.errors import InputError
+from dedup.files.record import MAX_RAW_BYTES, MAX_RECORD_BYTES, beginning
 
 GZIP_ENDS_EARLY = "gzip stream ends early: the rest of the file is missing"
 
@@ -37,8 +42,44 @@ _FOREIGN_BOMS = (  # longest first: the mark of UTF-32 begins with that of UTF-1
 _LONGEST_BOM = 4
 
 
+class _Line:
+    """A line as it comes in, piece by piece; past the bound its first bytes and its length are kept."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._start()
+
+    def _start(self) -> None:
+        self._pieces: list[bytes] = []
+        self._length = self._quotes = 0
+
+    def add(self, piece: bytes) -> None:
+        if self._length <= self._most:
+            self._pieces.append(piece)
+            if self._length + len(piece) > self._most:
+                self._quotes = sum(earlier.count(b'"') for earlier in self._pieces[:-1])
+                self._pieces = [b"".join(self._pieces)[:MAX_RAW_BYTES]]
+        self._length += len(piece)
+        if self._length > self._most:
+            self._quotes += piece.count(b'"')
+
+    def take(self) -> bytes:
+        """The line, or its `Beginning`; then a new one begins."""
+        pieces, length, quotes = self._pieces, self._length, self._quotes
+        self._start()
+        if length > self._most:
+            return beginning(pieces[0], length, quotes)
+        try:
+            return b"".join(pieces)
+        except MemoryError:
+            return beginning(pieces[0], length, sum(piece.count(b'"') for piece in pieces))
+
+
 class LineSource:
     """The lines of a file or of standard input ("-"), gunzipped when the first bytes say gzip.
+
+    Args:
+        max_line_bytes: of a longer line there is only the `Beginning`.
 
     Attributes:
         bytes_read, bytes_total: position and size in the file as stored; no total for pipes.
@@ -48,7 +89,8 @@ class LineSource:
         InputError: the file cannot be opened or read, or is UTF-16 or UTF-32.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, max_line_bytes: int = MAX_RECORD_BYTES) -> None:
+        self.max_line_bytes = max_line_bytes
         self.file = "<stdin>" if path == "-" else path
         self.bytes_read = 0
         self.bytes_total: int | None = None
@@ -73,25 +115,33 @@ class LineSource:
             raise
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Every line with its number, without its newline; a line cut off by broken gzip is not one."""
-        pending: list[bytes] = []
+        """Every line with its number, without its newline; a line cut off by broken gzip is not one.
+
+        Of a line that is too long there is its `Beginning`, once all of it has been read.
+        """
+        pending = _Line(self.max_line_bytes)
         for chunk in self._chunks:
             first, *others = chunk.split(b"\n")
-            pending.append(first)
+            pending.add(first)
             if others:
                 rest = others.pop()
                 self.line += 1
-                yield self.line, b"".join(pending)
+                yield self.line, pending.take()
                 for line in others:
                     self.line += 1
-                    yield self.line, line
-                pending = [rest]
-        last = b"".join(pending)
+                    yield self.line, self._bounded(line)
+                pending.add(rest)
+        last = pending.take()
         if self.truncated:
             self.partial = last
         elif last:
             self.line += 1
             yield self.line, last
+
+    def _bounded(self, line: bytes) -> bytes:
+        if len(line) <= self.max_line_bytes:
+            return line
+        return beginning(line, len(line), line.count(b'"'))
 
     def _from_bom(self) -> Iterator[bytes]:
         chunks = self._inflated()

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import sys
+import time
 import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from dedup.article import Article
 from dedup.errors import InputError
-from dedup.files import delimited, parquet, source
+from dedup.files import jsonl, parquet, readers, record, source
 from dedup.files.readers import (
     DEFAULT_FIELDS,
     ArticleReader,
@@ -319,6 +320,8 @@ def test_a_missing_header_does_not_show_the_article(folder: Folder) -> None:
         (line(""), "source_id is empty"),
         (line(" \t"), "source_id is empty"),
         (line("é" * 513), "source_id is longer than 1024 bytes"),
+        (line(1, title="é" * 8193), "title is longer than 16384 bytes"),
+        (line(1, language="x" * 65), "language is longer than 64 bytes"),
         (line("a\0b"), "source_id has a NUL or a lone surrogate, which Postgres cannot store"),
         (line("a\ud800"), "source_id has a NUL or a lone surrogate, which Postgres cannot store"),
         (line(True), "source_id must be a string, not bool"),
@@ -387,8 +390,6 @@ def test_the_last_line_needs_no_newline(folder: Folder) -> None:
     [
         (8_000_000, "jsonl"),
         (8_000_000, "csv"),
-        pytest.param(100_000_000, "jsonl", marks=pytest.mark.torture),
-        pytest.param(100_000_000, "csv", marks=pytest.mark.torture),
     ],
 )
 def test_a_huge_line(folder: Folder, size: int, suffix: str) -> None:
@@ -400,14 +401,109 @@ def test_a_huge_line(folder: Folder, size: int, suffix: str) -> None:
     articles, rejects = folder.read(f"a.{suffix}.gz", gzip.compress(contents[suffix], 1))
     assert [article.source_id for article in articles] == ["1", "2"]
     assert articles[0].text == text
-    assert [len(reject.raw or "") > size for reject in rejects] == [True]
+    assert [len(reject.raw or "") for reject in rejects] == [record.MAX_RAW_BYTES]
+    assert (rejects[0].length or 0) > size
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+@pytest.mark.parametrize("size", [17_000_000, pytest.param(300_000_000, marks=pytest.mark.torture)])
+def test_a_line_beyond_the_bound_is_refused_without_being_held(
+    folder: Folder, size: int, suffix: str
+) -> None:
+    before, after = {"jsonl": (line("1"), line("3")), "csv": (b"id,text\n1,b\n", b"3,b\n")}[suffix]
+    start = {"jsonl": b'{"id": "2", "text": "', "csv": b'2,"'}[suffix]
+    path = folder.path / f"a.{suffix}.gz"
+    with gzip.open(path, "wb", 1) as file:
+        file.write(before + start)
+        for _ in range(size // 1_000_000):
+            file.write(b"word " * 200_000)
+        file.write(b'"}\n' if suffix == "jsonl" else b'"\n')
+        file.write(after)
+    tracemalloc.start()
+    try:
+        one, reject, three = read_articles(path)
+        assert tracemalloc.get_traced_memory()[1] < 3 * record.MAX_RECORD_BYTES
+    finally:
+        tracemalloc.stop()
+    assert (one, three) == (Article("1", "b"), Article("3", "b"))
+    assert isinstance(reject, Reject)
+    assert reject.line == before.count(b"\n") + 1
+    assert reject.length == size + len(start) + (2 if suffix == "jsonl" else 1)
+    assert reject.reason == f"the record has {reject.length:,} bytes, the limit is 16,777,216"
+    assert reject.raw == (start + b"word " * 300_000)[: record.MAX_RAW_BYTES]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "content"),
+    [
+        ("jsonl", b'{"id": "1", "text": "b", "x": [' + b'{"":0},' * 600_000 + b"0]}\n"),
+        ("csv", b"1" + b"," * 1_000_001 + b"\n"),
+        ("csv", b'1,"' + b"\n" * 1_000_001 + b'"\n'),
+    ],
+)
+def test_a_record_of_too_many_values_is_refused_without_being_read(
+    folder: Folder, suffix: str, content: bytes
+) -> None:
+    head, after = {"jsonl": (b"", line("2")), "csv": (b"id,text\n", b"2,b\n")}[suffix]
+    path = folder.write(f"a.{suffix}", head + content + after)
+    tracemalloc.start()
+    try:
+        reject, *others = read_articles(path)
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
+    assert isinstance(reject, Reject)
+    assert reject.reason == record.TOO_MANY_VALUES
+    assert Article("2", "b") in others
+
+
+def test_keys_of_which_one_appears_twice_take_time_in_proportion(folder: Folder) -> None:
+    keys = b"".join(b'"%d": 0, ' % number for number in range(200_000))
+    began = time.monotonic()
+    articles, _ = folder.read("a.jsonl", b"{" + keys + b'"0": 1, "id": "1", "text": "b"}')
+    assert articles == [Article("1", "b")]
+    assert time.monotonic() - began < 30  # comparing all with all took minutes
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_a_record_for_which_there_is_no_memory_is_refused(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    def exhaust(given: Any, **fields: Any) -> Any:
+        if given["source_id"] == "2":
+            raise MemoryError
+        return made(given)
+
+    made = readers._article
+    monkeypatch.setattr(readers, "_article", exhaust)
+    content = {"jsonl": line("1") + line("2") + line("3"), "csv": b"id,text\n1,b\n2,b\n3,b\n"}[suffix]
+    articles, rejects = folder.read(f"a.{suffix}", content)
+    assert [article.source_id for article in articles] == ["1", "3"]
+    assert [reject.reason for reject in rejects] == [record.NO_MEMORY]
+
+
+def test_a_line_for_which_there_is_no_memory_is_refused(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhaust(text: str) -> Any:
+        if "MemoryError" in text:
+            raise MemoryError
+        return decode(text)
+
+    decode = jsonl._decode_json
+    monkeypatch.setattr(jsonl, "_decode_json", exhaust)
+    articles, rejects = folder.read("a.jsonl", line("1") + line("MemoryError") + line("3"))
+    assert [article.source_id for article in articles] == ["1", "3"]
+    assert [(reject.line, reject.reason) for reject in rejects] == [(2, record.NO_MEMORY)]
 
 
 # CSV
 
 
-def read_csv(folder: Folder, content: bytes) -> tuple[list[tuple[str, str]], list[tuple[int, str]]]:
-    articles, rejects = folder.read("a.csv", content)
+def read_csv(
+    folder: Folder, content: bytes, **options: Any
+) -> tuple[list[tuple[str, str]], list[tuple[int, str]]]:
+    articles, rejects = folder.read("a.csv", content, **options)
     lines = content.split(b"\n")
     for reject in rejects:  # raw is the record, verbatim
         raw = reject.raw
@@ -450,11 +546,25 @@ def test_csv_quote_open_at_the_end_of_the_file(folder: Folder) -> None:
     assert rejects == [(2, "a quote is opened and never closed: the line refused")]
 
 
-def test_csv_stray_quote_does_not_swallow_the_file(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delimited, "MAX_CSV_RECORD_BYTES", 20)
-    articles, rejects = read_csv(folder, b'id,text\n1,a\n2,"b\n' + b"3,ccccccc\n" * 2 + b"4,d\n")
-    assert articles == [("1", "a"), ("4", "d")]
-    assert rejects == [(3, "a quote is opened and never closed: 3 lines refused")]
+def test_csv_long_records_end_where_their_quotes_do(folder: Folder) -> None:
+    forged = b'2,"' + b"thief,forged text\n" * 3 + b'thief,""forged""\n"\n'
+    articles, rejects = folder.read("a.csv", b"id,text\n1,a\n" + forged + b"4,d\n", max_record_bytes=20)
+    assert [article.source_id for article in articles] == ["1", "4"]
+    length = len(forged) - 1
+    assert [(r.line, r.reason, r.length) for r in rejects] == [
+        (3, f"the record has {length} bytes, the limit is 20", length)
+    ]
+    assert forged.startswith(rejects[0].raw)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_csv_quote_open_to_the_end_of_a_file_that_is_not_held(folder: Folder, cut: bool) -> None:
+    content = b'id,text\n1,a\n2,"b\n' + b"3,ccccccc\n" * 2000 + b"4,d"
+    packed = gzip.compress(content, 0)
+    articles, rejects = folder.read("a.csv.gz", packed[: -8 * cut or None], max_record_bytes=20)
+    assert [article.source_id for article in articles] == ["1"]
+    reason = EARLY if cut else "a quote is opened and never closed: 2,002 lines refused".replace(",", "")
+    assert [(r.line, r.reason, r.length) for r in rejects] == [(3, reason, len(content) - 12)]
 
 
 def test_csv_bytes_that_are_not_utf_8(folder: Folder) -> None:
