@@ -22,6 +22,7 @@ from dedup.article import Article
 from dedup.cli import output
 from dedup.errors import InputError, SettingError
 from dedup.files.readers import Reject, parse_field_map
+from dedup.files.record import MAX_RECORD_BYTES
 from dedup.settings import HASH_KEY_CHARACTERS, random_hash_key
 
 if TYPE_CHECKING:
@@ -127,6 +128,19 @@ def completed(item: Article | Reject, publication: str | None, language: str | N
     if (publication and item.publication is None) or (language and item.language is None):
         return replace(item, publication=item.publication or publication, language=item.language or language)
     return item
+
+
+def max_record_bytes(database: Database) -> int:
+    """The bound of a line of a file: room for the longest text that the corpus can read, or will.
+
+    A character takes up to 6 bytes in JSON; the other fields and what else the line holds may take 1 MiB.
+    """
+    from dedup.corpus import rulebooks
+
+    with database.transaction() as cursor:
+        settings = (rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor))
+    longest = max(found.text_max_characters for found in settings)
+    return max(MAX_RECORD_BYTES, 6 * longest + 1_048_576)
 
 
 def rejects_path(given: Path | None, source: str) -> Path:

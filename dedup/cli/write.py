@@ -1,18 +1,16 @@
-"""Commands that bring articles in: init, load, backfill, retry, check, delete."""
+"""Commands that change the corpus: init, backfill, retry, check, delete; and load, in `load.py`."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
 from dataclasses import asdict
-from pathlib import Path
-from threading import Event
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from dedup.article import Article
 from dedup.cli import output
+from dedup.cli.load import load
 from dedup.cli.shared import (
     FormatOption,
     JsonOption,
@@ -23,33 +21,21 @@ from dedup.cli.shared import (
     corpus,
     field_map,
     hash_key,
+    max_record_bytes,
     open_database,
     previewed,
-    rejects_path,
     say_pins_left_behind,
     stopping,
 )
 from dedup.errors import InputError
-from dedup.files.readers import ArticleReader, Reject, RejectsFile, read_articles
+from dedup.files.readers import Reject, read_articles
 from dedup.settings import masked
 
 if TYPE_CHECKING:
-    from dedup.corpus.articles import LoadCounts
     from dedup.corpus.database import Database
-
-LOAD_ARTICLES = 500
-LOAD_CHARACTERS = 4_000_000
-"""Articles per transaction of a load: the smaller of both bounds."""
 
 RETRY_ARTICLES = 1_000
 """Articles per transaction of a retry."""
-
-RejectsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--rejects", help="Where refused lines go; default: FILE.rejects.jsonl in the current folder."
-    ),
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -132,114 +118,6 @@ def _set_hash_key(database: Database, wanted: str | None, *, replaceable: bool) 
             )
         rulebooks.change_settings(cursor, {"hash_key": wanted})
     return wanted, True
-
-
-def load(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE...", help="JSONL, CSV, TSV or Parquet; .gz is fine; - is stdin."),
-    ],
-    map_: MapOption = None,
-    format_: FormatOption = None,
-    publication: PublicationOption = None,
-    language: LanguageOption = None,
-    rejects: RejectsOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Store articles from files; `dedup backfill` then marks them.
-
-    Each needs an id (`source_id` or `id`) and a `text`; `title`, `url`, `publication`, `published_at`,
-    `added_at` and `language` are used where present. An article whose id is known already is an edit: its
-    new text replaces the old one. Loading the same file twice changes nothing.
-
-    Lines that cannot be read go to a rejects file with line number and reason; the others are loaded.
-
-    **Examples**
-
-        dedup load news.jsonl.gz
-
-        dedup load export.csv --map source_id=guid --map text=body --publication Courier
-    """
-    mapping = field_map(map_)
-    report: dict[str, Any] = {"new": 0, "changed": 0, "same": 0, "refused": 0, "rejects": [], "truncated": []}
-    with corpus() as database, stopping() as stop:
-        for file in files:
-            reader = read_articles(file, fields=mapping, format=format_)
-            with reader, RejectsFile(rejects_path(rejects, file)) as refused:
-                stored = _load_file(database, reader, refused, publication, language, stop)
-                report["new"] += stored.new
-                report["changed"] += stored.changed
-                report["same"] += stored.same
-                report["refused"] += refused.count
-                if refused.count and str(refused.path) not in report["rejects"]:
-                    report["rejects"].append(str(refused.path))
-                if reader.truncated:
-                    report["truncated"].append(file)
-            if stop.is_set():
-                break
-    if json:
-        output.write_json(report)
-    else:
-        _say_loaded(report)
-    if report["truncated"]:
-        raise typer.Exit(1)
-
-
-def _load_file(
-    database: Database,
-    reader: ArticleReader,
-    refused: RejectsFile,
-    publication: str | None,
-    language: str | None,
-    stop: Event,
-) -> LoadCounts:
-    from dedup.corpus import articles
-
-    total = articles.LoadCounts()
-    batch: list[Article] = []
-    size = 0
-
-    def flush() -> None:
-        nonlocal batch, size
-        if batch:
-            with database.transaction() as cursor:
-                stored = articles.store(cursor, batch)
-            total.add(stored)
-        batch, size = [], 0
-
-    with output.progress_bar("bytes") as bar:
-        bar.start("loading", reader.bytes_total)
-        seen = 0
-        for found in reader:
-            item = completed(found, publication, language)
-            if isinstance(item, Reject):
-                refused.write(item)
-                continue
-            batch.append(item)
-            size += len(item.text)
-            if len(batch) >= LOAD_ARTICLES or size >= LOAD_CHARACTERS:
-                flush()
-                bar.advance(reader.bytes_read - seen)
-                seen = reader.bytes_read
-                if stop.is_set():
-                    return total
-        flush()
-        bar.advance(reader.bytes_read - seen)
-    return total
-
-
-def _say_loaded(report: dict[str, Any]) -> None:
-    stored = report["new"] + report["changed"] + report["same"]
-    output.say(
-        f"loaded {stored:,} articles: {report['new']:,} new, {report['changed']:,} changed,"
-        f" {report['same']:,} known already"
-    )
-    if report["refused"]:
-        output.say(f"refused {report['refused']:,} lines: see {', '.join(report['rejects'])}")
-    for file in report["truncated"]:
-        output.say(f"{file} is damaged and ends early (try `gzip -t`): load it again when it is whole")
-    if report["new"] or report["changed"]:
-        output.say("next: dedup backfill")
 
 
 def backfill(
@@ -346,7 +224,7 @@ def check(
     """Store and settle articles one by one: JSON articles in, JSON verdicts out.
 
     One line for every line read, at once, so it can serve as a co-process of a scraper. What cannot be
-    read gets a verdict too, with the status `refused`.
+    read gets a verdict too, with the status `refused`. The bounds are those of `load`.
 
     **Example**
 
@@ -357,8 +235,12 @@ def check(
     mapping = field_map(map_)
     with ExitStack() as stack:
         stop = stack.enter_context(stopping())
+        with corpus() as database:
+            bound = max_record_bytes(database)
         corpus_ = stack.enter_context(Deduplicator())
-        reader = stack.enter_context(read_articles(file, fields=mapping, format=format_))
+        reader = stack.enter_context(
+            read_articles(file, fields=mapping, format=format_, max_record_bytes=bound)
+        )
         for found in reader:
             item = completed(found, publication, language)
             if isinstance(item, Reject):
@@ -397,6 +279,6 @@ def delete(
     else:
         output.say(f"deleted {len(deleted):,} articles")
         for source_id in unknown:
-            output.say(f"unknown: {output.printable(source_id)}")
+            output.say(f"unknown: {source_id}")
     if unknown:
         raise typer.Exit(1)

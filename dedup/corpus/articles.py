@@ -35,18 +35,6 @@ class LoadCounts:
     same: int = 0
     superseded: int = 0
 
-    def add(self, other: LoadCounts) -> None:
-        """Count another batch in."""
-        self.new += other.new
-        self.changed += other.changed
-        self.same += other.same
-        self.superseded += other.superseded
-
-    @property
-    def total(self) -> int:
-        """How many articles were given."""
-        return self.new + self.changed + self.same + self.superseded
-
 
 _TYPES = {name: "timestamptz" if name.endswith("_at") else "text" for name in ARTICLE_FIELDS}
 _INCOMING = (

@@ -142,6 +142,8 @@ class Database:
             max_overflow=MAX_CONNECTIONS - 2,
             pool_timeout=self.timeouts.lock,
             pool_pre_ping=True,
+            # Nothing is left to roll back, and on a lost connection the attempt logs a traceback.
+            pool_reset_on_return=None,
         )
 
     def engine(self) -> Engine:

@@ -21,7 +21,7 @@ MARKS = [{"id": "copy"} | _COPY, {"id": "first"} | _UNIQUE, {"id": "other"} | _U
 def test_load_backfill_marks_and_matches(dedup: Dedup, news: Path) -> None:
     loaded = dedup("load", str(news))
     assert (loaded.code, loaded.out) == (0, "")
-    assert "loaded 3 articles: 3 new, 0 changed, 0 known already" in loaded.err
+    assert "read 3 lines: 3 new, 0 changed, 0 same, 0 superseded, 0 refused" in loaded.err
     assert "next: dedup backfill" in loaded.err
     assert "wrote 3 marks" in dedup("backfill", "--workers", "0").err
     assert dedup("marks").lines == MARKS
@@ -58,9 +58,11 @@ def test_a_second_load_and_backfill_have_nothing_to_do(dedup: Dedup, news: Path)
     dedup("backfill", "--workers", "0")
     again = dedup("load", str(news), "--json")
     assert json.loads(again.out) == {
+        "lines": 3,
         "new": 0,
         "changed": 0,
         "same": 3,
+        "superseded": 0,
         "refused": 0,
         "rejects": [],
         "truncated": [],

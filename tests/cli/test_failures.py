@@ -104,8 +104,8 @@ def test_refused_lines_are_kept_with_number_and_reason(dedup: Dedup, tmp_path: P
     (tmp_path / "mixed.jsonl").write_bytes(b"\n".join(lines))
     loaded = dedup("load", "mixed.jsonl")
     assert loaded.code == 0
-    assert "loaded 4 articles" in loaded.err
-    assert "refused 9 lines: see mixed.jsonl.rejects.jsonl" in loaded.err
+    assert "read 13 lines: 4 new, 0 changed, 0 same, 0 superseded, 9 refused" in loaded.err
+    assert "refused lines: see mixed.jsonl.rejects.jsonl" in loaded.err
     rejects = [json.loads(line) for line in (tmp_path / "mixed.jsonl.rejects.jsonl").open()]
     assert [reject["line"] for reject in rejects] == list(range(1, 10))
     assert all(reject["reason"] for reject in rejects)
@@ -145,6 +145,44 @@ def test_monstrous_texts_are_verdicts(dedup: Dedup, tmp_path: Path) -> None:
     assert marks["huge"]["reason"].startswith("too long")
     assert marks["dots"]["reason"] == marks["spaces"]["reason"] == "empty: the text has no words"
     assert all(mark["status"] in ("failed", "unique") for mark in marks.values())
+
+
+LOSES_ITS_CONNECTION = """
+import sys
+import psycopg
+from dedup.cli import main
+from dedup.corpus import articles
+
+def losing(database, query):
+    for row in export(database, query):
+        yield row
+        with psycopg.connect(database.url, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+                " WHERE application_name = 'dedup' AND state = 'idle in transaction'"
+                " AND datname = current_database()"
+            )
+
+export, articles.export, articles.EXPORT_PAGE = articles.export, losing, 1
+sys.exit(main.run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("format_", ["jsonl", "csv", "table"])
+def test_a_connection_lost_in_mid_export_is_one_line(
+    dedup: Dedup, corpus_url: str, news: Path, format_: str
+) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    # A process of its own: what libraries log comes to its stderr too.
+    done = subprocess.run(
+        [sys.executable, "-c", LOSES_ITS_CONNECTION, "marks", "--format", format_],
+        env={**os.environ, URL_VARIABLE: corpus_url},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "run it again" in _one_line(Result(done.returncode, done.stdout, done.stderr))
 
 
 @pytest.mark.parametrize("command", ["load", "backfill", "check", "verify", "marks"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from dedup.corpus import articles
 from dedup.corpus.articles import LoadCounts
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
+from tests.conftest import empty
 from tests.corpora import (
     article,
     assert_right,
@@ -89,13 +91,45 @@ def test_nothing_to_load(database: Database) -> None:
 
 
 def test_of_one_key_given_twice_the_last_counts(database: Database) -> None:
-    assert load(database, Article("a", "First."), Article("b", "B."), Article("a", "Last.")) == LoadCounts(
-        new=2
-    )
+    found = load(database, Article("a", "First."), Article("b", "B."), Article("a", "Last."))
+    assert found == LoadCounts(new=2, superseded=1)
     assert stored(database)["a"]["text"] == "Last."
-    assert load(database, Article("a", "Third."), Article("a", "Last.")) == LoadCounts(same=1)
-    assert load(database, Article("a", "Last."), Article("a", "Fourth.")) == LoadCounts(changed=1)
+    found = load(database, Article("a", "Third."), Article("a", "Last."))
+    assert found == LoadCounts(same=1, superseded=1)
+    found = load(database, Article("a", "Last."), Article("a", "Fourth."))
+    assert found == LoadCounts(changed=1, superseded=1)
     assert stored(database)["a"]["text"] == "Fourth."
+
+
+KEYS = st.sampled_from(["a", "b", "é", "e\u0301", "A"])
+FIELD = st.none() | st.sampled_from(["x", "y"])
+GIVEN = st.builds(
+    Article, source_id=KEYS, text=st.sampled_from(["One.", "Two."]), title=FIELD, language=FIELD
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(given=st.lists(GIVEN, max_size=12), cuts=st.lists(st.integers(0, 12), max_size=3))
+def test_batches_of_any_size_store_and_count_the_same(
+    database: Database, given: list[Article], cuts: list[int]
+) -> None:
+    """Also what a line leaves out, which a line before it may have brought."""
+    singly = LoadCounts()
+    for one in given:
+        found = load(database, one)
+        singly.new += found.new
+        singly.changed += found.changed
+        singly.same += found.same
+    wanted = {key: {**row, "revision": 0, "added_at": None} for key, row in stored(database).items()}
+    assert singly.new + singly.changed + singly.same == len(given)
+    empty(database)
+    bounds = [0, *sorted(cuts), len(given)]
+    counts = [load(database, *given[a:b]) for a, b in pairwise(bounds)]
+    found_rows = {key: {**row, "revision": 0, "added_at": None} for key, row in stored(database).items()}
+    assert found_rows == wanted
+    assert sum(c.new for c in counts) == singly.new == len(wanted)
+    assert sum(c.new + c.changed + c.same + c.superseded for c in counts) == len(given)
+    empty(database)
 
 
 def test_what_is_not_given_stays(database: Database) -> None:
