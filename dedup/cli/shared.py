@@ -6,6 +6,7 @@ It has no command of its own.
 from __future__ import annotations
 
 import importlib.util
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -65,6 +66,9 @@ MinJaccardOption = Annotated[
     ),
 ]
 
+NAME_BYTES = 200
+"""Of the name of a file, in that of its rejects file: file systems take 255 bytes, and some is added."""
+
 LAB_PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
 """What the extra `dedup[lab]` brings."""
 
@@ -98,8 +102,6 @@ def corpus() -> Iterator[Database]:
 
 def open_database() -> Database:
     """The database as it is, whatever its schema; says so if that starts the embedded server."""
-    import os
-
     from dedup.corpus import embedded
     from dedup.corpus.database import URL_VARIABLE, Database
 
@@ -146,7 +148,8 @@ def max_record_bytes(database: Database) -> int:
 def rejects_path(given: Path | None, source: str) -> Path:
     """Where refused lines go: as told, or beside the work, named after the file."""
     name = "stdin" if source == "-" else Path(source).name
-    return given or Path(f"{name}.rejects.jsonl")
+    kept = os.fsdecode(os.fsencode(name)[:NAME_BYTES])
+    return given or Path(f"{kept}.rejects.jsonl")
 
 
 def hash_key(given: str) -> str:

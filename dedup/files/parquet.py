@@ -62,6 +62,9 @@ class ParquetSource:
         except ImportError:
             raise InputError(f"{path}: reading Parquet needs pyarrow; pip install 'dedup[parquet]'") from None
         raw, size = open_file(path)
+        if size is None:  # a pipe, whose end, where Parquet begins, comes last
+            raw.close()
+            raise InputError(f"{path} is not a regular file, which Parquet needs; save it to one")
         self.bytes_total = size
         self._pa = pyarrow
         try:
