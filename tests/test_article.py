@@ -9,8 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.article import ARTICLE_FIELDS, MAX_SOURCE_ID_BYTES, Article, parse_time, storable
-from dedup.errors import InputError
+from dedup.article import (
+    ARTICLE_FIELDS,
+    MAX_FIELD_BYTES,
+    MAX_SOURCE_ID_BYTES,
+    MAX_TEXT_CHARACTERS,
+    Article,
+    parse_time,
+    storable,
+    stored_size,
+)
+from dedup.errors import InputError, SettingError
+from dedup.settings import Settings
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 MOSCOW = timezone(timedelta(hours=3))
@@ -57,6 +67,30 @@ def test_the_length_of_a_key_is_counted_in_bytes(letter: str) -> None:
     most = MAX_SOURCE_ID_BYTES // len(letter.encode())
     assert Article(letter * most, "b").source_id == letter * most
     assert refused(source_id=letter * (most + 1)) == f"source_id is longer than {MAX_SOURCE_ID_BYTES} bytes"
+
+
+@pytest.mark.parametrize("name", MAX_FIELD_BYTES)
+@pytest.mark.parametrize("letter", ["a", "ä", "🙂"])
+def test_no_field_is_longer_than_its_bound(name: str, letter: str) -> None:
+    most = MAX_FIELD_BYTES[name] // len(letter.encode())
+    values: dict[str, Any] = {"source_id": "a", "text": "b", name: letter * most}
+    assert getattr(Article(**values), name) == letter * most
+    assert refused(**{name: letter * (most + 1)}) == f"{name} is longer than {MAX_FIELD_BYTES[name]} bytes"
+
+
+def test_a_text_is_no_longer_than_any_corpus_can_read() -> None:
+    assert Settings(text_max_characters=MAX_TEXT_CHARACTERS)
+    with pytest.raises(SettingError):
+        Settings(text_max_characters=MAX_TEXT_CHARACTERS + 1)
+    text = "a" * MAX_TEXT_CHARACTERS
+    assert Article("a", text).text is text
+    assert refused(text=text + "a") == "text is longer than 50,000,000 characters"
+
+
+@given(st.text(st.characters()), st.none() | st.text(st.characters()))
+def test_the_size_of_an_article_is_that_of_its_texts(text: str, title: str | None) -> None:
+    size = stored_size(Article("ä", text, title=title, published_at=NOON))
+    assert size == 2 + len((text + storable(title or "")).encode("utf-8", "surrogatepass"))
 
 
 def test_a_key_keeps_its_spaces_and_its_case() -> None:

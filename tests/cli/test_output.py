@@ -1,0 +1,159 @@
+"""What strangers wrote drives no terminal and no spreadsheet, whichever command shows it; or `--raw`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from dedup.cli import output
+from dedup.printable import JOINERS
+from tests.cli.conftest import HARBOUR, MUSEUM, Dedup, Result, lines
+
+CONTROL = "\x1b]0;owned\x07\x1b[2J\x7f\x9b31m\x85\u202edrow\u2066\u200f\u061c\u2028\u2029\ufeff"
+ORIGINAL, COPY = f"=HYPERLINK({CONTROL})", f"@copy{CONTROL}"
+EVIL = f"evil{CONTROL}\n1,000 articles stored"
+
+
+def assert_harmless(result: Result) -> None:
+    shown = result.out + result.err
+    assert not {c for c in shown if not (c.isprintable() or c in JOINERS or c == "\n")}
+    assert not [line for line in shown.splitlines() if line.startswith("1,000 articles")]
+    assert "Traceback" not in shown
+
+
+@pytest.fixture
+def hostile(dedup: Dedup, tmp_path: Path) -> Dedup:
+    """A corpus in which everything a stranger can write is hostile."""
+    evil = {"title": EVIL, "url": EVIL, "publication": EVIL}
+    text = f"{HARBOUR} {CONTROL.replace(chr(0x2029), '')} was what the sign on the pier said all day long."
+    rows = [
+        {"id": ORIGINAL, "text": text, "published_at": "2026-03-11", **evil},
+        {"id": COPY, "text": text, "published_at": "2026-03-12", **evil},
+        {"id": f"other{CONTROL}", "text": f"{MUSEUM} {text}", **evil},
+    ]
+    assert dedup("load", str(lines(tmp_path / "evil.jsonl", rows))).code == 0
+    assert dedup("backfill", "--workers", "0").code == 0
+    return dedup
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["marks"],
+        ["marks", "-f", "csv"],
+        ["marks", "-f", "table"],
+        ["matches"],
+        ["matches", "-f", "csv"],
+        ["matches", "-f", "table"],
+        ["show", COPY],
+        ["show", COPY, "--json"],
+        ["explain", COPY, ORIGINAL],
+        ["explain", f"other{CONTROL}", ORIGINAL],
+        ["explain", COPY, ORIGINAL, "--json"],
+        ["common"],
+        ["common", "--json"],
+        ["status"],
+        ["verify"],
+        ["pin", "list"],
+        ["pin", "list", "--json"],
+    ],
+    ids=lambda command: " ".join(command[:1] + command[2:]),
+)
+def test_no_command_shows_what_could_drive_a_terminal(hostile: Dedup, command: list[str]) -> None:
+    assert hostile("common", "pin", f"The sign said {CONTROL} for a whole day.", "--always").code == 0
+    assert hostile("pin", "set", ORIGINAL, EVIL, "similar", "--why", EVIL, "--as", EVIL).code == 0
+    result = hostile(*command)
+    assert result.code == 0
+    assert_harmless(result)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        [EVIL],
+        ["load"],
+        ["load", EVIL],
+        ["load", f"{EVIL}.jsonl"],
+        ["load", "x.jsonl", "--map", EVIL],
+        ["load", "x.jsonl", "--map", f"{EVIL}=x"],
+        ["load", "evil.csv"],
+        ["load", "x.jsonl", "--format", EVIL],
+        ["load", "x.jsonl", "--rejects", f"{EVIL}/x"],
+        ["load", f"--{EVIL}"],
+        ["marks", "--format", EVIL],
+        ["marks", "-o", f"{EVIL}/x"],
+        ["backfill", "--batch", EVIL],
+        ["show", EVIL],
+        ["--debug", "show", EVIL],
+        ["explain", EVIL, EVIL],
+        ["delete", EVIL],
+        ["delete", EVIL, "--json"],
+        ["settings", "set", EVIL],
+        ["settings", "set", f"{EVIL}=1"],
+        ["settings", "set", f"bands={EVIL}"],
+        ["train-sentences", EVIL, "x.jsonl"],
+        ["lab", "compare", EVIL],
+        ["lab", "methods", EVIL],
+        ["judge", "review", "--import", EVIL],
+    ],
+    ids=lambda command: " ".join(word[:9] for word in command).replace("\x1b", ""),
+)
+def test_no_error_repeats_what_could_drive_a_terminal(
+    dedup: Dedup, tmp_path: Path, command: list[str]
+) -> None:
+    lines(tmp_path / "x.jsonl", [{"id": "a", "text": HARBOUR}])
+    (tmp_path / "evil.csv").write_text(f"id,{CONTROL.replace(chr(0x85), '')},te\x1bxt\n1,2,3\n")
+    result = dedup(*command)
+    assert result.code in (1, 2)
+    assert result.err or "--json" in command
+    shown = result.out + result.err
+    assert not {c for c in shown if not (c.isprintable() or c in JOINERS or c == "\n")}
+    assert not [line for line in shown.splitlines() if line.startswith("1,000 articles")]
+
+
+def test_check_escapes_and_changes_no_value(dedup: Dedup, tmp_path: Path) -> None:
+    file = lines(tmp_path / "x.jsonl", [{"id": EVIL, "text": HARBOUR}, {"id": COPY, "text": HARBOUR}])
+    result = dedup("check", str(file))
+    assert_harmless(result)
+    assert [answer["id"] for answer in result.lines] == [EVIL, COPY]
+    assert result.lines[1]["duplicate_of"] == EVIL
+
+
+def test_jsonl_keeps_every_value_and_csv_can_be_opened(hostile: Dedup, tmp_path: Path) -> None:
+    ids = sorted([ORIGINAL, COPY, f"other{CONTROL}"])
+    assert [row["id"] for row in hostile("marks").lines] == ids
+    rows = list(csv.DictReader(io.StringIO(hostile("marks", "-f", "csv").out)))
+    assert [row["id"] for row in rows] == [
+        f"'{output.printable(ORIGINAL)}",
+        f"'{output.printable(COPY)}",
+        output.printable(f"other{CONTROL}"),
+    ]
+    for format_ in ("jsonl", "csv"):  # a file is as what is printed
+        assert hostile("marks", "-f", format_, "-o", "out").code == 0
+        assert (tmp_path / "out").read_text("utf-8") == hostile("marks", "-f", format_).out
+
+
+def test_raw_opts_out(hostile: Dedup) -> None:
+    ids = sorted([ORIGINAL, COPY, f"other{CONTROL}"])
+    rows = csv.DictReader(io.StringIO(hostile("marks", "-f", "csv", "--raw").out, newline=""))
+    assert [row["id"] for row in rows] == ids
+    printed = hostile("marks", "--raw")
+    assert [json.loads(line)["id"] for line in printed.out.split("\n") if line] == ids
+    assert "\x9b31m" in printed.out
+    assert "\x9b31m" in hostile("marks", "-f", "table", "--raw").out
+    assert "\x9b31m" in hostile("matches", "-f", "csv", "--raw").out
+    assert "\x9b31m" in hostile("show", COPY, "--raw").out
+
+
+def test_what_a_console_is_given_is_made_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where a command forgets it."""
+    output.console().print(f"a{CONTROL}z")
+    output.say(EVIL)
+    shown = capsys.readouterr()
+    assert_harmless(Result(0, shown.out, shown.err))
+    assert shown.out.startswith("a")
+    assert len(shown.err.splitlines()) == 1
