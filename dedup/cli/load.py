@@ -28,6 +28,7 @@ from dedup.errors import InputError
 from dedup.files.readers import ArticleReader, Reject, RejectsFile, read_articles
 
 if TYPE_CHECKING:
+    from dedup.corpus.articles import LoadCounts
     from dedup.corpus.database import Database
 
 LOAD_ARTICLES = 500
@@ -186,11 +187,16 @@ class _Batch:
 
     def store(self) -> None:
         from dedup.corpus import articles
+        from dedup.corpus.database import retried
 
         if not self._articles:
             return
-        with self._database.transaction() as cursor:
-            counts = articles.store(cursor, self._articles)
+
+        def attempt() -> LoadCounts:
+            with self._database.transaction() as cursor:
+                return articles.store(cursor, self._articles)
+
+        counts = retried(attempt, self._database.timeouts.lock)
         report = self._report
         report.lines += len(self._articles)
         report.new += counts.new

@@ -13,7 +13,7 @@ import psycopg
 
 from dedup.article import ARTICLE_FIELDS, Article, storable
 from dedup.corpus.arrays import bigints
-from dedup.corpus.database import Cursor, Database
+from dedup.corpus.database import Cursor, Database, hold_settle_lock
 from dedup.text.tasks import TextTask
 
 _EDITABLE = tuple(name for name in ARTICLE_FIELDS if name != "source_id")
@@ -72,6 +72,7 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
     if known:
         changed = [row[0] for row in cursor.execute(_CHANGED.encode(), values).fetchall()]
         if changed:
+            hold_settle_lock(cursor)  # the edit takes it in any case, but would wait for rows for longer
             cursor.execute(_UPDATE.encode(), [*values, bigints(changed)])
         counts.changed, counts.same = len(changed), known - len(changed)
     return counts
@@ -98,7 +99,7 @@ def _insert(cursor: Cursor, values: list[Any], given: int) -> int:
             return new
         # Others may have to be edited, which takes the settle lock; who has it may wait for the new keys.
         raise psycopg.Rollback(savepoint)
-    cursor.execute("SELECT dedup.settle_lock()")
+    hold_settle_lock(cursor)
     return cursor.execute(_INSERT.encode(), values).rowcount
 
 
