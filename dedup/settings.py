@@ -100,6 +100,11 @@ class Settings:
     containment_shingles: int = _setting(
         30, "rule", "shingles each of two articles must have to count as contained by signature", 1, 10_000
     )
+    similar_pairs: int = _setting(
+        # Pages filled in from one template are similar by the thousand: all their pairs would grow with the
+        # square of their number.
+        50, "rule", "pairs kept of each article with earlier ones, the best", 1, 10_000
+    )  # fmt: skip
     canonical_order: str = _setting(
         "published", "rule", "what makes an article earlier; where strangers may write, added",
         choices=("published", "added"),

@@ -1,4 +1,4 @@
-"""bigint[] to and from Postgres as numpy arrays.
+"""bigint[] to and from Postgres as numpy arrays, and double precision[] to it.
 
 psycopg converts lists element by element in Python; a settle transaction sends and receives some
 hundred thousand hashes, and this is 50 times faster. The layout is that of Postgres' array_send: a header
@@ -15,15 +15,19 @@ import numpy as np
 import numpy.typing as npt
 import psycopg
 from psycopg import pq
-from psycopg.adapt import Buffer, Dumper, Loader
+from psycopg.abc import DumperKey
+from psycopg.adapt import Buffer, Dumper, Loader, PyFormat
 
 Bigints = npt.NDArray[np.int64]
 """Shape (n,): signed 64-bit hashes as Postgres stores them."""
 
 _INT8 = 20
 _INT8_ARRAY = 1016
+_FLOAT8 = 701
+_FLOAT8_ARRAY = 1022
 _HEADER = np.dtype(">i4")
 _ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
+_FLOAT_ELEMENT = np.dtype([("size", ">i4"), ("value", ">f8")])
 _EMPTY = np.array([0, 0, _INT8], _HEADER).tobytes()
 
 
@@ -36,15 +40,33 @@ class _ArrayDumper(Dumper):
     format = pq.Format.BINARY
     oid = _INT8_ARRAY
 
+    def get_key(self, obj: npt.NDArray[Any], _format: PyFormat) -> DumperKey:
+        return (self.cls, obj.dtype.type)
+
+    def upgrade(self, obj: npt.NDArray[Any], _format: PyFormat) -> Dumper:
+        return _FloatArrayDumper(self.cls) if obj.dtype == np.float64 else self
+
     def dump(self, obj: Bigints) -> Buffer:
         if obj.dtype != np.int64 or obj.ndim != 1:
             raise psycopg.DataError(f"expected int64 values in one dimension, not {obj.dtype}, {obj.ndim}")
-        if not len(obj):
-            return _EMPTY
-        elements = np.empty(len(obj), _ELEMENT)
-        elements["size"] = 8
-        elements["value"] = obj
-        return np.array([1, 0, _INT8, len(obj), 1], _HEADER).tobytes() + elements.tobytes()
+        return _dumped(obj, _INT8, _ELEMENT) if len(obj) else _EMPTY
+
+
+class _FloatArrayDumper(Dumper):
+    format = pq.Format.BINARY
+    oid = _FLOAT8_ARRAY
+
+    def dump(self, obj: npt.NDArray[np.float64]) -> Buffer:
+        if obj.ndim != 1:
+            raise psycopg.DataError(f"expected values in one dimension, not {obj.ndim}")
+        return _dumped(obj, _FLOAT8, _FLOAT_ELEMENT)
+
+
+def _dumped(values: npt.NDArray[Any], kind: int, element: np.dtype[Any]) -> bytes:
+    elements = np.empty(len(values), element)
+    elements["size"] = 8
+    elements["value"] = values
+    return np.array([1, 0, kind, len(values), 1], _HEADER).tobytes() + elements.tobytes()
 
 
 class _ArrayLoader(Loader):

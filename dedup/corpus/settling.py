@@ -5,7 +5,7 @@ Every statement works on sets; none is called per article. It decides nothing; s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -15,8 +15,10 @@ import numpy as np
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import statement
-from dedup.rules.marks import Mark, OrderKey, Pair
+from dedup.numbers import Flags, Shares
+from dedup.rules.marks import Mark, OrderKey
 from dedup.rules.pair import Relation
+from dedup.rules.pairs import RULES, Codes
 from dedup.settings import Settings
 from dedup.text.signature import Signature
 
@@ -36,6 +38,7 @@ class FingerprintRow:
         canonical: the same where it counts; None in an article that takes no part yet.
         settled: whether it has a mark that need not be settled again.
         pinned: whether a pin of a pair names it.
+        score, reason: of its mark.
     """
 
     id: int
@@ -49,6 +52,8 @@ class FingerprintRow:
     signature: Signature
     buckets: Bigints
     shingle_count: int
+    score: float | None = None
+    reason: str | None = None
 
 
 def next_unsettled(cursor: Cursor, settings: Settings, limit: int) -> list[FingerprintRow]:
@@ -164,38 +169,101 @@ def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:
     return int(row[0])
 
 
+def likest_later(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, OrderKey]:
+    """Of these canonical articles those that are most like a later one: the id to the order of that one."""
+    rows = cursor.execute(
+        statement("likest_later"), {**order_parameters(settings), "ids": bigints(ids)}
+    ).fetchall()
+    return {row[0]: (row[1], row[2].encode()) for row in rows}
+
+
+def kept_for_likest(cursor: Cursor, ids: Collection[int]) -> list[tuple[int, int]]:
+    """The pairs of these articles with earlier ones that are most like them: (article_id, other_id)."""
+    return cursor.execute(
+        "SELECT article_id, other_id FROM dedup.match WHERE article_id = ANY (%s) AND likest", [bigints(ids)]
+    ).fetchall()
+
+
+def lowest_kept(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, tuple[int, float]]:
+    """Of canonical articles that are similar to earlier ones: the number of these pairs, and the score of the
+    last of the best `similar_pairs` of them (0 where there are fewer)."""
+    if not ids:
+        return {}
+    rows = cursor.execute(
+        statement("lowest_kept"), {"ids": bigints(ids), "pairs": settings.similar_pairs}
+    ).fetchall()
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+def decided_by(cursor: Cursor, ids: Collection[int]) -> set[int]:
+    """The later articles of the pairs of these: what was decided by their being canonical."""
+    if not ids:
+        return set()
+    rows = cursor.execute("SELECT article_id FROM dedup.match WHERE other_id = ANY (%s)", [bigints(ids)])
+    return {row[0] for row in rows.fetchall()}
+
+
+@dataclass(slots=True)
+class PairRows:
+    """Rows of `match`, each attribute of shape (m,); see `rules.marks.Pair`.
+
+    Attributes:
+        duplicate: whether the relation is duplicate, or else similar.
+        rule: as its place in `rules.pairs.RULES`.
+        likest: whether the later article is, of all, the one most like the earlier.
+    """
+
+    article_id: Bigints
+    other_id: Bigints
+    duplicate: Flags
+    rule: Codes
+    score: Shares
+    sentence_jaccard: Shares
+    signature_jaccard: Shares
+    containment: Shares
+    likest: Flags
+
+
 @dataclass(slots=True)
 class Outcome:
     """What one settle transaction decided, ready to be written.
 
     Attributes:
-        duplicates: mark of each article settled as a duplicate.
-        canonical: ids settled as canonical; their status follows from their pairs.
+        duplicates, canonical: the marks of the settled articles by id.
+        touched: new marks of settled canonical articles that are more like one of these than like any other.
         flags: new values of the stored canonical flag, where it changes.
-        pairs: the rows of `match` in which a settled article is the later one.
-        displaced: ids that were canonical and no longer are.
+        pairs: all pairs in which a settled article is the later one, and new pairs of other articles.
+        likest: ids for which it is decided anew which article is most like them.
         unsettled: ids, settled before, that have to be settled again.
     """
 
     duplicates: dict[int, Mark]
-    canonical: list[int]
+    canonical: dict[int, Mark]
+    touched: dict[int, Mark]
     flags: dict[int, bool]
-    pairs: list[Pair]
-    displaced: list[int]
+    pairs: PairRows
+    likest: list[int]
     unsettled: set[int]
 
 
-def write(cursor: Cursor, outcome: Outcome) -> set[int]:
+def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     """Write an outcome.
 
     Returns:
         The ids that became stale by it.
     """
-    settled = [*outcome.duplicates, *outcome.canonical]
-    old = cursor.execute(
-        "DELETE FROM dedup.match WHERE article_id = ANY (%s) RETURNING other_id", [bigints(settled)]
+    settled = bigints([*outcome.duplicates, *outcome.canonical])
+    cursor.execute("DELETE FROM dedup.match WHERE article_id = ANY (%s)", [settled])
+    no_longer = cursor.execute(
+        """
+        UPDATE dedup.match SET likest = false
+        WHERE ctid = ANY (ARRAY(
+            SELECT m.ctid FROM unnest(%s::bigint[]) AS given (id) CROSS JOIN LATERAL (
+                SELECT ctid FROM dedup.match WHERE other_id = given.id AND likest OFFSET 0) AS m))
+        RETURNING article_id, other_id
+        """,
+        [bigints(outcome.likest)],
     ).fetchall()
-    unsettled = (outcome.unsettled | _decided_by(cursor, outcome.displaced)) - set(settled)
     if outcome.flags:
         cursor.execute(
             """
@@ -205,41 +273,66 @@ def write(cursor: Cursor, outcome: Outcome) -> set[int]:
             [bigints(outcome.flags), list(outcome.flags.values())],
         )
     _write_pairs(cursor, outcome.pairs)
+    _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
-    became = make_stale(cursor, unsettled)
-    touched = {row[0] for row in old} | {p.other_id for p in outcome.pairs if p.relation == "similar"}
-    mark_canonical(cursor, outcome.canonical, touched - set(settled) - unsettled)
-    return became
+    write_canonical(cursor, {**outcome.canonical, **outcome.touched})
+    return make_stale(cursor, outcome.unsettled)
 
 
-def _decided_by(cursor: Cursor, ids: Sequence[int]) -> set[int]:
-    """The later articles of the pairs of these: what was decided by their being canonical."""
-    if not ids:
-        return set()
-    rows = cursor.execute("SELECT article_id FROM dedup.match WHERE other_id = ANY (%s)", [bigints(ids)])
-    return {row[0] for row in rows.fetchall()}
+def _write_pairs(cursor: Cursor, pairs: PairRows) -> None:
+    if not len(pairs.article_id):
+        return
+    cursor.execute(
+        statement("write_pairs"),
+        {
+            "articles": pairs.article_id,
+            "others": pairs.other_id,
+            "duplicates": pairs.duplicate.astype(np.int64),
+            "rules": pairs.rule.astype(np.int64),
+            "names": [rule.value for rule in RULES],
+            "scores": pairs.score,
+            "sentences": pairs.sentence_jaccard,
+            "signatures": pairs.signature_jaccard,
+            "containments": pairs.containment,
+            "likest": pairs.likest.astype(np.int64),
+        },
+    )
 
 
-def _write_pairs(cursor: Cursor, pairs: Sequence[Pair]) -> None:
+def _drop_pairs(cursor: Cursor, settings: Settings, pairs: Sequence[tuple[int, int]]) -> None:
+    """Drop those pairs that are neither among the best of the later article nor kept for the earlier one."""
     if not pairs:
         return
     cursor.execute(
+        statement("drop_pairs"),
+        {
+            **order_parameters(settings),
+            "articles": bigints([pair[0] for pair in pairs]),
+            "others": bigints([pair[1] for pair in pairs]),
+            "pairs": settings.similar_pairs,
+        },
+    )
+
+
+def write_canonical(cursor: Cursor, marks: dict[int, Mark]) -> None:
+    """Mark articles as canonical: unique or similar."""
+    if not marks:
+        return
+    cursor.execute(
         """
-        INSERT INTO dedup.match (article_id, other_id, relation, rule, score,
-                                 sentence_jaccard, signature_jaccard, containment)
-        SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::double precision[],
-                             %s::double precision[], %s::double precision[], %s::double precision[])
+        UPDATE dedup.article a
+        SET status = n.status, stale = false, takes_part = true, duplicate_of = NULL, score = n.score,
+            reason = n.reason, limit_fired = NULL, marked_at = now()
+        FROM unnest(%(ids)s::bigint[], %(statuses)s::text[], %(scores)s::double precision[],
+                    %(reasons)s::text[]) AS n (id, status, score, reason)
+        WHERE a.id = n.id
         """,
-        [
-            bigints([p.article_id for p in pairs]),
-            bigints([p.other_id for p in pairs]),
-            [p.relation for p in pairs],
-            [p.rule for p in pairs],
-            [p.score for p in pairs],
-            [p.sentence_jaccard for p in pairs],
-            [p.signature_jaccard for p in pairs],
-            [p.containment for p in pairs],
-        ],
+        {
+            "ids": bigints(marks),
+            "statuses": [mark.status.value for mark in marks.values()],
+            "scores": [mark.score for mark in marks.values()],
+            "reasons": [mark.reason for mark in marks.values()],
+        },
     )
 
 
@@ -279,13 +372,6 @@ def make_stale(cursor: Cursor, ids: Collection[int]) -> set[int]:
     return {row[0] for row in rows.fetchall()}
 
 
-def mark_canonical(cursor: Cursor, settled: Collection[int], touched: Iterable[int]) -> None:
-    """Mark canonical articles unique or similar by their pairs; `touched` only if they are settled."""
-    cursor.execute(
-        statement("mark_canonical"), {"settled": bigints(settled), "touched": bigints(list(touched))}
-    )
-
-
 def order_parameters(settings: Settings) -> dict[str, Any]:
     """The settings of canonical order as the statements take them."""
     return {
@@ -310,6 +396,8 @@ def _rows(cursor: Cursor, settings: Settings, name: str, **values: object) -> li
             signature=np.frombuffer(row[9], np.uint8),
             buckets=row[10],
             shingle_count=row[11],
+            score=row[12],
+            reason=row[13],
         )
         for row in rows
     ]

@@ -155,14 +155,47 @@ def texts(cursor: Cursor, ids: Sequence[int]) -> Iterator[TextTask]:
         yield from articles.texts(cursor, ids[start : start + PAGE // 4])
 
 
-def pairs(cursor: Cursor, ids: Sequence[int]) -> set[Pair]:
-    """The stored pairs in which one of these is the later article."""
+_PAIR = "article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment"
+
+
+def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, set[Pair]]:
+    """The stored pairs of some articles with earlier ones, by the later article.
+
+    A pair that is marked as one with the likest article counts only where its later article keeps it too.
+    """
     rows = cursor.execute(
-        "SELECT article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment"
-        " FROM dedup.match WHERE article_id = ANY (%s)",
-        [bigints(ids)],
+        f"""
+        SELECT {_PAIR} FROM dedup.match WHERE article_id = ANY (%(ids)s) AND NOT likest
+        UNION ALL
+        SELECT {_PAIR} FROM (
+            SELECT m.*, row_number() OVER (
+                PARTITION BY m.article_id ORDER BY m.score DESC, m.rule COLLATE "C", o.time, o.source_id
+            ) AS rank
+            FROM dedup.match m JOIN (
+                SELECT id, source_id,
+                       dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s) AS time
+                FROM dedup.article
+            ) AS o ON o.id = m.other_id
+            WHERE m.article_id = ANY (%(ids)s)
+        ) AS ranked WHERE likest AND (rank <= %(pairs)s OR rule = 'pinned')
+        """.encode(),
+        {**order_parameters(settings), "ids": bigints(ids), "pairs": settings.similar_pairs},
     )
-    return {Pair(*row) for row in rows.fetchall()}
+    found: dict[int, set[Pair]] = {id: set() for id in ids}
+    for row in rows.fetchall():
+        found[row[0]].add(Pair(*row))
+    return found
+
+
+def likest_pairs(cursor: Cursor, ids: Sequence[int]) -> dict[int, set[Pair]]:
+    """The stored pairs of some articles with the later article that is most like them, by the earlier one."""
+    rows = cursor.execute(
+        f"SELECT {_PAIR} FROM dedup.match WHERE other_id = ANY (%s) AND likest".encode(), [bigints(ids)]
+    )
+    found: dict[int, set[Pair]] = {id: set() for id in ids}
+    for row in rows.fetchall():
+        found[row[1]].add(Pair(*row))
+    return found
 
 
 def _stored(row: tuple) -> StoredArticle:  # type: ignore[type-arg]

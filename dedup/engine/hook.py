@@ -111,6 +111,11 @@ def settle_some(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
             articles.note_limit(cursor, list(waiting), f"more than {MAX_CANDIDATES:,} candidates")
             return
         waiting = set(result.unsettled)
+        if result.left:
+            articles.note_limit(
+                cursor, list(waiting | result.left), "more pairs than can be compared at once"
+            )
+            return
 
 
 def _verdict(cursor: Cursor, settings: Settings, source_id: str) -> Verdict:

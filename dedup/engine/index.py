@@ -1,121 +1,293 @@
-"""The articles of one settle transaction, found by what they share.
+"""The articles of one settle transaction in canonical order, found by what they share, and their relations.
 
-Most sentences and buckets occur in one article only. A key that no two of the given articles have can
-lead from none to another, so it is left out at once; what stays is a few keys per article. A pinned pair
-shares a key of its own. It scores nothing.
+Articles are known by their place in canonical order. Most sentences and buckets occur in one article only; a
+key that no two of the given articles have leads from none to another and is left out at once. What stays is
+a list of places per key. Few candidates are related one by one, many as arrays; a test holds both equal.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from dedup.corpus.arrays import Bigints
 from dedup.corpus.settling import FingerprintRow, PairPins
-from dedup.rules.marks import OrderKey
+from dedup.numbers import Flags, Shares
 from dedup.rules.pair import Profile, Related, Relation, relate
+from dedup.rules.pairs import RULES, Codes, Scored, score
 from dedup.settings import Settings
+from dedup.text.signature import BYTE_VALUES
+
+MANY = 48
+"""From so many candidates, one that shares several keys counted each time, arrays are quicker."""
+
+Places = npt.NDArray[np.int32]
+"""Shape (m,): places of articles in canonical order, ascending."""
+
+CODE = {rule: place for place, rule in enumerate(RULES)}
+"""A rule to its place in `RULES`."""
 
 
-class Node:
-    """An article while it is being settled.
+@dataclass(slots=True)
+class Relations:
+    """The articles that one is related to, each attribute of shape (m,).
 
     Attributes:
-        canonical: its flag, as it stands after the decisions made so far.
-        keys: what it shares with any other given article: sentences, buckets, content hash.
+        places: of the others, ascending.
+        duplicate: whether they are duplicates; otherwise they are similar.
+        rule: what decided, as its place in `RULES`.
     """
 
-    __slots__ = ("_profile", "_row", "_sentences", "canonical", "id", "keys", "order")
+    places: Places
+    duplicate: Flags
+    rule: Codes
+    score: Shares
+    sentence_jaccard: Shares
+    signature_jaccard: Shares
+    containment: Shares
 
-    def __init__(self, row: FingerprintRow, sentences: npt.NDArray[np.int64], keys: list[Hashable]) -> None:
-        self.id: int = row.id
-        self.order: OrderKey = row.order
-        self.canonical = row.canonical
-        self.keys = keys
-        self._row, self._sentences = row, sentences
-        self._profile: Profile | None = None
+    @classmethod
+    def of(cls, found: Sequence[tuple[int, Related]]) -> Relations:
+        """From relations that were found one by one."""
+        ordered = sorted(found, key=lambda pair: pair[0])
+        related = [r for _, r in ordered]
+        return cls(
+            np.array([place for place, _ in ordered], np.int32),
+            np.array([r.relation is Relation.DUPLICATE for r in related], np.bool_),
+            np.array([CODE[r.rule] for r in related], np.int8),
+            np.array([r.scores.score for r in related], np.float64),
+            np.array([r.scores.sentence_jaccard for r in related], np.float64),
+            np.array([r.scores.signature_jaccard for r in related], np.float64),
+            np.array([r.scores.containment for r in related], np.float64),
+        )
 
-    @property
-    def profile(self) -> Profile:
-        """What the rules see of it; made when it is first compared, since most articles never are."""
-        if self._profile is None:
-            self._profile = Profile(
-                self._row.content_hash,
-                frozenset(self._sentences.tolist()),
-                self._row.signature,
-                frozenset(self._row.buckets.tolist()),
-                self._row.shingle_count,
-            )
-        return self._profile
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, chosen: npt.NDArray[np.int64] | Flags) -> Relations:
+        """Some of them."""
+        return Relations(*(getattr(self, name)[chosen] for name in self.__slots__))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Relations]) -> Relations:
+        """Several together."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
 
 
-def make_nodes(
-    rows: Sequence[FingerprintRow], sentences: Sequence[npt.NDArray[np.int64]], pins: PairPins
-) -> list[Node]:
-    """Nodes of rows that will be compared with each other.
+NO_RELATIONS = Relations.of([])
+
+
+class Nodes:
+    """Articles that are compared with each other.
 
     Args:
-        rows: articles, each once.
+        rows: articles, each once, in any order.
         sentences: per row, its sentence hashes that are not common.
         pins: what people have said of pairs of them.
+
+    Attributes:
+        rows: the articles in canonical order.
+        orders: their places in canonical order.
+        hits: shape (n,): how many articles each of their keys leads to, summed; about the work of comparing.
+        compared: pairs scored.
     """
-    # Sentences, buckets and contents share one key space: hashes of different kinds that happen to be
-    # equal make a candidate pair that scores nothing.
-    keys = [
-        np.concatenate((found, row.buckets, [row.content_hash]))
-        for row, found in zip(rows, sentences, strict=True)
-    ]
-    if not keys:
-        return []
-    everything = np.concatenate(keys)
-    _, position, counts = np.unique(everything, return_inverse=True, return_counts=True)
-    shared = counts[position] > 1
-    nodes, start = [], 0
-    for row, found, own in zip(rows, sentences, keys, strict=True):
-        stop = start + len(own)
-        nodes.append(Node(row, found, list(set(own[shared[start:stop]].tolist()))))
-        start = stop
-    if pins:
-        _add_pins({node.order[1]: node for node in nodes}, pins)
-    return nodes
+
+    def __init__(
+        self, rows: Sequence[FingerprintRow], sentences: Sequence[Bigints], pins: PairPins, settings: Settings
+    ) -> None:
+        order = sorted(range(len(rows)), key=lambda i: rows[i].order)
+        self.rows = [rows[i] for i in order]
+        self._sentences = [sentences[i] for i in order]
+        self._settings = settings
+        self.compared = 0
+        self.orders = [row.order for row in self.rows]
+        self._profiles: list[Profile | None] = [None] * len(rows)
+        self._pins = _pins_by_place({order[1]: i for i, order in enumerate(self.orders)}, pins)
+        self._arrays: _Arrays | None = None
+        self._kinds = [
+            _Keys(self._sentences),
+            _Keys([row.buckets for row in self.rows]),
+            # Equal content has equal buckets, except among short texts, which have none.
+            _Keys([_content(row) for row in self.rows]),
+        ]
+        self.hits: Bigints = sum((kind.hits for kind in self._kinds), np.zeros(len(rows), np.int64))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def related(self, place: int, among: Flags) -> Relations:
+        """The relations of one article to some of the others.
+
+        Args:
+            among: shape (n,): those that count, without the article itself.
+        """
+        pins = self._pins.get(place)
+        if self.hits[place] < MANY:
+            others: set[int] = set()
+            if self.hits[place]:
+                for kind in self._kinds:
+                    kind.add_sharing(place, others)
+            if pins:
+                others.update(pins)
+            found = self._one_by_one(place, [other for other in others if among[other]], pins or {})
+            return Relations.of(found) if found else NO_RELATIONS
+        counts = [kind.count_sharing(place, len(self.rows)) for kind in self._kinds]
+        met = (counts[0] > 0) | (counts[1] > 0) | (counts[2] > 0)
+        met &= among
+        if pins:
+            met[list(pins)] = False
+        places = np.flatnonzero(met).astype(np.int32)
+        many = self._together(place, places, counts[0][places], counts[1][places] > 0)
+        if not pins:
+            return many
+        few = Relations.of(self._one_by_one(place, [other for other in pins if among[other]], pins))
+        both = Relations.joined([many, few])
+        return both[np.argsort(both.places)]
+
+    def relation(self, place: int, other: int) -> Related | None:
+        """The relation of two articles, if they are related."""
+        pin = self._pins.get(place, {}).get(other)
+        return relate(self._profile(place), self._profile(other), self._settings, pin)
+
+    def _one_by_one(
+        self, place: int, others: Sequence[int], pins: Mapping[int, Relation]
+    ) -> list[tuple[int, Related]]:
+        self.compared += len(others)
+        profile, settings, found = self._profile(place), self._settings, []
+        for other in others:
+            relation = relate(profile, self._profile(other), settings, pins.get(other))
+            if relation:
+                found.append((other, relation))
+        return found
+
+    def _together(
+        self, place: int, others: Places, shared: npt.NDArray[np.int64], same_bucket: Flags
+    ) -> Relations:
+        self.compared += len(others)
+        if self._arrays is None:
+            self._arrays = _Arrays(self.rows, self._sentences)
+        arrays, settings = self._arrays, self._settings
+        scored = score(
+            np.stack([np.full(len(others), place, np.int32), others], axis=1),
+            settings,
+            shared=shared.astype(np.int32),
+            sentences=(arrays.sentences[[place]], arrays.sentences[others]),
+            shingles=(arrays.shingles[[place]], arrays.shingles[others]),
+            signature_jaccard=arrays.signature_jaccard(place, others),
+            same_content=arrays.contents[others] == arrays.contents[place],
+            same_bucket=same_bucket,
+        )
+        return _relations(scored, others, settings)
+
+    def _profile(self, place: int) -> Profile:
+        """What the rules see of an article; made when it is first compared, since most articles never are."""
+        found = self._profiles[place]
+        if found is None:
+            row = self.rows[place]
+            found = self._profiles[place] = Profile(
+                row.content_hash,
+                frozenset(self._sentences[place].tolist()),
+                row.signature,
+                frozenset(row.buckets.tolist()),
+                row.shingle_count,
+            )
+        return found
 
 
-def _add_pins(nodes: Mapping[bytes, Node], pins: PairPins) -> None:
-    for pair in pins:
-        for name in pair:
-            if name in nodes:
-                nodes[name].keys.append(pair)
+def _relations(scored: Scored, others: Places, settings: Settings) -> Relations:
+    related = np.flatnonzero(scored.related(settings))
+    return Relations(
+        others[related],
+        scored.duplicates(settings)[related],
+        scored.rules(settings)[related],
+        scored.score[related],
+        scored.sentence_jaccard[related],
+        scored.signature_jaccard[related],
+        scored.containment[related],
+    )
 
 
-def related(node: Node, other: Node, settings: Settings, pins: PairPins) -> Related | None:
-    """The relation of two nodes, a pin included."""
-    pin: Relation | None = pins.get(frozenset((node.order[1], other.order[1]))) if pins else None
-    return relate(node.profile, other.profile, settings, pin)
+def _content(row: FingerprintRow) -> Bigints:
+    return np.empty(0, np.int64) if len(row.buckets) else np.array([row.content_hash], np.int64)
 
 
-class CandidateIndex:
-    """Nodes by the keys they share."""
+def _pins_by_place(places: Mapping[bytes, int], pins: PairPins) -> dict[int, dict[int, Relation]]:
+    found: dict[int, dict[int, Relation]] = {}
+    for pair, relation in pins.items():
+        a, b = (places.get(name) for name in pair)
+        if a is not None and b is not None:
+            found.setdefault(a, {})[b] = relation
+            found.setdefault(b, {})[a] = relation
+    return found
 
-    def __init__(self) -> None:
-        self._nodes: defaultdict[Hashable, list[Node]] = defaultdict(list)
 
-    def add(self, node: Node) -> None:
-        """Let a node be found."""
-        for key in node.keys:
-            self._nodes[key].append(node)
+class _Keys:
+    """Which articles have which keys of one kind, without the keys that one article has alone.
 
-    def remove(self, node: Node) -> None:
-        """Let a node be found no more."""
-        for key in node.keys:
-            self._nodes[key].remove(node)
+    Attributes:
+        hits: shape (n,): of each article, the other articles that its keys lead to, summed.
+    """
 
-    def sharing(self, node: Node) -> set[Node]:
-        """Every other node in the index that shares a key with this one."""
-        found: set[Node] = set()
-        for key in node.keys:
-            if key in self._nodes:
-                found.update(self._nodes[key])
-        found.discard(node)
+    def __init__(self, keys: Sequence[Bigints]) -> None:
+        owners = np.repeat(np.arange(len(keys)), [len(own) for own in keys])
+        everything = np.concatenate(keys) if keys else np.empty(0, np.int64)
+        order = np.argsort(everything, kind="stable")
+        names, members = everything[order], owners[order]
+        # An article may have a key twice: without shingles, all its buckets are one.
+        another = np.ones(len(names), np.bool_)
+        another[1:] = names[1:] != names[:-1]
+        fresh = another.copy()
+        fresh[1:] |= members[1:] != members[:-1]
+        groups, members = (np.cumsum(another) - 1)[fresh], members[fresh]
+        several = np.bincount(groups)[groups] > 1 if len(groups) else np.empty(0, np.bool_)
+        _, groups = np.unique(groups[several], return_inverse=True)
+        self._members = members[several].astype(np.int32)
+        sizes = np.bincount(groups)
+        self._ends = np.cumsum(sizes)
+        self._begins = self._ends - sizes
+        by_owner = np.argsort(self._members, kind="stable")
+        self._groups = groups[by_owner]
+        self._first = np.searchsorted(self._members[by_owner], np.arange(len(keys) + 1))
+        self.hits = np.zeros(len(keys), np.int64)
+        np.add.at(self.hits, self._members, sizes[groups] - 1)
+
+    def add_sharing(self, place: int, found: set[int]) -> None:
+        """Add every article that has a key of this one."""
+        for group in self._groups[self._first[place] : self._first[place + 1]].tolist():
+            found.update(self._members[self._begins[group] : self._ends[group]].tolist())
+
+    def count_sharing(self, place: int, size: int) -> npt.NDArray[np.int64]:
+        """How many keys of this article each of all `size` articles has."""
+        groups = self._groups[self._first[place] : self._first[place + 1]].tolist()
+        if not groups:
+            return np.zeros(size, np.int64)
+        begins, ends = self._begins, self._ends
+        return np.bincount(
+            np.concatenate([self._members[begins[group] : ends[group]] for group in groups]), minlength=size
+        )
+
+
+class _Arrays:
+    """What scores are made of, of all articles."""
+
+    def __init__(self, rows: Sequence[FingerprintRow], sentences: Sequence[Bigints]) -> None:
+        self.sentences = np.array([len(own) for own in sentences], np.int32)
+        self.shingles = np.array([row.shingle_count for row in rows], np.int32)
+        self.contents = np.array([row.content_hash for row in rows], np.int64)
+        self._sizes = np.array([len(row.signature) for row in rows], np.int32)
+        self._signatures = np.zeros((len(rows), max(self._sizes, default=0)), np.uint8)
+        for i, row in enumerate(rows):
+            self._signatures[i, : len(row.signature)] = row.signature
+
+    def signature_jaccard(self, place: int, others: Places) -> Shares:
+        """`signature.jaccard` of one article with others."""
+        size = int(self._sizes[place])
+        found = np.zeros(len(others))
+        signed = np.flatnonzero((self._sizes[others] == size) & (size > 0))
+        own = self._signatures[place, :size]
+        equal = np.count_nonzero(self._signatures[others[signed], :size] == own, axis=1)
+        found[signed] = np.maximum(0, BYTE_VALUES * equal - size) / ((BYTE_VALUES - 1) * max(size, 1))
         return found

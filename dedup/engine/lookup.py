@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
+import numpy as np
+
 from dedup.article import Article, storable
 from dedup.corpus import settling
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.settling import FingerprintRow
-from dedup.engine.index import make_nodes, related
+from dedup.engine.index import Nodes
 from dedup.engine.settle import sharing, without_common
-from dedup.rules.marks import Mark, OrderKey, Original, Status, decide, order_key
+from dedup.rules.marks import Mark, OrderKey, Partner, Status, decide, order_key
 from dedup.rules.pair import Relation
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint, UnreadableError
@@ -47,9 +49,7 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
     return verdict_of(own_id, mark_of(row, found), found, unsettled)
 
 
-def related_to(
-    cursor: Cursor, settings: Settings, row: FingerprintRow, *, everything: bool
-) -> list[Original]:
+def related_to(cursor: Cursor, settings: Settings, row: FingerprintRow, *, everything: bool) -> list[Partner]:
     """The articles that are related to one, with their order and relation.
 
     Args:
@@ -65,12 +65,15 @@ def related_to(
     pinned = settling.named(cursor, settings, {n for pair in pins for n in pair} - {name})
     others += [other for other in pinned if other.canonical or (everything and not other.settled)]
     unique = list({other.id: other for other in others if other.order[1] != name}.values())
-    node, *nodes = make_nodes([row, *unique], [*own, *without_common(cursor, unique)], pins)
-    found = ((other, related(node, other, settings, pins)) for other in nodes)
-    return [(other.order, other.id, relation) for other, relation in found if relation]
+    nodes = Nodes([row, *unique], [*own, *without_common(cursor, unique)], pins, settings)
+    place = next(i for i, other in enumerate(nodes.rows) if other is row)
+    rest = np.ones(len(nodes), np.bool_)
+    rest[place] = False
+    found = ((i, nodes.relation(place, i)) for i in nodes.related(place, rest).places.tolist())
+    return [(nodes.orders[i], nodes.rows[i].id, relation) for i, relation in found if relation]
 
 
-def mark_of(row: FingerprintRow, found: Sequence[Original]) -> Mark:
+def mark_of(row: FingerprintRow, found: Sequence[Partner]) -> Mark:
     """The mark that follows from what is related: a duplicate of earlier ones only, similar to any."""
     return decide(
         (f for f in found if f[2].relation is Relation.DUPLICATE and f[0] < row.order),
@@ -78,7 +81,7 @@ def mark_of(row: FingerprintRow, found: Sequence[Original]) -> Mark:
     )
 
 
-def verdict_of(source_id: str | None, mark: Mark, found: Sequence[Original], unsettled: int) -> Verdict:
+def verdict_of(source_id: str | None, mark: Mark, found: Sequence[Partner], unsettled: int) -> Verdict:
     """The verdict that tells a mark, with the relations behind it."""
     duplicate = mark.status is Status.DUPLICATE
     behind = Relation.DUPLICATE if duplicate else Relation.SIMILAR
@@ -110,7 +113,7 @@ def _row(made: Fingerprint, order: OrderKey) -> FingerprintRow:
     )
 
 
-def _matches(found: Iterable[Original]) -> tuple[Match, ...]:
+def _matches(found: Iterable[Partner]) -> tuple[Match, ...]:
     ranked = sorted(found, key=lambda f: (-f[2].scores.score, f[0][1]))
     return tuple(
         Match(

@@ -12,20 +12,29 @@ taken; and it is taken, since those before it in the index end in the same way.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
+import numpy.typing as npt
 
 from dedup.corpus import settling
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor
-from dedup.corpus.settling import Among, FingerprintRow, Outcome
-from dedup.engine.index import CandidateIndex, Node, make_nodes, related
-from dedup.rules.marks import Mark, Pair, decide
-from dedup.rules.pair import Related, Relation
+from dedup.corpus.settling import Among, FingerprintRow, Outcome, PairRows
+from dedup.engine.index import CODE, NO_RELATIONS, Nodes, Relations
+from dedup.rules.marks import Mark, Status
+from dedup.rules.pair import Related, Relation, Rule
+from dedup.rules.pairs import RULES
 from dedup.settings import Settings
+
+MAX_WORK = 2_000_000
+"""Work that one transaction takes up, in keys shared with candidates: about 0.3 s."""
+
+ROW_WORK = 200
+"""Work of writing one pair."""
 
 
 class TooManyCandidatesError(Exception):
@@ -39,11 +48,13 @@ class Settled:
     Attributes:
         ids: the articles that got a mark.
         unsettled: the articles that became stale by it.
+        left: articles that were left for another call, since the others were work enough.
         compared: pairs scored.
     """
 
     ids: frozenset[int] = frozenset()
     unsettled: frozenset[int] = frozenset()
+    left: frozenset[int] = frozenset()
     compared: int = 0
 
 
@@ -54,6 +65,7 @@ def settle(
     limit: int | None = None,
     ids: Sequence[int] | None = None,
     max_candidates: int | None = None,
+    max_work: int = MAX_WORK,
 ) -> Settled:
     """Give unsettled articles their marks; the caller holds the settle lock.
 
@@ -61,6 +73,7 @@ def settle(
         limit: at most so many articles; needed where `ids` is not given.
         ids: only these articles; those settled already, or without a fingerprint, are passed over.
         max_candidates: give up where more settled articles than this share something with them.
+        max_work: stop after so much work, and leave the later ones of these articles as they are.
 
     Raises:
         TooManyCandidatesError: `max_candidates` was exceeded.
@@ -72,123 +85,345 @@ def settle(
         rows = settling.unsettled_among(cursor, settings, ids)
     if not rows:
         return Settled()
-    batch = _Batch(cursor, settings, sorted(rows, key=lambda row: row.order), max_candidates)
+    batch = _Batch(cursor, settings, sorted(rows, key=lambda row: row.order), max_candidates, max_work)
     outcome = batch.decide()
-    became = settling.write(cursor, outcome)
-    return Settled(frozenset(row.id for row in rows), frozenset(became), batch.compared)
+    became = settling.write(cursor, settings, outcome)
+    settled = frozenset([*outcome.duplicates, *outcome.canonical])
+    return Settled(settled, frozenset(became), frozenset(batch.left), batch.compared)
 
 
 class _Batch:
     """The articles of one transaction, what shares something with them, and the decisions about them.
+
+    Articles of the batch are *inside*; those that only share something with them are *outside*.
 
     Args:
         rows: the articles to settle, in canonical order.
     """
 
     def __init__(
-        self, cursor: Cursor, settings: Settings, rows: list[FingerprintRow], max_candidates: int | None
+        self,
+        cursor: Cursor,
+        settings: Settings,
+        rows: list[FingerprintRow],
+        max_candidates: int | None,
+        max_work: int,
     ) -> None:
         self._cursor = cursor
         self._settings = settings
         self._max_candidates = max_candidates
-        self._rows, self._sentences = rows, without_common(cursor, rows)
-        self._ids = {row.id for row in rows}
+        self._sentences = dict(zip((row.id for row in rows), without_common(cursor, rows), strict=True))
         self._pins = settling.pair_pins(cursor, rows)
         names = {name for pair in self._pins for name in pair} - {row.order[1] for row in rows}
         self._pinned = settling.named(cursor, settings, names)
-        others = self._others(rows, self._sentences, "canonical")
-        nodes = make_nodes([*rows, *others], [*self._sentences, *without_common(cursor, others)], self._pins)
-        self._nodes = nodes[: len(rows)]
-        self._index = CandidateIndex()
-        for node in nodes:
-            if node.canonical:
-                self._index.add(node)
-        self.compared = 0
+        self._ids = {row.id for row in rows}
+        others = self._others(rows, "canonical")
+        sentences = [*self._sentences.values(), *without_common(cursor, others)]
+        self._nodes = nodes = Nodes([*rows, *others], sentences, self._pins, settings)
+        self._place = {row.id: place for place, row in enumerate(nodes.rows)}
+        given = np.array([self._place[row.id] for row in rows])
+        self._inside = given[: self._enough(nodes.hits[given], max_work)]
+        self._ids = {nodes.rows[place].id for place in self._inside}
+
+        size = len(nodes)
+        self._is_inside = np.zeros(size, np.bool_)
+        self._is_inside[self._inside] = True
+        taking_part = np.array([bool(row.canonical) for row in nodes.rows], np.bool_)
+        # Which are canonical by the decisions made so far; nobody inside before it is decided.
+        self._canonical = taking_part & ~self._is_inside
+        self._settled = np.array([row.settled for row in nodes.rows], np.bool_) & self._canonical
+        # Of each canonical article its likest one of all: the pair, and the place of the other. An outside
+        # one that comes before it needs no exact place: what comes later never takes its place in a tie.
+        self._best_score = np.full(size, -1.0)
+        self._best_rule = np.zeros(size, np.int8)
+        self._best_place = np.full(size, -1.0)
+        for place in np.flatnonzero(self._settled):
+            row = nodes.rows[place]
+            if row.score is not None and row.reason is not None:
+                self._best_score[place] = row.score
+                self._best_rule[place] = CODE[Rule(row.reason)]
+        self._gained = np.zeros(size, np.bool_)
+        self._kept: dict[int, Relations] = {}
+        self._late: list[tuple[int, int, bool, float]] = []
+        self._unsettled: set[int] = set()
+        self._compared = 0
+        self._through: datetime | None = None
+
+    @property
+    def compared(self) -> int:
+        """Pairs scored."""
+        return self._nodes.compared + self._compared
+
+    @property
+    def left(self) -> list[int]:
+        """The articles that were left out, since the others are work enough."""
+        return [id for id in self._sentences if id not in self._ids]
+
+    def _enough(self, hits: Bigints, max_work: int) -> int:
+        """How many of the articles are work enough for one transaction, the earliest first; one at least."""
+        work = np.cumsum(hits + ROW_WORK * np.minimum(hits, self._settings.similar_pairs))
+        return max(1, int(np.searchsorted(work, max_work, side="right")))
 
     def decide(self) -> Outcome:
         """Decide every article of the batch, the earliest first."""
+        rows, cursor = self._nodes.rows, self._cursor
         duplicates: dict[int, Mark] = {}
         canonical: list[int] = []
         flags: dict[int, bool] = {}
-        pairs: list[Pair] = []
         displaced: list[int] = []
-        appeared: list[int] = []  # positions in the batch
-        for position, node in enumerate(self._nodes):
-            earlier = [o for o in self._index.sharing(node) if o.order < node.order]
-            found = self._related(node, earlier)
-            originals = [(o, r) for o, r in found if r.relation is Relation.DUPLICATE]
-            pairs += [Pair.of(node.id, o.id, r) for o, r in originals or found]
-            if originals:
-                duplicates[node.id] = decide(((o.order, o.id, r) for o, r in originals), ())
+        appeared: list[int] = []
+        self._through = settling.reach(cursor, self._settings, rows[self._inside[-1]].order[0])
+        self._know_likest()
+        for place in self._inside.tolist():
+            row = rows[place]
+            mark = self._decide(place)
+            if mark:
+                duplicates[row.id] = mark
             else:
-                canonical.append(node.id)
-            was, now = node.canonical, not originals
-            if self._rows[position].stored_canonical is not now:
-                flags[node.id] = now
-            if was is now:
-                continue
-            node.canonical = now
-            if now:
-                self._index.add(node)
-                appeared.append(position)
-            elif was:
-                self._index.remove(node)
-                displaced.append(node.id)
+                canonical.append(place)
+            if row.stored_canonical is not (mark is None):
+                flags[row.id] = mark is None
+            if mark and row.canonical:
+                displaced.append(row.id)
+            elif not mark and not row.canonical:
+                appeared.append(place)
+        self._unsettled |= settling.decided_by(cursor, displaced) - self._ids
+        self._unsettled |= self._unsettled_duplicates(appeared)
+        retained = self._retained()
+        entered = self._entered()
+        gained = [
+            place for place in np.flatnonzero(self._gained).tolist() if rows[place].id not in self._unsettled
+        ]
         return Outcome(
             duplicates,
-            canonical,
+            {rows[place].id: self._mark(place) for place in canonical},
+            {
+                rows[p].id: m
+                for p in gained
+                if (m := self._mark(p)).score != rows[p].score or m.reason != rows[p].reason
+            },
             flags,
-            pairs,
-            displaced,
-            unsettled=self._unsettled_by(appeared),
+            self._pairs([*canonical, *gained], retained, entered),
+            [*self._ids, *(rows[place].id for place in gained)],
+            self._unsettled,
         )
 
-    def _unsettled_by(self, appeared: list[int]) -> set[int]:
-        """Settled articles, not of this batch, whose grounds change because these became canonical."""
-        through = settling.reach(self._cursor, self._settings, max(node.order[0] for node in self._nodes))
-        early = [i for i in appeared if through is not None and self._nodes[i].order[0] <= through]
-        if not early:
-            return set()
-        found: set[int] = set()
-        for i in early:
-            node = self._nodes[i]
-            later = [o for o in self._index.sharing(node) if o.order > node.order and o.id not in self._ids]
-            found.update(other.id for other, _ in self._related(node, later))
-        rows = [self._rows[i] for i in early]
-        own = [self._sentences[i] for i in early]
-        first = min(row.order[0] for row in rows)
-        others = self._others(rows, own, "duplicate", after=first)
-        sentences = [*own, *without_common(self._cursor, others)]
-        nodes = make_nodes([*rows, *others], sentences, self._pins)
-        index = CandidateIndex()
-        for node in nodes[len(rows) :]:
-            index.add(node)
-        for node in nodes[: len(rows)]:
-            later = [other for other in index.sharing(node) if other.order > node.order]
-            found.update(o.id for o, r in self._related(node, later) if r.relation is Relation.DUPLICATE)
+    def _decide(self, place: int) -> Mark | None:
+        """Decide one article; its mark if it is a duplicate."""
+        nodes, settings, row = self._nodes, self._settings, self._nodes.rows[place]
+        found = nodes.related(place, self._canonical)
+        if not len(found):
+            self._canonical[place] = True
+            return None
+        earlier = found.places < place
+        originals = found[earlier & found.duplicate]
+        if len(originals):
+            ranked = np.lexsort((originals.places, -originals.score))
+            self._kept[place] = self._best(originals, ranked)
+            best = ranked[0]
+            original = nodes.rows[originals.places[best]].id
+            rule = RULES[originals.rule[best]].value
+            return Mark(Status.DUPLICATE, original, float(originals.score[best]), rule)
+        self._canonical[place] = True
+        similar = found[~found.duplicate]
+        before = similar[similar.places < place]
+        self._kept[place] = self._best(before, _by_likeness(before, settings.similar_pairs))
+        if not row.canonical:
+            self._appear(place, found[~earlier])
+        self._compare_best(place, similar, appeared=not row.canonical)
+        return None
+
+    def _best(self, found: Relations, ranked: npt.NDArray[np.int64]) -> Relations:
+        """Of what an article is related to, those whose pairs with it are kept: the best, and pinned ones."""
+        kept = np.zeros(len(found), np.bool_)
+        kept[ranked[: self._settings.similar_pairs]] = True
+        return found[kept | (found.rule == CODE[Rule.PINNED])]
+
+    def _appear(self, place: int, later: Relations) -> None:
+        """An article becomes canonical before articles outside that may be settled already."""
+        rows = self._nodes.rows
+        self._unsettled.update(rows[other].id for other in later.places[later.duplicate].tolist())
+        for i in np.flatnonzero(~later.duplicate & self._settled[later.places]).tolist():
+            pinned = bool(later.rule[i] == CODE[Rule.PINNED])
+            self._late.append((int(later.places[i]), place, pinned, float(later.score[i])))
+
+    def _compare_best(self, place: int, similar: Relations, *, appeared: bool) -> None:
+        """Find the likest of a canonical article, and whether it is the likest of the others."""
+        if not len(similar):
+            return
+        first = _by_likeness(similar, 1)[0]
+        self._best_score[place], self._best_rule[place] = similar.score[first], similar.rule[first]
+        self._best_place[place] = similar.places[first]
+        # A settled article knows those that were canonical before.
+        others = similar.places
+        chosen = self._is_inside[others] | (self._settled[others] & appeared)
+        others, score, rule = others[chosen], similar.score[chosen], similar.rule[chosen]
+        best_score, best_rule = self._best_score[others], self._best_rule[others]
+        better = (score > best_score) | (
+            (score == best_score)
+            & ((rule < best_rule) | ((rule == best_rule) & (place < self._best_place[others])))
+        )
+        others = others[better]
+        self._best_score[others], self._best_rule[others] = score[better], rule[better]
+        self._best_place[others] = place
+        self._gained[others[~self._is_inside[others]]] = True
+
+    def _know_likest(self) -> None:
+        """Where an article of the batch may come before settled ones, ties are decided by exact places."""
+        rows, orders = self._nodes.rows, self._nodes.orders
+        if self._through is None or rows[self._inside[0]].order[0] > self._through:
+            return
+        outside = [rows[place].id for place in np.flatnonzero(self._settled)]
+        for id, order in settling.likest_later(self._cursor, self._settings, outside).items():
+            place = bisect_left(orders, order)
+            known = place < len(orders) and orders[place] == order
+            self._best_place[self._place[id]] = place if known else place - 0.5
+
+    def _retained(self) -> list[tuple[int, int]]:
+        """Pairs of the batch with earlier articles outside that were, and still are, most like them.
+
+        An article outside whose likest one is no longer, or no longer sure, has to be settled again.
+        """
+        rows, found = self._nodes.rows, []
+        for id, other_id in settling.kept_for_likest(self._cursor, self._ids):
+            if other_id in self._ids:
+                continue
+            place, other = self._place[id], self._place.get(other_id)
+            stays = rows[place].canonical and self._canonical[place]
+            if not stays or other is None or not self._similar(place, other):
+                self._unsettled.add(other_id)
+            elif not self._gained[other]:
+                found.append((place, other))
         return found
 
-    def _related(self, node: Node, others: list[Node]) -> list[tuple[Node, Related]]:
-        self.compared += len(others)
-        found = ((other, related(node, other, self._settings, self._pins)) for other in others)
-        return [(other, relation) for other, relation in found if relation]
+    def _relation(self, place: int, other: int) -> Related:
+        found = self._nodes.relation(place, other)
+        assert found is not None
+        return found
+
+    def _similar(self, place: int, other: int) -> bool:
+        related = self._nodes.relation(place, other) if self._canonical[other] else None
+        return related is not None and related.relation is Relation.SIMILAR
+
+    def _entered(self) -> list[tuple[int, int]]:
+        """Pairs of settled articles outside with earlier ones that appeared.
+
+        A settled article that has all the pairs it may keep is settled again if one of these may be better.
+        """
+        rows, found = self._nodes.rows, []
+        late = [pair for pair in self._late if rows[pair[0]].id not in self._unsettled]
+        by_later: dict[int, list[tuple[int, bool, float]]] = {}
+        for later, place, pinned, score in late:
+            by_later.setdefault(later, []).append((place, pinned, score))
+        kept = settling.lowest_kept(self._cursor, self._settings, [rows[later].id for later in by_later])
+        for later, pairs in by_later.items():
+            number, lowest = kept[rows[later].id]
+            wanted = [place for place, pinned, score in pairs if pinned or score >= lowest]
+            if number + len(wanted) <= self._settings.similar_pairs:
+                found += [(later, place) for place in wanted]
+            elif wanted:
+                self._unsettled.add(rows[later].id)
+        return found
+
+    def _mark(self, place: int) -> Mark:
+        """The mark of a canonical article."""
+        score = float(self._best_score[place])
+        if score < 0:
+            return Mark(Status.UNIQUE)
+        return Mark(Status.SIMILAR, None, score, RULES[self._best_rule[place]].value)
+
+    def _pairs(
+        self, known: list[int], retained: list[tuple[int, int]], entered: list[tuple[int, int]]
+    ) -> PairRows:
+        """The rows of the batch, and those of other articles that are new.
+
+        Args:
+            known: the canonical articles whose likest one was decided.
+        """
+        rows = self._nodes.rows
+        likest = {(int(self._best_place[place]), place) for place in known if self._best_place[place] > place}
+        extra = {*retained, *entered, *likest}
+        articles: list[Bigints] = []
+        parts: list[Relations] = []
+        for place, kept in self._kept.items():
+            extra -= {(place, other) for other in kept.places.tolist()}
+            articles.append(np.full(len(kept), place))
+            parts.append(kept)
+        for place, other in sorted(extra):
+            articles.append(np.array([place]))
+            parts.append(Relations.of([(other, self._relation(place, other))]))
+        if not parts:
+            return NO_PAIRS
+        found, later = Relations.joined(parts), np.concatenate(articles)
+        likest |= set(retained)
+        ids = bigints([row.id for row in rows])
+        return PairRows(
+            ids[later],
+            ids[found.places],
+            found.duplicate,
+            found.rule,
+            found.score,
+            found.sentence_jaccard,
+            found.signature_jaccard,
+            found.containment,
+            np.array([pair in likest for pair in zip(later.tolist(), found.places.tolist(), strict=True)]),
+        )
+
+    def _unsettled_duplicates(self, appeared: list[int]) -> set[int]:
+        """Settled duplicates, not of this batch, whose grounds change because these became canonical."""
+        rows = self._nodes.rows
+        early = [rows[p] for p in appeared if self._through is not None and rows[p].order[0] <= self._through]
+        if not early:
+            return set()
+        others = self._others(early, "duplicate", after=early[0].order[0])
+        sentences = [*(self._sentences[row.id] for row in early), *without_common(self._cursor, others)]
+        nodes = Nodes([*early, *others], sentences, self._pins, self._settings)
+        ids = {row.id for row in early}
+        duplicates = np.array([row.id not in ids for row in nodes.rows], np.bool_)
+        found: set[int] = set()
+        for place in np.flatnonzero(~duplicates).tolist():
+            later = duplicates.copy()
+            later[:place] = False
+            relations = nodes.related(place, later)
+            found.update(nodes.rows[other].id for other in relations.places[relations.duplicate].tolist())
+        self._compared += nodes.compared
+        return found
 
     def _others(
-        self,
-        rows: list[FingerprintRow],
-        sentences: list[Bigints],
-        among: Among,
-        *,
-        after: datetime | None = None,
+        self, rows: list[FingerprintRow], among: Among, *, after: datetime | None = None
     ) -> list[FingerprintRow]:
         """Articles, not of this batch, that share something or are pinned with one of these."""
         limit = None if self._max_candidates is None else self._max_candidates + 1
+        sentences = [self._sentences[row.id] for row in rows]
         found = sharing(self._cursor, self._settings, rows, sentences, among, after=after, limit=limit)
         if limit is not None and len(found) >= limit:
             raise TooManyCandidatesError
         wanted = among == "canonical"
         pinned = [row for row in self._pinned if row.canonical is wanted]
         return list({row.id: row for row in [*found, *pinned] if row.id not in self._ids}.values())
+
+
+NO_PAIRS = PairRows(
+    bigints([]),
+    bigints([]),
+    NO_RELATIONS.duplicate,
+    NO_RELATIONS.rule,
+    NO_RELATIONS.score,
+    NO_RELATIONS.sentence_jaccard,
+    NO_RELATIONS.signature_jaccard,
+    NO_RELATIONS.containment,
+    NO_RELATIONS.duplicate,
+)
+
+
+def _by_likeness(found: Relations, count: int) -> npt.NDArray[np.int64]:
+    """The `count` best of what a canonical article is similar to, ranked as `rules.marks.likest` has it."""
+    among = np.arange(len(found))
+    if len(found) > 4 * count:
+        lowest = np.partition(found.score, len(found) - count)[len(found) - count]
+        among = np.flatnonzero(found.score >= lowest)
+    ranked = np.lexsort((found.places[among], found.rule[among], -found.score[among]))
+    return np.asarray(among[ranked][:count])
 
 
 def sharing(

@@ -24,8 +24,8 @@ from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.snapshots import StoredArticle
 from dedup.progress import Progress, SilentProgress
 from dedup.rules.common import effective_stories, is_common
-from dedup.rules.marks import Mark, Pair, Status, decide
-from dedup.rules.pair import Profile, Related, Relation, relate
+from dedup.rules.marks import Mark, Pair, Partner, Status, decide, kept_originals, kept_similar, likest
+from dedup.rules.pair import Profile, Relation, relate
 from dedup.text.fingerprint import UnreadableError
 
 BLOCK_ARTICLES = 5_000
@@ -243,7 +243,7 @@ class _Block:
         self._profiles = {
             a.id: Profile.of(a.fingerprint, common) for a in self._articles if a.fingerprint is not None
         }
-        self._found: dict[int, list[tuple[StoredArticle, Related]]] = defaultdict(list)
+        self._found: dict[int, list[Partner]] = defaultdict(list)
         self._by_key: dict[int, list[StoredArticle]] = defaultdict(list)
         for article in self._articles:
             for key in _keys(self._profiles[article.id]):
@@ -255,16 +255,28 @@ class _Block:
             self._compare(other)
         for article in self._articles:
             self._judge(article)
-        stored = snapshots.pairs(cursor, [article.id for article in self._articles])
-        expected = {pair for article in self._articles for pair in self._pairs(article)}
-        names = {article.id: article.source_id for article in self._articles}
-        for pair in sorted(stored ^ expected, key=lambda p: (p.article_id, p.other_id)):
-            kind = "missing from" if pair in expected else "wrongly in"
-            self._result.differs(
-                f"{names[pair.article_id]}: a {pair.relation} pair is {kind} the matches",
-                Repair.SETTLE,
-                [pair.article_id, pair.other_id],
-            )
+        self._check_pairs(cursor)
+
+    def _check_pairs(self, cursor: Cursor) -> None:
+        """Compare the pairs that each article keeps.
+
+        It keeps some with earlier articles, and perhaps one with a later article, the one it is most like.
+        That one is checked here from the side of the earlier article, so that a block suffices.
+        """
+        ids = [article.id for article in self._articles]
+        stored, likest = snapshots.pairs(cursor, self._settings, ids), snapshots.likest_pairs(cursor, ids)
+        for article in self._articles:
+            for kind, found, expected in (
+                ("pair", stored[article.id], self._pairs(article)),
+                ("pair with the likest article", likest[article.id], self._likest(article)),
+            ):
+                for pair in sorted(found ^ expected, key=lambda p: (p.article_id, p.other_id)):
+                    where = "missing from" if pair in expected else "wrongly in"
+                    self._result.differs(
+                        f"{article.source_id}: a {pair.relation} {kind} is {where} the matches",
+                        Repair.SETTLE,
+                        [pair.article_id, pair.other_id],
+                    )
 
     def _compare(self, other: StoredArticle) -> None:
         if other.fingerprint is None:
@@ -278,17 +290,31 @@ class _Block:
             pin = self._pins.get(frozenset((article.id, other.id)))
             related = relate(self._profiles[article.id], profile, self._settings, pin)
             if related:
-                self._found[article.id].append((other, related))
+                self._found[article.id].append((other.order, other.id, related))
 
-    def _earlier(self, article: StoredArticle) -> list[tuple[StoredArticle, Related]]:
-        return [(o, r) for o, r in self._found[article.id] if o.order < article.order]
+    def _earlier(self, article: StoredArticle) -> list[Partner]:
+        return [found for found in self._found[article.id] if found[0] < article.order]
 
-    def _originals(self, article: StoredArticle) -> list[tuple[StoredArticle, Related]]:
-        return [(o, r) for o, r in self._earlier(article) if r.relation is Relation.DUPLICATE]
+    def _originals(self, article: StoredArticle) -> list[Partner]:
+        return [found for found in self._earlier(article) if found[2].relation is Relation.DUPLICATE]
 
-    def _pairs(self, article: StoredArticle) -> Iterator[Pair]:
-        for other, related in self._originals(article) or self._earlier(article):
-            yield Pair.of(article.id, other.id, related)
+    def _pairs(self, article: StoredArticle) -> set[Pair]:
+        """What an article keeps with earlier ones."""
+        originals = self._originals(article)
+        kept = (
+            kept_originals(originals, self._settings)
+            if originals
+            else kept_similar(self._earlier(article), self._settings)
+        )
+        return {Pair.of(article.id, other, related) for _, other, related in kept}
+
+    def _likest(self, article: StoredArticle) -> set[Pair]:
+        """What a canonical article keeps with a later one."""
+        found = None if self._originals(article) else likest(self._similar(article))
+        return {Pair.of(found[1], article.id, found[2])} if found and found[0] > article.order else set()
+
+    def _similar(self, article: StoredArticle) -> list[Partner]:
+        return [found for found in self._found[article.id] if found[2].relation is Relation.SIMILAR]
 
     def _judge(self, article: StoredArticle) -> None:
         expected = self._mark(article)
@@ -306,10 +332,7 @@ class _Block:
             )
 
     def _mark(self, article: StoredArticle) -> Mark:
-        return decide(
-            ((o.order, o.id, r) for o, r in self._originals(article)),
-            (r for _, r in self._found[article.id] if r.relation is Relation.SIMILAR),
-        )
+        return decide(self._originals(article), (related for _, _, related in self._similar(article)))
 
 
 def _keys(profile: Profile) -> Iterator[int]:

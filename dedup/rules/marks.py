@@ -1,8 +1,7 @@
 """Canonical order, and the mark of an article given what it is related to (docs/semantics.md, section 5).
 
-Pure. Every engine calls `order_key` and `decide`; how they find what is related differs. The database has
-set-wise twins of both: the SQL function `dedup.canonical_time`, and `sql/mark_canonical.sql` in
-`dedup/corpus/`.
+Pure. `order_key` has a set-wise twin in the database, the SQL function `dedup.canonical_time`; `decide` and
+the pairs that are kept have one over arrays, in `../engine/settle.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from dedup.rules.pair import Related
+from dedup.rules.pair import Related, Rule
 from dedup.settings import Settings
 
 OrderKey = tuple[datetime, bytes]
@@ -94,11 +93,48 @@ def order_key(
     return published_at if plausible and published_at else added_at, source_id.encode()
 
 
-Original = tuple[OrderKey, int, Related]
-"""An article that another one duplicates: its order, its id, the relation."""
+Partner = tuple[OrderKey, int, Related]
+"""An article that another one is related to: its order, its id, the relation."""
 
 
-def decide(originals: Iterable[Original], similar: Iterable[Related]) -> Mark:
+def kept_originals(originals: Iterable[Partner], settings: Settings) -> list[Partner]:
+    """Of the earlier canonical articles that an article duplicates, those whose pairs with it are kept.
+
+    The best are those that `decide` would choose, one after the other. A pinned pair is always kept.
+    """
+    return _kept(sorted(originals, key=_closeness), settings)
+
+
+def kept_similar(earlier: Iterable[Partner], settings: Settings) -> list[Partner]:
+    """Of the earlier canonical articles that a canonical one is similar to, those whose pairs it keeps.
+
+    Besides these, each article keeps the pair with its `likest` of all. A pinned pair is always kept.
+    """
+    return _kept(sorted(earlier, key=_likeness), settings)
+
+
+def likest(similar: Iterable[Partner]) -> Partner | None:
+    """Of all canonical articles, earlier or later, that a canonical one is similar to, the most similar."""
+    return min(similar, key=_likeness, default=None)
+
+
+def _kept(ranked: list[Partner], settings: Settings) -> list[Partner]:
+    return [
+        partner
+        for place, partner in enumerate(ranked)
+        if place < settings.similar_pairs or partner[2].rule is Rule.PINNED
+    ]
+
+
+def _closeness(original: Partner) -> tuple[float, OrderKey]:
+    return -original[2].scores.score, original[0]
+
+
+def _likeness(partner: Partner) -> tuple[float, str, OrderKey]:
+    return -partner[2].scores.score, partner[2].rule.value, partner[0]
+
+
+def decide(originals: Iterable[Partner], similar: Iterable[Related]) -> Mark:
     """The mark of an article.
 
     Args:
@@ -109,11 +145,11 @@ def decide(originals: Iterable[Original], similar: Iterable[Related]) -> Mark:
         A duplicate of the original with the highest score, the earliest of equals. Without originals:
         similar, with the highest score and, of the rules of that score, the first by name; or unique.
     """
-    best = min(originals, key=lambda found: (-found[2].scores.score, found[0]), default=None)
+    best = min(originals, key=_closeness, default=None)
     if best:
         _, original, related = best
         return Mark(Status.DUPLICATE, original, related.scores.score, related.rule.value)
-    likest = min(similar, key=lambda related: (-related.scores.score, related.rule.value), default=None)
-    if likest:
-        return Mark(Status.SIMILAR, None, likest.scores.score, likest.rule.value)
+    found = min(similar, key=lambda related: (-related.scores.score, related.rule.value), default=None)
+    if found:
+        return Mark(Status.SIMILAR, None, found.scores.score, found.rule.value)
     return Mark(Status.UNIQUE)

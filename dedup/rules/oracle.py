@@ -10,8 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dedup.rules.common import agreeing_pairs, effective_stories, is_common
-from dedup.rules.marks import Mark, OrderKey, Pair, decide
-from dedup.rules.pair import Profile, Related, Relation, relate
+from dedup.rules.marks import (
+    Mark,
+    OrderKey,
+    Pair,
+    Partner,
+    decide,
+    kept_originals,
+    kept_similar,
+    likest,
+)
+from dedup.rules.pair import Profile, Relation, relate
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 
@@ -65,25 +74,32 @@ def marks(
         The mark of every article by id, and the rows of `match`.
     """
     profiles = {s.id: Profile.of(s.fingerprint, common) for s in subjects}
-    originals: dict[int, list[tuple[OrderKey, int, Related]]] = {}
-    similar: dict[int, list[Related]] = {s.id: [] for s in subjects}
-    pairs: set[Pair] = set()
+    originals: dict[int, list[Partner]] = {}
+    earlier: dict[int, list[Partner]] = {}
+    similar: dict[int, list[Partner]] = {s.id: [] for s in subjects}
     canonical: list[Subject] = []
     for subject in sorted(subjects, key=lambda s: s.order):
-        found = []
+        found: list[Partner] = []
         for other in canonical:
             pin = (pins or {}).get(frozenset((subject.id, other.id)))
             related = relate(profiles[subject.id], profiles[other.id], settings, pin)
             if related:
-                found.append((other, related))
-        duplicates = [(o.order, o.id, r) for o, r in found if r.relation is Relation.DUPLICATE]
-        originals[subject.id] = duplicates
-        if duplicates:
-            pairs |= {Pair.of(subject.id, other, related) for _, other, related in duplicates}
+                found.append((other.order, other.id, related))
+        originals[subject.id] = [f for f in found if f[2].relation is Relation.DUPLICATE]
+        if originals[subject.id]:
             continue
         canonical.append(subject)
-        for other, related in found:
-            pairs.add(Pair.of(subject.id, other.id, related))
-            similar[subject.id].append(related)
-            similar[other.id].append(related)
-    return {s.id: decide(originals[s.id], similar[s.id]) for s in subjects}, pairs
+        earlier[subject.id] = found
+        for _, other_id, related in found:
+            similar[other_id].append((subject.order, subject.id, related))
+        similar[subject.id] += found
+    pairs: set[Pair] = set()
+    for id, found in originals.items():
+        pairs |= {Pair.of(id, other, r) for _, other, r in kept_originals(found, settings)}
+    for subject in canonical:
+        id = subject.id
+        pairs |= {Pair.of(id, other, r) for _, other, r in kept_similar(earlier[id], settings)}
+        best = likest(similar[id])
+        if best and best[0] > subject.order:
+            pairs.add(Pair.of(best[1], id, best[2]))
+    return {s.id: decide(originals[s.id], (r for _, _, r in similar[s.id])) for s in subjects}, pairs

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dedup.numbers import NO_PAIRS, Counts, Flags, Groups, Pairs, Shares
 from dedup.rules.marks import OrderKey
-from dedup.rules.pair import Scores
+from dedup.rules.pair import Rule, Scores
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import BYTE_VALUES
@@ -27,6 +27,15 @@ SCORED_AT_ONCE = 100_000
 """Pairs whose sentences and signatures are laid side by side at a time: about 100 MB."""
 
 Bigints = npt.NDArray[np.int64]
+
+
+RULES = tuple(sorted(Rule))
+"""The rules by name; their places stand for them in arrays."""
+
+_CODE = {rule: place for place, rule in enumerate(RULES)}
+
+Codes = npt.NDArray[np.int8]
+"""Shape (m,): a rule for each pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +77,36 @@ class Scored:
 
     def duplicates(self, settings: Settings) -> Flags:
         """Which pairs are duplicates."""
-        by_sentences = (self.sentence_jaccard >= settings.duplicate_sentence_jaccard) & (
-            self.shared >= settings.evidence_sentences
+        return np.asarray(
+            self.same_content
+            | self._duplicates_by_sentences(settings)
+            | self._duplicates_by_signature(settings)
         )
-        by_signature = (
+
+    def _duplicates_by_sentences(self, settings: Settings) -> Flags:
+        return np.asarray(
+            (self.sentence_jaccard >= settings.duplicate_sentence_jaccard)
+            & (self.shared >= settings.evidence_sentences)
+        )
+
+    def _duplicates_by_signature(self, settings: Settings) -> Flags:
+        return np.asarray(
             self.same_bucket
             & (self.signature_jaccard >= settings.duplicate_signature_jaccard)
             & (self.shingles >= settings.evidence_shingles)
         )
-        return np.asarray(self.same_content | by_sentences | by_signature)
+
+    def rules(self, settings: Settings) -> Codes:
+        """Which rule decides about each pair, as its place in `RULES`; of duplicates those of duplicates."""
+        found = np.full(len(self.pairs), _CODE[Rule.CONTAINMENT], np.int8)
+        found[self.same_bucket & (self.signature_jaccard >= settings.similar_signature_jaccard)] = _CODE[
+            Rule.SIGNATURE
+        ]
+        found[self.sentence_jaccard >= settings.similar_sentence_jaccard] = _CODE[Rule.SENTENCES]
+        found[self._duplicates_by_signature(settings)] = _CODE[Rule.SIGNATURE]
+        found[self._duplicates_by_sentences(settings)] = _CODE[Rule.SENTENCES]
+        found[self.same_content] = _CODE[Rule.CONTENT]
+        return found
 
     def related(self, settings: Settings) -> Flags:
         """Which pairs are duplicates or similar."""
@@ -86,6 +116,44 @@ class Scored:
             | (self.same_bucket & (self.signature_jaccard >= settings.similar_signature_jaccard))
             | (self.containment >= settings.similar_containment)
         )
+
+
+def score(
+    pairs: Pairs,
+    settings: Settings,
+    *,
+    shared: Counts,
+    sentences: tuple[Counts, Counts],
+    shingles: tuple[Counts, Counts],
+    signature_jaccard: Shares,
+    same_content: Flags,
+    same_bucket: Flags,
+) -> Scored:
+    """`pair.score` of many pairs, from what the two articles of each share.
+
+    Args:
+        shared: sentences that both have.
+        sentences, shingles: how many each of them has.
+        signature_jaccard: `signature.jaccard` of each pair.
+    """
+    (i, j), (m, n) = sentences, shingles
+    union, smaller, fewer = i + j - shared, np.minimum(i, j), np.minimum(m, n)
+    by_sentences = np.where(shared >= settings.containment_sentences, shared / np.maximum(smaller, 1), 0.0)
+    by_shingles = np.where(
+        (fewer >= settings.containment_shingles) & (shared > 0),
+        np.minimum(1.0, signature_jaccard * (m + n) / ((1 + signature_jaccard) * np.maximum(fewer, 1))),
+        0.0,
+    )
+    return Scored(
+        pairs=pairs,
+        shared=shared,
+        sentence_jaccard=shared / np.maximum(union, 1),
+        signature_jaccard=signature_jaccard,
+        containment=np.maximum(by_sentences, by_shingles),
+        same_content=same_content,
+        same_bucket=same_bucket,
+        shingles=fewer,
+    )
 
 
 class Profiles:
@@ -119,29 +187,16 @@ class Profiles:
     def score(self, pairs: Pairs, settings: Settings) -> Scored:
         """Every score of some pairs; those of unreadable articles are all 0."""
         a, b = pairs[:, 0], pairs[:, 1]
-        shared = self._sentences.shared(pairs)
-        size = self._sentences.sizes
-        union, smaller = size[a] + size[b] - shared, np.minimum(size[a], size[b])
-        estimated = self._estimated(pairs)
-        m, n = self._shingles[a], self._shingles[b]
-        fewer = np.minimum(m, n)
-        by_sentences = np.where(
-            shared >= settings.containment_sentences, shared / np.maximum(smaller, 1), 0.0
-        )
-        by_shingles = np.where(
-            (fewer >= settings.containment_shingles) & (shared > 0),
-            np.minimum(1.0, estimated * (m + n) / ((1 + estimated) * np.maximum(fewer, 1))),
-            0.0,
-        )
-        return Scored(
-            pairs=pairs,
-            shared=shared,
-            sentence_jaccard=shared / np.maximum(union, 1),
-            signature_jaccard=estimated,
-            containment=np.maximum(by_sentences, by_shingles),
+        sizes = self._sentences.sizes
+        return score(
+            pairs,
+            settings,
+            shared=self._sentences.shared(pairs),
+            sentences=(sizes[a], sizes[b]),
+            shingles=(self._shingles[a], self._shingles[b]),
+            signature_jaccard=self._estimated(pairs),
             same_content=self._contents.shared(pairs) > 0,
             same_bucket=self._same_bucket(pairs),
-            shingles=fewer,
         )
 
     def _same_bucket(self, pairs: Pairs) -> Flags:

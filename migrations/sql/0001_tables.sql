@@ -109,6 +109,7 @@ CREATE TABLE dedup.match (
     sentence_jaccard double precision NOT NULL,
     signature_jaccard double precision NOT NULL,
     containment double precision NOT NULL,
+    likest boolean NOT NULL DEFAULT false,
     CONSTRAINT match_pkey PRIMARY KEY (article_id, other_id),
     CONSTRAINT match_article_id_fkey
         FOREIGN KEY (article_id) REFERENCES dedup.article (id) ON DELETE CASCADE,
@@ -119,9 +120,10 @@ CREATE TABLE dedup.match (
         CHECK (rule IN ('pinned', 'content', 'sentences', 'signature', 'containment'))
 );
 CREATE INDEX match_other ON dedup.match (other_id);
+CREATE UNIQUE INDEX match_likest ON dedup.match (other_id) WHERE likest;
 
 COMMENT ON TABLE dedup.match IS
-    'Scored pairs: a duplicate with every canonical article it duplicates; a canonical article with every canonical one it is similar to.';
+    'Scored pairs: a duplicate with the best of the canonical articles it duplicates; a canonical article with the best of the earlier canonical ones it is similar to, and with the one it is most like of all.';
 COMMENT ON COLUMN dedup.match.article_id IS 'The later article of the pair.';
 COMMENT ON COLUMN dedup.match.other_id IS 'The earlier one, always canonical.';
 COMMENT ON COLUMN dedup.match.relation IS 'duplicate or similar.';
@@ -130,6 +132,7 @@ COMMENT ON COLUMN dedup.match.score IS 'The larger of the two Jaccards; 1 for eq
 COMMENT ON COLUMN dedup.match.sentence_jaccard IS 'Shared sentences over all sentences of both, common sentences left out.';
 COMMENT ON COLUMN dedup.match.signature_jaccard IS 'Estimated Jaccard of the shingles of both; 0 where one has none.';
 COMMENT ON COLUMN dedup.match.containment IS 'How much of the shorter article is in the longer one.';
+COMMENT ON COLUMN dedup.match.likest IS 'Of all articles, earlier and later, the later one of the pair is the one most like the earlier one.';
 
 CREATE TABLE dedup.common_sentence (
     sentence_hash bigint NOT NULL,

@@ -68,7 +68,7 @@ class Theme:
     Attributes:
         starts: windows begin at one of so many sentences; with few, most articles are related.
         lengths: sentences in a window.
-        common_stories: choices for this setting.
+        common_stories, similar_pairs: choices for these settings.
         edited: share of texts that are made from another one.
         plain: share of texts that have no shingles.
         boilerplate: share of other texts that carry a sentence of many.
@@ -83,6 +83,7 @@ class Theme:
     starts: int = 14
     lengths: tuple[int, ...] = (4, 5, 6, 6, 7)
     common_stories: tuple[int, ...] = (100,)
+    similar_pairs: tuple[int, ...] = (50, 2)
     edited: float = 0.4
     plain: float = 0.03
     boilerplate: float = 0.0
@@ -97,6 +98,10 @@ class Theme:
 THEMES = {
     # Windows of 6 at distance 1 are duplicates, at 2 and 3 similar, at 4 and 5 nothing to each other.
     "chains": Theme(starts=6, lengths=(6,), edited=0.05, calm=True),
+    # Most pairs are similar, and far more of them than are kept; windows of several lengths tell them apart.
+    "families": Theme(
+        starts=9, lengths=(5, 6, 7, 8), similar_pairs=(1, 1, 2), edited=0.15, dates=6, pair_pins=1, calm=True
+    ),
     "dates": Theme(starts=3, lengths=(6,), edited=0.0, dates=12, calm=True),
     "lengths": Theme(starts=5, edited=0.1, calm=True),
     "edits": Theme(edited=0.8, plain=0.15),
@@ -121,6 +126,7 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "duplicate_signature_jaccard": (0.6, 0.8, None),
     "similar_sentence_jaccard": (0.2, 0.4, None),
     "canonical_order": ("added", None),
+    "similar_pairs": (1, 2, None),
     "evidence_sentences": (1, 4, None),
     "similar_containment": (0.5, 1, None),
     "containment_sentences": (1, 5, None),
@@ -206,7 +212,12 @@ class History:
     def run(self, steps: int) -> None:
         """Some steps, then a backfill; raises where the corpus is not as the oracle says."""
         stories = self.rng.choice(self._theme.common_stories)
-        change_settings(self.database, common_stories=stories, text_min_words=6)
+        change_settings(
+            self.database,
+            common_stories=stories,
+            text_min_words=6,
+            similar_pairs=self.rng.choice(self._theme.similar_pairs),
+        )
         load(self.database, *(self._article() for _ in range(6)))
         if self._theme.calm:
             self.backfill()

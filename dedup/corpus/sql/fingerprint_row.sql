@@ -3,4 +3,4 @@ a.id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s)
 f.canonical, a.takes_part, a.status <> 'pending' AND NOT a.stale AS settled,
 EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = a.source_id)
     OR EXISTS (SELECT FROM dedup.pair_pin p WHERE p.other_source_id = a.source_id) AS pinned,
-f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.shingle_count
+f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.shingle_count, a.score, a.reason
