@@ -286,8 +286,8 @@ class _Arrays:
         """`signature.jaccard` of one article with others."""
         size = int(self._sizes[place])
         found = np.zeros(len(others))
-        signed = np.flatnonzero((self._sizes[others] == size) & (size > 0))
-        own = self._signatures[place, :size]
-        equal = np.count_nonzero(self._signatures[others[signed], :size] == own, axis=1)
+        signed = np.flatnonzero(self._sizes[others] == size) if size else np.empty(0, np.int64)
+        same = self._signatures[others[signed], :size] == self._signatures[place, :size]
+        equal = np.bitwise_count(np.packbits(same, axis=1)).sum(axis=1, dtype=np.int64)
         found[signed] = np.maximum(0, BYTE_VALUES * equal - size) / ((BYTE_VALUES - 1) * max(size, 1))
         return found

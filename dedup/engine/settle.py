@@ -30,7 +30,7 @@ from dedup.rules.pair import Related, Relation, Rule
 from dedup.rules.pairs import RULES
 from dedup.settings import Settings
 
-MAX_WORK = 2_000_000
+MAX_WORK = 1_000_000
 """Work that one transaction takes up, in keys shared with candidates: about 0.3 s."""
 
 ROW_WORK = 200
