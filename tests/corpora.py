@@ -20,7 +20,7 @@ from dedup.corpus import articles, fingerprints, rulebooks
 from dedup.corpus.database import Cursor
 from dedup.deduplicator import Deduplicator
 from dedup.engine.pool import FingerprintFunction
-from dedup.engine.settle import settle
+from dedup.engine.settle import MAX_WORK, settle
 from dedup.rules import oracle
 from dedup.rules.common import agreeing_pairs
 from dedup.rules.marks import order_key
@@ -299,9 +299,9 @@ def fingerprint_waiting(cursor: Cursor, limit: int = 1_000) -> int:
     return len(page)
 
 
-def settle_waiting(cursor: Cursor, limit: int) -> int:
+def settle_waiting(cursor: Cursor, limit: int, max_work: int = MAX_WORK) -> int:
     """Settle some unsettled articles; returns how many. The caller holds the settle lock."""
-    return len(settle(cursor, rulebooks.load_settings(cursor), limit=limit).ids)
+    return len(settle(cursor, rulebooks.load_settings(cursor), limit=limit, max_work=max_work).ids)
 
 
 def unsettled(database: AnyDatabase) -> set[str]:

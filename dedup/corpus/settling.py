@@ -229,19 +229,20 @@ class Outcome:
     """What one settle transaction decided, ready to be written.
 
     Attributes:
-        duplicates, canonical: the marks of the settled articles by id.
-        touched: new marks of settled canonical articles that are more like one of these than like any other.
+        duplicates, canonical: the marks of the settled articles by id; and of other canonical articles that
+            are more like one of these than like any other.
         flags: new values of the stored canonical flag, where it changes.
-        pairs: all pairs in which a settled article is the later one, and new pairs of other articles.
+        pairs: all pairs in which a settled article is the later one, and new pairs of others.
+        settled: the settled articles.
         likest: ids for which it is decided anew which article is most like them.
         unsettled: ids, settled before, that have to be settled again.
     """
 
     duplicates: dict[int, Mark]
     canonical: dict[int, Mark]
-    touched: dict[int, Mark]
     flags: dict[int, bool]
     pairs: PairRows
+    settled: frozenset[int]
     likest: list[int]
     unsettled: set[int]
 
@@ -252,8 +253,7 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     Returns:
         The ids that became stale by it.
     """
-    settled = bigints([*outcome.duplicates, *outcome.canonical])
-    cursor.execute("DELETE FROM dedup.match WHERE article_id = ANY (%s)", [settled])
+    cursor.execute("DELETE FROM dedup.match WHERE article_id = ANY (%s)", [bigints(outcome.settled)])
     no_longer = cursor.execute(
         """
         UPDATE dedup.match SET likest = false
@@ -275,7 +275,7 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     _write_pairs(cursor, outcome.pairs)
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
-    write_canonical(cursor, {**outcome.canonical, **outcome.touched})
+    write_canonical(cursor, outcome.canonical)
     return make_stale(cursor, outcome.unsettled)
 
 

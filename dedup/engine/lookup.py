@@ -17,8 +17,8 @@ from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.settling import FingerprintRow
+from dedup.engine.candidates import sharing, without_common
 from dedup.engine.index import Nodes
-from dedup.engine.settle import sharing, without_common
 from dedup.rules.marks import Mark, OrderKey, Partner, Status, decide, order_key
 from dedup.rules.pair import Relation
 from dedup.settings import Settings

@@ -12,7 +12,6 @@ taken; and it is taken, since those before it in the index end in the same way.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +23,9 @@ from dedup.corpus import settling
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import Among, FingerprintRow, Outcome, PairRows
+from dedup.engine.candidates import sharing, without_common
 from dedup.engine.index import CODE, NO_RELATIONS, Nodes, Relations
+from dedup.engine.likest import Likest, by_likeness
 from dedup.rules.marks import Mark, Status
 from dedup.rules.pair import Related, Relation, Rule
 from dedup.rules.pairs import RULES
@@ -88,8 +89,7 @@ def settle(
     batch = _Batch(cursor, settings, sorted(rows, key=lambda row: row.order), max_candidates, max_work)
     outcome = batch.decide()
     became = settling.write(cursor, settings, outcome)
-    settled = frozenset([*outcome.duplicates, *outcome.canonical])
-    return Settled(settled, frozenset(became), frozenset(batch.left), batch.compared)
+    return Settled(outcome.settled, frozenset(became), frozenset(batch.left), batch.compared)
 
 
 class _Batch:
@@ -132,17 +132,7 @@ class _Batch:
         # Which are canonical by the decisions made so far; nobody inside before it is decided.
         self._canonical = taking_part & ~self._is_inside
         self._settled = np.array([row.settled for row in nodes.rows], np.bool_) & self._canonical
-        # Of each canonical article its likest one of all: the pair, and the place of the other. An outside
-        # one that comes before it needs no exact place: what comes later never takes its place in a tie.
-        self._best_score = np.full(size, -1.0)
-        self._best_rule = np.zeros(size, np.int8)
-        self._best_place = np.full(size, -1.0)
-        for place in np.flatnonzero(self._settled):
-            row = nodes.rows[place]
-            if row.score is not None and row.reason is not None:
-                self._best_score[place] = row.score
-                self._best_rule[place] = CODE[Rule(row.reason)]
-        self._gained = np.zeros(size, np.bool_)
+        self._likest = Likest(nodes.rows, self._is_inside, self._settled)
         self._kept: dict[int, Relations] = {}
         self._late: list[tuple[int, int, bool, float]] = []
         self._unsettled: set[int] = set()
@@ -173,7 +163,9 @@ class _Batch:
         displaced: list[int] = []
         appeared: list[int] = []
         self._through = settling.reach(cursor, self._settings, rows[self._inside[-1]].order[0])
-        self._know_likest()
+        if self._through is not None and rows[self._inside[0]].order[0] <= self._through:
+            outside = [rows[place].id for place in np.flatnonzero(self._settled).tolist()]
+            self._likest.know_places(settling.likest_later(cursor, self._settings, outside))
         for place in self._inside.tolist():
             row = rows[place]
             mark = self._decide(place)
@@ -191,19 +183,15 @@ class _Batch:
         self._unsettled |= self._unsettled_duplicates(appeared)
         retained = self._retained()
         entered = self._entered()
-        gained = [
-            place for place in np.flatnonzero(self._gained).tolist() if rows[place].id not in self._unsettled
-        ]
+        gained = [place for place in self._likest.gained() if rows[place].id not in self._unsettled]
+        marks = {rows[place].id: self._likest.mark(place) for place in [*canonical, *gained]}
+        same = {row.id for row in map(rows.__getitem__, gained) if _same(row, marks[row.id])}
         return Outcome(
             duplicates,
-            {rows[place].id: self._mark(place) for place in canonical},
-            {
-                rows[p].id: m
-                for p in gained
-                if (m := self._mark(p)).score != rows[p].score or m.reason != rows[p].reason
-            },
+            {id: mark for id, mark in marks.items() if id not in same},
             flags,
             self._pairs([*canonical, *gained], retained, entered),
+            frozenset(self._ids),
             [*self._ids, *(rows[place].id for place in gained)],
             self._unsettled,
         )
@@ -227,10 +215,10 @@ class _Batch:
         self._canonical[place] = True
         similar = found[~found.duplicate]
         before = similar[similar.places < place]
-        self._kept[place] = self._best(before, _by_likeness(before, settings.similar_pairs))
+        self._kept[place] = self._best(before, by_likeness(before, settings.similar_pairs))
         if not row.canonical:
             self._appear(place, found[~earlier])
-        self._compare_best(place, similar, appeared=not row.canonical)
+        self._likest.compare(place, similar, appeared=not row.canonical)
         return None
 
     def _best(self, found: Relations, ranked: npt.NDArray[np.int64]) -> Relations:
@@ -247,38 +235,6 @@ class _Batch:
             pinned = bool(later.rule[i] == CODE[Rule.PINNED])
             self._late.append((int(later.places[i]), place, pinned, float(later.score[i])))
 
-    def _compare_best(self, place: int, similar: Relations, *, appeared: bool) -> None:
-        """Find the likest of a canonical article, and whether it is the likest of the others."""
-        if not len(similar):
-            return
-        first = _by_likeness(similar, 1)[0]
-        self._best_score[place], self._best_rule[place] = similar.score[first], similar.rule[first]
-        self._best_place[place] = similar.places[first]
-        # A settled article knows those that were canonical before.
-        others = similar.places
-        chosen = self._is_inside[others] | (self._settled[others] & appeared)
-        others, score, rule = others[chosen], similar.score[chosen], similar.rule[chosen]
-        best_score, best_rule = self._best_score[others], self._best_rule[others]
-        better = (score > best_score) | (
-            (score == best_score)
-            & ((rule < best_rule) | ((rule == best_rule) & (place < self._best_place[others])))
-        )
-        others = others[better]
-        self._best_score[others], self._best_rule[others] = score[better], rule[better]
-        self._best_place[others] = place
-        self._gained[others[~self._is_inside[others]]] = True
-
-    def _know_likest(self) -> None:
-        """Where an article of the batch may come before settled ones, ties are decided by exact places."""
-        rows, orders = self._nodes.rows, self._nodes.orders
-        if self._through is None or rows[self._inside[0]].order[0] > self._through:
-            return
-        outside = [rows[place].id for place in np.flatnonzero(self._settled)]
-        for id, order in settling.likest_later(self._cursor, self._settings, outside).items():
-            place = bisect_left(orders, order)
-            known = place < len(orders) and orders[place] == order
-            self._best_place[self._place[id]] = place if known else place - 0.5
-
     def _retained(self) -> list[tuple[int, int]]:
         """Pairs of the batch with earlier articles outside that were, and still are, most like them.
 
@@ -292,7 +248,7 @@ class _Batch:
             stays = rows[place].canonical and self._canonical[place]
             if not stays or other is None or not self._similar(place, other):
                 self._unsettled.add(other_id)
-            elif not self._gained[other]:
+            elif not self._likest.has_gained(other):
                 found.append((place, other))
         return found
 
@@ -325,13 +281,6 @@ class _Batch:
                 self._unsettled.add(rows[later].id)
         return found
 
-    def _mark(self, place: int) -> Mark:
-        """The mark of a canonical article."""
-        score = float(self._best_score[place])
-        if score < 0:
-            return Mark(Status.UNIQUE)
-        return Mark(Status.SIMILAR, None, score, RULES[self._best_rule[place]].value)
-
     def _pairs(
         self, known: list[int], retained: list[tuple[int, int]], entered: list[tuple[int, int]]
     ) -> PairRows:
@@ -341,7 +290,7 @@ class _Batch:
             known: the canonical articles whose likest one was decided.
         """
         rows = self._nodes.rows
-        likest = {(int(self._best_place[place]), place) for place in known if self._best_place[place] > place}
+        likest = {(other, place) for place in known if (other := self._likest.later(place)) is not None}
         extra = {*retained, *entered, *likest}
         articles: list[Bigints] = []
         parts: list[Relations] = []
@@ -403,6 +352,10 @@ class _Batch:
         return list({row.id: row for row in [*found, *pinned] if row.id not in self._ids}.values())
 
 
+def _same(row: FingerprintRow, mark: Mark) -> bool:
+    return (row.score, row.reason) == (mark.score, mark.reason)
+
+
 NO_PAIRS = PairRows(
     bigints([]),
     bigints([]),
@@ -414,57 +367,3 @@ NO_PAIRS = PairRows(
     NO_RELATIONS.containment,
     NO_RELATIONS.duplicate,
 )
-
-
-def _by_likeness(found: Relations, count: int) -> npt.NDArray[np.int64]:
-    """The `count` best of what a canonical article is similar to, ranked as `rules.marks.likest` has it."""
-    among = np.arange(len(found))
-    if len(found) > 4 * count:
-        lowest = np.partition(found.score, len(found) - count)[len(found) - count]
-        among = np.flatnonzero(found.score >= lowest)
-    ranked = np.lexsort((found.places[among], found.rule[among], -found.score[among]))
-    return np.asarray(among[ranked][:count])
-
-
-def sharing(
-    cursor: Cursor,
-    settings: Settings,
-    rows: Sequence[FingerprintRow],
-    sentences: Sequence[Bigints],
-    among: Among,
-    *,
-    after: datetime | None = None,
-    limit: int | None = None,
-) -> list[FingerprintRow]:
-    """Articles that share a sentence that is not common, a bucket or the content with one of these.
-
-    Args:
-        sentences: per row, its sentence hashes that are not common.
-    """
-    return settling.sharing(
-        cursor,
-        settings,
-        among,
-        np.unique(np.concatenate(sentences)),
-        np.unique(np.concatenate([row.buckets for row in rows])),
-        bigints({row.content_hash for row in rows if not len(row.buckets)}),
-        after=after,
-        limit=limit,
-    )
-
-
-def without_common(cursor: Cursor, rows: Sequence[FingerprintRow]) -> list[Bigints]:
-    """The sentences of each row that are not common: S' of docs/semantics.md, section 2."""
-    if not rows:
-        return []
-    everything = np.concatenate([row.sentence_hashes for row in rows])
-    common = settling.common_among(cursor, np.unique(everything))
-    if not len(common):
-        return [row.sentence_hashes for row in rows]
-    kept = ~np.isin(everything, common)
-    found, start = [], 0
-    for row in rows:
-        stop = start + len(row.sentence_hashes)
-        found.append(row.sentence_hashes[kept[start:stop]])
-        start = stop
-    return found

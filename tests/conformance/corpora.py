@@ -90,6 +90,19 @@ def templates() -> Corpus:
     return Corpus([*pages, *copies])
 
 
+def families() -> Corpus:
+    """Pages from two templates: each is similar to most others of its kind, and many are equally so."""
+    rng = random.Random(4)
+    found = []
+    for i in range(120):
+        shared = rng.sample([code(100 * (i % 2) + j) for j in range(8)], rng.choice((5, 6)))
+        own = [code(1_000 + 10 * i + j) for j in range(4)]
+        found.append(made(f"item {i:03}", [*shared, *own], rng.randrange(40)))
+    pairs = [("item 000", "item 002", Relation.SIMILAR), ("item 004", "item 006", Relation.UNRELATED)]
+    settings = {"similar_pairs": 3, "common_stories": 1_000, "similar_sentence_jaccard": 0.25}
+    return Corpus([*found, made("again", [*shared, *own], 60)], settings, pairs)
+
+
 def briefs() -> Corpus:
     """Short texts: a title makes another content; a title and a text are not one text."""
     found, minute = [], 0
@@ -244,7 +257,11 @@ def mix(seed: int) -> Corpus:
     pairs = {tuple(sorted(rng.sample(names, 2))): rng.choice(list(Relation)) for _ in range(6)}
     return Corpus(
         found,
-        {"common_stories": rng.choice((2, 3, 5)), "text_min_words": rng.choice((6, 24))},
+        {
+            "common_stories": rng.choice((2, 3, 5)),
+            "text_min_words": rng.choice((6, 24)),
+            "similar_pairs": rng.choice((1, 2, 50)),
+        },
         [(a, b, relation) for (a, b), relation in pairs.items()],
         {code(rng.randrange(12)): rng.random() < 0.5 for _ in range(2)},
     )
@@ -258,6 +275,7 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
         wire_story,
         boilerplate,
         templates,
+        families,
         briefs,
         border_of_short,
         without_shingles,

@@ -154,6 +154,7 @@ STATUSES = {
     "wire_story": {"similar", "duplicate"},
     "boilerplate": {"unique"},
     "templates": {"similar", "duplicate"},
+    "families": {"similar", "duplicate"},
     "briefs": {"unique", "duplicate"},
     "excerpts": {"similar", "duplicate", "unique"},
     "pinned_pairs": {"unique", "similar", "duplicate"},

@@ -352,7 +352,7 @@ class History:
         self.read()
         for _ in range(self.rng.randint(1, 3)):
             with self.database.transaction(settling=True) as cursor:
-                settle_waiting(cursor, self.rng.choice((1, 1, 2, 3, 100)))
+                settle_waiting(cursor, self.rng.choice((1, 1, 2, 3, 100)), self.rng.choice((0, 50, 10**6)))
 
     def read(self) -> None:
         with self.database.transaction(settling=True) as cursor:

@@ -9,7 +9,7 @@ rules are held by tests beside: `test_verdicts.py`, `test_counting.py`, `test_se
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -48,6 +48,7 @@ class Mutant:
 
 
 SETTLE, SETTLING, COMMON = "dedup.engine.settle", "dedup.corpus.settling", "dedup.corpus.common_sentences"
+LIKEST, CANDIDATES = "dedup.engine.likest", "dedup.engine.candidates"
 HOOK, RULEBOOKS, INDEX, LOOKUP = (
     "dedup.engine.hook",
     "dedup.corpus.rulebooks",
@@ -59,38 +60,39 @@ SETTLING_MUTANTS = [
     Mutant(
         "duplicates are not looked up when an earlier article becomes canonical",
         SETTLE,
-        'others = self._others(rows, own, "duplicate", after=first)',
+        'others = self._others(early, "duplicate", after=early[0].order[0])',
         "others = []",
     ),
     Mutant(
         "canonical articles are not looked up when an earlier one becomes canonical",
         SETTLE,
-        "later = [o for o in self._index.sharing(node) if o.order > node.order and o.id not in self._ids]",
-        "later = []",
+        "self._unsettled.update(rows[other].id for other in later.places[later.duplicate].tolist())",
+        "pass",
     ),
     Mutant(
         "partners of a displaced article stay settled",
-        SETTLING,
-        "outcome.unsettled | _decided_by(cursor, outcome.displaced)",
-        "set(outcome.unsettled)",
+        SETTLE,
+        "self._unsettled |= settling.decided_by(cursor, displaced) - self._ids",
+        "pass",
     ),
     Mutant(
         "pairs of an article that is settled again stay",
         SETTLING,
-        "DELETE FROM dedup.match WHERE article_id = ANY (%s) RETURNING",
-        "DELETE FROM dedup.match WHERE article_id = ANY (%s) AND false RETURNING",
+        '"DELETE FROM dedup.match WHERE article_id = ANY (%s)", [settled]',
+        '"DELETE FROM dedup.match WHERE article_id = ANY (%s) AND false", [settled]',
     ),
     Mutant(
-        "an article that loses a similar one is not marked again",
-        SETTLING,
-        "touched = {row[0] for row in old} | {",
-        "touched = {",
+        "an article that loses its likest one is not settled again",
+        SETTLE,
+        "                self._unsettled.add(other_id)",
+        "                pass",
+        theme="families",
     ),
     Mutant(
         "an article that gains a similar one is not marked again",
-        SETTLING,
-        '{row[0] for row in old} | {p.other_id for p in outcome.pairs if p.relation == "similar"}',
-        "{row[0] for row in old}",
+        LIKEST,
+        "self._gained[others[~self._inside[others]]] = True",
+        "pass",
     ),
     Mutant("it is not known what is settled", SETTLING, "return row[0] if row else None", "return None"),
     Mutant(
@@ -101,21 +103,29 @@ SETTLING_MUTANTS = [
         theme="dates",
     ),
     Mutant(
-        "canonical flags are not written", SETTLE, "stored_canonical is not now", "stored_canonical is None"
+        "canonical flags are not written",
+        SETTLE,
+        "row.stored_canonical is not (mark is None)",
+        "row.stored_canonical is None",
     ),
     Mutant(
-        "of equal originals any is chosen",
+        "of equal originals the latest is chosen",
         SETTLE,
-        "decide(((o.order, o.id, r) for",
-        "decide((((), o.id, r) for",
+        "np.lexsort((originals.places, -originals.score))",
+        "np.lexsort((-originals.places, -originals.score))",
         rare=True,
     ),
-    Mutant("a displaced article is still found", SETTLE, "self._index.remove(node)", "pass"),
+    Mutant(
+        "a displaced article is still found",
+        SETTLE,
+        "self._canonical = taking_part & ~self._is_inside",
+        "self._canonical = taking_part.copy()",
+    ),
     Mutant(
         "a new canonical article is not found in its batch",
         SETTLE,
-        "self._index.add(node)\n                appeared",
-        "appeared",
+        "        self._canonical[place] = True\n        similar",
+        "        similar",
     ),
     Mutant(
         "a batch is decided in the order of arrival",
@@ -126,21 +136,102 @@ SETTLING_MUTANTS = [
     Mutant(
         "at the same time nothing is earlier",
         SETTLE,
-        "if o.order < node.order]",
-        "if o.order[0] < node.order[0]]",
+        "earlier = found.places < place",
+        "earlier = np.array([nodes.orders[i][0] < row.order[0] for i in found.places.tolist()])",
     ),
     Mutant(
         "a canonical article does not take part",
-        "mark_canonical.sql",
-        "takes_part = true",
-        "takes_part = a.takes_part",
+        SETTLING,
+        "takes_part = true, duplicate_of = NULL",
+        "takes_part = a.takes_part, duplicate_of = NULL",
     ),
     Mutant(
         "a stale article that gains a similar one passes for settled",
-        "mark_canonical.sql",
-        "AND a.status IN ('unique', 'similar') AND NOT a.stale",
-        "AND a.status IN ('unique', 'similar')",
+        SETTLE,
+        "self._settled = np.array([row.settled for row in nodes.rows], np.bool_)",
+        "self._settled = np.array([True for row in nodes.rows], np.bool_)",
         theme="dates",
+    ),
+]
+FAMILY_MUTANTS = [
+    Mutant(
+        "too many pairs are kept",
+        SETTLE,
+        "kept[ranked[: self._settings.similar_pairs]] = True",
+        "kept[ranked] = True",
+    ),
+    Mutant(
+        "pinned pairs are dropped",
+        SETTLE,
+        "return found[kept | (found.rule == CODE[Rule.PINNED])]",
+        "return found[kept]",
+    ),
+    Mutant(
+        "not the best pairs are kept",
+        LIKEST,
+        "found.rule[among], -found.score",
+        "found.rule[among], found.score",
+    ),
+    Mutant(
+        "of equal pairs the latest are kept",
+        LIKEST,
+        "np.lexsort((found.places[among], found.rule",
+        "np.lexsort((-found.places[among], found.rule",
+    ),
+    Mutant(
+        "an article that appears gives later ones no pairs",
+        SETTLE,
+        "found += [(later, place) for place in wanted]",
+        "pass",
+    ),
+    Mutant(
+        "later articles that have all their pairs are not settled again",
+        SETTLE,
+        "self._unsettled.add(rows[later].id)",
+        "pass",
+    ),
+    Mutant(
+        "later articles keep every pair",
+        SETTLE,
+        "if number + len(wanted) <= self._settings.similar_pairs:",
+        "if True:",
+    ),
+    Mutant(
+        "the likest article of all is not kept",
+        SETTLE,
+        "for place in known if (other := self._likest.later(place)) is not None}",
+        "for place in known if (other := None)}",
+    ),
+    Mutant(
+        "the likest article of before is not kept",
+        SETTLE,
+        "extra = {*retained, *entered, *likest}",
+        "extra = {*entered, *likest}",
+    ),
+    Mutant(
+        "pairs that are the likest no more stay",
+        SETTLING,
+        "    _drop_pairs(cursor, settings, no_longer)",
+        "    pass",
+    ),
+    Mutant(
+        "pairs that are the likest no more go though they are among the best",
+        "drop_pairs.sql",
+        "AND kept.rank > %(pairs)s",
+        "",
+    ),
+    Mutant(
+        "of two likest articles any is kept",
+        SETTLE,
+        "self._likest.know_places(settling.likest_later(cursor, self._settings, outside))",
+        "pass",
+    ),
+    Mutant(
+        "an article that takes part again is retained as the likest",
+        SETTLE,
+        "stays = rows[place].canonical and self._canonical[place]",
+        "stays = self._canonical[place]",
+        rare=True,
     ),
 ]
 STALE_MUTANTS = [
@@ -230,15 +321,15 @@ PIN_MUTANTS = [
     Mutant(
         "pinned articles are not compared",
         INDEX,
-        "_add_pins({node.order[1]: node for node in nodes}, pins)",
+        "others.update(pins)",
         "pass",
         theme="pins",
     ),
     Mutant(
         "a pin does not hold",
         INDEX,
-        "return relate(node.profile, other.profile, settings, pin)",
-        "return relate(node.profile, other.profile, settings, None)",
+        "relate(profile, self._profile(other), settings, pins.get(other))",
+        "relate(profile, self._profile(other), settings, None)",
         theme="pins",
     ),
     Mutant(
@@ -266,7 +357,7 @@ PIN_MUTANTS = [
 SHORT_MUTANTS = [
     Mutant(
         "short texts are not found by their content",
-        SETTLE,
+        CANDIDATES,
         "bigints({row.content_hash for row in rows if not len(row.buckets)})",
         "bigints([])",
         theme="short",
@@ -295,9 +386,8 @@ SHORT_MUTANTS = [
     Mutant(
         "containment is not tried",
         INDEX,
-        "return relate(node.profile, other.profile, settings, pin)",
-        "found = relate(node.profile, other.profile, settings, pin)\n"
-        "    return None if found and found.rule.value == 'containment' else found",
+        "            if relation:",
+        "            if relation and relation.rule.value != 'containment':",
         theme="containment",
     ),
     Mutant(
@@ -512,6 +602,7 @@ VERDICT_MUTANTS = [
 ]
 MUTANTS = [
     *SETTLING_MUTANTS,
+    *(replace(mutant, theme="families") for mutant in FAMILY_MUTANTS),
     *STALE_MUTANTS,
     *PIN_MUTANTS,
     *SHORT_MUTANTS,
