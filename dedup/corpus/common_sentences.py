@@ -155,16 +155,26 @@ def carriers(cursor: Cursor, sentences: Sequence[int]) -> list[int]:
     return [row[0] for row in rows.fetchall()]
 
 
+def carriers_of(cursor: Cursor, changed: Sequence[CommonChange]) -> list[int]:
+    """The articles whose scores change with these sentences: the carriers of those that enter or leave."""
+    moved = [c.sentence_hash for c in changed if c.enters or c.leaves]
+    return carriers(cursor, moved) if moved else []
+
+
+def withdraw(cursor: Cursor, ids: Sequence[int]) -> None:
+    """Let articles take no part until they are settled again. Needs the settle lock."""
+    if ids:
+        cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [arrays.bigints(ids)])
+
+
 def apply(cursor: Cursor, changed: Sequence[CommonChange], examples: dict[int, str]) -> int:
     """Change the table of common sentences and withdraw the carriers. Needs the settle lock.
 
     Returns:
         How many articles carry a sentence that became common or stopped being common.
     """
-    moved = [c.sentence_hash for c in changed if c.enters or c.leaves]
-    withdrawn = carriers(cursor, moved) if moved else []
-    if withdrawn:
-        cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [arrays.bigints(withdrawn)])
+    withdrawn = carriers_of(cursor, changed)
+    withdraw(cursor, withdrawn)
     cursor.execute(
         "DELETE FROM dedup.common_sentence WHERE sentence_hash = ANY (%s::bigint[])",
         [arrays.bigints([c.sentence_hash for c in changed if c.leaves])],

@@ -33,8 +33,11 @@ from dedup.engine.settle import Settled, settle
 from dedup.progress import Progress, SilentProgress
 
 BATCH_ARTICLES = 1_000
-"""Articles per settle transaction: about half a second of the settle lock, which is as long as a hook
-may have to wait for its verdict."""
+"""Articles per settle transaction at most: a quarter of a second where few of them are related."""
+
+HELD_SECONDS = 0.4
+"""How long a settle transaction should take: a hook may have to wait so long for its verdict. Batches become
+smaller where they take longer, and grow again."""
 
 RETRY_SECONDS = (1.0, 4.0, 16.0)
 """Pauses before a text that lost its worker is tried again; with none left the article fails."""
@@ -174,6 +177,14 @@ def backfill(
         heartbeat.close()
 
 
+def fitting_batch(articles: int, seconds: float) -> int:
+    """How many articles the next settle transaction should take, after one that took so long for so many.
+
+    It may be twice as many at most: what comes next may be related to more.
+    """
+    return max(1, min(2 * articles, int(articles * HELD_SECONDS / max(seconds, 1e-6))))
+
+
 @dataclass(frozen=True, slots=True)
 class _Both:
     """Progress that is told twice."""
@@ -290,11 +301,14 @@ class _Run:
         if not total:
             return 0, 0
         self._progress.start("settling", total)
+        limit = self._options.batch
         done, which, before, same = 0, 0, frozenset[int](), 0
         while not self._stop():
-            settled = retried(partial(self._settle_batch, rulebook), self._database.timeouts.lock)
+            attempt = partial(self._settle_batch, rulebook, limit)
+            settled, seconds = retried(attempt, self._database.timeouts.lock)
             if not settled.ids:
                 break
+            limit = min(self._options.batch, fitting_batch(len(settled.ids), seconds))
             same = same + 1 if settled.ids == before else 0
             if same >= SAME_ROUNDS:
                 raise endless(len(before))
@@ -308,7 +322,9 @@ class _Run:
         analyze(self._database, done)
         return done, which
 
-    def _settle_batch(self, rulebook: Rulebook) -> Settled:
+    def _settle_batch(self, rulebook: Rulebook, limit: int) -> tuple[Settled, float]:
+        """Settle some articles; returns what that did, and for how many seconds others had to wait."""
         with self._database.transaction(settling=True) as cursor:
             rulebook.check(cursor)
-            return settle(cursor, rulebook.settings, limit=self._options.batch)
+            started = perf_counter()
+            return settle(cursor, rulebook.settings, limit=limit), perf_counter() - started

@@ -1,18 +1,20 @@
 """The common sentences brought up to date, by the backfill only (docs/semantics.md, section 2).
 
-Counts what changed since the last time, or everything where that is less work; then changes the table
-sentence by sentence, with its carriers made stale in the same transaction; at last keeps the counts. What is
-interrupted is done again from the same changes, to the same end.
+Counts what changed since the last time, or everything where that is less work; then changes the table, some
+sentences at a time, with their carriers withdrawn in the same transaction; at last keeps the counts. Most
+carriers are withdrawn ahead, a part at a time, so that no transaction is long. What is interrupted is done
+again from the same changes, to the same end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from dedup.corpus import articles, common_sentences
 from dedup.corpus.common_sentences import CommonChange
-from dedup.corpus.database import Database
+from dedup.corpus.database import Database, Session
 from dedup.corpus.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter
 
@@ -20,7 +22,12 @@ FULL_COUNT_SHARE = 0.1
 """Above this share of changed fingerprints one pass over all is less work than many index probes."""
 
 CHANGES_PER_TRANSACTION = 500
-"""How many sentences change under one hold of the settle lock."""
+CARRIERS_PER_TRANSACTION = 10_000
+"""How many sentences change under one hold of the settle lock, and how many carriers they have together;
+a sentence that has more of them changes alone."""
+
+WITHDRAWN_PER_TRANSACTION = 2_000
+"""Carriers that are withdrawn ahead under one hold of the settle lock."""
 
 EXAMPLES_PER_PAGE = 200
 """Texts read at a time while looking for an example of each new common sentence."""
@@ -62,15 +69,41 @@ def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None)
             changes = common_sentences.changes(cursor, counts, settings, everything=everything)
         examples = _examples(database, rulebook.fingerprinter, [c for c in changes if c.enters])
         carriers = 0
-        for start in range(0, len(changes), CHANGES_PER_TRANSACTION):
+        for part in _parts(changes):
+            _withdraw(session, rulebook, part)
             with session.transaction(settling=True) as cursor:
                 rulebook.check(cursor)
-                part = changes[start : start + CHANGES_PER_TRANSACTION]
                 carriers += common_sentences.apply(cursor, part, examples)
         with session.transaction(settling=True) as cursor:
             rulebook.check(cursor)
             common_sentences.finish(cursor, counts, settings, everything=everything)
     return Refreshed(sum(c.enters for c in changes), sum(c.leaves for c in changes), carriers)
+
+
+def _parts(changes: Sequence[CommonChange]) -> Iterator[list[CommonChange]]:
+    """The changes that go together in one transaction."""
+    part: list[CommonChange] = []
+    carriers = 0
+    for change in changes:
+        if part and (
+            len(part) == CHANGES_PER_TRANSACTION or carriers + change.carriers > CARRIERS_PER_TRANSACTION
+        ):
+            yield part
+            part, carriers = [], 0
+        part.append(change)
+        carriers += change.carriers
+    if part:
+        yield part
+
+
+def _withdraw(session: Session, rulebook: Rulebook, part: Sequence[CommonChange]) -> None:
+    """Withdraw the carriers of sentences that are about to change: safe at any time, quick to do again."""
+    with session.transaction() as cursor:
+        waiting = common_sentences.carriers_of(cursor, part)
+    for start in range(0, len(waiting), WITHDRAWN_PER_TRANSACTION):
+        with session.transaction(settling=True) as cursor:
+            rulebook.check(cursor)
+            common_sentences.withdraw(cursor, waiting[start : start + WITHDRAWN_PER_TRANSACTION])
 
 
 def _examples(

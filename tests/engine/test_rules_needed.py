@@ -78,8 +78,8 @@ SETTLING_MUTANTS = [
     Mutant(
         "pairs of an article that is settled again stay",
         SETTLING,
-        '"DELETE FROM dedup.match WHERE article_id = ANY (%s)", [settled]',
-        '"DELETE FROM dedup.match WHERE article_id = ANY (%s) AND false", [settled]',
+        '"DELETE FROM dedup.match WHERE article_id = ANY (%s)", [bigints(outcome.settled)]',
+        '"DELETE FROM dedup.match WHERE article_id = ANY (%s) AND false", [bigints(outcome.settled)]',
     ),
     Mutant(
         "an article that loses its likest one is not settled again",
@@ -402,8 +402,8 @@ COMMON_MUTANTS = [
     Mutant(
         "carriers of a changed sentence stay settled",
         COMMON,
-        "withdrawn = carriers(cursor, moved) if moved else []",
-        "withdrawn = []",
+        "return carriers(cursor, moved) if moved else []",
+        "return []",
         theme="common",
     ),
     Mutant(
