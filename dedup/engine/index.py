@@ -110,8 +110,7 @@ class Nodes:
         self._kinds = [
             _Keys(self._sentences),
             _Keys([row.buckets for row in self.rows]),
-            # Equal content has equal buckets, except among short texts, which have none.
-            _Keys([_content(row) for row in self.rows]),
+            _Keys([np.array([row.content_hash], np.int64) for row in self.rows]),
         ]
         self.hits: Bigints = sum((kind.hits for kind in self._kinds), np.zeros(len(rows), np.int64))
 
@@ -208,10 +207,6 @@ def _relations(scored: Scored, others: Places, settings: Settings) -> Relations:
         scored.signature_jaccard[related],
         scored.containment[related],
     )
-
-
-def _content(row: FingerprintRow) -> Bigints:
-    return np.empty(0, np.int64) if len(row.buckets) else np.array([row.content_hash], np.int64)
 
 
 def _pins_by_place(places: Mapping[bytes, int], pins: PairPins) -> dict[int, dict[int, Relation]]:

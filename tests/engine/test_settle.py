@@ -5,17 +5,20 @@ from __future__ import annotations
 import pytest
 
 from dedup.article import Article
-from dedup.corpus import pins
+from dedup.corpus import articles, pins, rulebooks
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
+from dedup.engine.settle import settle
 from dedup.rules.pair import Relation
 from tests.corpora import (
+    answer,
     article,
     assert_right,
     at,
     change_settings,
     code,
     deduplicator,
+    fingerprint_waiting,
     load,
     settle_waiting,
     window,
@@ -73,6 +76,75 @@ def test_similar_pairs_come_and_go(database: Database) -> None:
     assert run(database) == {"a": "unique", "b": "unique"}
 
 
+def similar_pairs(database: Database) -> set[tuple[str, str]]:
+    return {pair for pair, row in answer(database).pairs.items() if row[0] == "similar"}
+
+
+def member(name: str, number: int, minute: float) -> Article:
+    """One of a family: half of its sentences are those of the others, and half its own."""
+    return article(name, window(0, 4) + [code(100 + 10 * number + i) for i in range(4)], minute)
+
+
+def test_an_article_keeps_its_best_pair_with_earlier_ones_and_its_best_of_all(database: Database) -> None:
+    change_settings(database, similar_pairs=1, common_stories=1_000)
+    load(database, *(member(f"a{i}", i, i) for i in range(12)))
+    run(database)
+    found = similar_pairs(database)
+    assert 11 <= len(found) < 24
+    assert all(sum(later == f"a{i}" for later, _ in found) >= 1 for i in range(1, 12))
+    # More like one than any other is; that one keeps the pair, though it comes first.
+    near = [*window(0, 4), code(100), code(900), code(901), code(902)]
+    load(database, article("near", near, 99))
+    run(database)
+    assert ("near", "a0") in similar_pairs(database)
+    with deduplicator(database) as dd:
+        dd.delete("near")
+    run(database)
+    assert similar_pairs(database) == found
+
+
+def test_a_hook_in_a_large_family_has_no_other_article_settled_again(database: Database) -> None:
+    change_settings(database, similar_pairs=2, common_stories=1_000)
+    load(database, *(member(f"a{i:02}", i, i) for i in range(39)))
+    run(database)
+    with database.transaction(settling=True) as cursor:
+        rulebook = rulebooks.load_rulebook(cursor)
+        new = member("new", 39, 39)
+        articles.store(cursor, [new])
+        fingerprint_waiting(cursor)
+        settled = settle(cursor, rulebook.settings, limit=10)
+    assert (len(settled.ids), settled.unsettled) == (1, frozenset())
+    assert_right(database)
+
+
+def test_an_early_article_is_paired_with_settled_ones_without_settling_them_again(database: Database) -> None:
+    load(
+        database,
+        *(
+            article(f"a{i}", window(0, 4) + [code(100 + 10 * i + j) for j in range(4)], 10 + i)
+            for i in range(9)
+        ),
+    )
+    run(database)
+    load(database, member("early", 40, 0))
+    assert backfill(database, workers=0).settled == 1
+    assert_right(database)
+
+
+@pytest.mark.parametrize("max_work", [0, 30, 200, 10**9])
+def test_the_work_of_a_transaction_does_not_matter(database: Database, max_work: int) -> None:
+    load(database, *(article(f"a{i}", window(i * 5 % 14, 6), i * 7 % 11) for i in range(40)))
+    with database.transaction(settling=True) as cursor:
+        fingerprint_waiting(cursor)
+        settled = 0
+        while done := settle_waiting(cursor, 1_000, max_work):
+            settled += done
+            assert max_work or done == 1
+            assert done < 40 or max_work > 200
+    assert settled >= 40
+    run(database)
+
+
 def test_the_same_time_is_ordered_by_the_bytes_of_the_source_id(database: Database) -> None:
     names = ["é", "z", "Z", "a", "10", "9"]
     load(database, *(article(name, window(0, 6), 0) for name in names))
@@ -98,8 +170,6 @@ def test_settling_in_any_order_ends_in_the_same_marks(database: Database) -> Non
 
 
 def _settle_one(database: Database) -> int:
-    from tests.corpora import fingerprint_waiting
-
     with database.transaction(settling=True) as cursor:
         fingerprint_waiting(cursor)
         return settle_waiting(cursor, 1)

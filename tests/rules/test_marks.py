@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.rules.marks import Mark, OrderKey, Pair, Status, decide, order_key
+from dedup.rules.marks import (
+    Mark,
+    OrderKey,
+    Pair,
+    Status,
+    decide,
+    kept_originals,
+    kept_similar,
+    likest,
+    order_key,
+)
 from dedup.rules.pair import Related, Relation, Rule, Scores
 from dedup.settings import Settings
 
@@ -204,6 +214,58 @@ def test_the_mark_does_not_depend_on_the_order_of_finding(
     chooser.shuffle(found)
     assert decide(iter(found), []) == Mark(Status.DUPLICATE, number, best, candidates[number][3].value)
     assert decide([], (r for _, _, r in found)) == Mark(Status.SIMILAR, None, best, reason)
+
+
+TWO = Settings(similar_pairs=2)
+
+
+def test_of_originals_the_best_are_kept_in_the_order_in_which_they_would_be_chosen() -> None:
+    found = [
+        (key(3), 1, related(0.9)),
+        (key(1), 2, related(0.7)),
+        (key(2), 3, related(0.9, Rule.SIGNATURE)),
+        (key(0), 4, related(0.8)),
+    ]
+    assert [id for _, id, _ in kept_originals(found, TWO)] == [3, 1]
+    assert [id for _, id, _ in kept_originals(found, Settings())] == [3, 1, 4, 2]
+    assert kept_originals([], TWO) == []
+
+
+def test_of_similar_articles_the_best_are_kept_by_score_rule_and_order() -> None:
+    found = [
+        (key(0), 1, related(0.5, Rule.SIGNATURE, Relation.SIMILAR)),
+        (key(2), 2, related(0.5, Rule.CONTAINMENT, Relation.SIMILAR)),
+        (key(1), 3, related(0.5, Rule.SIGNATURE, Relation.SIMILAR)),
+        (key(9), 4, related(0.6, Rule.SIGNATURE, Relation.SIMILAR)),
+    ]
+    ranked = [4, 2, 1, 3]
+    for pairs in (1, 2, 3, 4, 5):
+        kept = kept_similar(found, Settings(similar_pairs=pairs))
+        assert [id for _, id, _ in kept] == ranked[:pairs]
+    assert likest(found) == found[3]
+    assert likest(found[:3]) == found[1]
+    assert likest([]) is None
+
+
+def test_a_pinned_pair_takes_its_place_by_its_score_and_is_always_kept() -> None:
+    for keep in (kept_originals, kept_similar):
+        low = (key(0), 1, related(0.1, Rule.PINNED))
+        others = [(key(i), i, related(0.3 + i / 10)) for i in (2, 3, 4)]
+        assert [id for _, id, _ in keep([low, *others], TWO)] == [4, 3, 1]
+        high = (key(0), 1, related(0.9, Rule.PINNED))
+        assert [id for _, id, _ in keep([high, *others], TWO)] == [1, 4]
+
+
+@given(CANDIDATES)
+def test_the_likest_article_tells_the_mark(candidates: list[tuple[int, str, float, Rule]]) -> None:
+    found = [
+        (key(minute, name), number, related(score, rule, Relation.SIMILAR))
+        for number, (minute, name, score, rule) in enumerate(candidates)
+    ]
+    best = likest(found)
+    assert best
+    assert decide([], (r for _, _, r in found)) == decide([], [best[2]])
+    assert best == kept_similar(found, Settings(similar_pairs=1))[0]
 
 
 def test_a_row_of_match_tells_each_score() -> None:

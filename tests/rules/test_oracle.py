@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from dedup.rules.marks import Mark, Pair, Status
 from dedup.rules.oracle import Pins, Subject, common_sentences, marks
-from dedup.rules.pair import Profile, Related, Relation, relate
+from dedup.rules.pair import Profile, Related, Relation, Rule, relate
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 
@@ -130,9 +130,11 @@ def test_the_canonical_articles_are_the_first_maximal_independent_set(
     assert {id for id, mark in found.items() if mark.status is not Status.DUPLICATE} == first
 
 
-@given(corpora(), st.sets(st.integers(1, 10), max_size=3), PINS)
-def test_every_mark_says_what_is_true(subjects: list[Subject], common: set[int], pins: Pins) -> None:
-    found, pairs = marks(subjects, common, RULES, pins)
+@given(corpora(), st.sets(st.integers(1, 10), max_size=3), PINS, st.sampled_from([1, 2, 3, 50]))
+def test_every_mark_says_what_is_true(
+    subjects: list[Subject], common: set[int], pins: Pins, most: int
+) -> None:
+    found, pairs = marks(subjects, common, replace(RULES, similar_pairs=most), pins)
     related = relations(subjects, common, pins)
     place = {id: i for i, id in enumerate(in_order(subjects))}
     canonical = {id for id, mark in found.items() if mark.status is not Status.DUPLICATE}
@@ -158,12 +160,29 @@ def test_every_mark_says_what_is_true(subjects: list[Subject], common: set[int],
             assert mark.reason == min(
                 (r.rule.value for r in partners if r.scores.score == best), default=None
             )
-    expected = {
-        Pair.of(id, other, r)
+    everything = {
+        (id, other): r
         for (id, other), r in related.items()
-        if other in canonical and place[other] < place[id]
-        if id in canonical or r.relation is Relation.DUPLICATE
+        if other in canonical
+        and (id in canonical or (r.relation is Relation.DUPLICATE and place[other] < place[id]))
     }
+
+    def before(id: int, one: int, other: int) -> bool:
+        """Whether of two articles the first is more like a third, or as much and earlier."""
+        a, b = everything[id, one], everything[id, other]
+        rules = (a.rule.value, b.rule.value) if id in canonical else ("", "")
+        if a.scores.score != b.scores.score:
+            return a.scores.score > b.scores.score
+        return (rules[0], place[one]) < (rules[1], place[other])
+
+    expected = set()
+    for (id, other), r in everything.items():
+        if place[other] > place[id]:
+            continue
+        own = sum(before(id, o, other) for i, o in everything if i == id and place[o] < place[id])
+        of_all = sum(before(other, o, id) for i, o in everything if i == other) if id in canonical else 1
+        if own < most or r.rule is Rule.PINNED or of_all == 0:
+            expected.add(Pair.of(id, other, r))
     assert pairs == expected
 
 
@@ -196,6 +215,18 @@ def test_similar_is_symmetric(subjects: list[Subject], pins: Pins) -> None:
     assert {id for pair in similar for id in pair} == {
         id for id, mark in found.items() if mark.status is Status.SIMILAR
     }
+
+
+@given(corpora(), PINS, st.integers(1, 3))
+def test_marks_do_not_depend_on_how_many_pairs_are_kept(
+    subjects: list[Subject], pins: Pins, most: int
+) -> None:
+    few, kept = marks(subjects, set(), replace(RULES, similar_pairs=most), pins)
+    found, everything = marks(subjects, set(), replace(RULES, similar_pairs=10_000), pins)
+    assert few == found
+    assert kept <= everything
+    pinned = sum(pair.rule == "pinned" for pair in everything)
+    assert len(kept) <= len(subjects) * (most + 1) + pinned
 
 
 def test_a_chain_has_no_links_through_duplicates() -> None:

@@ -110,6 +110,7 @@ def test_every_score_is_that_of_the_pair_rule_to_the_last_bit(
         found = relate(*profiles, settings)
         assert duplicates[row] == (found is not None and found.relation is Relation.DUPLICATE)
         assert related[row] == (found is not None)
+        assert found is None or pairs.RULES[scored.rules(settings)[row]] is found.rule
     # And those that were scored one by one are treated alike.
     readable = np.array([made[i] is not None and made[j] is not None for i, j in every.tolist()], np.bool_)
     one_by_one = Scored.of(again)
