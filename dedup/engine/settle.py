@@ -1,13 +1,19 @@
 """Unsettled articles get their marks: one transaction of the settle lock (docs/semantics.md, section 6).
 
-The state of a corpus is locally consistent when every settled article agrees with the canonical flags
-of the articles before it. `settle` keeps it so: it decides some unsettled articles in canonical order and
-makes stale every settled article whose grounds it changed. When nothing is unsettled, every article is
-consistent, and by induction along the canonical order there is only one such state: the oracle's. Hence
-the result depends neither on which unsettled articles are taken first nor on how many at a time.
+The state of a corpus is locally consistent when every settled article agrees with the canonical flags of the
+articles before it, when the pairs that it keeps with earlier ones are among the rows of `match`, and when its
+mark tells of its likest article of all. `settle` keeps it so: it decides some unsettled articles in canonical
+order, and gives new pairs and marks to the settled articles around them, or makes them stale where it cannot
+know what they need. When nothing is unsettled, every article is consistent, and by induction along the
+canonical order there is only one such state: the oracle's. Hence the result depends neither on which
+unsettled articles are taken first nor on how many at a time.
 
-It ends: an article unsettles only later ones, so the earliest unsettled article stays settled once it is
-taken; and it is taken, since those before it in the index end in the same way.
+What it need not look at: pairs that no row keeps. They matter only when a better one goes, which has a row;
+then both its articles are known, and settled again where they may need another.
+
+It ends: an article becomes stale only because another one became canonical or stopped being it. Whether it
+is depends on earlier articles alone, so by induction along the canonical order these changes come to an end.
+From then on each call leaves fewer unsettled articles.
 """
 
 from __future__ import annotations
