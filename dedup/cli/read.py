@@ -306,7 +306,9 @@ def status(json: JsonOption = False) -> None:
             "last mark",
             "never" if found.last_marked_at is None else f"{found.last_marked_at:%Y-%m-%d %H:%M} UTC",
         ),
-        ("backfill", f"running {output.printable(str(found.backfill))}" if found.backfill else "not running"),
+        ("backfill", f"running {found.backfill}" if found.backfill else "not running"),
+        ("settle lock", f"held by {found.held_by}" if found.held_by else "free"),
+        ("put aside, to be stored", f"{found.arrivals:,}"),
         ("wait for another attempt", f"{found.attempted:,}"),
         ("database size", output.size(found.database_bytes)),
         *((f"  {name}", output.size(count)) for name, count in list(found.sizes.items())[:3]),
@@ -325,7 +327,7 @@ def status(json: JsonOption = False) -> None:
         output.say("next, once the cause is gone: dedup retry")
     if found.backfill and found.backfill.stuck:
         output.say(f"the backfill is probably stuck: see process {found.backfill.process_id} on its host")
-    if found.counts.get("pending") or found.stale or found.uncounted:
+    if found.counts.get("pending") or found.stale or found.uncounted or found.arrivals:
         output.say("next: dedup backfill")
 
 

@@ -151,14 +151,11 @@ def backfill(
         report = run(database, batch=batch, workers=workers, progress=bar, stop=stop.is_set)
     if json:
         output.write_json(asdict(report))
-        return
+        raise typer.Exit(1 if report.held else 0)
     if report.taken_over:
-        output.say(f"took over from a backfill that is gone: {output.printable(str(report.taken_over))}")
+        output.say(f"took over from a backfill that is gone: {report.taken_over}")
     if report.already_running:
-        output.say(
-            f"a backfill is running already, {output.printable(str(report.running))};"
-            " this one has nothing to do"
-        )
+        output.say(f"a backfill is running already, {report.running}; this one has nothing to do")
     elif report.superseded:
         output.say("another backfill took this one for gone and goes on in its place; this one ended")
     elif not report.settled and not report.failed and not report.stopped:
@@ -170,6 +167,11 @@ def backfill(
             output.say("stopped as asked; run `dedup backfill` again to go on")
         else:
             output.say("next: dedup status, dedup marks, dedup common")
+    if report.held:
+        output.say(
+            f"{report.held:,} articles are held by others' transactions (`dedup status`): run it again"
+        )
+        raise typer.Exit(1)
 
 
 def retry(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dedup.corpus import arrays
+from dedup.corpus.arrays import Bigints
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.statements import statement
 from dedup.rules.common import effective_stories, is_common
@@ -49,17 +50,15 @@ class CommonChange:
     leaves: bool
 
 
-def take_changes(cursor: Cursor) -> tuple[bool, int, int]:
-    """Note the changes that this transaction sees; `finish` removes just these.
+def take_changes(cursor: Cursor) -> tuple[bool, Bigints, int]:
+    """The changes that this transaction sees; `finish` removes just these.
 
     Returns:
-        Whether everything must be counted, how many changes wait, and how many fingerprints there are, as
-        the planner knows.
+        Whether everything must be counted, the numbers of the changes that wait, and how many fingerprints
+        there are, as the planner knows.
     """
-    cursor.execute("DROP TABLE IF EXISTS pg_temp.taken_change")
-    cursor.execute("CREATE TEMPORARY TABLE taken_change AS SELECT id FROM dedup.sentence_change")
     row = cursor.execute("""
-        SELECT s.recount_all, (SELECT count(*) FROM pg_temp.taken_change),
+        SELECT s.recount_all, coalesce((SELECT array_agg(id) FROM dedup.sentence_change), '{}'),
                (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.fingerprint'::regclass)
         FROM dedup.corpus_state s
     """).fetchone()
@@ -82,13 +81,16 @@ def count_all(cursor: Cursor, settings: Settings) -> list[SentenceCount]:
 
 
 def count_changed(cursor: Cursor, settings: Settings) -> list[SentenceCount]:
-    """Count again the sentences of the noted changes, through the indexes.
+    """Count again the sentences of the waiting changes, through the indexes.
 
     The changes and the fingerprints must be seen at one moment: call it in a REPEATABLE READ transaction,
-    the one that noted them.
+    the one that took them.
     """
     prefer_indexes(cursor)
-    cursor.execute("DROP TABLE IF EXISTS pg_temp.net_change, pg_temp.touched_sentence")
+    cursor.execute("DROP TABLE IF EXISTS pg_temp.taken_change, pg_temp.net_change, pg_temp.touched_sentence")
+    cursor.execute(
+        "CREATE TEMPORARY TABLE taken_change ON COMMIT DROP AS SELECT id FROM dedup.sentence_change"
+    )
     cursor.execute("ANALYZE pg_temp.taken_change")
     cursor.execute(statement("net_changes"))
     cursor.execute("ANALYZE pg_temp.net_change")
@@ -197,8 +199,15 @@ def apply(cursor: Cursor, changed: Sequence[CommonChange], examples: dict[int, s
     return len(withdrawn)
 
 
-def finish(cursor: Cursor, counts: Sequence[SentenceCount], settings: Settings, *, everything: bool) -> None:
-    """Keep the counts and forget the noted changes, in one transaction. Needs the settle lock."""
+def finish(
+    cursor: Cursor,
+    counts: Sequence[SentenceCount],
+    taken: Bigints,
+    settings: Settings,
+    *,
+    everything: bool,
+) -> None:
+    """Keep the counts and forget the changes that were taken, in one transaction. Needs the settle lock."""
     if everything:
         cursor.execute("DELETE FROM dedup.sentence_count")
         cursor.execute("UPDATE dedup.corpus_state SET recount_all = false WHERE recount_all")
@@ -219,5 +228,4 @@ def finish(cursor: Cursor, counts: Sequence[SentenceCount], settings: Settings, 
             arrays.bigints([c.pairs for c in many]),
         ],
     )
-    cursor.execute("DELETE FROM dedup.sentence_change c USING pg_temp.taken_change t WHERE t.id = c.id")
-    cursor.execute("DROP TABLE pg_temp.taken_change")
+    cursor.execute("DELETE FROM dedup.sentence_change WHERE id = ANY (%s)", [taken])

@@ -5,12 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dedup.corpus import attempts, runs
+from dedup.corpus import arrivals, attempts, runs
 from dedup.corpus.attempts import Suspect
 from dedup.corpus.database import Cursor
 from dedup.corpus.runs import Run
 from dedup.corpus.statements import statement
 from dedup.errors import NotFoundError
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A session that holds the settle lock.
+
+    Attributes:
+        application: as it names itself; state: such as "active" or "idle in transaction".
+        seconds: for how long its transaction has lasted; None where that may not be seen.
+    """
+
+    pid: int
+    application: str
+    state: str | None
+    seconds: float | None
+
+    def __str__(self) -> str:
+        lasted = "" if self.seconds is None else f", for {self.seconds:.0f} s"
+        return f"server process {self.pid} ({self.application or 'unnamed'}: {self.state}{lasted})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +45,8 @@ class Overview:
         sizes: table to bytes, indexes and out-of-line texts included.
         uncounted: whether the next backfill counts common sentences.
         backfill: the one at work, or None.
+        held_by: who holds the settle lock at this moment, or None.
+        arrivals: versions of articles put aside by a hook, since others held them.
         attempted: articles that lost a worker process and wait for another attempt; suspects: some of them.
     """
 
@@ -39,6 +60,8 @@ class Overview:
     pair_pins: int
     uncounted: bool
     backfill: Run | None
+    held_by: Holder | None
+    arrivals: int
     attempted: int
     suspects: list[Suspect]
     limits: dict[str, int]
@@ -89,10 +112,26 @@ def overview(cursor: Cursor) -> Overview:
         failures=dict(failures),
         sizes=dict(sizes),
         backfill=None if run and run.gone else run,
+        held_by=_holder(cursor),
+        arrivals=arrivals.count(cursor),
         attempted=attempts.waiting(cursor, [0.0]).articles,
         suspects=attempts.suspects(cursor, SUSPECTS_SHOWN),
         **found,
     )
+
+
+def _holder(cursor: Cursor) -> Holder | None:
+    # Who waits for the row holds the same lock of its table; what tells them apart is the waiting.
+    row = cursor.execute("""
+        SELECT a.pid, a.application_name, a.state,
+               extract(epoch FROM clock_timestamp() - a.xact_start)::double precision
+        FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+        WHERE l.relation = 'dedup.settle_turn'::regclass AND l.mode = 'RowShareLock' AND l.granted
+          AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+          AND a.wait_event_type IS DISTINCT FROM 'Lock' AND a.pid <> pg_backend_pid()
+        ORDER BY a.xact_start LIMIT 1
+    """).fetchone()
+    return Holder(*row) if row else None
 
 
 @dataclass(frozen=True, slots=True)

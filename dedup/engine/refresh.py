@@ -8,15 +8,19 @@ again from the same changes, to the same end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
+from typing import TypeVar
 
 from dedup.corpus import articles, common_sentences
 from dedup.corpus.common_sentences import CommonChange
-from dedup.corpus.database import Database, Session
+from dedup.corpus.database import Cursor, Database, retried
 from dedup.corpus.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter
+
+_Value = TypeVar("_Value")
 
 FULL_COUNT_SHARE = 0.1
 """Above this share of changed fingerprints one pass over all is less work than many index probes."""
@@ -55,28 +59,25 @@ def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None)
         StaleRulesError: the settings changed meanwhile; what was done so far is kept and right.
     """
     settings = rulebook.settings
-    with database.session() as session:
-        with session.transaction() as cursor:
-            if not common_sentences.anything_to_count(cursor):
-                return Refreshed()
-        with session.transaction(snapshot=True) as cursor:
-            everything, waiting, fingerprints = common_sentences.take_changes(cursor)
-            if full is None:
-                full = waiting > FULL_COUNT_SHARE * fingerprints
-            everything = everything or full
-            count = common_sentences.count_all if everything else common_sentences.count_changed
-            counts = count(cursor, settings)
-            changes = common_sentences.changes(cursor, counts, settings, everything=everything)
-        examples = _examples(database, rulebook.fingerprinter, [c for c in changes if c.enters])
-        carriers = 0
-        for part in _parts(changes):
-            _withdraw(session, rulebook, part)
-            with session.transaction(settling=True) as cursor:
-                rulebook.check(cursor)
-                carriers += common_sentences.apply(cursor, part, examples)
-        with session.transaction(settling=True) as cursor:
-            rulebook.check(cursor)
-            common_sentences.finish(cursor, counts, settings, everything=everything)
+    with database.transaction() as cursor:
+        if not common_sentences.anything_to_count(cursor):
+            return Refreshed()
+    with database.session() as session, session.transaction(snapshot=True) as cursor:
+        everything, taken, fingerprints = common_sentences.take_changes(cursor)
+        if full is None:
+            full = len(taken) > FULL_COUNT_SHARE * fingerprints
+        everything = everything or full
+        count = common_sentences.count_all if everything else common_sentences.count_changed
+        counts = count(cursor, settings)
+        changes = common_sentences.changes(cursor, counts, settings, everything=everything)
+    examples = _examples(database, rulebook.fingerprinter, [c for c in changes if c.enters])
+    settler = _Settler(database, rulebook)
+    carriers = 0
+    for part in _parts(changes):
+        _withdraw(settler, part)
+        carriers += settler.do(partial(common_sentences.apply, changed=part, examples=examples))
+    finish = partial(common_sentences.finish, counts=counts, taken=taken, settings=settings)
+    settler.do(partial(finish, everything=everything))
     return Refreshed(sum(c.enters for c in changes), sum(c.leaves for c in changes), carriers)
 
 
@@ -96,14 +97,29 @@ def _parts(changes: Sequence[CommonChange]) -> Iterator[list[CommonChange]]:
         yield part
 
 
-def _withdraw(session: Session, rulebook: Rulebook, part: Sequence[CommonChange]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Settler:
+    """Does work under the settle lock, in its own transaction, and again where others were in the way."""
+
+    database: Database
+    rulebook: Rulebook
+
+    def do(self, work: Callable[[Cursor], _Value]) -> _Value:
+        def attempt() -> _Value:
+            with self.database.transaction(settling=True) as cursor:
+                self.rulebook.check(cursor)
+                return work(cursor)
+
+        return retried(attempt, self.database.timeouts.lock)
+
+
+def _withdraw(settler: _Settler, part: Sequence[CommonChange]) -> None:
     """Withdraw the carriers of sentences that are about to change: safe at any time, quick to do again."""
-    with session.transaction() as cursor:
+    with settler.database.transaction() as cursor:
         waiting = common_sentences.carriers_of(cursor, part)
     for start in range(0, len(waiting), WITHDRAWN_PER_TRANSACTION):
-        with session.transaction(settling=True) as cursor:
-            rulebook.check(cursor)
-            common_sentences.withdraw(cursor, waiting[start : start + WITHDRAWN_PER_TRANSACTION])
+        page = waiting[start : start + WITHDRAWN_PER_TRANSACTION]
+        settler.do(partial(common_sentences.withdraw, ids=page))
 
 
 def _examples(
