@@ -126,11 +126,13 @@ class _Worker:
 
     def end(self, patience: float = 0.0) -> int | None:
         """Kill it, but let it end by itself before if it does so soon; returns how it ended. Never raises."""
+        with suppress(Exception):
+            self._close()  # where it still lives, it has nothing left to read and ends
         if patience:
             with suppress(Exception):
                 self._process.wait(patience)
         ended = self._process.returncode
-        for tidy in (self._process.kill, lambda: self._process.wait(5), self._close):
+        for tidy in (self._process.kill, lambda: self._process.wait(5)):
             with suppress(Exception):
                 tidy()
         return ended

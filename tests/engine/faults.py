@@ -1,0 +1,171 @@
+"""Faults on demand: the N-th call of some functions fails, in this process or in a worker.
+
+A test goes through N = 1, 2, 3 and so on until a run ends untouched, so it meets every place once.
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup.engine import pool
+from dedup.engine.pool import FingerprintFunction
+from dedup.settings import Settings
+from dedup.text.punkt import PunktModel
+from dedup.text.tasks import Fingerprinted, TextTask
+
+WATCHDOG_SECONDS = 60.0
+WORKER_FAULT = "DEDUP_TEST_WORKER_FAULT"
+
+
+class Faults:
+    """Counts calls, and fails the N-th one, or every one from there on.
+
+    Attributes:
+        hits: how many calls failed.
+    """
+
+    def __init__(self, at: int, error: Callable[[], BaseException], *, lasting: bool = False) -> None:
+        self._at, self._error, self._lasting = at, error, lasting
+        self._calls, self._lock = 0, threading.Lock()
+        self.hits = 0
+
+    def call(self) -> None:
+        """Count a call.
+
+        Raises:
+            BaseException: it is the one to fail.
+        """
+        with self._lock:
+            self._calls += 1
+            if self._calls == self._at or (self._lasting and self._calls > self._at):
+                self.hits += 1
+                raise self._error()
+
+    def wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, which fails before it does anything."""
+
+        def faulty(*given: Any, **options: Any) -> Any:
+            self.call()
+            return function(*given, **options)
+
+        return faulty
+
+
+@contextmanager
+def failing(faults: Faults, places: Sequence[tuple[Any, str]]) -> Iterator[None]:
+    """While it lasts, calls of these attributes are counted."""
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in places:
+            patch.setattr(owner, name, faults.wrap(getattr(owner, name)))
+        yield
+
+
+class _File:
+    """An open file of which every operation is counted."""
+
+    COUNTED = frozenset({"read", "readinto", "write", "flush", "seek", "tell", "close"})
+
+    def __init__(self, file: Any, faults: Faults) -> None:
+        self._file, self._faults = file, faults
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._file, name)
+        return self._faults.wrap(found) if name in self.COUNTED else found
+
+    def __enter__(self) -> _File:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+@contextmanager
+def failing_files(faults: Faults, folder: Path) -> Iterator[None]:
+    """While it lasts, operations on files of a folder are counted, opening them included."""
+    real = io.open
+
+    def opened(file: Any, *given: Any, **options: Any) -> Any:
+        inside = isinstance(file, str | os.PathLike) and Path(file).absolute().is_relative_to(folder)
+        if not inside:
+            return real(file, *given, **options)
+        faults.call()
+        return _File(real(file, *given, **options), faults)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(io, "open", opened)
+        patch.setattr(builtins, "open", opened)
+        yield
+
+
+def make_function(settings: Settings, models: Mapping[str, PunktModel]) -> FingerprintFunction:
+    """Fingerprints in a worker that fails at the N-th text of all workers together.
+
+    `DEDUP_TEST_WORKER_FAULT` says how, when and where it is counted: `memory 3 /tmp/count`.
+    """
+    real = pool.make_function(settings, models)
+    what, at, path = os.environ[WORKER_FAULT].split(" ", 2)
+
+    def function(task: TextTask) -> Fingerprinted:
+        if task.id:  # not the harmless text
+            count = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+            os.write(count, b"x")
+            calls = os.lseek(count, 0, os.SEEK_CUR)
+            os.close(count)
+            if calls == int(at):
+                if what == "memory":
+                    raise MemoryError
+                os._exit(9)
+        return real(task)
+
+    return function
+
+
+class Hang(BaseException):
+    """A run did not end."""
+
+
+def watched(run: Callable[[], Any]) -> BaseException | None:
+    """Run something in a thread; returns what it raised.
+
+    Raises:
+        Hang: it takes longer than the watchdog allows.
+    """
+    raised: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            run()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=guarded, daemon=True)
+    thread.start()
+    thread.join(WATCHDOG_SECONDS)
+    if thread.is_alive():
+        raise Hang
+    return raised[0] if raised else None
+
+
+def sampled() -> Iterator[int]:
+    """1, 2, 3, 5, 8, 13, ...: the first places closely, the later ones now and then."""
+    last, found = 1, 1
+    while True:
+        yield found
+        last, found = found, last + found
+
+
+def everywhere() -> Iterator[int]:
+    """1, 2, 3, 4, ..."""
+    found = 0
+    while True:
+        found += 1
+        yield found
