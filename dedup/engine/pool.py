@@ -61,6 +61,7 @@ class FingerprintPool:
 
     def __exit__(self, *exception: object) -> None:
         if self._supervisor:
+            self._supervisor.stopping = True  # so it ends even where no memory is left for what follows
             self._supervisor.stop()
 
     def run(self, chunks: Iterable[Chunk]) -> Iterator[list[Answer]]:

@@ -149,6 +149,7 @@ class Supervisor(threading.Thread):
 
     Attributes:
         busy: workers that have a chunk.
+        stopping: set to end it, whatever its workers do.
     """
 
     def __init__(self, count: int, recipe: bytes, limits: Limits) -> None:
@@ -159,7 +160,7 @@ class Supervisor(threading.Thread):
         self._workers: list[_Worker] = []
         self._suspects: list[Lost] = []
         self._start_at, self._failures, self._kills = 0.0, 0, 0
-        self._stopping = False
+        self.stopping = False
         self._trouble: BaseException | None = None
         self.busy = 0
         try:
@@ -202,8 +203,8 @@ class Supervisor(threading.Thread):
         self._tasks.clear()
 
     def stop(self) -> None:
-        """End the workers, whatever they do."""
-        self._stopping = True
+        """End the workers, whatever they do, and wait for that."""
+        self.stopping = True
         self._wake()
         self.join(10)
 
@@ -221,7 +222,7 @@ class Supervisor(threading.Thread):
     def run(self) -> None:
         """Work until told to stop, or until it cannot go on; the trouble then is `take`'s to tell."""
         try:
-            while not self._stopping:
+            while not self.stopping:
                 self._step()
         except BaseException as error:
             self._trouble = error
@@ -266,8 +267,9 @@ class Supervisor(threading.Thread):
         times = [worker.deadline for worker in self._workers if worker.deadline is not None]
         if self._wanted():
             times.append(self._start_at)
-        seconds = max(0.0, min(times, default=60.0) - monotonic())
-        happened = {pipe for pipe, _ in poll.poll(min(seconds, 60.0) * 1000 + 1)}
+        # Not for long in any case: whoever wants it to end may have had no means to wake it.
+        seconds = min(times, default=float("inf")) - monotonic()
+        happened = {pipe for pipe, _ in poll.poll(min(max(seconds, 0.0), 1.0) * 1000 + 1)}
         if self._wake_read in happened:
             os.read(self._wake_read, READ_BYTES)
         return happened

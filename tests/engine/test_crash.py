@@ -132,7 +132,7 @@ FAULT = """
         RETURN coalesce(NEW, OLD);
     END $$;
 """
-FAULTY_TABLES = ("article", "fingerprint", "match", "common_sentence")
+FAULTY_TABLES = ("article", "fingerprint", "match", "common_sentence", "run")
 
 
 def test_a_fault_at_every_write(database: Database) -> None:

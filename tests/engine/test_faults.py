@@ -36,7 +36,7 @@ from dedup.engine.backfill import backfill
 from dedup.engine.pool import Factory, Limits, make_function
 from tests import corpora
 from tests.conftest import empty
-from tests.corpora import Answer, answer, assert_equal, assert_right, change_settings, load
+from tests.corpora import Answer, answer, assert_equal, assert_right, change_settings, load, wait_until
 from tests.engine import faults
 from tests.engine.faults import Faults, everywhere, failing, failing_files, sampled, watched
 from tests.engine.test_crash import news
@@ -149,7 +149,7 @@ def disturbed(
                 database, batch=5, workers=workers, factory=factory, limits=LIMITS, retry_seconds=PAUSES
             )
         )
-    assert not processes(), "an orphan is left"
+    wait_until(lambda: not processes(), 10)
     if raised is None:
         assert_equal(answer(database), clean)  # nothing is left to do
     raised_again = watched(lambda: backfill(database, batch=5, workers=0, factory=corpora.make_function))
