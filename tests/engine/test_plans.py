@@ -183,7 +183,7 @@ def test_looking_for_work(large: Database) -> None:
     with rolled_back(large, settling=True) as cursor:
         cursor.execute("ANALYZE dedup.article, dedup.fingerprint")  # as a backfill does when it is done
         assert count_unfingerprinted(cursor) == count_unsettled(cursor) == 0
-        assert unfingerprinted_page(cursor, None, 500, 4_000_000) == ([], None)
+        assert unfingerprinted_page(cursor, None, 500, 4_000_000, 1_000_000) == ([], None)
         assert not settle(cursor, rulebook_of(cursor).settings, limit=1_000).ids
         check(cursor, 10)
 
