@@ -64,7 +64,7 @@ TAMPERING = {
     "DELETE FROM dedup.match": "missing from the matches",
     "UPDATE dedup.match SET containment = 0.1": "wrongly in the matches",
     "UPDATE dedup.match SET rule = 'pinned'": "wrongly in the matches",
-    "UPDATE dedup.match SET likest = NOT likest": "the matches",
+    "UPDATE dedup.match SET likest = false": "the matches",
     "INSERT INTO dedup.match (article_id, other_id, relation, rule, score, sentence_jaccard,"
     " signature_jaccard, containment) SELECT f.id, a.id, 'similar', 'content', 1, 1, 1, 1"
     " FROM dedup.article a, dedup.article f WHERE a.source_id = 'a0' AND f.status = 'failed'": "or pairs",

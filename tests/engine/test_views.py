@@ -93,7 +93,7 @@ class Watched:
 
     def __init__(self, database: Database, reader: Reader) -> None:
         self._database, self._reader = database, reader
-        self.place, self.connect = database.place, database.connect
+        self.place, self.connect, self.timeouts = database.place, database.connect, database.timeouts
 
     @contextmanager
     def session(self) -> Iterator[Any]:

@@ -432,7 +432,8 @@ KINDS: tuple[Callable[[Maker], Case], ...] = (
     carriage_returns, repeated, encoded, latin, noise, empty, long_line, long_texts, escaped_text, wide_text,
     long_titles, packed_bomb, packed_blanks, packed_twice, packed_in_parts, packed_and_garbage,
     packed_and_cut, packed_with_long_name, sparse, csv_wide, csv_head, csv_rows, csv_long, csv_open_quote,
-    parquet_good, parquet_broken, parquet_bomb, parquet_nested, directory, missing, unknown, pipe, pipe_parquet,
+    parquet_good, parquet_broken, parquet_bomb, parquet_nested, directory, missing, unknown, pipe,
+    pipe_parquet,
 )  # fmt: skip
 
 NAMES = (
