@@ -264,13 +264,11 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
         """,
         [bigints(outcome.likest)],
     ).fetchall()
-    if outcome.flags:
+    for canonical in (False, True):
+        changed = [id for id, flag in outcome.flags.items() if flag is canonical]
         cursor.execute(
-            """
-            UPDATE dedup.fingerprint f SET canonical = n.canonical
-            FROM unnest(%s::bigint[], %s::boolean[]) AS n (id, canonical) WHERE f.article_id = n.id
-            """,
-            [bigints(outcome.flags), list(outcome.flags.values())],
+            "UPDATE dedup.fingerprint SET canonical = %s WHERE article_id = ANY (%s)",
+            [canonical, bigints(changed)],
         )
     _write_pairs(cursor, outcome.pairs)
     _drop_pairs(cursor, settings, no_longer)
@@ -319,20 +317,15 @@ def write_canonical(cursor: Cursor, marks: dict[int, Mark]) -> None:
     if not marks:
         return
     cursor.execute(
-        """
+        f"""
         UPDATE dedup.article a
-        SET status = n.status, stale = false, takes_part = true, duplicate_of = NULL, score = n.score,
-            reason = n.reason, limit_fired = NULL, marked_at = now()
-        FROM unnest(%(ids)s::bigint[], %(statuses)s::text[], %(scores)s::double precision[],
-                    %(reasons)s::text[]) AS n (id, status, score, reason)
-        WHERE a.id = n.id
-        """,
-        {
-            "ids": bigints(marks),
-            "statuses": [mark.status.value for mark in marks.values()],
-            "scores": [mark.score for mark in marks.values()],
-            "reasons": [mark.reason for mark in marks.values()],
-        },
+        SET status = CASE WHEN {_CHOSEN_REASON} IS NULL THEN 'unique' ELSE 'similar' END, stale = false,
+            takes_part = true, duplicate_of = NULL, reason = {_CHOSEN_REASON},
+            score = CASE WHEN {_CHOSEN_REASON} IS NOT NULL THEN {_CHOSEN_SCORE} END, limit_fired = NULL,
+            marked_at = now()
+        WHERE a.id = ANY (%(ids)s)
+        """.encode(),
+        _columns(marks),
     )
 
 
@@ -345,23 +338,34 @@ def write_duplicates(cursor: Cursor, marks: dict[int, Mark], *, stale: bool = Fa
     if not marks:
         return
     cursor.execute(
-        """
+        f"""
         UPDATE dedup.article a
         SET status = 'duplicate', stale = %(stale)s, takes_part = a.takes_part OR NOT %(stale)s,
-            duplicate_of = n.duplicate_of, score = n.score, reason = n.reason, limit_fired = NULL,
-            marked_at = now()
-        FROM unnest(%(ids)s::bigint[], %(originals)s::bigint[], %(scores)s::double precision[],
-                    %(reasons)s::text[]) AS n (id, duplicate_of, score, reason)
-        WHERE a.id = n.id
-        """,
-        {
-            "stale": stale,
-            "ids": bigints(marks),
-            "originals": bigints([mark.duplicate_of or 0 for mark in marks.values()]),
-            "scores": [mark.score for mark in marks.values()],
-            "reasons": [mark.reason for mark in marks.values()],
-        },
+            duplicate_of = (%(originals)s::bigint[])[{_PLACE}], score = {_CHOSEN_SCORE},
+            reason = {_CHOSEN_REASON}, limit_fired = NULL, marked_at = now()
+        WHERE a.id = ANY (%(ids)s)
+        """.encode(),
+        {"stale": stale, **_columns(marks)},
     )
+
+
+# Values are taken from arrays by the place of the id. In a join the planner would choose where to begin: with
+# the whole table, if its statistics say that it is empty.
+_PLACE = "array_position(%(ids)s::bigint[], a.id)"
+_CHOSEN_SCORE = f"(%(scores)s::double precision[])[{_PLACE}]"
+_CHOSEN_REASON = f"(%(names)s::text[])[(%(reasons)s::bigint[])[{_PLACE}]]"
+
+
+def _columns(marks: dict[int, Mark]) -> dict[str, Any]:
+    names = sorted({mark.reason for mark in marks.values() if mark.reason is not None})
+    places = {name: place for place, name in enumerate(names, 1)}
+    return {
+        "ids": bigints(marks),
+        "originals": bigints([mark.duplicate_of or 0 for mark in marks.values()]),
+        "scores": np.array([mark.score or 0.0 for mark in marks.values()], np.float64),
+        "reasons": bigints([places.get(mark.reason or "", 0) for mark in marks.values()]),
+        "names": names,
+    }
 
 
 def make_stale(cursor: Cursor, ids: Collection[int]) -> set[int]:

@@ -13,7 +13,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from dedup.corpus import common_sentences, rulebooks
+from dedup.corpus import common_sentences, rulebooks, settling
+from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor, Database, hold_settle_lock
 from dedup.corpus.fingerprints import count_unfingerprinted, count_unsettled, unfingerprinted_page
 from dedup.deduplicator import Deduplicator
@@ -214,3 +215,86 @@ def test_a_backfill_with_nothing_new(large: Database, monkeypatch: pytest.Monkey
     monkeypatch.setattr(psycopg.Cursor, "execute", counted)
     backfill(large, workers=0, factory=make_function)
     assert len(statements) < 40, statements
+
+
+STATISTICS = {
+    "as they are": "",
+    "never analysed": "UPDATE pg_class SET reltuples = -1, relpages = 0",
+    "analysed when empty": "UPDATE pg_class SET reltuples = 0, relpages = 0",
+    "analysed when nearly empty": "UPDATE pg_class SET reltuples = 1, relpages = 1000",
+    "analysed when a thousand times as large": "UPDATE pg_class SET reltuples = 2e7, relpages = 1000000",
+}
+"""What the planner may believe of the tables, and of their indexes."""
+
+
+@contextmanager
+def explained(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
+    """Every statement of the program, with the rows that went through the nodes of its plan.
+
+    Rows that a join looks at and throws away count too; these are in no statistics of the tables.
+    """
+    found: dict[str, int] = {}
+    execute = psycopg.Cursor.execute
+
+    def counted(cursor: Any, query: Any, *given: Any, **more: Any) -> Any:
+        text = query if isinstance(query, bytes) else str(query).encode()
+        words = [line for line in text.split(b"\n") if not line.strip().startswith(b"--")]
+        first = b" ".join(words).split(None, 1)[0].upper()
+        if first in (b"SELECT", b"WITH", b"INSERT", b"UPDATE", b"DELETE"):
+            execute(cursor, "SAVEPOINT explained")
+            plan = execute(
+                cursor, b"EXPLAIN (ANALYZE, TIMING off, FORMAT json) " + text, *given, **more
+            ).fetchone()
+            execute(cursor, "ROLLBACK TO explained")
+            name = text.decode().strip()
+            found[name] = max(found.get(name, 0), rows_through(plan[0][0]["Plan"]))
+        return execute(cursor, query, *given, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(psycopg.Cursor, "execute", counted)
+        yield found
+
+
+def rows_through(plan: dict[str, Any]) -> int:
+    own = plan["Actual Rows"] + sum(n for key, n in plan.items() if key.startswith("Rows Removed by"))
+    below = sum(rows_through(part) for part in plan.get("Plans", ()))
+    return int(own * plan["Actual Loops"]) + below
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_no_statement_of_settling_depends_on_statistics(
+    large: Database, statistics: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with rolled_back(large, settling=True) as cursor:
+        rulebook = rulebook_of(cursor)
+        if STATISTICS[statistics]:
+            cursor.execute(
+                STATISTICS[statistics].encode()
+                + b" WHERE relnamespace = 'dedup'::regnamespace AND relkind IN ('r', 'i')"
+            )
+            cursor.execute(
+                "DELETE FROM pg_statistic WHERE starelid IN"
+                " (SELECT oid FROM pg_class WHERE relnamespace = 'dedup'::regnamespace)"
+            )
+        ids = list(range(1001, 1101)) + list(range(ARTICLES + 1, ARTICLES + 11))
+        cursor.execute("SELECT count(*) FROM dedup.make_stale(%s)", [bigints(ids)])
+        withdrawn = bigints([id for id in ids if id % 2 == 0])
+        cursor.execute("UPDATE dedup.article SET takes_part = false WHERE id = ANY (%s)", [withdrawn])
+        with explained(monkeypatch) as statements:
+            assert len(settle(cursor, rulebook.settings, limit=1_000).ids) == 110
+            kept = [id for id in ids if id % 4]
+            settling.likest_later(cursor, rulebook.settings, kept)
+            settling.lowest_kept(cursor, rulebook.settings, kept)
+            settling._drop_pairs(cursor, rulebook.settings, [(id, id - 1) for id in kept])
+        assert {"INSERT INTO dedup.match", "DELETE FROM dedup.match", "UPDATE dedup.match"} <= {
+            start
+            for start in ("INSERT INTO dedup.match", "DELETE FROM dedup.match", "UPDATE dedup.match")
+            for text in statements
+            if start in text
+        }
+        assert {text: rows for text, rows in statements.items() if rows > 110 * 80} == {}
+        check(cursor, 110 * 80)
+        given = article("early", window(3, 6), -20)
+        with explained(monkeypatch) as statements:
+            hook.submit(cursor, rulebook, given, hook.fingerprint(rulebook, given))
+        assert {text: rows for text, rows in statements.items() if rows > 2_000} == {}

@@ -165,6 +165,7 @@ FAMILY_MUTANTS = [
         SETTLE,
         "return found[kept | (found.rule == CODE[Rule.PINNED])]",
         "return found[kept]",
+        rare=True,
     ),
     Mutant(
         "not the best pairs are kept",
@@ -189,6 +190,7 @@ FAMILY_MUTANTS = [
         SETTLE,
         "self._unsettled.add(rows[later].id)",
         "pass",
+        rare=True,
     ),
     Mutant(
         "later articles keep every pair",
@@ -213,6 +215,7 @@ FAMILY_MUTANTS = [
         SETTLING,
         "    _drop_pairs(cursor, settings, no_longer)",
         "    pass",
+        rare=True,
     ),
     Mutant(
         "pairs that are the likest no more go though they are among the best",
@@ -225,6 +228,7 @@ FAMILY_MUTANTS = [
         SETTLE,
         "self._likest.know_places(settling.likest_later(cursor, self._settings, outside))",
         "pass",
+        rare=True,
     ),
     Mutant(
         "an article that takes part again is retained as the likest",

@@ -2,7 +2,8 @@
 -- near enough in canonical order; see its comment.
 SELECT ${row}
 FROM dedup.article a
-JOIN dedup.fingerprint f ON f.article_id = a.id AND f.revision = a.revision
+CROSS JOIN LATERAL (
+    SELECT * FROM dedup.fingerprint WHERE article_id = a.id AND revision = a.revision OFFSET 0) AS f
 WHERE a.status = 'pending' OR a.stale
 ORDER BY coalesce(a.published_at, a.added_at), a.source_id
 LIMIT %(limit)s

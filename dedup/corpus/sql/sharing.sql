@@ -11,7 +11,7 @@ FROM (
 -- OFFSET 0: each hit looks its article up. Statistics from before most articles took part would have the planner
 -- begin with those that do, and read them all.
 CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = hit.article_id OFFSET 0) AS a
-JOIN dedup.fingerprint f ON f.article_id = hit.article_id
+CROSS JOIN LATERAL (SELECT * FROM dedup.fingerprint WHERE article_id = hit.article_id OFFSET 0) AS f
 WHERE a.takes_part = (%(among)s <> 'waiting')
   AND (%(after)s::timestamptz IS NULL
        OR dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) >= %(after)s)
