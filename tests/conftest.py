@@ -24,6 +24,9 @@ from dedup.corpus.database import Database, conninfo
 
 TEST_URL_VARIABLE = "DEDUP_TEST_DATABASE_URL"
 
+# A busy machine must not make a verdict late, unless a test is about that. Processes of tests inherit it.
+os.environ.setdefault("DEDUP_TIMEOUT_HOOK", "20")
+
 # The machines that run this are shared and noisy, and a database is slower than Hypothesis expects.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
 settings.register_profile("default", derandomize=True, database=None, stateful_step_count=25, **_COMMON)
