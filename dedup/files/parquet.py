@@ -27,7 +27,7 @@ from dedup.files.source import GZIP_MAGIC, open_file
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
 PARQUET_BATCH_ROWS = 64
 """Rows held at once; few, since each may be a long article."""
-PARQUET_BATCH_BYTES = 64 * 1_048_576
+PARQUET_BATCH_BYTES = 16 * 1_048_576
 """Fewer rows are held at once where more bytes could come of them: one entry of a dictionary may be the value
 of every row. One row at a time takes 44 µs a row, 64 at a time take 4."""
 PARQUET_BUFFER_BYTES = 65_536
@@ -72,16 +72,19 @@ class ParquetSource:
                 raise InputError(
                     f"{path} is gzipped; Parquet is compressed within, so unpack it: gunzip {path}"
                 )
+            # Not the path: pyarrow takes no name that is not UTF-8.
             self._parquet = pyarrow.parquet.ParquetFile(
-                path, buffer_size=PARQUET_BUFFER_BYTES, pre_buffer=False
+                raw, buffer_size=PARQUET_BUFFER_BYTES, pre_buffer=False
             )
-        except (pyarrow.ArrowException, OSError, MemoryError) as error:
+            self._names = self._parquet.schema_arrow.names
+        except BaseException as error:
+            raw.close()
+            if not isinstance(error, (pyarrow.ArrowException, OSError, MemoryError, ValueError)):
+                raise
             raise InputError(
                 f"{path} cannot be read as Parquet ({type(error).__name__}); check that it is complete"
             ) from None
-        finally:
-            raw.close()
-        self.close = self._parquet.close
+        self.close = raw.close
 
     def records(self, plan: Plan, needed: set[str]) -> Iterator[Record]:
         """One record per row.
@@ -89,7 +92,7 @@ class ParquetSource:
         Raises:
             InputError: the schema lacks a column for a needed field.
         """
-        names = self._parquet.schema_arrow.names
+        names = self._names
         columns = choose_columns(self.file, names, plan, needed)
         return self._records({field: names[index] for field, index in columns.items()})
 
@@ -113,7 +116,7 @@ class ParquetSource:
         except MemoryError:  # one of pyarrow's errors too
             self.truncated = True
             yield row + 1, None, NO_MEMORY
-        except (self._pa.ArrowException, OSError):
+        except (self._pa.ArrowException, OSError, ValueError):
             self.truncated = True
             yield row + 1, None, PARQUET_ENDS_EARLY
 

@@ -52,7 +52,7 @@ def test_without_a_terminal_words_that_differ_stand_between_marks(edited: Dedup)
 @pytest.mark.parametrize("width", [60, 120])
 def test_in_a_terminal_they_have_a_style(edited: Dedup, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setattr(
-        output, "console", lambda: Console(width=width, force_terminal=True, highlight=False, _environ={})
+        output, "console", lambda **_: Console(width=width, force_terminal=True, highlight=False, _environ={})
     )
     shown = edited("explain", "first", "edit").out
     styled = re.findall(r"\x1b\[1;4;33m(.*?)\x1b\[0m", shown)

@@ -60,7 +60,7 @@ def test_compare_with_truth_prints_a_table_and_writes_a_report(
 def test_the_table_fits_a_narrow_terminal(
     dedup: Dedup, ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "console", lambda: Console(width=80, highlight=False))
+    monkeypatch.setattr(output, "console", lambda **_: Console(width=80, highlight=False))
     truth = lines(tmp_path / "truth.jsonl", [{"a": "r00", "b": "r14", "label": "duplicate"}])
     shown = dedup("lab", "compare", str(ring), "--truth", str(truth), "--methods", "9,10").out.splitlines()
     assert [line.split()[:2] for line in shown[2:]] == [["9", "content-hash"], ["10", "text-profile"]]

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import sys
 import time
 import tracemalloc
@@ -750,6 +751,41 @@ def test_parquet_damaged_within_the_data(tmp_path: Path) -> None:
     assert articles == [Article(str(n), f"{n * 7919}") for n in range(len(articles))]
     assert reject == Reject(str(path), len(articles) + 1, parquet.PARQUET_ENDS_EARLY, None)
     assert reader.truncated
+
+
+def test_parquet_under_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "a.parquet", {"id": ["1"], "text": ["x"]})
+    path = (tmp_path / "a.parquet").rename(tmp_path / "a\udcff.parquet")
+    with read_articles(path) as reader:
+        assert list(reader) == [Article("1", "x")]
+
+
+def test_parquet_cells_that_are_too_long_or_nested(tmp_path: Path) -> None:
+    texts = ["x" * 2_000, *["short"] * 20, "y" * 2_000]
+    ids = [str(number) for number in range(len(texts))]
+    path = write_parquet(tmp_path / "a.parquet", {"id": ids, "text": texts})
+    first, *short, last = read_articles(path, max_record_bytes=1_000)
+    assert short == [Article(str(number), "short") for number in range(1, 21)]
+    assert [getattr(item, "reason", "")[:15] for item in (first, last)] == ["the record has "] * 2
+    path = write_parquet(tmp_path / "b.parquet", {"id": ["1"], "text": ["x" * 600]})
+    assert [getattr(item, "reason", "")[:15] for item in read_articles(path, max_record_bytes=50)] == [
+        "the record has "
+    ]
+    path = write_parquet(tmp_path / "c.parquet", {"id": ["1", "2"], "text": [["x"] * 9, None]})
+    assert [getattr(item, "reason", "") for item in read_articles(path)] == [
+        "text must be a string, not list",
+        "text is missing",
+    ]
+
+
+def test_parquet_of_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.parquet")
+    held = os.open(tmp_path / "a.parquet", os.O_RDWR)
+    try:
+        with pytest.raises(InputError, match="not a regular file"):
+            read_articles(tmp_path / "a.parquet")
+    finally:
+        os.close(held)
 
 
 def test_parquet_without_pyarrow(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
