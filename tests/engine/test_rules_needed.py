@@ -369,8 +369,8 @@ SHORT_MUTANTS = [
     Mutant(
         "the backfill knows no titles",
         "unfingerprinted_page.sql",
-        "a.language, a.title, a.text",
-        "a.language, NULL::text, a.text",
+        "a.language, a.title, CASE",
+        "a.language, NULL::text, CASE",
         theme="short",
     ),
     Mutant(
