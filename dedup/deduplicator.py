@@ -23,6 +23,9 @@ RULEBOOK_RETRIES = 5
 IN_USE = "others held the corpus for {seconds:g} s: the next backfill settles it"
 """Why a verdict is `pending` that could not be had in time."""
 
+NO_MEMORY = "no memory to read the text with: the next backfill tries it"
+"""Why a verdict is `pending` whose text could not be read; that passes, so the article has not failed."""
+
 OTHER_PROGRAM = "the program or its Unicode tables changed: run `dedup backfill`"
 """Why a verdict is `pending` where the fingerprints of the corpus cannot be made by this program."""
 
@@ -99,7 +102,11 @@ class Deduplicator:
             if not rulebook.state.same_program():
                 hook.store_for_later(self._database, article)
                 return Verdict(article.source_id, "pending", None, None, OTHER_PROGRAM)
-            made = hook.fingerprint(rulebook, article)
+            try:
+                made = hook.fingerprint(rulebook, article)
+            except MemoryError:
+                hook.store_for_later(self._database, article)
+                return Verdict(article.source_id, "pending", None, None, NO_MEMORY)
             try:
                 return retried(attempt)
             except StaleRulesError:

@@ -184,3 +184,21 @@ def _row_versions(database: Database) -> list[tuple[object, ...]]:
             for table in ("article", "fingerprint", "match")
             for row in cursor.execute(f"SELECT xmin::text, ctid::text FROM dedup.{table} ORDER BY 2".encode())
         ]
+
+
+def test_a_text_without_memory_to_read_it_has_not_failed(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    with deduplicator(database) as dd:
+        with monkeypatch.context() as patched:
+            patched.setattr("dedup.engine.hook.fingerprint_task", fail)
+            verdict = dd.submit(article("a", window(0, 6), 0))
+        assert (verdict.status, verdict.reason) == (
+            "pending",
+            "no memory to read the text with: the next backfill tries it",
+        )
+    backfill(database, workers=0)
+    assert_right(database)
