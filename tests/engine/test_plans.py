@@ -267,6 +267,10 @@ def test_no_statement_of_settling_depends_on_statistics(
 ) -> None:
     with rolled_back(large, settling=True) as cursor:
         rulebook = rulebook_of(cursor)
+        ids = list(range(1001, 1101)) + list(range(ARTICLES + 1, ARTICLES + 11))
+        cursor.execute("SELECT count(*) FROM dedup.make_stale(%s)", [bigints(ids)])
+        withdrawn = bigints([id for id in ids if id % 2 == 0])
+        cursor.execute("UPDATE dedup.article SET takes_part = false WHERE id = ANY (%s)", [withdrawn])
         if STATISTICS[statistics]:
             cursor.execute(
                 STATISTICS[statistics].encode()
@@ -276,10 +280,6 @@ def test_no_statement_of_settling_depends_on_statistics(
                 "DELETE FROM pg_statistic WHERE starelid IN"
                 " (SELECT oid FROM pg_class WHERE relnamespace = 'dedup'::regnamespace)"
             )
-        ids = list(range(1001, 1101)) + list(range(ARTICLES + 1, ARTICLES + 11))
-        cursor.execute("SELECT count(*) FROM dedup.make_stale(%s)", [bigints(ids)])
-        withdrawn = bigints([id for id in ids if id % 2 == 0])
-        cursor.execute("UPDATE dedup.article SET takes_part = false WHERE id = ANY (%s)", [withdrawn])
         with explained(monkeypatch) as statements:
             assert len(settle(cursor, rulebook.settings, limit=1_000).ids) == 110
             kept = [id for id in ids if id % 4]

@@ -151,6 +151,7 @@ SETTLING_MUTANTS = [
         "self._settled = np.array([row.settled for row in nodes.rows], np.bool_)",
         "self._settled = np.array([True for row in nodes.rows], np.bool_)",
         theme="dates",
+        rare=True,
     ),
 ]
 FAMILY_MUTANTS = [
