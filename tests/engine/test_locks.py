@@ -6,10 +6,14 @@ the lock: what a machine does in a second differs, what it does is the same. The
 
 from __future__ import annotations
 
+import itertools
+import resource
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import get_context
 from typing import Any
 
 import psycopg
@@ -17,6 +21,7 @@ import pytest
 
 from dedup.article import Article
 from dedup.corpus.database import Cursor, Database, Session
+from dedup.deduplicator import Deduplicator
 from dedup.engine.backfill import BackfillReport, backfill, fitting_batch
 from dedup.lab.hard_cases import CASES, templates
 from tests.corpora import article, assert_right, code, load, make_function, window
@@ -182,3 +187,49 @@ def test_the_lock_is_held_under_a_second(database: Database, holds: list[Hold], 
         f" {len(holds)} holds, the longest {longest:.2f} s, at most {most:,} rows written"
     )
     assert longest < 1.0
+
+
+def backfilled(url: str) -> tuple[float, float]:
+    """Backfill in a process of its own; the seconds it took, and the MB of memory at most."""
+    database = Database(url)
+    started = time.perf_counter()
+    backfill(database, workers=0)
+    seconds = time.perf_counter() - started
+    database.close()
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024
+
+
+@pytest.mark.torture
+def test_a_template_family_of_8_000_with_a_hook_beside_it(database: Database) -> None:
+    given = family(8_040)
+    for start in range(0, 8_000, 1_000):
+        load(database, *given[start : min(start + 1_000, 8_000)])
+    before = size_of(database)
+    waited: list[float] = []
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool, Deduplicator(database.url) as hook:
+        hook.lookup(given[-1])  # loads what the first call needs
+        running = pool.submit(backfilled, database.url)
+        for new in itertools.cycle(given[8_000:]):
+            if running.done():
+                break
+            started = time.perf_counter()
+            hook.submit(new)
+            waited.append(time.perf_counter() - started)
+            time.sleep(0.5)  # as a scraper does, not as fast as it can
+        seconds, memory = running.result()
+    disk = (size_of(database) - before) / 1e6
+    waited.sort()
+    print(
+        f"8,000 items of one template: {seconds:.1f} s, {memory:.0f} MB of memory, {disk:.0f} MB of disk;"
+        f" {len(waited)} hooks beside it: median {waited[len(waited) // 2]:.2f} s,"
+        f" the longest {', '.join(f'{s:.2f}' for s in waited[-5:])} s"
+    )
+    assert (memory < 500, disk < 200) == (True, True)
+    assert seconds < 60
+
+
+def size_of(database: Database) -> int:
+    with database.transaction() as cursor:
+        row = cursor.execute("SELECT pg_database_size(current_database())").fetchone()
+    assert row is not None
+    return int(row[0])
