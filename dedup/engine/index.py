@@ -92,6 +92,7 @@ class Nodes:
         rows: the articles in canonical order.
         orders: their places in canonical order.
         hits: shape (n,): how many articles each of their keys leads to, summed; about the work of comparing.
+        most: shape (n,): how many articles one of their keys leads to, the one that leads to most.
         compared: pairs scored.
     """
 
@@ -113,6 +114,7 @@ class Nodes:
             _Keys([np.array([row.content_hash], np.int64) for row in self.rows]),
         ]
         self.hits: Bigints = sum((kind.hits for kind in self._kinds), np.zeros(len(rows), np.int64))
+        self.most: Bigints = np.max([kind.most for kind in self._kinds], axis=0)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -224,6 +226,7 @@ class _Keys:
 
     Attributes:
         hits: shape (n,): of each article, the other articles that its keys lead to, summed.
+        most: shape (n,): the most of them that one key leads to.
     """
 
     def __init__(self, keys: Sequence[Bigints]) -> None:
@@ -247,7 +250,9 @@ class _Keys:
         self._groups = groups[by_owner]
         self._first = np.searchsorted(self._members[by_owner], np.arange(len(keys) + 1))
         self.hits = np.zeros(len(keys), np.int64)
+        self.most = np.zeros(len(keys), np.int64)
         np.add.at(self.hits, self._members, sizes[groups] - 1)
+        np.maximum.at(self.most, self._members, sizes[groups] - 1)
 
     def add_sharing(self, place: int, found: set[int]) -> None:
         """Add every article that has a key of this one."""

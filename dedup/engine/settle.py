@@ -128,7 +128,7 @@ class _Batch:
         self._nodes = nodes = Nodes([*rows, *others], sentences, self._pins, settings)
         self._place = {row.id: place for place, row in enumerate(nodes.rows)}
         given = np.array([self._place[row.id] for row in rows])
-        self._inside = given[: self._enough(nodes.hits[given], max_work)]
+        self._inside = given[: self._enough(nodes.hits[given], nodes.most[given], max_work)]
         self._ids = {nodes.rows[place].id for place in self._inside}
 
         size = len(nodes)
@@ -155,9 +155,9 @@ class _Batch:
         """The articles that were left out, since the others are work enough."""
         return [id for id in self._sentences if id not in self._ids]
 
-    def _enough(self, hits: Bigints, max_work: int) -> int:
+    def _enough(self, hits: Bigints, most: Bigints, max_work: int) -> int:
         """How many of the articles are work enough for one transaction, the earliest first; one at least."""
-        work = np.cumsum(hits + ROW_WORK * np.minimum(hits, self._settings.similar_pairs))
+        work = np.cumsum(hits + ROW_WORK * np.minimum(most, self._settings.similar_pairs))
         return max(1, int(np.searchsorted(work, max_work, side="right")))
 
     def decide(self) -> Outcome:
