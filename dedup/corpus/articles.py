@@ -141,13 +141,18 @@ def partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
     """The ids of articles that have a pair with one of these."""
     rows = cursor.execute(
         """
-        SELECT m.other_id FROM dedup.article a JOIN dedup.match m ON m.article_id = a.id
-        WHERE a.source_id = ANY (%(ids)s)
-        UNION
-        SELECT m.article_id FROM dedup.article a JOIN dedup.match m ON m.other_id = a.id
-        WHERE a.source_id = ANY (%(ids)s)
+        SELECT DISTINCT m.id
+        FROM unnest(%s::text[]) AS given (source_id)
+        -- OFFSET 0: from the article to its pairs, whatever the statistics say of the tables.
+        CROSS JOIN LATERAL (
+            SELECT id FROM dedup.article WHERE source_id = given.source_id COLLATE "C" OFFSET 0) AS a
+        CROSS JOIN LATERAL (
+            SELECT * FROM (SELECT other_id FROM dedup.match WHERE article_id = a.id OFFSET 0) AS earlier
+            UNION ALL
+            SELECT * FROM (SELECT article_id FROM dedup.match WHERE other_id = a.id OFFSET 0) AS later
+        ) AS m (id)
         """,
-        {"ids": list(source_ids)},
+        [list(source_ids)],
     )
     return [row[0] for row in rows.fetchall()]
 

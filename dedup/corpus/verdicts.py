@@ -30,10 +30,15 @@ def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
     row = cursor.execute(
         """
         SELECT a.id, a.status, a.stale, o.source_id, a.score, coalesce(a.limit_fired, a.reason),
+               -- In the order of the index of unsettled articles, so that no other one can be chosen.
                (SELECT count(*) FROM (SELECT FROM dedup.article u WHERE (u.status = 'pending' OR u.stale)
-                                      AND u.id <> a.id LIMIT %(limit)s) AS unsettled)
-        FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
-        WHERE a.source_id = %(source_id)s
+                                      AND u.id <> a.id
+                                      ORDER BY coalesce(u.published_at, u.added_at), u.source_id
+                                      LIMIT %(limit)s) AS unsettled)
+        -- OFFSET 0: from one row to the next, whatever the statistics say of the tables.
+        FROM (SELECT * FROM dedup.article WHERE source_id = %(source_id)s OFFSET 0) AS a
+        LEFT JOIN LATERAL (
+            SELECT source_id FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
         """,
         {"source_id": source_id, "limit": UNSETTLED_LIMIT},
     ).fetchone()
@@ -59,7 +64,8 @@ def matches(cursor: Cursor, article_id: int) -> tuple[Match, ...]:
             SELECT other_id AS id, m.* FROM dedup.match m WHERE article_id = %(id)s
             UNION ALL
             SELECT article_id, m.* FROM dedup.match m WHERE other_id = %(id)s AND relation = 'similar'
-        ) m JOIN dedup.article o ON o.id = m.id
+            OFFSET 0
+        ) AS m CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = m.id OFFSET 0) AS o
         ORDER BY m.score DESC, o.source_id
         """,
         {"id": article_id},

@@ -134,6 +134,7 @@ def test_sentences_of_10_000_settled_articles_become_common_step_by_step(
 ) -> None:
     with psycopg.connect(database.url) as connection:
         boilerplate(10_000)(connection)
+        connection.execute("SET dedup.settling = 'on'")
         connection.execute("UPDATE dedup.article SET status = 'unique', takes_part = true")
         connection.execute("UPDATE dedup.corpus_state SET settled_through = now()")
     report = backfill(database, workers=0, factory=make_function)
