@@ -8,6 +8,9 @@ from typing import Any
 UNSETTLED_LIMIT = 10_000
 """Counting of unsettled articles stops here: it takes some milliseconds, and more tells a caller nothing."""
 
+MATCHES_LIMIT = 50
+"""A verdict names so many other articles at most, the best; an item of a template is like thousands."""
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -40,7 +43,7 @@ class Verdict:
         duplicate_of: source_id of the canonical article, for duplicates.
         score: with duplicate_of, or the highest among the similar ones; from 0 to 1.
         reason: the rule that decided, see `Match.rule`; or why it failed or is pending.
-        matches: the articles behind the verdict, the best first.
+        matches: the articles behind the verdict, the best first, and at most `MATCHES_LIMIT`.
         unsettled: how many other articles are not settled, at most 10,000: the next backfill settles them.
     """
 

@@ -127,13 +127,17 @@ def database(corpus_url: str) -> Iterator[Database]:
 
 
 def empty(database: Database) -> None:
-    """Remove everything from a corpus. TRUNCATE takes 5 ms here, a database from a template 100 ms."""
+    """Remove everything from a corpus: 10 ms. To delete from small tables is quicker than TRUNCATE."""
     with database.transaction(settling=True) as cursor:
-        cursor.execute("""
-            TRUNCATE dedup.article, dedup.fingerprint, dedup.match, dedup.common_sentence,
-                     dedup.sentence_count, dedup.sentence_pin, dedup.pair_pin, dedup.sentence_change,
-                     dedup.setting, dedup.sentence_model, dedup.review_pair, dedup.judgement, dedup.arrival,
-                     dedup.attempt, dedup.run
-        """)
-        cursor.execute("UPDATE dedup.corpus_state SET settled_through = NULL")
+        cursor.execute("SET LOCAL synchronous_commit = off")
+        cursor.execute("TRUNCATE dedup.article, dedup.fingerprint, dedup.match, dedup.attempt")
+        for table in SMALL:
+            cursor.execute(f"DELETE FROM dedup.{table}".encode())
+        cursor.execute("UPDATE dedup.corpus_state SET settled_through = NULL, recount_all = true")
         rulebooks.adopt(cursor)
+
+
+SMALL = (
+    *("common_sentence", "sentence_count", "sentence_pin", "pair_pin", "sentence_change", "setting"),
+    *("sentence_model", "review_pair", "judgement", "arrival", "run"),
+)

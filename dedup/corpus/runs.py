@@ -120,18 +120,19 @@ def beat(
     cursor: Cursor, run: int, owner: Owner, stage: str, done: int, total: int, still_seconds: float
 ) -> bool:
     """Say that a run lives, and how far it is; False if it was ended by another one."""
-    return bool(
-        cursor.execute(
-            """
-            UPDATE dedup.run
-            SET heartbeat_at = clock_timestamp(),
-                progress_at = clock_timestamp() - make_interval(secs => %s),
-                stage = %s, done = %s, total = %s, backend_pid = %s, backend_start = %s
-            WHERE id = %s AND ended_at IS NULL
-            """,
-            [still_seconds, stage, done, total, owner.backend_pid, owner.backend_start, run],
-        ).rowcount
-    )
+    beaten = cursor.execute(
+        """
+        UPDATE dedup.run
+        SET heartbeat_at = clock_timestamp(),
+            progress_at = clock_timestamp() - make_interval(secs => %s),
+            stage = %s, done = %s, total = %s, backend_pid = %s, backend_start = %s
+        WHERE id = %s AND ended_at IS NULL
+        """,
+        [still_seconds, stage, done, total, owner.backend_pid, owner.backend_start, run],
+    ).rowcount
+    if beaten:
+        return True
+    return cursor.execute("SELECT FROM dedup.run WHERE id = %s", [run]).fetchone() is None
 
 
 def end(cursor: Cursor, run: int, outcome: str, error: str | None) -> None:

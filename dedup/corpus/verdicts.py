@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dedup.corpus.database import Cursor
-from dedup.verdict import UNSETTLED_LIMIT, Match, Verdict
+from dedup.verdict import MATCHES_LIMIT, UNSETTLED_LIMIT, Match, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def verdict(cursor: Cursor, source_id: str, mark: StoredMark) -> Verdict:
 
 
 def matches(cursor: Cursor, article_id: int) -> tuple[Match, ...]:
-    """The pairs of a stored article, the best first; ties by the other's source_id.
+    """The best pairs of a stored article, the best first; ties by the other's source_id.
 
     For a duplicate its originals; for a canonical article what is similar to it.
     """
@@ -66,8 +66,8 @@ def matches(cursor: Cursor, article_id: int) -> tuple[Match, ...]:
             SELECT article_id, m.* FROM dedup.match m WHERE other_id = %(id)s AND relation = 'similar'
             OFFSET 0
         ) AS m CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = m.id OFFSET 0) AS o
-        ORDER BY m.score DESC, o.source_id
+        ORDER BY m.score DESC, o.source_id LIMIT %(limit)s
         """,
-        {"id": article_id},
+        {"id": article_id, "limit": MATCHES_LIMIT},
     ).fetchall()
     return tuple(Match(*row) for row in rows)

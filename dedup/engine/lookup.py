@@ -23,7 +23,7 @@ from dedup.rules.marks import Mark, OrderKey, Partner, Status, decide, order_key
 from dedup.rules.pair import Relation
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint, UnreadableError
-from dedup.verdict import UNSETTLED_LIMIT, Match, Verdict
+from dedup.verdict import MATCHES_LIMIT, UNSETTLED_LIMIT, Match, Verdict
 
 
 def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdict:
@@ -125,5 +125,5 @@ def _matches(found: Iterable[Partner]) -> tuple[Match, ...]:
             relation.scores.signature_jaccard,
             relation.scores.containment,
         )
-        for order, _, relation in ranked
+        for order, _, relation in ranked[:MATCHES_LIMIT]
     )

@@ -145,11 +145,14 @@ class OneTransaction:
 
     def __init__(self, database: Database, connection: psycopg.Connection[Any]) -> None:
         self._database, self._connection = database, connection
-        self.place, self.connect = database.place, database.connect
+        self.place, self.connect, self.timeouts = database.place, database.connect, database.timeouts
 
     @contextmanager
-    def transaction(self, *, settling: bool = False, snapshot: bool = False) -> Iterator[Cursor]:
+    def transaction(
+        self, *, settling: bool = False, snapshot: bool = False, seconds: float | None = None
+    ) -> Iterator[Cursor]:
         with self._connection.transaction(), self._connection.cursor(binary=True) as cursor:
+            cursor.execute("SELECT set_config('dedup.settling', %s, true)", ["on" if settling else ""])
             # What ON COMMIT DROP would have removed.
             cursor.execute(
                 "DROP TABLE IF EXISTS pg_temp.net_change, pg_temp.touched_sentence, pg_temp.fingerprint_new"

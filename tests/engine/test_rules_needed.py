@@ -94,7 +94,7 @@ SETTLING_MUTANTS = [
         "self._gained[others[~self._inside[others]]] = True",
         "pass",
     ),
-    Mutant("it is not known what is settled", SETTLING, "return row[0] if row else None", "return None"),
+    Mutant("it is not known what is settled", SETTLING, "return row and row[0]", "return None"),
     Mutant(
         "what waits is taken for canonical",
         SETTLING,
@@ -198,6 +198,7 @@ FAMILY_MUTANTS = [
         SETTLE,
         "if number + len(wanted) <= self._settings.similar_pairs:",
         "if True:",
+        rare=True,
     ),
     Mutant(
         "the likest article of all is not kept",
@@ -417,6 +418,7 @@ COMMON_MUTANTS = [
         '"SELECT dedup.withdraw(%s::bigint[])"',
         '"SELECT dedup.make_stale(%s::bigint[])"',
         theme="common",
+        rare=True,
     ),
     Mutant("what went is not subtracted", "net_changes.sql", "-1 AS sign", "0 AS sign", theme="common"),
     Mutant(
@@ -474,6 +476,7 @@ COMMON_MUTANTS = [
         "OR EXISTS (SELECT FROM dedup.common_sentence s WHERE s.sentence_hash = t.sentence_hash)",
         "",
         theme="common",
+        rare=True,
     ),
     Mutant(
         "pinned sentences of few carriers are not counted",
@@ -541,20 +544,24 @@ COMMON_MUTANTS = [
 ]
 SETTINGS_MUTANTS = [
     Mutant(
-        "adopted rules make nothing stale", RULEBOOKS, "if adoption.rules:", "if False:", theme="settings"
+        "adopted rules make nothing stale",
+        RULEBOOKS,
+        "if plan.adoption.rules:",
+        "if False:",
+        theme="settings",
     ),
     Mutant(
         "fingerprints of other settings stay",
         RULEBOOKS,
-        "if adoption.fingerprints:\n        _drop",
-        "if False:\n        _drop",
+        "if row[1] != plan.fingerprinter.version(row[2])",
+        "if False",
         theme="settings",
     ),
     Mutant(
         "adopted settings count nothing again",
         RULEBOOKS,
-        "if adoption:\n",
-        "if False:\n",
+        "if present.adoption:",
+        "if False:",
         theme="settings",
     ),
     Mutant(
