@@ -179,6 +179,7 @@ FAMILY_MUTANTS = [
         LIKEST,
         "np.lexsort((found.places[among], found.rule",
         "np.lexsort((-found.places[among], found.rule",
+        rare=True,
     ),
     Mutant(
         "an article that appears gives later ones no pairs",
@@ -323,6 +324,7 @@ PIN_MUTANTS = [
         "if row.canonical is wanted]",
         "if row.canonical is wanted and not wanted]",
         theme="pins",
+        rare=True,
     ),
     Mutant(
         "pinned articles are not compared",
@@ -330,6 +332,7 @@ PIN_MUTANTS = [
         "others.update(pins)",
         "pass",
         theme="pins",
+        rare=True,
     ),
     Mutant(
         "a pin does not hold",
@@ -358,6 +361,7 @@ PIN_MUTANTS = [
         "IF TG_OP <> 'INSERT' THEN",
         "IF false THEN",
         theme="pins",
+        rare=True,
     ),
 ]
 SHORT_MUTANTS = [

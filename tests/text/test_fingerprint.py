@@ -354,6 +354,7 @@ OTHER_RULES: dict[str, Any] = {
     "containment_shingles": 31,
     "earliest_year": 1700,
     "canonical_order": "added",
+    "similar_pairs": 5,
 }
 
 
