@@ -96,9 +96,9 @@ class Deduplicator:
                 return hook.submit(cursor, rulebook, article, made)
 
         for _ in range(RULEBOOK_RETRIES):
-            rulebook = self._load_rulebook()
+            rulebook = self._load_rulebook(seconds=seconds)
             if not rulebook.state.same_program():  # a backfill may have adopted this program since
-                rulebook = self._load_rulebook(fresh=True)
+                rulebook = self._load_rulebook(fresh=True, seconds=seconds)
             if not rulebook.state.same_program():
                 hook.store_for_later(self._database, article)
                 return Verdict(article.source_id, "pending", None, None, OTHER_PROGRAM)
@@ -144,15 +144,15 @@ class Deduplicator:
 
         return retried(attempt)
 
-    def _load_rulebook(self, *, fresh: bool = False) -> Rulebook:
+    def _load_rulebook(self, *, fresh: bool = False, seconds: float | None = None) -> Rulebook:
         """The rulebook, loaded again where it is no longer the corpus' own."""
         if self._rulebook is not None and fresh:
-            with self._database.transaction() as cursor:
+            with self._database.transaction(seconds=seconds) as cursor:
                 try:
                     self._rulebook.check(cursor)
                 except StaleRulesError:
                     self._rulebook = None
         if self._rulebook is None:
-            with self._database.transaction() as cursor:
+            with self._database.transaction(seconds=seconds) as cursor:
                 self._rulebook = rulebooks.load_rulebook(cursor)
         return self._rulebook

@@ -27,6 +27,9 @@ APPLICATION = "dedup"
 ROW_SECONDS = 0.1
 """Who holds the settle lock waits no longer than this for a row: everyone else waits behind it."""
 
+WORTH_SAYING_SECONDS = 0.05
+"""A shorter wait is not taken from what the statements after it may take."""
+
 GRACE_SECONDS = 5.0
 """How much longer than its own timeouts the server may take to answer before it counts as gone."""
 
@@ -135,7 +138,12 @@ class Session:
         if values:
             cursor.execute(_set(values, local=True))
         if settling:
+            started = time.monotonic()
             hold_settle_lock(cursor)
+            waited = time.monotonic() - started
+            if seconds is not None and waited > WORTH_SAYING_SECONDS:
+                left = {"statement_timeout": milliseconds(max(seconds - waited, WORTH_SAYING_SECONDS))}
+                cursor.execute(_set(left, local=True))
 
 
 def hold_settle_lock(cursor: Cursor) -> None:

@@ -15,7 +15,7 @@ from dedup.corpus.articles import Known
 from dedup.corpus.database import Cursor, Database
 from dedup.corpus.rulebooks import Rulebook
 from dedup.engine.lookup import mark_of, related_to, verdict_of
-from dedup.engine.settle import TooManyCandidatesError, settle
+from dedup.engine.settle import Settled, TooManyCandidatesError, settle
 from dedup.errors import BusyError, CollisionError, DedupError
 from dedup.rules.marks import Mark, Status
 from dedup.settings import Settings
@@ -26,7 +26,12 @@ MAX_CASCADE = 500
 """Articles settled in one hook; a story of that size whose original is edited takes about 0.3 s."""
 
 MAX_CANDIDATES = 5_000
-"""Articles compared in one hook; about 30 ms."""
+"""Articles compared in one hook; about 0.2 s."""
+
+MANY_CANDIDATES = 500
+MANY_UNSETTLED = 1_000
+"""While so many articles are unsettled, no more candidates than this: an article of a large family that is
+being settled would be compared with all of it, and have to be settled again after every batch."""
 
 STORE_SECONDS = 0.1
 """How long an article that is not settled now may wait to be stored, before it is put aside."""
@@ -106,9 +111,9 @@ def settle_some(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
             )
             return
         try:
-            result = settle(cursor, settings, ids=list(waiting), max_candidates=MAX_CANDIDATES)
-        except TooManyCandidatesError:
-            articles.note_limit(cursor, list(waiting), f"more than {MAX_CANDIDATES:,} candidates")
+            result = _settle_few(cursor, settings, list(waiting))
+        except TooManyCandidatesError as error:
+            articles.note_limit(cursor, list(waiting), str(error))
             return
         waiting = set(result.unsettled)
         if result.left:
@@ -116,6 +121,20 @@ def settle_some(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
                 cursor, list(waiting | result.left), "more pairs than can be compared at once"
             )
             return
+
+
+def _settle_few(cursor: Cursor, settings: Settings, ids: list[int]) -> Settled:
+    try:
+        return settle(cursor, settings, ids=ids, max_candidates=min(MANY_CANDIDATES, MAX_CANDIDATES))
+    except TooManyCandidatesError:
+        if settling.count_unsettled(cursor, MANY_UNSETTLED) >= MANY_UNSETTLED:
+            raise TooManyCandidatesError(
+                f"more than {MANY_CANDIDATES:,} candidates while much is unsettled"
+            ) from None
+    try:
+        return settle(cursor, settings, ids=ids, max_candidates=MAX_CANDIDATES)
+    except TooManyCandidatesError:
+        raise TooManyCandidatesError(f"more than {MAX_CANDIDATES:,} candidates") from None
 
 
 def _verdict(cursor: Cursor, settings: Settings, source_id: str) -> Verdict:

@@ -271,8 +271,13 @@ class RejectsFile:
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            file, self._file = self._file, None
+            try:
+                file.close()
+            except OSError as error:
+                raise InputError(
+                    f"{self.path}: the refused lines may not all be written: {error.strerror}"
+                ) from None
 
     def __enter__(self) -> Self:
         return self
