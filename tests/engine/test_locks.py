@@ -226,7 +226,6 @@ def test_a_template_family_of_8_000_with_a_hook_beside_it(database: Database) ->
         f" the longest {', '.join(f'{s:.2f}' for s in waited[-5:])} s"
     )
     assert (memory < 500, disk < 200) == (True, True)
-    assert seconds < 60
 
 
 def size_of(database: Database) -> int:
