@@ -199,7 +199,11 @@ def decided_by(cursor: Cursor, ids: Collection[int]) -> set[int]:
     """The later articles of the pairs of these: what was decided by their being canonical."""
     if not ids:
         return set()
-    rows = cursor.execute("SELECT article_id FROM dedup.match WHERE other_id = ANY (%s)", [bigints(ids)])
+    rows = cursor.execute(
+        "SELECT m.article_id FROM unnest(%s::bigint[]) AS given (id) CROSS JOIN LATERAL ("
+        "SELECT article_id FROM dedup.match WHERE other_id = given.id OFFSET 0) AS m",
+        [bigints(ids)],
+    )
     return {row[0] for row in rows.fetchall()}
 
 

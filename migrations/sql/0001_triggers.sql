@@ -47,7 +47,10 @@ COMMENT ON FUNCTION dedup.make_stale(bigint[]) IS 'Have articles settled again; 
 CREATE FUNCTION dedup.withdraw(ids bigint[]) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp SET enable_seqscan = off AS $$
 BEGIN
-    PERFORM make_stale(ids || ARRAY(SELECT m.article_id FROM match m WHERE m.other_id = ANY (ids)));
+    -- OFFSET 0: looked up one by one, whatever the statistics say.
+    PERFORM make_stale(ids || ARRAY(
+        SELECT later.article_id FROM unnest(ids) AS given (id)
+        CROSS JOIN LATERAL (SELECT m.article_id FROM match m WHERE m.other_id = given.id OFFSET 0) AS later));
     UPDATE article a SET takes_part = false WHERE a.id = ANY (ids) AND a.takes_part;
 END $$;
 COMMENT ON FUNCTION dedup.withdraw(bigint[]) IS 'Let articles take no part until they are settled again, and have settled again what they decided.';
@@ -59,7 +62,12 @@ DECLARE
     partners bigint[];
 BEGIN
     WITH gone AS (
-        DELETE FROM match m WHERE m.article_id = ANY (ids) OR m.other_id = ANY (ids)
+        DELETE FROM match m WHERE m.ctid = ANY (ARRAY(
+            SELECT pair.place FROM unnest(ids) AS given (id) CROSS JOIN LATERAL (
+                SELECT * FROM (SELECT e.ctid FROM match e WHERE e.article_id = given.id OFFSET 0) AS earlier
+                UNION ALL
+                SELECT * FROM (SELECT l.ctid FROM match l WHERE l.other_id = given.id OFFSET 0) AS later
+            ) AS pair (place)))
         RETURNING m.article_id, m.other_id
     )
     SELECT array_agg(id) INTO partners
