@@ -128,7 +128,7 @@ class Heartbeat:
 
     def _owner(self, cursor: Cursor) -> Owner:
         pid, start = runs.session(cursor)
-        if pid != cursor.connection.info.backend_pid:  # a pooler is in between: the session tells nothing
+        if self._connection.pooled:  # the session tells nothing
             return Owner(socket.gethostname(), os.getpid(), None, None)
         return Owner(socket.gethostname(), os.getpid(), pid, start)
 
