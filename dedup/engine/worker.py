@@ -1,8 +1,9 @@
 """A worker process: texts come in, fingerprints go out, one JSON value a line. No database.
 
-The parent (`pool.py`) starts it with pipes for standard input and output. The first line says how to make the
-function that fingerprints; every other line is a chunk of texts, answered by one line. It ends when its input
-does, so it does not outlive its parent; and a chunk that does not end is ended by an alarm of the kernel.
+The parent (`supervisor.py`) starts it with pipes for standard input and output. The first line says how to
+make the function that fingerprints; every other line is a chunk of texts, answered by one line. It ends when
+its input does, so it does not outlive its parent; and a chunk that does not end is ended by an alarm of the
+kernel.
 """
 
 from __future__ import annotations
