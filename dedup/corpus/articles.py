@@ -5,7 +5,7 @@ What a change touches is settled again, by the triggers of the schema (`migratio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -163,6 +163,16 @@ def note_limit(cursor: Cursor, ids: Sequence[int], limit: str) -> None:
         "UPDATE dedup.article SET limit_fired = %s WHERE id = ANY (%s) AND (status = 'pending' OR stale)",
         [limit, bigints(ids)],
     )
+
+
+def withdraw(cursor: Cursor, ids: Collection[int]) -> None:
+    """Let articles take no part, and settle them and what they decided again. Needs the settle lock."""
+    cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [bigints(ids)])
+
+
+def remove_pairs(cursor: Cursor, ids: Collection[int]) -> None:
+    """Remove the pairs of articles, and have their partners settled again. Needs the settle lock."""
+    cursor.execute("SELECT dedup.remove_pairs(%s::bigint[])", [bigints(ids)])
 
 
 def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from dedup.corpus import fingerprints
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
 from dedup.text.tasks import Fingerprinted, Lost, TextTask
@@ -123,14 +124,12 @@ def retry(cursor: Cursor, reason: str, limit: int) -> int:
         reason: how the reason of their failure begins.
         limit: at most so many.
     """
-    return cursor.execute(
-        """
-        UPDATE dedup.article SET status = 'pending', reason = NULL, marked_at = NULL
-        WHERE id IN (SELECT id FROM dedup.article WHERE status = 'failed' AND starts_with(reason, %s)
-                     ORDER BY id LIMIT %s)
-        """,
+    rows = cursor.execute(
+        "SELECT id FROM dedup.article WHERE status = 'failed' AND starts_with(reason, %s)"
+        " ORDER BY id LIMIT %s",
         [reason, limit],
-    ).rowcount
+    ).fetchall()
+    return len(fingerprints.read_again(cursor, [row[0] for row in rows]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from dedup.corpus import articles, fingerprints
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
@@ -102,17 +103,24 @@ _OF_ARTICLES: tuple[tuple[str, Repair, str], ...] = (
 )
 """What is wrong with an article, how it is healed, and how it is found."""
 
+_LOST_FINGERPRINTS = (
+    "dedup.fingerprint f WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = f.article_id)"
+)
+_LOST_PAIRS = (
+    "dedup.match m WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = m.article_id)"
+    " OR NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = m.other_id)"
+)
+
 _COUNTED: tuple[tuple[str, Repair, str], ...] = (
     (
         "fingerprints belong to no article",
         Repair.SCHEMA,
-        "dedup.fingerprint f WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = f.article_id)",
+        _LOST_FINGERPRINTS,
     ),
     (
         "pairs belong to no article",
         Repair.SCHEMA,
-        "dedup.match m WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = m.article_id)"
-        " OR NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = m.other_id)",
+        _LOST_PAIRS,
     ),
     (
         "triggers do not fire always, so that changes go unseen",
@@ -179,23 +187,17 @@ def settle_again(cursor: Cursor, ids: Collection[int], *, fingerprint: bool = Fa
     Args:
         fingerprint: drop their fingerprints too, and let failed ones be tried again.
     """
-    given = bigints(ids)
     cursor.execute(  # a mark cannot point to an article that is gone
         "UPDATE dedup.article a SET status = 'pending', stale = false, duplicate_of = NULL, score = NULL,"
         " reason = NULL, marked_at = NULL WHERE a.id = ANY (%s) AND a.duplicate_of IS NOT NULL"
         " AND NOT EXISTS (SELECT FROM dedup.article o WHERE o.id = a.duplicate_of)",
-        [given],
+        [bigints(ids)],
     )
-    cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [given])
     if fingerprint:
-        cursor.execute("DELETE FROM dedup.fingerprint WHERE article_id = ANY (%s)", [given])
-        cursor.execute(
-            "UPDATE dedup.article SET status = 'pending', reason = NULL, marked_at = NULL"
-            " WHERE id = ANY (%s) AND status = 'failed' RETURNING id",
-            [given],
-        )
-        pending = [row[0] for row in cursor.fetchall()]
-        cursor.execute("SELECT dedup.remove_pairs(%s::bigint[])", [bigints(pending)])
+        fingerprints.drop(cursor, ids)
+        articles.remove_pairs(cursor, fingerprints.read_again(cursor, ids))
+    else:
+        articles.withdraw(cursor, ids)
 
 
 def repair_lock(cursor: Cursor) -> None:
@@ -206,15 +208,8 @@ def repair_lock(cursor: Cursor) -> None:
 def repair_others(cursor: Cursor, repairs: Collection[Repair]) -> None:
     """Heal what is about no single article. Needs the settle lock."""
     if Repair.SCHEMA in repairs:
-        cursor.execute(
-            "DELETE FROM dedup.match m"
-            " WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = m.article_id)"
-            " OR NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = m.other_id)"
-        )
-        cursor.execute(
-            "DELETE FROM dedup.fingerprint f"
-            " WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = f.article_id)"
-        )
+        for lost in (_LOST_PAIRS, _LOST_FINGERPRINTS):
+            cursor.execute(f"DELETE FROM {lost}".encode())
         cursor.execute("SELECT dedup.fire_always()")
     if Repair.PLACE in repairs:
         cursor.execute("UPDATE dedup.corpus_state SET settled_through = NULL")

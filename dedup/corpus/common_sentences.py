@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dedup.corpus import arrays
+from dedup.corpus import arrays, articles
 from dedup.corpus.arrays import Bigints
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.statements import statement
@@ -163,12 +163,6 @@ def carriers_of(cursor: Cursor, changed: Sequence[CommonChange]) -> list[int]:
     return carriers(cursor, moved) if moved else []
 
 
-def withdraw(cursor: Cursor, ids: Sequence[int]) -> None:
-    """Let articles take no part until they are settled again. Needs the settle lock."""
-    if ids:
-        cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [arrays.bigints(ids)])
-
-
 def apply(cursor: Cursor, changed: Sequence[CommonChange], examples: dict[int, str]) -> int:
     """Change the table of common sentences and withdraw the carriers. Needs the settle lock.
 
@@ -176,7 +170,8 @@ def apply(cursor: Cursor, changed: Sequence[CommonChange], examples: dict[int, s
         How many articles carry a sentence that became common or stopped being common.
     """
     withdrawn = carriers_of(cursor, changed)
-    withdraw(cursor, withdrawn)
+    if withdrawn:
+        articles.withdraw(cursor, withdrawn)
     cursor.execute(
         "DELETE FROM dedup.common_sentence WHERE sentence_hash = ANY (%s::bigint[])",
         [arrays.bigints([c.sentence_hash for c in changed if c.leaves])],

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import numpy as np
 
+from dedup.corpus import articles
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.staging import stage
@@ -141,11 +142,27 @@ def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
         """,
         [bigints(ids)],
     ).fetchall()
-    removed = bigints([row[0] for row in rows])
-    if rows:
-        cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [removed])
-        cursor.execute("SELECT dedup.remove_pairs(%s::bigint[])", [removed])
-    return bool(rows)
+    removed = [row[0] for row in rows]
+    if removed:
+        articles.withdraw(cursor, removed)
+        articles.remove_pairs(cursor, removed)
+    return bool(removed)
+
+
+def drop(cursor: Cursor, ids: Collection[int]) -> None:
+    """Remove fingerprints, and have settled again what rests on them. Needs the settle lock."""
+    articles.withdraw(cursor, ids)
+    cursor.execute("DELETE FROM dedup.fingerprint WHERE article_id = ANY (%s)", [bigints(ids)])
+
+
+def read_again(cursor: Cursor, ids: Collection[int]) -> list[int]:
+    """Have those of these articles that failed read again; returns them. Needs the settle lock."""
+    rows = cursor.execute(
+        "UPDATE dedup.article SET status = 'pending', reason = NULL, marked_at = NULL"
+        " WHERE id = ANY (%s) AND status = 'failed' RETURNING id",
+        [bigints(ids)],
+    ).fetchall()
+    return [row[0] for row in rows]
 
 
 def _fail(cursor: Cursor, failed: Sequence[Fingerprinted]) -> None:
@@ -165,7 +182,7 @@ def _fail(cursor: Cursor, failed: Sequence[Fingerprinted]) -> None:
             [r.reason for r in failed],
         ],
     ).fetchall()
-    cursor.execute("SELECT dedup.remove_pairs(%s::bigint[])", [bigints([row[0] for row in rows])])
+    articles.remove_pairs(cursor, [row[0] for row in rows])
 
 
 def _row(result: Fingerprinted, fingerprint: Fingerprint) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from dedup.corpus import arrays, pins
+from dedup.corpus import arrays, articles, fingerprints, pins
 from dedup.corpus.database import Cursor
 from dedup.errors import SchemaError
 from dedup.settings import Settings
@@ -268,7 +268,7 @@ def withdraw_for(cursor: Cursor, plan: Plan, ids: Sequence[int]) -> None:
     settled again, by the rules in force then.
     """
     if plan.adoption.rules:
-        cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [arrays.bigints(ids)])
+        articles.withdraw(cursor, ids)
     if not plan.adoption.fingerprints:
         return
     rows = cursor.execute(
@@ -276,15 +276,8 @@ def withdraw_for(cursor: Cursor, plan: Plan, ids: Sequence[int]) -> None:
         " JOIN dedup.fingerprint f ON f.article_id = a.id WHERE a.id = ANY (%s)",
         [arrays.bigints(ids)],
     ).fetchall()
-    old = arrays.bigints([row[0] for row in rows if row[1] != plan.fingerprinter.version(row[2])])
-    cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [old])
-    cursor.execute("DELETE FROM dedup.fingerprint WHERE article_id = ANY (%s)", [old])
-    # What could not be read before may be readable now.
-    cursor.execute(
-        "UPDATE dedup.article SET status = 'pending', reason = NULL, marked_at = NULL"
-        " WHERE id = ANY (%s) AND status = 'failed'",
-        [arrays.bigints(ids)],
-    )
+    fingerprints.drop(cursor, [row[0] for row in rows if row[1] != plan.fingerprinter.version(row[2])])
+    fingerprints.read_again(cursor, ids)  # what could not be read before may be readable now
 
 
 def adopt(cursor: Cursor, plan: Plan | None = None, through: int = 0) -> None:

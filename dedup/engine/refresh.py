@@ -119,7 +119,7 @@ def _withdraw(settler: _Settler, part: Sequence[CommonChange]) -> None:
         waiting = common_sentences.carriers_of(cursor, part)
     for start in range(0, len(waiting), WITHDRAWN_PER_TRANSACTION):
         page = waiting[start : start + WITHDRAWN_PER_TRANSACTION]
-        settler.do(partial(common_sentences.withdraw, ids=page))
+        settler.do(partial(articles.withdraw, ids=page))
 
 
 def _examples(

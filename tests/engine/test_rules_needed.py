@@ -418,7 +418,7 @@ COMMON_MUTANTS = [
     ),
     Mutant(
         "what the carriers of a changed sentence decided stays settled",
-        COMMON,
+        "dedup.corpus.articles",
         '"SELECT dedup.withdraw(%s::bigint[])"',
         '"SELECT dedup.make_stale(%s::bigint[])"',
         theme="common",
