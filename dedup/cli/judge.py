@@ -33,7 +33,7 @@ app = typer.Typer(
     help="""
 Your own judgement of pairs of articles: how good the marks are by it, and which thresholds fit it best.
 
-    dedup judge pairs      # picks pairs worth a human look; needs the extra `dedup[lab]`
+    dedup judge pairs      # picks pairs worth a human look; needs the extra `newsdedup[lab]`
     dedup judge review     # you say what they are: duplicate, similar, different
     dedup judge score      # precision and recall of the marks, with intervals
     dedup judge tune       # better thresholds, if there are any, and what they would change

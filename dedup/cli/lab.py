@@ -1,6 +1,6 @@
 """The lab's commands on files: methods, compare, generate.
 
-The lab is an extra (`pip install dedup[lab]`); its packages are imported when one of its commands runs.
+The lab is an extra (`pip install newsdedup[lab]`); its packages are imported when one of its commands runs.
 """
 
 from __future__ import annotations

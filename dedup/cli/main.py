@@ -55,7 +55,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        output.console().print(f"dedup {version('dedup')}")
+        output.console().print(f"dedup {version('newsdedup')}")
         raise typer.Exit
 
 

@@ -70,7 +70,7 @@ NAME_BYTES = 200
 """Of the name of a file, in that of its rejects file: file systems take 255 bytes, and some is added."""
 
 LAB_PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
-"""What the extra `dedup[lab]` brings."""
+"""What the extra `newsdedup[lab]` brings."""
 
 
 def needs_lab(what: str) -> None:
@@ -82,7 +82,7 @@ def needs_lab(what: str) -> None:
     missing = [name for name in LAB_PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise InputError(
-            f"{what} needs {', '.join(missing)}: run `pip install 'dedup[lab]'`,"
+            f"{what} needs {', '.join(missing)}: run `pip install 'newsdedup[lab]'`,"
             " or in a checkout `scripts/setup dev`"
         )
 

@@ -69,7 +69,7 @@ def test_without_the_extra_picking_names_it(dedup: Dedup, monkeypatch: pytest.Mo
     result = dedup("judge", "pairs")
     assert result.code == 2
     assert "picking pairs needs scipy" in result.err
-    assert "pip install 'dedup[lab]'" in result.err
+    assert "pip install 'newsdedup[lab]'" in result.err
 
 
 def test_score_against_a_truth(

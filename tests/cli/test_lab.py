@@ -101,7 +101,7 @@ def test_without_the_extra_the_lab_names_it(dedup: Dedup, monkeypatch: pytest.Mo
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "scipy" else real(name))
     result = dedup("lab", "methods")
     assert result.code == 2
-    assert "pip install 'dedup[lab]'" in result.err
+    assert "pip install 'newsdedup[lab]'" in result.err
 
 
 def test_generate_lists_and_refuses(dedup: Dedup) -> None:

@@ -790,7 +790,7 @@ def test_parquet_of_a_pipe_is_refused(tmp_path: Path) -> None:
 
 def test_parquet_without_pyarrow(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "pip install 'dedup[parquet]'" in folder.refuse("a.parquet", b"PAR1")
+    assert "pip install 'newsdedup[parquet]'" in folder.refuse("a.parquet", b"PAR1")
 
 
 # any bytes at all
