@@ -60,7 +60,7 @@ class ParquetSource:
             import pyarrow
             import pyarrow.parquet
         except ImportError:
-            raise InputError(f"{path}: reading Parquet needs pyarrow; pip install 'newsdedup[parquet]'") from None
+            raise InputError(f"{path}: Parquet needs pyarrow: pip install 'newsdedup[parquet]'") from None
         raw, size = open_file(path)
         if size is None:  # a pipe, whose end, where Parquet begins, comes last
             raw.close()
