@@ -6,6 +6,7 @@
     ├── NotFoundError         no article with that source_id
     ├── WorkerError           worker processes cannot be started, or do not stay alive
     ├── StuckError            a backfill makes no progress
+    ├── ClosedError           a `Deduplicator` was used after it was closed
     └── DatabaseError         the database said no
         ├── UnreachableError      it does not answer
         ├── RightsError           the role lacks a privilege
@@ -44,6 +45,10 @@ class WorkerError(DedupError):
 
 class StuckError(DedupError):
     """A backfill makes no progress."""
+
+
+class ClosedError(DedupError):
+    """A `Deduplicator` was used after it was closed."""
 
 
 class DatabaseError(DedupError):

@@ -11,18 +11,19 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import BoundedSemaphore
 from typing import TypeVar
 
 import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import Engine, create_engine
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from dedup.corpus.connection import Connection, Cursor, Session, hold_settle_lock, prefer_indexes
 from dedup.errors import (
     BusyError,
+    ClosedError,
     CollisionError,
     DatabaseError,
     DedupError,
@@ -115,8 +116,32 @@ def place(url: str) -> str:
     return f"{shown} on {host}" if re.fullmatch(r"[\w.,:%-]+|/[^@=\x00-\x1f]*", host) else shown
 
 
+class _Pool:
+    """The connections of one process. A child of a fork may not touch those of its parent.
+
+    Attributes:
+        process_id: of the process that made it.
+        engine: SQLAlchemy's pool.
+        slots: as many as there may be connections, so that a thread waits for one no longer than it likes.
+    """
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self.process_id = os.getpid()
+        self.slots = BoundedSemaphore(MAX_CONNECTIONS)
+        self.engine = create_engine(
+            "postgresql+psycopg://",
+            creator=connect,
+            poolclass=QueuePool,
+            pool_size=2,
+            max_overflow=MAX_CONNECTIONS - 2,
+            pool_pre_ping=True,
+            # Nothing is left to roll back, and on a lost connection the attempt logs a traceback.
+            pool_reset_on_return=None,
+        )
+
+
 class Database:
-    """A pool of connections to one database.
+    """A pool of connections to one database, for any number of threads, and for the children of a fork.
 
     Args:
         url: SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or the embedded server, which
@@ -134,20 +159,15 @@ class Database:
             url = embedded.start()
         self.url = conninfo(url)
         self.place = place(self.url)
-        self._engine = create_engine(
-            "postgresql+psycopg://",
-            creator=self._connect,
-            poolclass=QueuePool,
-            pool_size=2,
-            max_overflow=MAX_CONNECTIONS - 2,
-            pool_timeout=self.timeouts.lock,
-            pool_pre_ping=True,
-            # Nothing is left to roll back, and on a lost connection the attempt logs a traceback.
-            pool_reset_on_return=None,
-        )
+        self._closed = False
+        self._pool = _Pool(self._connect)
+
+    def __repr__(self) -> str:
+        return f"<Database: {self.place}{', closed' if self._closed else ''}>"
 
     def engine(self) -> Engine:
         """An engine as SQLAlchemy programs expect it, with transactions of its own and without a pool."""
+        self._check_open()
 
         def connect() -> Connection:
             connection = self._connect()
@@ -157,34 +177,61 @@ class Database:
         return create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
 
     def close(self) -> None:
-        """Close all connections."""
-        self._engine.dispose()
+        """Close all connections of this process; the database cannot be used again through this object."""
+        self._closed = True
+        self._pool.engine.dispose(close=self._pool.process_id == os.getpid())
 
     def connect(self) -> Connection:
         """A connection of its own, outside the pool, for locks that last as long as a command."""
+        self._check_open()
         with translated(self.place):
             return self._connect()
 
     @contextmanager
-    def session(self) -> Iterator[Session]:
+    def session(self, seconds: float | None = None) -> Iterator[Session]:
         """One connection for several transactions, with what Postgres keeps per session.
 
+        Args:
+            seconds: how long to wait for a free one; None takes `Timeouts.lock`.
+
         Raises:
+            ClosedError: `close` was called.
+            BusyError: other threads use all connections.
             DatabaseError: one of its kinds, for every error of the server.
         """
-        with translated(self.place), self._engine.connect() as connection:
-            driver = connection.connection.driver_connection
-            assert isinstance(driver, Connection)
-            yield Session(driver, self.timeouts)
+        self._check_open()
+        pool = self._own_pool()
+        if not pool.slots.acquire(timeout=self.timeouts.lock if seconds is None else seconds):
+            raise BusyError(
+                f"{self.place}: all {MAX_CONNECTIONS} connections of this program are in use;"
+                " use fewer threads"
+            )
+        try:
+            with translated(self.place), pool.engine.connect() as connection:
+                driver = connection.connection.driver_connection
+                assert isinstance(driver, Connection)
+                yield Session(driver, self.timeouts)
+        finally:
+            pool.slots.release()
 
     @contextmanager
     def transaction(self, *, settling: bool = False, seconds: float | None = None) -> Iterator[Cursor]:
         """A transaction on any free connection; see `Session.transaction`."""
         with (
-            self.session() as session,
+            self.session(seconds) as session,
             session.transaction(settling=settling, seconds=seconds) as cursor,
         ):
             yield cursor
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError(f"{self.place}: this Deduplicator is closed; open another one")
+
+    def _own_pool(self) -> _Pool:
+        """The pool of this process: after a fork a new one, whose parent's is left to the parent."""
+        if self._pool.process_id != os.getpid():
+            self._pool = _Pool(self._connect)
+        return self._pool
 
     def _connect(self) -> Connection:
         connection = Connection.open(self.url, self.timeouts)
@@ -237,10 +284,6 @@ def translated(where: str) -> Iterator[None]:
         yield
     except DedupError:
         raise
-    except PoolTimeoutError:
-        raise BusyError(
-            f"{where}: all {MAX_CONNECTIONS} connections of this program are in use; use fewer threads"
-        ) from None
     except psycopg.Error as error:
         raise _explain(error, where) from None
     except Exception as error:
