@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+from dedup.answer import Answer
 
 UNSETTLED_LIMIT = 10_000
 """Counting of unsettled articles stops here: it takes some milliseconds, and more tells a caller nothing."""
@@ -13,7 +15,7 @@ MATCHES_LIMIT = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class Match(Answer):
     """Another article that this one duplicates or is similar to.
 
     Attributes:
@@ -34,7 +36,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Answer):
     """The answer to "is this new, is it a copy and of what?".
 
     Attributes:
@@ -69,9 +71,24 @@ class Verdict:
         return self.unsettled > 0
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict as JSON-ready values."""
-        return {
-            **asdict(self),
-            "matches": [asdict(match) for match in self.matches],
-            "provisional": self.provisional,
-        }
+        """The verdict as values that JSON knows, with `provisional`."""
+        return {**Answer.as_dict(self), "provisional": self.provisional}
+
+    def __str__(self) -> str:
+        other = self.duplicate_of
+        more = 0
+        if self.status == "similar" and self.matches:
+            other, more = self.matches[0].id, len(self.matches) - 1
+        words = self.status
+        if other is not None:
+            words += f" {'of' if self.is_duplicate else 'to'} {other}"
+        if more:
+            words += f" and {more:,} more"
+        why = [self.reason] if self.reason else []
+        if self.score is not None:
+            why.append(f"{self.score:.3f}")
+        if why:
+            words += f" ({', '.join(why)})"
+        if self.provisional:
+            words += f"; provisional, {self.unsettled:,} others are unsettled"
+        return words if self.id is None else f"{self.id}: {words}"

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from dedup.answer import Answer
 from dedup.corpus import fingerprints
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
@@ -133,7 +134,7 @@ def retry(cursor: Cursor, reason: str, limit: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
+class Suspect(Answer):
     """An article that waits for another attempt, for `dedup status`."""
 
     source_id: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from dedup.answer import Answer
 from dedup.corpus.database import Cursor
 
 LEASE_SECONDS = 60.0
@@ -38,7 +39,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Run(Answer):
     """A run that has not ended, as far as the table knows.
 
     Attributes:

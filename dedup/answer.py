@@ -1,0 +1,52 @@
+"""What every answer of the library can do: be compared, printed, and turned into JSON.
+
+Each is a dataclass with its own docstring where its matter is at home. Here is only what they share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from dedup.printable import as_json
+
+
+class Answer:
+    """Base of the dataclasses that the library answers with."""
+
+    __slots__ = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer as values that JSON knows: times as ISO 8601, tuples as lists, bytes as hexadecimal."""
+        found: dict[str, Any] = plain(self)
+        return found
+
+    def as_json(self, *, indent: int | None = None) -> str:
+        """The answer as JSON, with control and invisible characters as escapes."""
+        return as_json(self.as_dict(), indent=indent)
+
+
+def plain(value: Any) -> Any:
+    """A value of dataclasses, containers, times, bytes and enums as values that JSON knows."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: plain(_member(value, item.name)) for item in fields(value)}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    return value
+
+
+def _member(value: Any, name: str) -> Any:
+    """An attribute; of an answer with an `as_dict` of its own, what that says."""
+    found = getattr(value, name)
+    return found.as_dict() if isinstance(found, Answer) else found
