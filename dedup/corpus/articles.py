@@ -1,11 +1,11 @@
-"""Articles in and out of the database: load, edit, delete, export. It decides nothing about marks.
+"""Articles in and out of the database: load, edit, delete. It decides nothing about marks.
 
 What a change touches is settled again, by the triggers of the schema (`migrations/sql`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,12 +13,10 @@ import psycopg
 
 from dedup.article import ARTICLE_FIELDS, Article, storable
 from dedup.corpus.arrays import bigints
-from dedup.corpus.database import Cursor, Database, hold_settle_lock
+from dedup.corpus.database import Cursor, hold_settle_lock
 from dedup.text.tasks import TextTask
 
 _EDITABLE = tuple(name for name in ARTICLE_FIELDS if name != "source_id")
-EXPORT_PAGE = 5_000
-"""Rows fetched from the server at a time while exporting."""
 
 
 @dataclass(slots=True)
@@ -205,32 +203,3 @@ def newest_ids(cursor: Cursor, count: int) -> list[int]:
         [count],
     )
     return [row[0] for row in rows.fetchall()]
-
-
-MARKS = """
-    SELECT a.source_id AS id, a.status, o.source_id AS duplicate_of, a.score, a.reason, a.stale
-    FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
-    ORDER BY a.source_id
-"""
-"""Every mark, by source_id."""
-
-MATCHES = """
-    SELECT a.source_id AS a, o.source_id AS b, m.relation, m.rule, m.score, m.sentence_jaccard,
-           m.signature_jaccard, m.containment
-    FROM dedup.match m JOIN dedup.article a ON a.id = m.article_id JOIN dedup.article o ON o.id = m.other_id
-    ORDER BY a.source_id, o.source_id
-"""
-"""Every scored pair: `a` the later article, `b` the earlier canonical one."""
-
-
-def export(database: Database, query: str) -> Iterator[dict[str, Any]]:
-    """The rows of a query as dictionaries, page by page: memory does not grow with the result."""
-    with database.transaction() as cursor:
-        cursor.execute(f"DECLARE export NO SCROLL CURSOR FOR {query}".encode())  # constants above
-        while True:
-            rows = cursor.execute(f"FETCH {EXPORT_PAGE} FROM export").fetchall()
-            if not rows:
-                return
-            names = [column.name for column in cursor.description or ()]
-            for row in rows:
-                yield dict(zip(names, row, strict=True))

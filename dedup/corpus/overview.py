@@ -1,20 +1,20 @@
-"""What `dedup status`, `show` and `common` report: counts, sizes, stories, common sentences."""
+"""What `dedup status` and `common` report: counts, sizes, common sentences. Read-only."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
+from dedup.answer import Answer
 from dedup.corpus import arrivals, attempts, runs
 from dedup.corpus.attempts import Suspect
 from dedup.corpus.database import Cursor
 from dedup.corpus.runs import Run
 from dedup.corpus.statements import statement
-from dedup.errors import NotFoundError
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Answer):
     """A session that holds the settle lock.
 
     Attributes:
@@ -33,7 +33,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(Answer):
     """The state of a corpus.
 
     Attributes:
@@ -135,56 +135,7 @@ def _holder(cursor: Cursor) -> Holder | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """An article of a story, without its text."""
-
-    id: str
-    title: str | None
-    publication: str | None
-    time: datetime
-    status: str
-    stale: bool
-    score: float | None
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Story:
-    """An article, and its story: the canonical article first, then its duplicates by time."""
-
-    article: Member
-    text: str
-    url: str | None
-    language: str | None
-    members: tuple[Member, ...]
-
-
-_MEMBER = "source_id, title, publication, coalesce(published_at, added_at), status, stale, score, reason"
-
-
-def story(cursor: Cursor, source_id: str) -> Story:
-    """The article with this source_id, and its story.
-
-    Raises:
-        NotFoundError: it is not stored.
-    """
-    row = cursor.execute(
-        f"SELECT {_MEMBER}, text, url, language, coalesce(duplicate_of, id)"
-        " FROM dedup.article WHERE source_id = %s",
-        [source_id],
-    ).fetchone()
-    if row is None:
-        raise NotFoundError(f"no article with source_id {source_id!r}")
-    members = cursor.execute(
-        f"SELECT {_MEMBER} FROM dedup.article WHERE id = %(id)s OR duplicate_of = %(id)s"
-        " ORDER BY duplicate_of IS NOT NULL, coalesce(published_at, added_at), source_id",
-        {"id": row[11]},
-    ).fetchall()
-    return Story(Member(*row[:8]), row[8], row[9], row[10], tuple(Member(*member) for member in members))
-
-
-@dataclass(frozen=True, slots=True)
-class CommonSentence:
+class CommonSentence(Answer):
     """A common or pinned sentence.
 
     Attributes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from dedup.answer import Answer
 from dedup.corpus.arrays import bigints
 from dedup.corpus.articles import texts
 from dedup.corpus.database import Cursor
@@ -97,7 +98,7 @@ def unpin_sentences(cursor: Cursor, keys: list[int]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class PairPin:
+class PairPin(Answer):
     """What a person has said two articles are to each other."""
 
     id: str

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
+from dedup.answer import Answer
+from dedup.article import ARTICLE_FIELDS, Article
 from dedup.corpus.database import Cursor
 from dedup.verdict import MATCHES_LIMIT, UNSETTLED_LIMIT, Match, Verdict
 
@@ -23,6 +26,38 @@ class StoredMark:
     score: float | None
     reason: str | None
     unsettled: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedArticle(Answer):
+    """A stored article with what is known of it.
+
+    Attributes:
+        article: as it is stored, with its text.
+        verdict: its mark, and the pairs behind it.
+        stale: whether that is the last mark, and it is settled again.
+        marked_at: when it was marked, in UTC; None if it never was.
+    """
+
+    article: Article
+    verdict: Verdict
+    stale: bool
+    marked_at: datetime | None
+
+    def __str__(self) -> str:
+        return f"{self.verdict}{', to be settled again' if self.stale else ''}"
+
+
+def marked_article(cursor: Cursor, source_id: str) -> MarkedArticle | None:
+    """The article with this source_id, its mark and its pairs; None where it is not stored."""
+    mark = stored_mark(cursor, source_id)
+    row = cursor.execute(
+        f"SELECT marked_at, {', '.join(ARTICLE_FIELDS)} FROM dedup.article WHERE source_id = %s", [source_id]
+    ).fetchone()
+    if mark is None or row is None:
+        return None
+    article = Article(**dict(zip(ARTICLE_FIELDS, row[1:], strict=True)))
+    return MarkedArticle(article, verdict(cursor, source_id, mark), mark.stale, row[0])
 
 
 def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:

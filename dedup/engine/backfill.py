@@ -19,10 +19,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 
-from dedup.corpus import attempts, fingerprints, rulebooks
+from dedup.answer import Answer
+from dedup.corpus import attempts, fingerprints, rulebooks, stories
 from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Adoption, Rulebook, StaleRulesError
 from dedup.corpus.runs import Run
+from dedup.corpus.stories import Reprints
 from dedup.engine.adopt import adopt
 from dedup.engine.arrivals import store_arrivals
 from dedup.engine.fingerprinting import Fingerprinting, PoolOptions, analyze, endless
@@ -45,13 +47,16 @@ RETRY_SECONDS = (1.0, 4.0, 16.0)
 SAME_ROUNDS = 10
 """A run ends by itself when a round finds nothing to do; one with so many that did the same never would."""
 
+MOST_REPRINTED = 3
+"""Stories that a report names."""
+
 FINGERPRINTS_PER_SECOND = 2_500
 SETTLED_PER_SECOND = 4_000
 """What two cores of 2024 do (scripts/benchmark.py), for previews: they say "about"."""
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Answer):
     """What the next backfill has to do.
 
     Attributes:
@@ -85,7 +90,7 @@ def preview(database: Database) -> Preview:
 
 
 @dataclass(slots=True)
-class BackfillReport:
+class BackfillReport(Answer):
     """What a backfill did.
 
     Attributes:
@@ -102,6 +107,7 @@ class BackfillReport:
         compared: pairs of articles scored.
         held: articles put aside by a hook that others still hold.
         seconds: stage (adopting, fingerprinting, counting, settling) to how long it took.
+        reprints: the duplicates that the corpus has now; None where nothing was settled.
     """
 
     already_running: bool = False
@@ -119,6 +125,7 @@ class BackfillReport:
     compared: int = 0
     held: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+    reprints: Reprints | None = None
 
 
 def backfill(
@@ -172,6 +179,9 @@ def backfill(
             raise
         report.superseded = heartbeat.superseded
         heartbeat.end("stopped" if report.stopped else "done")
+        if report.settled:
+            with database.transaction() as cursor:
+                report.reprints = stories.reprints(cursor, MOST_REPRINTED)
         return report
     finally:
         heartbeat.close()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from dedup.answer import Answer
 from dedup.corpus import pins, settling
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
@@ -22,7 +23,7 @@ from dedup.text.fingerprint import Fingerprint, UnreadableError
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainedArticle:
+class ExplainedArticle(Answer):
     """One of two articles.
 
     Attributes:
@@ -41,7 +42,7 @@ class ExplainedArticle:
 
 
 @dataclass(frozen=True, slots=True)
-class DifferingSentence:
+class DifferingSentence(Answer):
     """A sentence that only one of two articles has, beside its near twin in the other, if there is one.
 
     Attributes:
@@ -54,7 +55,7 @@ class DifferingSentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Answer):
     """Two articles compared.
 
     Attributes:

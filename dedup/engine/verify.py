@@ -16,7 +16,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from typing import Any
 
+from dedup.answer import Answer, plain
 from dedup.corpus import arrivals, bookkeeping, common_sentences, rulebooks, snapshots
 from dedup.corpus.bookkeeping import Repair, Repairs
 from dedup.corpus.database import Cursor, Database, retried
@@ -44,7 +46,7 @@ DIFFERENCES_SHOWN = 100
 
 
 @dataclass(slots=True)
-class Verification:
+class Verification(Answer):
     """What was compared and what differs.
 
     Attributes:
@@ -59,7 +61,19 @@ class Verification:
     differences: list[str] = field(default_factory=list)
     found: int = 0
     skipped: list[str] = field(default_factory=list)
-    repairs: Repairs = field(default_factory=Repairs)
+    repairs: Repairs = field(default_factory=Repairs, repr=False)
+
+    @property
+    def right(self) -> bool:
+        """Whether nothing differs."""
+        return not self.found
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was compared and what differs, without what heals it."""
+        return {name: plain(getattr(self, name)) for name in ("articles", "differences", "found", "skipped")}
+
+    def __str__(self) -> str:
+        return f"checked {self.articles:,} articles: {self.found:,} differences"
 
     def differs(self, line: str, repair: Repair, ids: Collection[int] = ()) -> None:
         """Note a difference, and what heals it: for which articles, or for the corpus."""

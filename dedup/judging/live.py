@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dedup.corpus import articles, judgements, rulebooks, snapshots
+from dedup.corpus import articles, exports, judgements, rulebooks, snapshots
 from dedup.corpus.database import Cursor, Database
 from dedup.corpus.judgements import Judged
 from dedup.errors import InputError
@@ -93,7 +93,7 @@ def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
     with database.transaction() as cursor:
         if not rulebooks.nothing_unsettled(cursor):
             raise InputError("articles are unsettled: run `dedup backfill` first")
-    marks = {row["id"]: row["duplicate_of"] or row["id"] for row in articles.export(database, articles.MARKS)}
+    marks = {row["id"]: row["duplicate_of"] or row["id"] for row in exports.marks(database)}
     numbers = {name: number for number, name in enumerate(marks)}
     return numbers, np.array([numbers[original] for original in marks.values()], np.int32)
 

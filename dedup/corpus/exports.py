@@ -1,0 +1,115 @@
+"""Every mark and every pair, row by row, by source_id: memory does not grow with the result. Read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Literal, TypedDict, cast
+
+from dedup.corpus.database import Database
+from dedup.errors import InputError
+from dedup.rules.marks import Status
+
+PAGE = 5_000
+"""Rows fetched from the server at a time."""
+
+StatusName = Literal["unique", "similar", "duplicate", "pending", "failed"]
+
+
+class MarkRow(TypedDict):
+    """An article's mark; see `Verdict`. A stale one is the last one, and is settled again."""
+
+    id: str
+    status: StatusName
+    duplicate_of: str | None
+    score: float | None
+    reason: str | None
+    stale: bool
+
+
+class MatchRow(TypedDict):
+    """A scored pair: `a` the later article, `b` the earlier canonical one; see `Match`."""
+
+    a: str
+    b: str
+    relation: str
+    rule: str
+    score: float
+    sentence_jaccard: float
+    signature_jaccard: float
+    containment: float
+
+
+MARKS = """
+    SELECT a.source_id AS id, a.status, o.source_id AS duplicate_of, a.score, a.reason, a.stale
+    FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
+"""
+
+MATCHES = """
+    SELECT a.source_id AS a, o.source_id AS b, m.relation, m.rule, m.score, m.sentence_jaccard,
+           m.signature_jaccard, m.containment
+    FROM dedup.match m JOIN dedup.article a ON a.id = m.article_id JOIN dedup.article o ON o.id = m.other_id
+    ORDER BY a.source_id, o.source_id
+"""
+
+
+def marks(
+    database: Database,
+    *,
+    status: StatusName | None = None,
+    since: datetime | None = None,
+    marked_since: datetime | None = None,
+    publication: str | None = None,
+    limit: int | None = None,
+) -> Iterator[MarkRow]:
+    """The marks of the articles that are asked for, by source_id.
+
+    Args:
+        since: published then or later; where the publication time is unknown, stored then or later.
+        marked_since: marked then or later.
+
+    Raises:
+        InputError: there is no such status, or the limit is negative.
+    """
+    if status is not None and status not in {known.value for known in Status}:
+        raise InputError(
+            f"there is no status {status!r}; there are {', '.join(known.value for known in Status)}"
+        )
+    if limit is not None and limit < 0:
+        raise InputError("the limit is a number of articles, from 0")
+    asked = {
+        "a.status = %(status)s": status,
+        "coalesce(a.published_at, a.added_at) >= %(since)s": since,
+        "a.marked_at >= %(marked_since)s": marked_since,
+        "a.publication = %(publication)s": publication,
+    }
+    conditions = [condition for condition, value in asked.items() if value is not None]
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    query = f"{MARKS} {where} ORDER BY a.source_id"
+    given: dict[str, Any] = {
+        "status": status,
+        "since": since,
+        "marked_since": marked_since,
+        "publication": publication,
+    }
+    if limit is not None:
+        query += " LIMIT %(limit)s"
+        given["limit"] = limit
+    return cast("Iterator[MarkRow]", _rows(database, query, given))
+
+
+def matches(database: Database) -> Iterator[MatchRow]:
+    """Every scored pair, by both source_ids."""
+    return cast("Iterator[MatchRow]", _rows(database, MATCHES, {}))
+
+
+def _rows(database: Database, query: str, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    with database.transaction() as cursor:
+        cursor.execute(f"DECLARE export NO SCROLL CURSOR FOR {query}".encode(), values)  # constants above
+        while True:
+            rows = cursor.execute(f"FETCH {PAGE} FROM export".encode()).fetchall()
+            if not rows:
+                return
+            names = [column.name for column in cursor.description or ()]
+            for row in rows:
+                yield dict(zip(names, row, strict=True))

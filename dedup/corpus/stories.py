@@ -1,0 +1,152 @@
+"""Stories: a canonical article with its duplicates. Read-only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from dedup.answer import Answer
+from dedup.corpus.database import Cursor
+from dedup.errors import NotFoundError
+
+
+@dataclass(frozen=True, slots=True)
+class StoryArticle(Answer):
+    """An article of a story, without its text.
+
+    Attributes:
+        id: its source_id.
+        time: when it was published, or stored where that is unknown; in UTC.
+        status, score, reason: as of `Verdict`.
+        stale: whether that is the last mark, and it is settled again.
+    """
+
+    id: str
+    title: str | None
+    publication: str | None
+    time: datetime
+    status: str
+    stale: bool
+    score: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Story(Answer):
+    """A canonical article with its duplicates.
+
+    Attributes:
+        original: the canonical article.
+        copies: its duplicates, by time.
+    """
+
+    original: StoryArticle
+    copies: tuple[StoryArticle, ...]
+
+    @property
+    def articles(self) -> tuple[StoryArticle, ...]:
+        """All of them, the canonical one first."""
+        return (self.original, *self.copies)
+
+    def __str__(self) -> str:
+        return f"{self.original.id}: {len(self.copies):,} copies"
+
+
+@dataclass(frozen=True, slots=True)
+class StorySummary(Answer):
+    """A story in a line.
+
+    Attributes:
+        id, title, publication: of the canonical article.
+        copies: how many duplicates it has.
+        copied_by: their publications, each once, by name.
+        first_at, last_at: times of the canonical article and of the last copy, in UTC.
+    """
+
+    id: str
+    title: str | None
+    publication: str | None
+    copies: int
+    copied_by: tuple[str, ...]
+    first_at: datetime
+    last_at: datetime
+
+    @property
+    def spread(self) -> timedelta:
+        """From the canonical article to the last copy."""
+        return self.last_at - self.first_at
+
+
+@dataclass(frozen=True, slots=True)
+class Reprints(Answer):
+    """What duplicates there are.
+
+    Attributes:
+        duplicates: articles that are one.
+        stories: canonical articles that have some.
+        most: the stories of the most copies.
+    """
+
+    duplicates: int
+    stories: int
+    most: tuple[StorySummary, ...]
+
+
+_ARTICLE = "source_id, title, publication, coalesce(published_at, added_at), status, stale, score, reason"
+
+
+def story(cursor: Cursor, source_id: str) -> Story:
+    """The story of the article with this source_id.
+
+    Raises:
+        NotFoundError: it is not stored.
+    """
+    rows = cursor.execute(
+        f"""
+        WITH original AS (SELECT coalesce(duplicate_of, id) AS id FROM dedup.article WHERE source_id = %s)
+        SELECT {_ARTICLE} FROM dedup.article
+        WHERE id = (SELECT id FROM original) OR duplicate_of = (SELECT id FROM original)
+        ORDER BY duplicate_of IS NOT NULL, coalesce(published_at, added_at), source_id
+        """.encode(),
+        [source_id],
+    ).fetchall()
+    if not rows:
+        raise NotFoundError(f"no article with source_id {source_id!r}")
+    original, *copies = (StoryArticle(*row) for row in rows)
+    return Story(original, tuple(copies))
+
+
+_LARGEST = """
+    SELECT c.source_id, c.title, c.publication, s.copies, d.copied_by,
+           coalesce(c.published_at, c.added_at), d.last_at
+    FROM (SELECT duplicate_of, count(*) AS copies FROM dedup.article
+          WHERE duplicate_of IS NOT NULL GROUP BY duplicate_of) AS s
+    JOIN dedup.article c ON c.id = s.duplicate_of
+    CROSS JOIN LATERAL (
+        SELECT coalesce(array_agg(DISTINCT publication ORDER BY publication)
+                        FILTER (WHERE publication IS NOT NULL), '{}') AS copied_by,
+               max(coalesce(published_at, added_at)) AS last_at
+        FROM dedup.article WHERE duplicate_of = s.duplicate_of) AS d
+    ORDER BY s.copies DESC, c.source_id LIMIT %s
+"""
+
+
+def largest(cursor: Cursor, limit: int) -> list[StorySummary]:
+    """The stories of the most copies, the largest first; ties by source_id."""
+    return [_summary(row) for row in cursor.execute(_LARGEST.encode(), [limit]).fetchall()]
+
+
+def reprints(cursor: Cursor, most: int) -> Reprints:
+    """How many duplicates there are, of how many stories, and the stories of the most copies."""
+    row = cursor.execute(
+        "SELECT count(*), count(DISTINCT duplicate_of) FROM dedup.article WHERE duplicate_of IS NOT NULL"
+    ).fetchone()
+    assert row is not None
+    duplicates, reprinted = row
+    return Reprints(duplicates, reprinted, tuple(largest(cursor, most)))
+
+
+def _summary(row: tuple[Any, ...]) -> StorySummary:
+    source_id, title, publication, copies, copied_by, first_at, last_at = row
+    return StorySummary(source_id, title, publication, copies, tuple(copied_by), first_at, last_at)

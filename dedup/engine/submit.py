@@ -1,0 +1,96 @@
+"""Submitting and looking up, with all that may come between: others at work, new settings, another program.
+
+The decision itself is in `hook.py` and `lookup.py`; here is what is done when it cannot be had. One object
+serves any number of threads.
+"""
+
+from __future__ import annotations
+
+from dedup.article import Article
+from dedup.corpus import rulebooks
+from dedup.corpus.database import Database, retried
+from dedup.corpus.rulebooks import Rulebook, StaleRulesError
+from dedup.engine import hook, lookup
+from dedup.errors import BusyError, CollisionError
+from dedup.verdict import Verdict
+
+RULEBOOK_RETRIES = 5
+"""How often a submit begins again because someone changes settings at the same moment."""
+
+IN_USE = "others held the corpus for {seconds:g} s: the next backfill settles it"
+"""Why a verdict is `pending` that could not be had in time."""
+
+NO_MEMORY = "no memory to read the text with: the next backfill tries it"
+"""Why a verdict is `pending` whose text could not be read; that passes, so the article has not failed."""
+
+OTHER_PROGRAM = "the program or its Unicode tables changed: run `dedup backfill`"
+"""Why a verdict is `pending` where the fingerprints of the corpus cannot be made by this program."""
+
+
+class Submissions:
+    """Takes in articles and answers for them. It keeps the rulebook from one to the next."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._rulebook: Rulebook | None = None
+
+    def submit(self, article: Article, seconds: float) -> Verdict:
+        """Store an article, or its new version, and settle it; what cannot be settled is stored for later.
+
+        Args:
+            seconds: how long to wait for others, and for a statement to work.
+        """
+        try:
+            return self._settled(article, seconds)
+        except (BusyError, CollisionError):
+            return self._put_off(article, IN_USE.format(seconds=seconds))
+
+    def lookup(self, article: Article | str) -> Verdict:
+        """What an article, or a bare text, would be marked; nothing is stored."""
+        rulebook = self._load_rulebook(fresh=True)
+        if not rulebook.state.same_program():
+            own_id = article.source_id if isinstance(article, Article) else None
+            return Verdict(own_id, "pending", None, None, OTHER_PROGRAM)
+        with self._database.transaction() as cursor:
+            return lookup.lookup(cursor, rulebook, article)
+
+    def _settled(self, article: Article, seconds: float) -> Verdict:
+        def attempt() -> Verdict:
+            with self._database.transaction(settling=True, seconds=seconds) as cursor:
+                rulebook.check(cursor)
+                return hook.submit(cursor, rulebook, article, made)
+
+        for _ in range(RULEBOOK_RETRIES):
+            rulebook = self._load_rulebook(seconds=seconds)
+            if not rulebook.state.same_program():  # a backfill may have adopted this program since
+                rulebook = self._load_rulebook(fresh=True, seconds=seconds)
+            if not rulebook.state.same_program():
+                return self._put_off(article, OTHER_PROGRAM)
+            try:
+                made = hook.fingerprint(rulebook, article)
+            except MemoryError:
+                return self._put_off(article, NO_MEMORY)
+            try:
+                return retried(attempt)
+            except StaleRulesError:
+                self._rulebook = None
+        raise BusyError("the settings keep changing; submit the article again")
+
+    def _put_off(self, article: Article, why: str) -> Verdict:
+        hook.store_for_later(self._database, article)
+        return Verdict(article.source_id, "pending", None, None, why)
+
+    def _load_rulebook(self, *, fresh: bool = False, seconds: float | None = None) -> Rulebook:
+        """The rulebook, loaded again where it is no longer the corpus' own."""
+        rulebook = self._rulebook  # another thread may forget it meanwhile
+        if rulebook is None or fresh:
+            with self._database.transaction(seconds=seconds) as cursor:
+                if rulebook is not None:
+                    try:
+                        rulebook.check(cursor)
+                    except StaleRulesError:
+                        rulebook = None
+                if rulebook is None:
+                    rulebook = rulebooks.load_rulebook(cursor)
+        self._rulebook = rulebook
+        return rulebook
