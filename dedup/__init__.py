@@ -7,6 +7,7 @@
         print(verdict.status, verdict.duplicate_of)
 
 The names are imported when they are first used, so that the pure core can be imported without a database.
+The errors are in `dedup.errors`, the embedded server in `dedup.server`.
 """
 
 from __future__ import annotations
@@ -15,20 +16,84 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dedup.article import Article
-    from dedup.deduplicator import Deduplicator
-    from dedup.errors import DedupError
-    from dedup.verdict import Match, Verdict
-
-__all__ = ["Article", "DedupError", "Deduplicator", "Match", "Verdict"]
+    from dedup.article import Article as Article
+    from dedup.corpus.exports import MarkRow as MarkRow
+    from dedup.corpus.exports import MatchRow as MatchRow
+    from dedup.corpus.overview import Overview as Overview
+    from dedup.corpus.stories import Story as Story
+    from dedup.corpus.stories import StoryArticle as StoryArticle
+    from dedup.corpus.stories import StorySummary as StorySummary
+    from dedup.corpus.verdicts import MarkedArticle as MarkedArticle
+    from dedup.deduplicator import Deduplicator as Deduplicator
+    from dedup.deduplicator import Initialized as Initialized
+    from dedup.engine.backfill import BackfillReport as BackfillReport
+    from dedup.engine.backfill import Preview as Preview
+    from dedup.engine.explain import DifferingSentence as DifferingSentence
+    from dedup.engine.explain import ExplainedArticle as ExplainedArticle
+    from dedup.engine.explain import Explanation as Explanation
+    from dedup.engine.load import LoadReport as LoadReport
+    from dedup.engine.load import Noted as Noted
+    from dedup.engine.verify import Verification as Verification
+    from dedup.errors import DedupError as DedupError
+    from dedup.progress import Progress as Progress
+    from dedup.settings import Settings as Settings
+    from dedup.timeouts import Timeouts as Timeouts
+    from dedup.verdict import Match as Match
+    from dedup.verdict import Verdict as Verdict
 
 _HOMES = {
     "Article": "dedup.article",
+    "BackfillReport": "dedup.engine.backfill",
     "DedupError": "dedup.errors",
     "Deduplicator": "dedup.deduplicator",
+    "DifferingSentence": "dedup.engine.explain",
+    "ExplainedArticle": "dedup.engine.explain",
+    "Explanation": "dedup.engine.explain",
+    "Initialized": "dedup.deduplicator",
+    "LoadReport": "dedup.engine.load",
+    "MarkRow": "dedup.corpus.exports",
+    "MarkedArticle": "dedup.corpus.verdicts",
     "Match": "dedup.verdict",
+    "MatchRow": "dedup.corpus.exports",
+    "Noted": "dedup.engine.load",
+    "Overview": "dedup.corpus.overview",
+    "Preview": "dedup.engine.backfill",
+    "Progress": "dedup.progress",
+    "Settings": "dedup.settings",
+    "Story": "dedup.corpus.stories",
+    "StoryArticle": "dedup.corpus.stories",
+    "StorySummary": "dedup.corpus.stories",
+    "Timeouts": "dedup.timeouts",
     "Verdict": "dedup.verdict",
+    "Verification": "dedup.engine.verify",
 }
+
+__all__ = [
+    "Article",
+    "BackfillReport",
+    "DedupError",
+    "Deduplicator",
+    "DifferingSentence",
+    "ExplainedArticle",
+    "Explanation",
+    "Initialized",
+    "LoadReport",
+    "MarkRow",
+    "MarkedArticle",
+    "Match",
+    "MatchRow",
+    "Noted",
+    "Overview",
+    "Preview",
+    "Progress",
+    "Settings",
+    "Story",
+    "StoryArticle",
+    "StorySummary",
+    "Timeouts",
+    "Verdict",
+    "Verification",
+]
 
 
 def __getattr__(name: str) -> Any:

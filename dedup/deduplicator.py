@@ -1,42 +1,81 @@
-"""The library's one door: a corpus to which articles are submitted, one at a time.
+"""The library's one door: a corpus, what goes into it, and every question it answers.
 
-For many at once there are `dedup load` and `dedup backfill`.
+The command line uses this door and no other. What is behind it is in `engine/` and `corpus/`; what hangs on a
+`Deduplicator` beside its own methods is in `door/`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
+from dedup.answer import Answer
 from dedup.article import Article
-from dedup.corpus import migrate, rulebooks
+from dedup.corpus import articles, attempts, exports, migrate, overview, rulebooks, stories, verdicts
 from dedup.corpus.database import Database, retried
-from dedup.corpus.rulebooks import Rulebook, StaleRulesError
-from dedup.engine import hook, lookup
-from dedup.errors import BusyError, CollisionError
+from dedup.corpus.exports import MarkRow, MatchRow, StatusName
+from dedup.corpus.overview import Overview
+from dedup.corpus.stories import Story, StorySummary
+from dedup.corpus.verdicts import MarkedArticle
+from dedup.engine import backfill as bulk
+from dedup.engine import explain as comparison
+from dedup.engine import hook
+from dedup.engine import load as loading
+from dedup.engine import verify as checking
+from dedup.engine.backfill import BATCH_ARTICLES, BackfillReport, Preview
+from dedup.engine.explain import Explanation
+from dedup.engine.load import LoadReport
+from dedup.engine.submit import Submissions
+from dedup.engine.verify import Verification
+from dedup.errors import InputError
+from dedup.files.reading import Reading
+from dedup.progress import Progress
 from dedup.timeouts import Timeouts
 from dedup.verdict import Verdict
 
-RULEBOOK_RETRIES = 5
-"""How often a submit begins again because someone changes settings at the same moment."""
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
-IN_USE = "others held the corpus for {seconds:g} s: the next backfill settles it"
-"""Why a verdict is `pending` that could not be had in time."""
+    from dedup.door.judgements import Judgements
+    from dedup.door.pins import CommonSentences, PairPins
+    from dedup.door.settings import CorpusSettings
 
-NO_MEMORY = "no memory to read the text with: the next backfill tries it"
-"""Why a verdict is `pending` whose text could not be read; that passes, so the article has not failed."""
+RETRY_ARTICLES = 1_000
+"""Articles per transaction of a retry."""
 
-OTHER_PROGRAM = "the program or its Unicode tables changed: run `dedup backfill`"
-"""Why a verdict is `pending` where the fingerprints of the corpus cannot be made by this program."""
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Initialized(Answer):
+    """What `Deduplicator.initialize` found and left.
+
+    Attributes:
+        place: host and database, for people.
+        before, after: revisions of the schema; None where there was none.
+    """
+
+    place: str
+    before: str | None
+    after: str | None
 
 
 class Deduplicator:
-    """A corpus of news in Postgres. Use it as a context manager, from one thread or several.
+    """A corpus of news in Postgres. Use it as a context manager, from one thread or many.
 
         with Deduplicator() as dd:
-            verdict = dd.submit(Article(source_id="a1", text="…", published_at=…))
+            verdict = dd.submit(Article(source_id="a1", text="…", published_at="2026-03-12T08:00Z"))
             if verdict.is_duplicate:
                 print("copy of", verdict.duplicate_of)
+
+    A process that was forked opens connections of its own. In asyncio, call it in a thread:
+    `await asyncio.to_thread(dd.submit, article)`.
 
     Args:
         url: the database, in SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or the embedded
@@ -46,16 +85,29 @@ class Deduplicator:
     Raises:
         UnreachableError: the database does not answer.
         SchemaError: its schema is missing, older or newer; the message names the next step.
+
+    Every method raises `ClosedError` after `close`, and `DatabaseError` if the server refuses or goes away:
+    then nothing was changed, unless the method says otherwise.
     """
 
     def __init__(self, url: str | None = None, *, timeouts: Timeouts | None = None) -> None:
         self._database = Database(url, timeouts)
-        self._rulebook: Rulebook | None = None
+        self._submissions = Submissions(self._database)
         try:
             migrate.prepare(self._database)
         except BaseException:
             self._database.close()
             raise
+
+    @staticmethod
+    def initialize(url: str | None = None, *, timeouts: Timeouts | None = None) -> Initialized:
+        """Create the schema in a database, or upgrade it. Safe to run again, and from several places."""
+        database = Database(url, timeouts)
+        try:
+            before, after = migrate.initialize(database)
+        finally:
+            database.close()
+        return Initialized(database.place, before, after)
 
     def __enter__(self) -> Self:
         return self
@@ -65,9 +117,23 @@ class Deduplicator:
     ) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return repr(self._database).replace("Database", "Deduplicator", 1)
+
+    @property
+    def place(self) -> str:
+        """Host and database, for people; never a password."""
+        return self._database.place
+
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; this object cannot be used any more."""
         self._database.close()
+
+    def engine(self) -> Engine:
+        """A SQLAlchemy engine of the same database, for pandas and the like; it has no pool."""
+        return self._database.engine()
+
+    # Articles in.
 
     def submit(self, article: Article, *, timeout: float | None = None) -> Verdict:
         """Store an article, or its new version, and say what it is.
@@ -80,79 +146,254 @@ class Deduplicator:
             timeout: seconds to wait for others, and for a statement to work; None takes `Timeouts.hook`.
 
         Raises:
-            DatabaseError: the server refused or went away; nothing was stored.
+            InputError: the timeout is not above 0.
         """
-        seconds = timeout or self._database.timeouts.hook
-        try:
-            return self._settled(article, seconds)
-        except (BusyError, CollisionError):
-            hook.store_for_later(self._database, article)
-            return Verdict(article.source_id, "pending", None, None, IN_USE.format(seconds=seconds))
+        if timeout is not None and not timeout > 0:
+            raise InputError(f"the timeout must be a number of seconds above 0, not {timeout!r}")
+        return self._submissions.submit(article, timeout or self._database.timeouts.hook)
 
-    def _settled(self, article: Article, seconds: float) -> Verdict:
-        def attempt() -> Verdict:
-            with self._database.transaction(settling=True, seconds=seconds) as cursor:
-                rulebook.check(cursor)
-                return hook.submit(cursor, rulebook, article, made)
+    def submit_many(self, articles: Iterable[Article], *, timeout: float | None = None) -> list[Verdict]:
+        """Submit articles one after the other; each has the verdict that it has at its turn.
 
-        for _ in range(RULEBOOK_RETRIES):
-            rulebook = self._load_rulebook(seconds=seconds)
-            if not rulebook.state.same_program():  # a backfill may have adopted this program since
-                rulebook = self._load_rulebook(fresh=True, seconds=seconds)
-            if not rulebook.state.same_program():
-                hook.store_for_later(self._database, article)
-                return Verdict(article.source_id, "pending", None, None, OTHER_PROGRAM)
-            try:
-                made = hook.fingerprint(rulebook, article)
-            except MemoryError:
-                hook.store_for_later(self._database, article)
-                return Verdict(article.source_id, "pending", None, None, NO_MEMORY)
-            try:
-                return retried(attempt)
-            except StaleRulesError:
-                self._rulebook = None
-        raise BusyError("the settings keep changing; submit the article again")
+        For more than some hundred, `load` and `backfill` are quicker.
 
-    def lookup(self, article: Article | str) -> Verdict:
-        """What an article, or a bare text, would be marked; nothing is stored.
+        Args:
+            timeout: as of `submit`, for each.
 
         Raises:
-            DatabaseError: the server refused or went away.
+            DatabaseError: the server refused or went away; those before it are stored.
         """
-        rulebook = self._load_rulebook(fresh=True)
-        if not rulebook.state.same_program():
-            own_id = article.source_id if isinstance(article, Article) else None
-            return Verdict(own_id, "pending", None, None, OTHER_PROGRAM)
-        with self._database.transaction() as cursor:
-            return lookup.lookup(cursor, rulebook, article)
+        return [self.submit(article, timeout=timeout) for article in articles]
+
+    def lookup(self, article: Article | str) -> Verdict:
+        """What an article, or a bare text, would be marked; nothing is stored."""
+        return self._submissions.lookup(article)
+
+    def load(
+        self,
+        source: str | Path | Iterable[Article],
+        *,
+        fields: Mapping[str, str] | None = None,
+        format: str | None = None,
+        publication: str | None = None,
+        language: str | None = None,
+        rejects: str | Path | None = None,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] = _never,
+        report: LoadReport | None = None,
+    ) -> LoadReport:
+        """Store articles; `backfill` then marks them. A known source_id is an edit of that article.
+
+        Args:
+            source: a file (JSONL, CSV, TSV or Parquet; `.gz` may follow; "-" is standard input), or articles.
+            fields: article field to the name it has in the file, where that is not a usual one.
+            format: jsonl, csv, tsv or parquet, where the name of the file does not say it.
+            publication, language: of articles that name none.
+            rejects: where refused records go; None takes `FILE.rejects.jsonl` in the current folder.
+            progress: told the bytes of the file, or the articles.
+            stop: asked between records; when it says so, what was read is stored and the work ends.
+            report: one to be filled, for whoever wants to know how far it came if something is raised.
+
+        Raises:
+            InputError: the file cannot be used, or not be read to its end; what was read is stored.
+            DatabaseError: the server refused or went away; the batches before are stored.
+        """
+        made = LoadReport() if report is None else report
+        if not isinstance(source, str | Path):
+            loading.load_articles(self._database, source, made, progress=progress, stop=stop)
+            return made
+        loading.load_file(
+            self._database,
+            source,
+            Reading(fields or {}, format, publication, language),
+            made,
+            max_record_bytes=self.settings.max_record_bytes(),
+            rejects=rejects or loading.rejects_path(source),
+            progress=progress,
+            stop=stop,
+        )
+        return made
+
+    def backfill(
+        self,
+        *,
+        batch: int = BATCH_ARTICLES,
+        workers: int | None = None,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] = _never,
+    ) -> BackfillReport:
+        """Settle everything that is pending or stale; what was finished is kept, whatever happens.
+
+        Args:
+            batch: articles per transaction; the marks do not depend on it.
+            workers: processes that fingerprint texts; None for one per core, 0 for none but this one.
+            stop: asked between batches; when it says so, the batch in hand is finished and the work ends.
+
+        Raises:
+            WorkerError: worker processes cannot be started, or do not stay alive.
+            StuckError: another backfill lives and makes no progress, or this one does the same again and
+                again.
+        """
+        return bulk.backfill(self._database, batch=batch, workers=workers, progress=progress, stop=stop)
+
+    def preview(self) -> Preview:
+        """What the next backfill has to do, counted without doing it."""
+        return bulk.preview(self._database)
+
+    def retry(self, reason: str = "unreadable", *, stop: Callable[[], bool] = _never) -> int:
+        """Make failed articles pending again, so that the next backfill reads them; returns how many.
+
+        Args:
+            reason: how the reasons of those begin that are meant.
+            stop: asked between transactions of 1,000 articles.
+        """
+        count, total = RETRY_ARTICLES, 0
+        while count == RETRY_ARTICLES and not stop():
+            with self._database.transaction(settling=True) as cursor:
+                count = attempts.retry(cursor, reason, RETRY_ARTICLES)
+            total += count
+        return total
 
     def delete(self, source_id: str) -> bool:
         """Delete an article; its duplicates and partners are judged anew. False if it is unknown.
 
         Raises:
-            BusyError: others held it for longer than `Timeouts.lock`; nothing was deleted.
-            DatabaseError: the server refused or went away; nothing was deleted.
+            BusyError: others held it for longer than `Timeouts.lock`.
         """
-        return bool(self.delete_all([source_id]))
+        return bool(self.delete_many([source_id]))
 
-    def delete_all(self, source_ids: list[str]) -> list[str]:
+    def delete_many(self, source_ids: Iterable[str]) -> list[str]:
         """Delete several articles in one transaction; returns the source_ids that were known."""
+        wanted = list(source_ids)
 
         def attempt() -> list[str]:
             with self._database.transaction(settling=True) as cursor:
-                return hook.delete(cursor, rulebooks.load_settings(cursor), source_ids)
+                return hook.delete(cursor, rulebooks.load_settings(cursor), wanted)
 
         return retried(attempt)
 
-    def _load_rulebook(self, *, fresh: bool = False, seconds: float | None = None) -> Rulebook:
-        """The rulebook, loaded again where it is no longer the corpus' own."""
-        if self._rulebook is not None and fresh:
-            with self._database.transaction(seconds=seconds) as cursor:
-                try:
-                    self._rulebook.check(cursor)
-                except StaleRulesError:
-                    self._rulebook = None
-        if self._rulebook is None:
-            with self._database.transaction(seconds=seconds) as cursor:
-                self._rulebook = rulebooks.load_rulebook(cursor)
-        return self._rulebook
+    # Answers out.
+
+    def get(self, source_id: str) -> MarkedArticle | None:
+        """An article as it is stored, with its mark and the pairs behind it; None if it is unknown."""
+        with self._database.transaction() as cursor:
+            return verdicts.marked_article(cursor, source_id)
+
+    def story(self, source_id: str) -> Story:
+        """The story that an article belongs to: its canonical article and all copies.
+
+        Raises:
+            NotFoundError: the article is unknown.
+        """
+        with self._database.transaction() as cursor:
+            return stories.story(cursor, source_id)
+
+    def stories(self, limit: int = 20) -> list[StorySummary]:
+        """The stories of the most copies, the largest first."""
+        with self._database.transaction() as cursor:
+            return stories.largest(cursor, limit)
+
+    def marks(
+        self,
+        *,
+        status: StatusName | None = None,
+        since: datetime | None = None,
+        marked_since: datetime | None = None,
+        publication: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[MarkRow]:
+        """The marks of the articles that are asked for, by source_id; memory does not grow with them.
+
+        Args:
+            since: published then or later; where the publication time is unknown, stored then or later.
+            marked_since: marked then or later.
+
+        Raises:
+            InputError: there is no such status, or the limit is negative.
+        """
+        return exports.marks(
+            self._database,
+            status=status,
+            since=since,
+            marked_since=marked_since,
+            publication=publication,
+            limit=limit,
+        )
+
+    def matches(self) -> Iterator[MatchRow]:
+        """Every scored pair, by both source_ids; memory does not grow with them."""
+        return exports.matches(self._database)
+
+    def explain(self, a: str, b: str) -> Explanation:
+        """Why two articles are, or are not, related: sentences, scores, and the rule that decided.
+
+        Raises:
+            NotFoundError: one of them is unknown.
+        """
+        with self._database.transaction() as cursor:
+            return comparison.explain(cursor, rulebooks.load_rulebook(cursor), a, b)
+
+    def status(self) -> Overview:
+        """The state of the corpus: counts, sizes, what is at work, what limits fired."""
+        with self._database.transaction() as cursor:
+            return overview.overview(cursor)
+
+    def newest(self, count: int) -> list[Article]:
+        """The newest articles that can be read, the latest first."""
+        with self._database.transaction() as cursor:
+            return articles.newest(cursor, count)
+
+    def verify(self, *, sample: int | None = None, progress: Progress | None = None) -> Verification:
+        """Recompute marks, pairs, fingerprints and common sentences by the letter, and compare.
+
+        Reads only, and sees one moment of the database; others may work on meanwhile.
+
+        Args:
+            sample: recompute only so many articles, chosen at random.
+
+        Raises:
+            InputError: a changed program waits for a backfill.
+        """
+        with self._database.transaction() as cursor:
+            if rulebooks.waiting_adoption(cursor).program:
+                raise InputError("the program or its Unicode tables changed: run `dedup backfill` first")
+            rulebook = rulebooks.load_rulebook(cursor)
+        return checking.verify(self._database, rulebook, sample=sample, progress=progress)
+
+    def repair(self, found: Verification) -> int:
+        """Have what `verify` found settled, counted or made again, by the next backfill.
+
+        Returns:
+            How many articles will be settled again because of themselves.
+        """
+        return checking.repair(self._database, found.repairs)
+
+    # What people say.
+
+    @property
+    def settings(self) -> CorpusSettings:
+        """The settings of the corpus, and the sentence parameters of its languages."""
+        from dedup.door.settings import CorpusSettings
+
+        return CorpusSettings(self._database)
+
+    @property
+    def pins(self) -> PairPins:
+        """What people say two articles are to each other."""
+        from dedup.door.pins import PairPins
+
+        return PairPins(self._database)
+
+    @property
+    def common_sentences(self) -> CommonSentences:
+        """The sentences that are ignored, and the pins on them."""
+        from dedup.door.pins import CommonSentences
+
+        return CommonSentences(self._database)
+
+    @property
+    def judgements(self) -> Judgements:
+        """What people say of pairs of articles, and what follows from it."""
+        from dedup.door.judgements import Judgements
+
+        return Judgements(self._database)

@@ -31,7 +31,7 @@ from typing import Any
 from sandbox import DATA, fresh_corpus, read_settings, silver_sets, store, throwaway_server
 
 from dedup.article import Article
-from dedup.corpus import articles, rulebooks
+from dedup.corpus import exports, rulebooks
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.errors import DedupError
@@ -192,8 +192,8 @@ def measure(
     texts: dict[str, str] = {}
     store(database, _accepted(news, score, texts))
     score.compared = backfill(database, workers=workers).compared
-    marks = {row["id"]: row for row in articles.export(database, articles.MARKS)}
-    matches = list(articles.export(database, articles.MATCHES))
+    marks = {row["id"]: row for row in exports.marks(database)}
+    matches = list(exports.matches(database))
     score.seconds = round(time.perf_counter() - started, 1)
     compare(score, marks, matches, list(_lines(truth)), texts)
     return score
@@ -209,7 +209,7 @@ def compare(
     """Count into `score` what the marks and the silver pairs say of each other.
 
     Args:
-        marks: rows of `articles.MARKS` by id; matches: rows of `articles.MATCHES`.
+        marks: rows of `exports.marks` by id; matches: rows of `exports.matches`.
         truth: rows of a silver file: `a`, `b`, `jaccard5`, `containment5`.
         texts: of the articles; the silver files leave out articles of fewer than 20 shingles.
     """

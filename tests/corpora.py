@@ -16,11 +16,12 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from dedup.article import Article
-from dedup.corpus import articles, fingerprints, rulebooks
+from dedup.corpus import articles, exports, fingerprints, rulebooks
 from dedup.corpus.database import Cursor
 from dedup.deduplicator import Deduplicator
 from dedup.engine.pool import FingerprintFunction
 from dedup.engine.settle import MAX_WORK, settle
+from dedup.engine.submit import Submissions
 from dedup.rules import oracle
 from dedup.rules.common import agreeing_pairs
 from dedup.rules.marks import order_key
@@ -119,8 +120,8 @@ class Answer:
 def answer(database: AnyDatabase) -> Answer:
     """What the database holds."""
     with database.transaction() as cursor:
-        marks = cursor.execute(articles.MARKS).fetchall()
-        pairs = cursor.execute(articles.MATCHES).fetchall()
+        marks = cursor.execute(exports.MARKS).fetchall()
+        pairs = cursor.execute(exports.MATCHES).fetchall()
         common = cursor.execute(
             "SELECT sentence_hash, effective_stories FROM dedup.common_sentence"
         ).fetchall()
@@ -317,10 +318,17 @@ def change_settings(database: AnyDatabase, **values: Any) -> Settings:
         return rulebooks.change_settings(cursor, values)
 
 
+class _Borrowed(Deduplicator):
+    """It leaves the database open for whoever lent it."""
+
+    def close(self) -> None:
+        """Nothing."""
+
+
 def deduplicator(database: Any) -> Deduplicator:
     """The library's door to a corpus that is open already."""
-    made = Deduplicator.__new__(Deduplicator)
-    made._database, made._rulebook = database, None
+    made = _Borrowed.__new__(_Borrowed)
+    made._database, made._submissions = database, Submissions(database)
     return made
 
 

@@ -99,6 +99,23 @@ def test_the_core_does_not_know_what_is_built_on_it() -> None:
             assert not [module for module in modules if is_within(module, ("dedup.rules",))], path.name
 
 
+BEHIND_THE_DOOR = ("dedup.corpus", "dedup.engine", "sqlalchemy", "psycopg")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("cli/")])
+def test_the_command_line_uses_the_door_and_nothing_behind_it(name: str) -> None:
+    assert [module for module in imported(tree(name)) if is_within(module, BEHIND_THE_DOOR)] == []
+
+
+def test_every_public_name_is_where_the_package_says() -> None:
+    assert sorted(dedup._HOMES) == sorted(dedup.__all__)
+    for name in dedup.__all__:
+        assert getattr(dedup, name).__module__ == dedup._HOMES[name]
+        assert name in dir(dedup)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = dedup.nothing
+
+
 LAB = ("dedup.lab", "scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
 
 

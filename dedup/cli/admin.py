@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, fields
 from typing import Annotated, Any
 
@@ -20,7 +21,7 @@ from dedup.cli.shared import (
     previewed,
     say_pins_left_behind,
 )
-from dedup.errors import InputError, SettingError
+from dedup.errors import SettingError
 from dedup.files.readers import read_articles
 from dedup.settings import Settings, masked
 
@@ -49,10 +50,8 @@ def settings(
     """List the settings of this corpus, with what they mean; in JSON, changed ones are under `waiting`."""
     if context.invoked_subcommand:
         return
-    from dedup.corpus import rulebooks
-
-    with corpus() as database, database.transaction() as cursor:
-        loaded = rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor)
+    with corpus() as dd:
+        loaded = dd.settings.in_force(), dd.settings.wanted()
     hidden = {item.name for item in fields(Settings) if item.metadata["secret"] and not show_secrets}
     present, wanted = (
         {name: masked(value) if name in hidden else value for name, value in asdict(found).items()}
@@ -115,15 +114,11 @@ def settings_reset(
 
 
 def _change(values: dict[str, Any]) -> None:
-    from dedup.corpus import rulebooks
-    from dedup.engine.backfill import preview
-
-    with corpus() as database:
-        with database.transaction(settling=True) as cursor:
-            rulebooks.change_settings(cursor, values)
-        found = preview(database)
+    with corpus() as dd:
+        dd.settings.change(values)
+        found = dd.preview()
         if "hash_key" in values:
-            say_pins_left_behind(database)
+            say_pins_left_behind(dd.settings.pins_left_behind())
     if found.adoption:
         output.say("settings changed, in force from the next backfill on; until then nothing changes")
         output.say(f"next: dedup backfill ({previewed(found)})")
@@ -144,80 +139,71 @@ def train_sentences(
     Unsupervised (Punkt): some thousand articles are enough. Articles that name another language are left
     out. Every text of the language is read again by the next backfill.
     """
-    from dedup.corpus import rulebooks
+    from dedup.door.settings import language_code
     from dedup.text.fingerprint import base_language
-    from dedup.text.training import train
 
-    code = base_language(language)
-    if not code or not code.isalpha():
-        raise InputError(f"{language!r} is no language code; write for example `de`")
+    code = language_code(language)
     mapping = field_map(map_)
-    count = 0
 
     def texts() -> Iterator[str]:
-        nonlocal count
-        with output.progress_bar("bytes") as bar:
-            for file in files:
-                with read_articles(file, fields=mapping, format=format_) as reader:
-                    bar.start("reading", reader.bytes_total)
-                    seen = 0
-                    for item in reader:
-                        if isinstance(item, Article) and base_language(item.language) in (None, code):
-                            count += 1
-                            yield item.text
-                        bar.advance(reader.bytes_read - seen)
-                        seen = reader.bytes_read
+        for reader in readers:
+            bar.start("reading", reader.bytes_total)
+            seen = 0
+            for item in reader:
+                if isinstance(item, Article) and base_language(item.language) in (None, code):
+                    yield item.text
+                bar.advance(reader.bytes_read - seen)
+                seen = reader.bytes_read
 
-    model = train(texts())
-    if not count:
-        raise InputError(f"no articles of language {code!r} in {', '.join(files)}")
-    with corpus() as database, database.transaction(settling=True) as cursor:
-        rulebooks.store_model(cursor, code, model, count)
+    with ExitStack() as stack:
+        opened = (read_articles(file, fields=mapping, format=format_) for file in files)
+        readers = [stack.enter_context(reader) for reader in opened]  # a typo starts no server
+        dd = stack.enter_context(corpus())
+        bar = stack.enter_context(output.progress_bar("bytes"))
+        trained = dd.settings.train_sentences(code, texts())
     output.say(
-        f"{code}: {len(model.abbrev_types):,} abbreviations from {count:,} articles; next: dedup backfill"
+        f"{trained.language}: {trained.abbreviations:,} abbreviations from {trained.articles:,} articles;"
+        " next: dedup backfill"
     )
 
 
 @db_app.command("url")
 def db_url() -> None:
     """Print the address of the database, for psql and other programs; starts the embedded server."""
-    import os
+    from dedup import server
 
-    from dedup.corpus import embedded
-    from dedup.corpus.database import URL_VARIABLE, place
-
-    if given := os.environ.get(URL_VARIABLE):
+    if other := server.other_database():
         output.say(
-            f"{URL_VARIABLE} is set: {place(given)}; its address, which may hold a password, is not shown"
+            f"DEDUP_DATABASE_URL is set: {other}; its address, which may hold a password, is not shown"
         )
         return
-    output.console().print(embedded.start(), soft_wrap=True)
+    output.console().print(server.start(), soft_wrap=True)
 
 
 @db_app.command("start")
 def db_start() -> None:
     """Start the embedded server; every command that needs it does so by itself."""
-    from dedup.corpus import embedded
+    from dedup import server
 
-    embedded.start()
-    state = embedded.status()
+    server.start()
+    state = server.status()
     output.say(f"PostgreSQL {state.version} is running, with its data in {state.data}")
 
 
 @db_app.command("stop")
 def db_stop() -> None:
     """Stop the embedded server; its data stay."""
-    from dedup.corpus import embedded
+    from dedup import server
 
-    output.say("stopped" if embedded.stop() else "it was not running")
+    output.say("stopped" if server.stop() else "it was not running")
 
 
 @db_app.command("status")
 def db_status(json: JsonOption = False) -> None:
     """Say whether the embedded server runs, and where its data are."""
-    from dedup.corpus import embedded
+    from dedup import server
 
-    state = embedded.status()
+    state = server.status()
     if json:
         output.write_json({**asdict(state), "data": str(state.data)})
     elif state.running:

@@ -9,14 +9,15 @@ import sys
 
 from dedup.cli import output
 from dedup.cli.shared import corpus
-from dedup.corpus.articles import MARKS, export
 from dedup.demo import newsroom
 
 
 def main() -> int:
     """Compare the marks in the database with `expect`; returns the exit code."""
-    with corpus() as database:
-        marks = {row["id"]: (row["status"], row["duplicate_of"]) for row in export(database, MARKS)}
+    with corpus() as dd:
+        marks: dict[str, tuple[str, str | None]] = {
+            row["id"]: (row["status"], row["duplicate_of"]) for row in dd.marks()
+        }
     articles = newsroom()
     wrong = []
     for article in articles:

@@ -8,6 +8,7 @@ style. Elsewhere they stand one below the other, with `[-word-]` for what only t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -15,8 +16,10 @@ from rich.text import Text
 
 from dedup.cli import output
 from dedup.cli.columns import ALONE
-from dedup.engine.explain import DifferingSentence, Explanation
-from dedup.text.differences import Segment
+
+if TYPE_CHECKING:
+    from dedup import DifferingSentence, Explanation
+    from dedup.text.differences import Segment
 
 EARLIER, LATER = ("[-", "-]"), ("{+", "+}")
 """What stands around words that only this article has, where there are no styles; as wdiff writes it."""

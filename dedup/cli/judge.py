@@ -13,13 +13,9 @@ import typer
 from dedup.cli import output
 from dedup.cli.review import review
 from dedup.cli.shared import JsonOption, MinJaccardOption, TruthOption, corpus, ending, needs_lab
-from dedup.errors import InputError
 
 if TYPE_CHECKING:
-    from dedup.judging.estimate import Estimate, Quality
-    from dedup.judging.groups import GroupScore
-    from dedup.judging.live import SettingsEffect
-    from dedup.judging.tuning import Tuned
+    from dedup.door.judgements import Estimate, GroupScore, Quality, SettingsEffect, Tuned
 
 OTHERS = "sentences,spotsigs,minhash,tfidf"
 """Methods asked beside the product's own rule: each sees something else, and together they take minutes."""
@@ -69,21 +65,19 @@ def pairs(
     A new selection replaces the old one; judgements are kept, and a pair picked again is not asked again.
     """
     needs_lab("picking pairs")
-    from dedup.corpus import judgements, rulebooks
     from dedup.lab import picking
     from dedup.lab.methods import parse
 
     wanted = [method for method in parse(methods) if method.name != "dedup"]
-    with ending(), corpus() as database:
-        found = picking.read(database, newest)
+    with ending(), corpus() as dd:
+        found = picking.read(dd, newest)
         output.say(f"comparing {len(found):,} articles by dedup and {len(wanted)} other methods")
-        results = picking.find_pairs(database, found, wanted)
+        results = picking.find_pairs(dd, found, wanted)
         missing = {m.name for m in wanted} - {r.name for r in results}
         if missing:
             output.say(f"without {', '.join(sorted(missing))}: failed or too slow; see `dedup lab compare`")
-        with database.transaction() as cursor:
-            picked = picking.picks(found, results, rulebooks.load_settings(cursor), size, seed)
-            judgements.pick(cursor, picked)
+        picked = picking.picks(found, results, dd.settings.in_force(), size, seed)
+        dd.judgements.pick(picked)
     strata = {p.stratum: (p.stratum_size, p.stratum_picked) for p in picked}
     if json:
         output.write_json(
@@ -105,34 +99,23 @@ def tune(newest: NewestOption = 20_000, json: JsonOption = False) -> None:
     Every number comes with the interval that holds it 95 times of 100. A gain whose interval reaches below 0
     may be luck: judge more pairs before you adopt it. Nothing is changed.
     """
-    from dedup.corpus import judgements, rulebooks
-    from dedup.judging import live
-    from dedup.judging.tuning import tune as find
-
-    with corpus() as database, database.transaction() as cursor:
-        settings = rulebooks.load_settings(cursor)
-        judged = live.judged_pairs(cursor, judgements.listed(cursor))
-        found = find(judged, judgements.strata(cursor), settings)
-        changes = [
-            live.what_would_change(cursor, settings, settings.with_values(tuned.values()), newest)
-            if tuned.worthwhile and tuned.level == "duplicate"
-            else None
-            for tuned in found
-        ]
+    with corpus() as dd:
+        settings = dd.settings.in_force()
+        found = dd.judgements.tune(newest)
     if json:
         output.write_json(
             [
                 {
-                    **asdict(tuned),
-                    "worthwhile": tuned.worthwhile,
-                    "change": asdict(change) if change else None,
+                    **asdict(proposal.tuned),
+                    "worthwhile": proposal.tuned.worthwhile,
+                    "change": asdict(proposal.effect) if proposal.effect else None,
                 }
-                for tuned, change in zip(found, changes, strict=True)
+                for proposal in found
             ]
         )
         return
-    for tuned, change in zip(found, changes, strict=True):
-        _print_tuned(tuned, change, settings)
+    for proposal in found:
+        _print_tuned(proposal.tuned, proposal.effect, settings)
 
 
 def _print_tuned(tuned: Tuned, change: SettingsEffect | None, settings: Any) -> None:
@@ -171,22 +154,14 @@ def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: 
 
     Two articles of one story (a canonical article with its duplicates) count as found.
     """
-    from dedup.judging import live
-    from dedup.judging.groups import score_groups
-    from dedup.judging.truth import read_truth
-
-    with corpus() as database:
+    with corpus() as dd:
         if truth is None:
-            quality = live.judged_quality(database)
-            _print_quality(quality, json)
+            _print_quality(dd.judgements.quality(), json)
             return
-        numbers, stories = live.marked_stories(database)
-    known = read_truth(truth, numbers, min_jaccard)
-    if known.unknown:
-        output.say(f"{known.unknown:,} pairs of {truth} name articles that the corpus does not have")
-    if not known.duplicates:
-        raise InputError(f"{truth} names no duplicates among the articles of the corpus")
-    _print_score(score_groups(stories, known), json)
+        found, unknown = dd.judgements.score(truth, min_jaccard)
+    if unknown:
+        output.say(f"{unknown:,} pairs of {truth} name articles that the corpus does not have")
+    _print_score(found, json)
 
 
 def _print_quality(quality: Quality, json: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -43,11 +42,8 @@ def pin_set(
     why: Annotated[str | None, typer.Option("--why", help="A word for those who come after you.")] = None,
 ) -> None:
     """Pin a pair; both articles are settled again by the next backfill."""
-    from dedup.corpus import articles, pins
-
-    with corpus() as database, database.transaction() as cursor:
-        pins.pin_pair(cursor, a, b, relation, who, why)
-        unknown = [name for name in (a, b) if articles.find(cursor, name) is None]
+    with corpus() as found:
+        unknown = found.pins.set(a, b, relation, by=who, reason=why)
     output.say(f"pinned as {relation.value}; next: dedup backfill")
     for name in unknown:
         output.say(f"there is no article {name} yet: the pin waits for it")
@@ -56,10 +52,8 @@ def pin_set(
 @pin_app.command("remove")
 def pin_remove(a: First, b: Second) -> None:
     """Take a pin back, which restores the rules. Exit code 1 if there is none."""
-    from dedup.corpus import pins
-
-    with corpus() as database, database.transaction() as cursor:
-        removed = pins.unpin_pair(cursor, a, b)
+    with corpus() as found:
+        removed = found.pins.remove(a, b)
     if not removed:
         output.say("that pair is not pinned; `dedup pin list` shows the pins")
         raise typer.Exit(1)
@@ -69,12 +63,10 @@ def pin_remove(a: First, b: Second) -> None:
 @pin_app.command("list")
 def pin_list(json: JsonOption = False) -> None:
     """List the pinned pairs, the newest first."""
-    from dedup.corpus import pins
-
-    with corpus() as database, database.transaction() as cursor:
-        found = pins.pair_pins(cursor)
+    with corpus() as dd:
+        found = dd.pins.list()
     if json:
-        output.write_json([asdict(pin) for pin in found])
+        output.write_json([pin.as_dict() for pin in found])
         return
     output.table(
         "pinned pairs",

@@ -1,23 +1,19 @@
-"""Commands that answer: marks, matches, show, explain, common, status, verify."""
+"""Commands that answer: marks, matches, show, stories, explain, common, status, verify."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TextIO
+from typing import Annotated, Any, Literal, TextIO
 
 import typer
 from rich.text import Text
 
 from dedup.cli import output
-from dedup.cli.shared import JsonOption, LanguageOption, corpus
-from dedup.errors import InputError
-
-if TYPE_CHECKING:
-    from dedup.corpus.database import Cursor
+from dedup.cli.shared import JsonOption, LanguageOption, corpus, moment
+from dedup.errors import InputError, NotFoundError
 
 DIFFERENT = 3
 """Exit code where a check found differences."""
@@ -29,6 +25,14 @@ MATCH_COLUMNS = ("a", "b", "relation", "rule", *MATCH_SCORES)
 Format = Annotated[
     Literal["jsonl", "csv", "table"],
     typer.Option("--format", "-f", help="jsonl, csv, or a table to look at."),
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--since",
+        metavar="TIME",
+        help="Only articles published since, such as 2026-11-20, 2026-11-20T08:00Z, 24h or 7d.",
+    ),
 ]
 OutputFile = Annotated[
     Path | None, typer.Option("--output", "-o", help="A file instead of stdout; what is in it is the same.")
@@ -46,24 +50,51 @@ def register(app: typer.Typer) -> None:
     app.command()(marks)
     app.command()(matches)
     app.command()(show)
+    app.command()(stories)
     app.command()(explain)
     app.add_typer(common_app, name="common", invoke_without_command=True)
     app.command()(status)
     app.command()(verify)
 
 
-def marks(format_: Format = "jsonl", to: OutputFile = None, raw: RawOption = False) -> None:
-    """Export every article's mark: id, status, duplicate_of, score, reason, stale.
+def marks(
+    status: Annotated[
+        Literal["unique", "similar", "duplicate", "pending", "failed"] | None,
+        typer.Option("--status", help="Only articles of this status."),
+    ] = None,
+    since: SinceOption = None,
+    marked_since: Annotated[
+        str | None,
+        typer.Option("--marked-since", metavar="TIME", help="Only marks written since; as for --since."),
+    ] = None,
+    publication: Annotated[
+        str | None, typer.Option("--publication", help="Only articles of this publication.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=0, help="At most so many.")] = None,
+    format_: Format = "jsonl",
+    to: OutputFile = None,
+    raw: RawOption = False,
+) -> None:
+    """Export articles' marks: id, status, duplicate_of, score, reason, stale.
 
     `id` and `duplicate_of` are the articles' own source_ids. Sorted by id. A stale mark is the last one
     and is settled again by the next backfill.
 
     JSONL has control and invisible characters as `\\uXXXX`, which changes no value. CSV and tables replace
     them, and CSV has an apostrophe before a cell that a spreadsheet would run (`=`, `+`, `-`, `@`, tab, CR).
-    """
-    from dedup.corpus.articles import MARKS
 
-    _export(MARKS, MARK_COLUMNS, ("score",), format_, to, "marks", raw)
+    **Examples**
+
+        dedup marks > marks.jsonl
+
+        dedup marks --status duplicate --since 24h --publication Courier --format table
+    """
+    first, marked_first = (moment(given) if given else None for given in (since, marked_since))
+    with corpus() as dd:
+        rows = dd.marks(
+            status=status, since=first, marked_since=marked_first, publication=publication, limit=limit
+        )
+        _export(rows, MARK_COLUMNS, ("score",), format_, to, "marks", raw)
 
 
 def matches(format_: Format = "jsonl", to: OutputFile = None, raw: RawOption = False) -> None:
@@ -71,13 +102,12 @@ def matches(format_: Format = "jsonl", to: OutputFile = None, raw: RawOption = F
 
     Control characters, and cells that a spreadsheet would run, are treated as by `marks`.
     """
-    from dedup.corpus.articles import MATCHES
-
-    _export(MATCHES, MATCH_COLUMNS, MATCH_SCORES, format_, to, "matches", raw)
+    with corpus() as dd:
+        _export(dd.matches(), MATCH_COLUMNS, MATCH_SCORES, format_, to, "matches", raw)
 
 
 def _export(
-    query: str,
+    rows: Iterator[Any],
     columns: tuple[str, ...],
     numbers: tuple[str, ...],
     format_: str,
@@ -85,18 +115,14 @@ def _export(
     what: str,
     raw: bool,
 ) -> None:
-    from dedup.corpus.articles import export
-
-    with corpus() as database:
-        rows = export(database, query)
-        if format_ == "table":
-            output.table(what, columns, ([row[c] for c in columns] for row in rows), numbers, raw=raw)
-            return
-        with _opened(to) as file:
-            if format_ == "csv":
-                count = output.write_csv(rows, columns, file, raw=raw)
-            else:
-                count = output.write_jsonl(rows, file, raw=raw)
+    if format_ == "table":
+        output.table(what, columns, ([row[c] for c in columns] for row in rows), numbers, raw=raw)
+        return
+    with _opened(to) as file:
+        if format_ == "csv":
+            count = output.write_csv(rows, columns, file, raw=raw)
+        else:
+            count = output.write_jsonl(rows, file, raw=raw)
     if to:
         output.say(f"wrote {count:,} {what} to {to}")
 
@@ -120,37 +146,35 @@ def show(
     raw: RawOption = False,
 ) -> None:
     """Show an article, its mark, its story and what is similar to it."""
-    from dedup.corpus import articles, overview, verdicts
-
-    with corpus() as database, database.transaction() as cursor:
-        story = overview.story(cursor, source_id)
-        known = articles.find(cursor, source_id)
-        found = verdicts.matches(cursor, known.id) if known else ()
+    with corpus() as dd:
+        found = dd.get(source_id)
+        if found is None:
+            raise NotFoundError(f"no article with source_id {source_id!r}: see `dedup marks`")
+        story = dd.story(source_id)
     if json:
-        output.write_json({**asdict(story), "matches": [asdict(match) for match in found]})
+        output.write_json({**found.as_dict(), "story": [article.as_dict() for article in story.articles]})
         return
-    article, console = story.article, output.console(raw=raw)
+    article, verdict, console = found.article, found.verdict, output.console(raw=raw)
     shown = str if raw else output.printable
-    console.print(Text(shown(article.title or source_id), style="bold"))
-    facts = [article.publication, f"{article.time:%Y-%m-%d %H:%M} UTC", story.language, story.url]
-    console.print(Text(" · ".join(shown(fact) for fact in facts if fact), style="dim"))
-    score = "" if article.score is None else f" {article.score:.3f}"
-    reason = f" ({article.reason})" if article.reason else ""
-    stale = ", to be settled again" if article.stale else ""
-    console.print(Text.assemble(output.cell(article.status), f"{score}{shown(reason)}{stale}"))
+    console.print(Text(shown(str(found)), style="bold"), soft_wrap=True)
     console.print()
-    for line in story.text.splitlines():
-        console.print(Text(shown(line)))
+    console.print(Text(shown(article.title or source_id)), soft_wrap=True)
+    time = next(member.time for member in story.articles if member.id == source_id)
+    facts = [article.publication, f"{time:%Y-%m-%d %H:%M} UTC", article.language, article.url]
+    console.print(Text(" · ".join(shown(fact) for fact in facts if fact), style="dim"), soft_wrap=True)
     console.print()
-    if len(story.members) > 1:
+    for line in article.text.splitlines():
+        console.print(Text(shown(line)), soft_wrap=not console.is_terminal)
+    console.print()
+    if story.copies:
         output.table(
-            f"its story: {len(story.members):,} articles, the original first",
+            f"its story: {len(story.articles):,} articles, the original first",
             ("id", "publication", "published", "status", "score", "reason"),
-            ((m.id, m.publication, m.time, m.status, m.score, m.reason) for m in story.members),
+            ((m.id, m.publication, m.time, m.status, m.score, m.reason) for m in story.articles),
             ("score", "published"),
             raw=raw,
         )
-    similar = [match for match in found if match.relation == "similar"]
+    similar = [match for match in verdict.matches if match.relation == "similar"]
     if similar:
         output.table(
             "similar to",
@@ -159,8 +183,28 @@ def show(
             ("sentences", "signature"),
             raw=raw,
         )
+    if verdict.matches:
+        output.say(f"next: dedup explain {source_id} {verdict.matches[0].id}")
+
+
+def stories(
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many to show.")] = 20,
+    json: JsonOption = False,
+) -> None:
+    """List the stories of the most copies: who published them first, and who reprinted them."""
+    with corpus() as dd:
+        found = dd.stories(limit)
+    if json:
+        output.write_json([story.as_dict() for story in found])
+        return
+    output.table(
+        "stories of the most copies",
+        ("copies", "id", "title", "publication", "published", "copied by"),
+        ((s.copies, s.id, s.title, s.publication, s.first_at, ", ".join(s.copied_by)) for s in found),
+        ("copies", "published"),
+    )
     if found:
-        output.say(f"next: dedup explain {source_id} {found[0].id}")
+        output.say(f"next: dedup show {found[0].id}")
 
 
 def explain(
@@ -170,13 +214,11 @@ def explain(
 ) -> None:
     """Say why two articles are, or are not, related: sentences, scores, and the rule that decided."""
     from dedup.cli.explanation import print_explanation
-    from dedup.corpus import rulebooks
-    from dedup.engine.explain import explain as compare
 
-    with corpus() as database, database.transaction() as cursor:
-        found = compare(cursor, rulebooks.load_rulebook(cursor), a, b)
+    with corpus() as dd:
+        found = dd.explain(a, b)
     if json:
-        output.write_json(asdict(found))
+        output.write_json(found.as_dict())
         return
     print_explanation(found)
 
@@ -194,12 +236,10 @@ def common(
     """
     if context.invoked_subcommand:
         return
-    from dedup.corpus import overview
-
-    with corpus() as database, database.transaction() as cursor:
-        found = overview.common_sentences(cursor, limit)
+    with corpus() as dd:
+        found = dd.common_sentences.list(limit)
     if json:
-        output.write_json([asdict(sentence) for sentence in found])
+        output.write_json([sentence.as_dict() for sentence in found])
         return
     output.table(
         "common sentences",
@@ -229,13 +269,10 @@ def common_pin(
     language: LanguageOption = None,
 ) -> None:
     """Declare a sentence always or never common; the next backfill acts on it."""
-    from dedup.corpus import pins
-
     if always == never:
         raise InputError("say either --always or --never")
-    with corpus() as database, database.transaction() as cursor:
-        for key, example in _sentence_hashes(cursor, sentence, language):
-            pins.pin_sentence(cursor, key, always, example)
+    with corpus() as dd:
+        dd.common_sentences.pin(_sentence_or_hash(sentence), common=always, language=language)
     output.say(f"pinned as {'always' if always else 'never'} common; next: dedup backfill")
 
 
@@ -245,48 +282,29 @@ def common_unpin(
     language: LanguageOption = None,
 ) -> None:
     """Take a pin back; the next backfill acts on it."""
-    from dedup.corpus import pins
-
-    with corpus() as database, database.transaction() as cursor:
-        keys = [key for key, _ in _sentence_hashes(cursor, sentence, language)]
-        count = pins.unpin_sentences(cursor, keys)
-    if not count:
+    with corpus() as dd:
+        unpinned = dd.common_sentences.unpin(_sentence_or_hash(sentence), language=language)
+    if not unpinned:
         output.say("that sentence was not pinned; `dedup common` lists the pins")
         raise typer.Exit(1)
     output.say("unpinned; next: dedup backfill")
 
 
-def _sentence_hashes(cursor: Cursor, sentence: str, language: str | None) -> list[tuple[int, str | None]]:
-    from dedup.corpus import rulebooks
-
-    if sentence.lstrip("-").isdecimal() and sentence.isascii():
-        key = int(sentence)
-        if not -(2**63) <= key < 2**63:
-            raise InputError("that is no sentence hash: it does not fit in 64 bits")
-        return [(key, None)]
-    fingerprinter = rulebooks.load_rulebook(cursor).fingerprinter
-    found = [(key, text) for text, key in fingerprinter.sentences(sentence, language) if key is not None]
-    if len(found) != 1:
-        minimum = fingerprinter.settings.sentence_min_characters
-        raise InputError(
-            f"give one sentence of at least {minimum} characters, or a hash; this has {len(found)}"
-        )
-    return list(found)
+def _sentence_or_hash(given: str) -> str | int:
+    return int(given) if given.lstrip("-").isdecimal() and given.isascii() else given
 
 
 def status(json: JsonOption = False) -> None:
     """Show the corpus: articles by status, what is pending and why, limits that fired, sizes."""
-    from dedup.corpus import overview
-
-    with corpus() as database, database.transaction() as cursor:
-        found = overview.overview(cursor)
+    with corpus() as dd:
+        place, found = dd.place, dd.status()
     if json:
-        output.write_json({"database": database.place, **asdict(found)})
+        output.write_json({"database": place, **found.as_dict()})
         return
     total = sum(found.counts.values())
     order = ("unique", "similar", "duplicate", "pending", "failed")
     output.table(
-        f"{database.place}: {total:,} articles",
+        f"{place}: {total:,} articles",
         ("status", "articles", "share"),
         (
             (name, count, f"{100 * count / total:.1f} %")
@@ -345,21 +363,12 @@ def verify(
     The bookkeeping that later marks rest on is checked as well, and in full. Exit code 3 if anything differs
     and is not repaired. Without `--repair` it reads only; whatever else runs may go on.
     """
-    from dedup.corpus import rulebooks
-    from dedup.engine.verify import repair as heal
-    from dedup.engine.verify import verify as run
-
-    with corpus() as database:
-        with database.transaction() as cursor:
-            if rulebooks.waiting_adoption(cursor).program:
-                raise InputError("the program or its Unicode tables changed: run `dedup backfill` first")
-            rulebook = rulebooks.load_rulebook(cursor)
+    with corpus() as dd:
         with output.progress_bar() as bar:
-            found = run(database, rulebook, sample=sample, progress=bar)
-        repaired = heal(database, found.repairs) if repair and found.found else None
+            found = dd.verify(sample=sample, progress=bar)
+        repaired = dd.repair(found) if repair and not found.right else None
     if json:
-        given = {"articles": found.articles, "differences": found.differences, "found": found.found}
-        output.write_json({**given, "skipped": found.skipped, "repaired": repaired is not None})
+        output.write_json({**found.as_dict(), "repaired": repaired is not None})
     else:
         for line in found.differences:
             output.console().print(Text(output.printable(line)))
@@ -367,7 +376,7 @@ def verify(
             output.say(f"and {found.found - len(found.differences):,} more")
         for line in found.skipped:
             output.say(f"not checked: {line}")
-        output.say(f"checked {found.articles:,} articles: {found.found:,} differences")
+        output.say(str(found))
         if repaired is not None:
             output.say(f"repaired; {repaired:,} articles are settled again: run `dedup backfill`")
         elif found.found:

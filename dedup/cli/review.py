@@ -20,8 +20,7 @@ from dedup.errors import InputError
 if TYPE_CHECKING:
     from dedup.cli.columns import Page, Row
     from dedup.cli.terminal import Terminal
-    from dedup.corpus.database import Database
-    from dedup.corpus.judgements import Key, ReviewArticle, ReviewPair
+    from dedup.door.judgements import Judgements, Key, ReviewArticle, ReviewPair
 
 NARROWEST_COLUMNS = 80
 """Columns from which two texts stand side by side; below, one under the other."""
@@ -79,32 +78,28 @@ def review(
     if export or import_:
         from dedup.cli import review_file
 
-        with corpus() as database:
+        with corpus() as found:
             if export:
-                review_file.write(database, who, export)
+                review_file.write(found.judgements, who, export)
             elif import_:
-                review_file.read(database, who, import_)
+                review_file.read(found.judgements, who, import_)
         return
     from dedup.cli.terminal import Terminal
 
     terminal = Terminal("use `dedup judge review --export FILE` and `--import FILE`")
-    with corpus() as database:
-        _interactive(terminal, database, who)
+    with corpus() as found:
+        _interactive(terminal, found.judgements, who)
 
 
-def _interactive(terminal: Terminal, database: Database, judge: str) -> None:
-    from dedup.corpus import judgements
-
-    with database.transaction() as cursor:
-        progress = judgements.progress(cursor, judge)
-        done, waiting = judgements.judged(cursor, judge), judgements.waiting(cursor, judge)
+def _interactive(terminal: Terminal, judgements: Judgements, judge: str) -> None:
+    progress = judgements.progress(judge)
+    done, waiting = judgements.judged(judge), judgements.waiting(judge)
     if not progress.picked:
         raise InputError("no pairs are picked: run `dedup judge pairs` first")
     if done or waiting:
         with terminal:
-            _Review(terminal, database, judge, done, waiting).run()
-    with database.transaction() as cursor:
-        progress = judgements.progress(cursor, judge)
+            _Review(terminal, judgements, judge, done, waiting).run()
+    progress = judgements.progress(judge)
     missing = (
         f"; {progress.missing:,} cannot be shown, as an article is not stored" if progress.missing else ""
     )
@@ -116,9 +111,9 @@ class _Review:
     """A session of one judge."""
 
     def __init__(
-        self, terminal: Terminal, database: Database, judge: str, done: list[Key], waiting: list[Key]
+        self, terminal: Terminal, judgements: Judgements, judge: str, done: list[Key], waiting: list[Key]
     ) -> None:
-        self.terminal, self.database, self.judge = terminal, database, judge
+        self.terminal, self.judgements, self.judge = terminal, judgements, judge
         self.pairs = [*done, *waiting]
         self.judged = set(done)
         self.at = min(len(done), len(self.pairs) - 1)
@@ -142,10 +137,8 @@ class _Review:
     def load(self) -> None:
         """Read the pair at hand, as it is now."""
         from dedup.cli.columns import Page
-        from dedup.corpus import judgements
 
-        with self.database.transaction() as cursor:
-            self.pair: ReviewPair = judgements.read(cursor, self.pairs[self.at], self.judge)
+        self.pair: ReviewPair = self.judgements.read(self.pairs[self.at], self.judge)
         self.page: Page = Page(self.pair.a.text, self.pair.b.text)
         self.rows: list[Row] = []
         self.laid_out = (0, 0)
@@ -154,23 +147,17 @@ class _Review:
 
     def say(self, label: str) -> None:
         """Keep a judgement of the texts as they were shown."""
-        from dedup.corpus import judgements
-
         key, pair = self.pairs[self.at], self.pair
-        with self.database.transaction() as cursor:
-            judgements.record(cursor, key, self.judge, label, pair.note, (pair.a.text_hash, pair.b.text_hash))
+        self.judgements.record(key, self.judge, label, pair.note, (pair.a.text_hash, pair.b.text_hash))
         self.judged.add(key)
         self.words = f"said: {label} (b to change it)"
 
     def take_back(self) -> None:
         """Forget the judgement of the pair at hand."""
-        from dedup.corpus import judgements
-
         if self.pair.label is None:
             self.words = "there is no judgement to take back"
             return
-        with self.database.transaction() as cursor:
-            judgements.take_back(cursor, self.pairs[self.at], self.judge)
+        self.judgements.take_back(self.pairs[self.at], self.judge)
         self.judged.discard(self.pairs[self.at])
         self.load()
         self.words = "taken back"

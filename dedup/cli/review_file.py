@@ -15,31 +15,27 @@ from pathlib import Path
 from typing import Any
 
 from dedup.cli import output
-from dedup.corpus import judgements
-from dedup.corpus.database import Database
-from dedup.corpus.judgements import ReviewArticle
+from dedup.door.judgements import Judgements, ReviewArticle, key
 from dedup.errors import InputError, NotFoundError
 
 
-def write(database: Database, judge: str, path: Path) -> None:
+def write(judgements: Judgements, judge: str, path: Path) -> None:
     """Write the pairs this judge has not judged.
 
     Raises:
         InputError: the file cannot be written, or no pairs are picked.
     """
-    with database.transaction() as cursor:
-        if not judgements.progress(cursor, judge).picked:
-            raise InputError("no pairs are picked: run `dedup judge pairs` first")
-        waiting = judgements.waiting(cursor, judge)
-        pairs = (judgements.read(cursor, pair, judge) for pair in waiting)
-        rows = ({"a": _side(pair.a), "b": _side(pair.b), "label": None, "note": None} for pair in pairs)
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                count = output.write_jsonl(rows, file)
-        except FileExistsError:
-            raise InputError(f"{path} exists: --import it first, or choose another --export") from None
-        except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror}; choose another --export") from None
+    if not judgements.progress(judge).picked:
+        raise InputError("no pairs are picked: run `dedup judge pairs` first")
+    pairs = (judgements.read(pair, judge) for pair in judgements.waiting(judge))
+    rows = ({"a": _side(pair.a), "b": _side(pair.b), "label": None, "note": None} for pair in pairs)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            count = output.write_jsonl(rows, file)
+    except FileExistsError:
+        raise InputError(f"{path} exists: --import it first, or choose another --export") from None
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}; choose another --export") from None
     output.say(f"wrote {count:,} pairs to {path}")
     output.say(f"next: fill in every label, then dedup judge review --import {path}")
 
@@ -55,14 +51,14 @@ def _side(side: ReviewArticle) -> dict[str, Any]:
     }
 
 
-def read(database: Database, judge: str, path: Path) -> None:
+def read(judgements: Judgements, judge: str, path: Path) -> None:
     """Store the judgements of a file, all or none; lines without a label are passed over.
 
     Raises:
         InputError: the file or a line of it cannot be used; the message names the line.
     """
     stored = passed = 0
-    with database.transaction() as cursor:
+    with judgements.recording() as record:
         for number, row in _lines(path):
             try:
                 if row.get("label") is None:
@@ -72,13 +68,13 @@ def read(database: Database, judge: str, path: Path) -> None:
                 if a == b:
                     raise InputError("a and b are the same article")
                 ends = {a: a_hash, b: b_hash}
-                pair = judgements.key(a, b)
+                pair = key(a, b)
                 hashes = (ends[pair[0]], ends[pair[1]])
-                judgements.record(cursor, pair, judge, str(row["label"]), _note(row), hashes)
+                record(pair, judge, str(row["label"]), _note(row), hashes)
                 stored += 1
             except (InputError, NotFoundError) as error:
                 raise InputError(f"{path}, line {number}: {error}; nothing was stored") from None
-        counted = judgements.progress(cursor, judge).judged
+    counted = judgements.progress(judge).judged
     output.say(
         f"stored {stored:,} judgements of {judge}; {passed:,} lines have no label. {judge} has now judged"
         f" {counted:,} of the picked pairs; judgements of other pairs, or of texts edited since, do not count"

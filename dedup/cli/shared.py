@@ -6,12 +6,12 @@ It has no command of its own.
 from __future__ import annotations
 
 import importlib.util
-import os
+import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -19,16 +19,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dedup.article import Article
+from dedup.article import parse_time
 from dedup.cli import output
 from dedup.errors import InputError, SettingError
-from dedup.files.readers import Reject, parse_field_map
-from dedup.files.record import MAX_RECORD_BYTES
+from dedup.files.readers import parse_field_map
 from dedup.settings import HASH_KEY_CHARACTERS, random_hash_key
 
 if TYPE_CHECKING:
-    from dedup.corpus.database import Database
-    from dedup.engine.backfill import Preview
+    from dedup import Deduplicator, Preview
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 MapOption = Annotated[
@@ -66,9 +64,6 @@ MinJaccardOption = Annotated[
     ),
 ]
 
-NAME_BYTES = 200
-"""Of the name of a file, in that of its rejects file: file systems take 255 bytes, and some is added."""
-
 LAB_PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
 """What the extra `newsdedup[lab]` brings."""
 
@@ -88,26 +83,21 @@ def needs_lab(what: str) -> None:
 
 
 @contextmanager
-def corpus() -> Iterator[Database]:
-    """The corpus, with a schema that this program understands."""
-    from dedup.corpus import migrate
+def corpus() -> Iterator[Deduplicator]:
+    """The corpus; says so if to open it starts the embedded server."""
+    from dedup import Deduplicator
 
-    database = open_database()
-    try:
-        migrate.prepare(database)
-        yield database
-    finally:
-        database.close()
+    say_if_started()
+    with Deduplicator() as found:
+        yield found
 
 
-def open_database() -> Database:
-    """The database as it is, whatever its schema; says so if that starts the embedded server."""
-    from dedup.corpus import embedded
-    from dedup.corpus.database import URL_VARIABLE, Database
+def say_if_started() -> None:
+    """Say that the embedded server is started, if the next step does so."""
+    from dedup import server
 
-    if not os.environ.get(URL_VARIABLE) and embedded.running_url() is None:
+    if server.will_start():
         output.say("starting the embedded PostgreSQL server; `dedup db stop` stops it")
-    return Database()
 
 
 def previewed(preview: Preview) -> str:
@@ -123,33 +113,20 @@ def field_map(pairs: list[str] | None) -> dict[str, str]:
     return parse_field_map(pairs or ())
 
 
-def completed(item: Article | Reject, publication: str | None, language: str | None) -> Article | Reject:
-    """An article with the publication and language of the command line where it has none."""
-    if isinstance(item, Reject):
-        return item
-    if (publication and item.publication is None) or (language and item.language is None):
-        return replace(item, publication=item.publication or publication, language=item.language or language)
-    return item
+def moment(given: str) -> datetime:
+    """A time of the command line: as files give it, or so long ago (`30m`, `24h`, `7d`).
 
-
-def max_record_bytes(database: Database) -> int:
-    """The bound of a line of a file: room for the longest text that the corpus can read, or will.
-
-    A character takes up to 6 bytes in JSON; the other fields and what else the line holds may take 1 MiB.
+    Raises:
+        InputError: it is neither.
     """
-    from dedup.corpus import rulebooks
-
-    with database.transaction() as cursor:
-        settings = (rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor))
-    longest = max(found.text_max_characters for found in settings)
-    return max(MAX_RECORD_BYTES, 6 * longest + 1_048_576)
-
-
-def rejects_path(given: Path | None, source: str) -> Path:
-    """Where refused lines go: as told, or beside the work, named after the file."""
-    name = "stdin" if source == "-" else Path(source).name
-    kept = os.fsdecode(os.fsencode(name)[:NAME_BYTES])
-    return given or Path(f"{kept}.rejects.jsonl")
+    found = re.fullmatch(r"(\d{1,6}) ?([mhd])", given.strip())
+    if found:
+        unit = {"m": "minutes", "h": "hours", "d": "days"}[found[2]]
+        return datetime.now(UTC) - timedelta(**{unit: int(found[1])})
+    time = parse_time(given, "the time")
+    if time is None:
+        raise InputError("the time is empty; write for example 2026-11-20, or 24h")
+    return time
 
 
 def hash_key(given: str) -> str:
@@ -168,15 +145,8 @@ def hash_key(given: str) -> str:
     return key
 
 
-def say_pins_left_behind(database: Database) -> None:
+def say_pins_left_behind(found: Sequence[int]) -> None:
     """Say which pinned sentences cannot follow a new hash key."""
-    from dedup.corpus import pins, rulebooks
-
-    with database.transaction() as cursor:
-        if not rulebooks.waiting_adoption(cursor):
-            return
-        fingerprinter = rulebooks.load_rulebook(cursor).fingerprinter
-        found = [key for key, words in pins.pinned_words(cursor, fingerprinter).items() if words is None]
     if found:
         output.say(
             f"the words of {len(found):,} pinned sentences are nowhere, so these pins end with the old hash"

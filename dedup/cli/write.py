@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,25 +16,18 @@ from dedup.cli.shared import (
     LanguageOption,
     MapOption,
     PublicationOption,
-    completed,
     corpus,
     field_map,
     hash_key,
-    max_record_bytes,
-    open_database,
     previewed,
+    say_if_started,
     say_pins_left_behind,
     stopping,
 )
 from dedup.errors import InputError
-from dedup.files.readers import Reject, read_articles
+from dedup.files.readers import Reject
+from dedup.files.reading import Reading
 from dedup.settings import masked
-
-if TYPE_CHECKING:
-    from dedup.corpus.database import Database
-
-RETRY_ARTICLES = 1_000
-"""Articles per transaction of a retry."""
 
 
 def register(app: typer.Typer) -> None:
@@ -73,51 +65,29 @@ def init(
 
         dedup settings --show-secrets --json | jq -r .hash_key    # for a corpus with equal hashes elsewhere
     """
-    from dedup.corpus import migrate
-    from dedup.engine.backfill import preview
+    from dedup import Deduplicator
 
     if key not in (None, "random", "-"):
         raise InputError("--hash-key takes random, or - to read the key from stdin")
     wanted = hash_key(key) if key else None
-    database = open_database()
-    try:
-        before, after = migrate.initialize(database)
-        present, new = _set_hash_key(database, wanted, replaceable=key == "random")
-        found = preview(database) if new else None
+    say_if_started()
+    made = Deduplicator.initialize()
+    with Deduplicator() as dd:
+        new = bool(wanted) and dd.settings.give_hash_key(wanted or "", keep=key == "random")
+        present = dd.settings.wanted().hash_key
+        found = dd.preview() if new else None
         if new:
-            say_pins_left_behind(database)
-    finally:
-        database.close()
+            say_pins_left_behind(dd.settings.pins_left_behind())
     if json:
-        output.write_json({"before": before, "after": after, "hash_key": masked(present)})
+        output.write_json({"before": made.before, "after": made.after, "hash_key": masked(present)})
         return
-    has = "has the schema" if before == after else "now has the schema"
-    output.say(f"{database.place} {has} {after}{' already' if before == after else ''}")
+    already = made.before == made.after
+    has = "has the schema" if already else "now has the schema"
+    output.say(f"{made.place} {has} {made.after}{' already' if already else ''}")
     if wanted:
         output.say(f"hash key: {masked(present)}{'' if new else ', as before'}; it is part of every backup")
     if found and found.adoption:
         output.say(f"next: dedup backfill, which reads every text again ({previewed(found)})")
-
-
-def _set_hash_key(database: Database, wanted: str | None, *, replaceable: bool) -> tuple[str, bool]:
-    """Give a corpus without a hash key the wanted one; returns its key, and whether it is new.
-
-    Raises:
-        InputError: it has another one, and it must be this one.
-    """
-    from dedup.corpus import rulebooks
-
-    with database.transaction(settling=wanted is not None) as cursor:
-        present = rulebooks.load_wanted(cursor).hash_key
-        if wanted is None or present == wanted or (present and replaceable):
-            return present, False
-        if present:
-            raise InputError(
-                f"{database.place} has another hash key, {masked(present)};"
-                " `dedup settings set hash_key=-` replaces it"
-            )
-        rulebooks.change_settings(cursor, {"hash_key": wanted})
-    return wanted, True
 
 
 def backfill(
@@ -141,16 +111,13 @@ def backfill(
     fails after that (`dedup retry`). Where worker processes cannot be started, or are killed all the time,
     no article is to blame: the backfill ends with exit code 1, and the next one goes on.
     """
-    from dedup.engine.backfill import backfill as run
-    from dedup.engine.backfill import preview
-
-    with corpus() as database, stopping() as stop, output.progress_bar() as bar:
-        found = preview(database)
+    with corpus() as dd, stopping() as stop, output.progress_bar() as bar:
+        found = dd.preview()
         if found.adoption:
             output.say(f"new settings or a new program come into force: {previewed(found)}")
-        report = run(database, batch=batch, workers=workers, progress=bar, stop=stop.is_set)
+        report = dd.backfill(batch=batch, workers=workers, progress=bar, stop=stop.is_set)
     if json:
-        output.write_json(asdict(report))
+        output.write_json(report.as_dict())
         raise typer.Exit(1 if report.held else 0)
     if report.taken_over:
         output.say(f"took over from a backfill that is gone: {report.taken_over}")
@@ -197,15 +164,8 @@ def retry(
 
         dedup retry --failed "unreadable: fingerprinting it took longer"
     """
-    from dedup.corpus import attempts
-
-    count = RETRY_ARTICLES
-    total = 0
-    with corpus() as database, stopping() as stop:
-        while count == RETRY_ARTICLES and not stop.is_set():
-            with database.transaction(settling=True) as cursor:
-                count = attempts.retry(cursor, failed, RETRY_ARTICLES)
-            total += count
+    with corpus() as dd, stopping() as stop:
+        total = dd.retry(failed, stop=stop.is_set)
     if json:
         output.write_json({"pending": total})
         return
@@ -232,19 +192,13 @@ def check(
 
         echo '{"id": "a1", "text": "..."}' | dedup check
     """
-    from dedup import Deduplicator
-
-    mapping = field_map(map_)
+    reading = Reading(field_map(map_), format_, publication, language)
     with ExitStack() as stack:
         stop = stack.enter_context(stopping())
-        with corpus() as database:
-            bound = max_record_bytes(database)
-        corpus_ = stack.enter_context(Deduplicator())
-        reader = stack.enter_context(
-            read_articles(file, fields=mapping, format=format_, max_record_bytes=bound)
-        )
-        for found in reader:
-            item = completed(found, publication, language)
+        dd = stack.enter_context(corpus())
+        bound = dd.settings.max_record_bytes()
+        reader = stack.enter_context(reading.open(file, bound))
+        for item in reader:
             if isinstance(item, Reject):
                 answer: dict[str, Any] = {
                     "id": None,
@@ -254,7 +208,8 @@ def check(
                 }
                 answer |= {"reason": f"line {item.line}: {item.reason}", "matches": []}
             else:
-                answer = (corpus_.lookup(item) if dry_run else corpus_.submit(item)).as_dict()
+                article = reading.completed(item)
+                answer = (dd.lookup(article) if dry_run else dd.submit(article)).as_dict()
             output.write_json(answer, indent=None)
             sys.stdout.flush()
             if stop.is_set():
@@ -271,10 +226,8 @@ def delete(
 
     Exit code 1 if one of them is unknown; the others are deleted all the same.
     """
-    from dedup import Deduplicator
-
-    with Deduplicator() as corpus_:
-        deleted = corpus_.delete_all(source_ids)
+    with corpus() as dd:
+        deleted = dd.delete_many(source_ids)
     unknown = [source_id for source_id in source_ids if source_id not in set(deleted)]
     if json:
         output.write_json({"deleted": deleted, "unknown": unknown})

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dedup.corpus import articles, rulebooks
-from dedup.corpus.database import Database
-from dedup.corpus.judgements import Pick
+from dedup.deduplicator import Deduplicator
+from dedup.door.judgements import Pick
 from dedup.errors import InputError
 from dedup.judging.sampling import draw, permanent_numbers, stratify
 from dedup.lab.documents import Corpus, Document
@@ -31,29 +30,27 @@ NEWEST_ARTICLES = 20_000
 """Articles that the lab takes from the database by default: a few minutes of work, and under 2 GB."""
 
 
-def read(database: Database, count: int = NEWEST_ARTICLES) -> Corpus:
+def read(dd: Deduplicator, count: int = NEWEST_ARTICLES) -> Corpus:
     """The newest articles.
 
     Raises:
         InputError: there is none.
     """
-    with database.transaction() as cursor:
-        found = articles.newest(cursor, count)
+    found = dd.newest(count)
     if not found:
         raise InputError("the corpus is empty: `dedup load FILE` first")
     return Corpus([Document.of(article) for article in found])
 
 
-def find_pairs(database: Database, corpus: Corpus, methods: Sequence[Method]) -> list[Result]:
+def find_pairs(dd: Deduplicator, corpus: Corpus, methods: Sequence[Method]) -> list[Result]:
     """What the product's own rule, with the settings of the database, and other methods find.
 
     The other methods get the articles through a file in a temporary folder, which is removed at the end.
     Methods that fail or are too slow are left out.
     """
-    with database.transaction() as cursor:
-        rulebook = rulebooks.load_rulebook(cursor)
-    settings = rulebook.settings
-    product = Product(settings.duplicate_signature_jaccard, settings=settings, models=rulebook.models)
+    settings = dd.settings.in_force()
+    models = dd.settings.sentence_models()
+    product = Product(settings.duplicate_signature_jaccard, settings=settings, models=models)
     own = measure(product, corpus)
     with tempfile.TemporaryDirectory(prefix="dedup-lab-") as folder:
         file = Path(folder) / "articles.jsonl"

@@ -151,10 +151,10 @@ LOSES_ITS_CONNECTION = """
 import sys
 import psycopg
 from dedup.cli import main
-from dedup.corpus import articles
+from dedup.corpus import exports
 
-def losing(database, query):
-    for row in export(database, query):
+def losing(database, *given):
+    for row in export(database, *given):
         yield row
         with psycopg.connect(database.url, autocommit=True) as other:
             other.execute(
@@ -163,7 +163,7 @@ def losing(database, query):
                 " AND datname = current_database()"
             )
 
-export, articles.export, articles.EXPORT_PAGE = articles.export, losing, 1
+export, exports._rows, exports.PAGE = exports._rows, losing, 1
 sys.exit(main.run(sys.argv[1:]))
 """
 

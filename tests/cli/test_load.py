@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup.article import Article, stored_size
-from dedup.cli import load
-from dedup.cli.shared import max_record_bytes
 from dedup.corpus import articles
 from dedup.corpus.database import Cursor, Database
+from dedup.door.settings import CorpusSettings
+from dedup.engine import load
 from dedup.errors import InputError, UnreachableError
 from dedup.files.record import MAX_RECORD_BYTES
 from dedup.files.source import LineSource
@@ -62,7 +62,7 @@ def test_the_counts_add_up_for_any_files(
         text = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
         (tmp_path / f"{number}.jsonl").write_text(text)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(load, "LOAD_ARTICLES", batch)
+        patched.setattr(load, "BATCH_ARTICLES", batch)
         result = dedup("load", "--json", *(f"{number}.jsonl" for number in range(len(files))))
     report = json.loads(result.out)
     new, _, _, _, refused = heaps(report)
@@ -98,8 +98,8 @@ def test_a_batch_is_bounded_by_all_its_fields(
     assert heaps(json.loads(loaded.out)) == (500, 0, 0, 0, 0)
     sizes = [sum(map(stored_size, batch)) for batch in batches]
     assert sum(len(batch) for batch in batches) == 500
-    assert [len(batch) for batch, size in zip(batches, sizes, strict=True) if size > load.LOAD_BYTES] == [1]
-    assert max(size for size in sizes if size < 5_000_000) > load.LOAD_BYTES - 50_000
+    assert [len(batch) for batch, size in zip(batches, sizes, strict=True) if size > load.BATCH_BYTES] == [1]
+    assert max(size for size in sizes if size < 5_000_000) > load.BATCH_BYTES - 50_000
 
 
 def test_titles_of_megabytes_are_refused_and_the_rest_is_loaded(
@@ -174,11 +174,11 @@ def test_what_was_stored_before_the_database_went_away_is_said(
 def test_a_line_may_be_as_long_as_the_longest_text_that_is_asked_for(
     dedup: Dedup, database: Database, tmp_path: Path
 ) -> None:
-    assert max_record_bytes(database) == MAX_RECORD_BYTES
+    assert CorpusSettings(database).max_record_bytes() == MAX_RECORD_BYTES
     file = lines(tmp_path / "a.jsonl", [{"id": "a", "text": "я" * 3_000_000}])
     assert heaps(json.loads(dedup("load", str(file), "--json").out)) == (0, 0, 0, 0, 1)
     change_settings(database, text_max_characters=3_000_000)
-    assert max_record_bytes(database) == 18_000_000 + 1_048_576
+    assert CorpusSettings(database).max_record_bytes() == 18_000_000 + 1_048_576
     assert heaps(json.loads(dedup("load", str(file), "--json").out)) == (1, 0, 0, 0, 0)
     assert dedup("check", str(file), "--dry-run").lines[0]["status"] != "refused"
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup.article import Article, storable
-from dedup.corpus import articles
+from dedup.corpus import articles, exports
 from dedup.corpus.articles import LoadCounts
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
@@ -214,7 +214,7 @@ def test_weird_keys(database: Database) -> None:
     corpus = deduplicator(database)
     for name in WEIRD:
         assert corpus.submit(Article(name, TEXT)).id == name
-    assert sorted(corpus.delete_all(WEIRD)) == sorted(WEIRD)
+    assert sorted(corpus.delete_many(WEIRD)) == sorted(WEIRD)
     assert stored(database) == {}
 
 
@@ -252,10 +252,10 @@ def test_deleting_tells_what_was_known(database: Database) -> None:
 
 
 def test_export_goes_page_by_page(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(articles, "EXPORT_PAGE", 3)
+    monkeypatch.setattr(exports, "PAGE", 3)
     load(database, *(article(f"a{i}", window(0, 6), i) for i in range(8)))
     backfill(database, workers=0, factory=make_function)
-    rows = list(articles.export(database, articles.MARKS))
+    rows = list(exports.marks(database))
     assert [row["id"] for row in rows] == [f"a{i}" for i in range(8)]
     assert rows[1] == {
         "id": "a1",
@@ -265,6 +265,6 @@ def test_export_goes_page_by_page(database: Database, monkeypatch: pytest.Monkey
         "reason": "content",
         "stale": False,
     }
-    assert [(row["a"], row["b"]) for row in articles.export(database, articles.MATCHES)] == [
+    assert [(row["a"], row["b"]) for row in exports.matches(database)] == [
         (f"a{i}", "a0") for i in range(1, 8)
     ]

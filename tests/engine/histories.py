@@ -348,7 +348,7 @@ class History:
                 cursor.execute("DELETE FROM dedup.article WHERE source_id = ANY (%s)", [names])
         else:
             pending = self._pending()
-            self._deduplicator.delete_all(names)
+            self._deduplicator.delete_many(names)
             assert self._pending() <= pending, "the deletion left work that it could have done"
 
     def settle(self) -> None:

@@ -169,7 +169,7 @@ def test_counting_what_changed_is_counting_everything(database: Database, full: 
     for start in range(0, 12, 3):
         load(database, *articles[start : start + 3])
         run(database, full)
-    deduplicator(database).delete_all([f"by {i}" for i in range(10)])
+    deduplicator(database).delete_many([f"by {i}" for i in range(10)])
     run(database, full)
     assert answer(database).common == {}
 
@@ -214,7 +214,7 @@ def test_the_hook_never_changes_what_is_common(database: Database) -> None:
     corpus = deduplicator(database)
     for given in with_byline(12, 5):
         assert corpus.submit(given).status == "unique"
-    corpus.delete_all([f"by {i}" for i in range(12)])
+    corpus.delete_many([f"by {i}" for i in range(12)])
     assert answer(database).common == before
     assert_consistent(database)
     run(database)

@@ -362,7 +362,7 @@ def test_nobody_deadlocks(database: Database) -> None:
             steps: list[Callable[[], Any]] = [
                 lambda given=given: mine.submit(given[0]),  # type: ignore[misc]
                 lambda given=given: load(mine._database, *given),  # type: ignore[misc]
-                lambda given=given: mine.delete_all([a.source_id for a in given[:2]]),  # type: ignore[misc]
+                lambda given=given: mine.delete_many([a.source_id for a in given[:2]]),  # type: ignore[misc]
                 lambda: backfill(mine._database, batch=5, workers=0, factory=make_function),
             ]
             try:

@@ -252,7 +252,7 @@ def sweep_load(
     news_file.write_text("\n".join([broken[0], *map(json.dumps, rows), *broken[1:]]))
     patch.setenv(URL_VARIABLE, corpus_url)
     patch.chdir(folder)
-    patch.setattr("dedup.cli.load.LOAD_ARTICLES", 5)
+    patch.setattr("dedup.engine.load.BATCH_ARTICLES", 5)
 
     def one(number: int) -> tuple[bool, BaseException | None]:
         fill(database, [])

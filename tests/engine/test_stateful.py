@@ -120,7 +120,7 @@ class CorpusMachine(RuleBasedStateMachine):
     @rule(given=st.lists(names, min_size=1, max_size=3))
     def delete(self, given: list[str]) -> None:
         pending = self.pending()
-        self.deduplicator.delete_all(given)
+        self.deduplicator.delete_many(given)
         assert self.pending() <= pending
 
     @rule(given=st.lists(names, min_size=1, max_size=3))

@@ -1,0 +1,161 @@
+"""`Deduplicator.judgements`: pairs picked for people, what people said of them, and what follows from it.
+
+Needs NumPy, so it is imported when it is first asked for. How pairs are found and drawn is the lab's matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from dedup.answer import Answer
+from dedup.corpus import judgements, rulebooks
+from dedup.corpus.database import Database
+from dedup.corpus.judgements import Key, Pick, ReviewArticle, ReviewPair, ReviewProgress, key
+from dedup.errors import InputError
+from dedup.judging import live
+from dedup.judging.estimate import Estimate, Quality
+from dedup.judging.groups import GroupScore, score_groups
+from dedup.judging.live import SettingsEffect
+from dedup.judging.truth import NEAR_JACCARD, read_truth
+from dedup.judging.tuning import Tuned, tune
+
+__all__ = [
+    "Estimate",
+    "GroupScore",
+    "Judgements",
+    "Key",
+    "Pick",
+    "Proposal",
+    "Quality",
+    "ReviewArticle",
+    "ReviewPair",
+    "ReviewProgress",
+    "SettingsEffect",
+    "Tuned",
+    "key",
+]
+
+Record = Callable[..., None]
+"""`Judgements.record`, within one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal(Answer):
+    """The best thresholds of a level, and what they would change where they are worth it."""
+
+    tuned: Tuned
+    effect: SettingsEffect | None
+
+
+class Judgements:
+    """What people say of pairs of articles; a judge is a name."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def pick(self, picks: Iterable[Pick]) -> int:
+        """Replace the selection of pairs; judgements are kept. Returns how many pairs are in it."""
+        with self._database.transaction() as cursor:
+            return judgements.pick(cursor, picks)
+
+    def progress(self, judge: str) -> ReviewProgress:
+        """How far a judge is."""
+        with self._database.transaction() as cursor:
+            return judgements.progress(cursor, judge)
+
+    def waiting(self, judge: str) -> list[Key]:
+        """The picked pairs that a judge has not judged, in the order in which they are asked."""
+        with self._database.transaction() as cursor:
+            return judgements.waiting(cursor, judge)
+
+    def judged(self, judge: str) -> list[Key]:
+        """The picked pairs that a judge has judged, the oldest judgement first."""
+        with self._database.transaction() as cursor:
+            return judgements.judged(cursor, judge)
+
+    def read(self, pair: Key, judge: str) -> ReviewPair:
+        """Both articles of a pair as they are now, and what this judge said.
+
+        Raises:
+            NotFoundError: one of them is not stored.
+        """
+        with self._database.transaction() as cursor:
+            return judgements.read(cursor, pair, judge)
+
+    def record(
+        self,
+        pair: Key,
+        judge: str,
+        label: str,
+        note: str | None = None,
+        hashes: tuple[bytes | None, bytes | None] = (None, None),
+    ) -> None:
+        """Keep a judgement, in place of an earlier one by the same judge.
+
+        Args:
+            label: "duplicate", "similar", "different" or "unsure".
+            hashes: of the two texts that were read; None for those stored now.
+
+        Raises:
+            InputError: there is no such label; NotFoundError: an article is not stored.
+        """
+        with self.recording() as record:
+            record(pair, judge, label, note, hashes)
+
+    @contextmanager
+    def recording(self) -> Iterator[Record]:
+        """`record` for several judgements: all are kept at the end, or none if anything is raised."""
+        with self._database.transaction() as cursor:
+            yield partial(judgements.record, cursor)
+
+    def take_back(self, pair: Key, judge: str) -> bool:
+        """Forget a judgement; false if there was none."""
+        with self._database.transaction() as cursor:
+            return judgements.take_back(cursor, pair, judge)
+
+    def quality(self) -> Quality:
+        """How good the marks are by what people judged.
+
+        Raises:
+            InputError: nobody judged a pair, or articles are unsettled.
+        """
+        return live.judged_quality(self._database)
+
+    def score(self, truth: str | Path, min_jaccard: float = NEAR_JACCARD) -> tuple[GroupScore, int]:
+        """The marks against a truth; also how many of its pairs name articles that are not stored.
+
+        Raises:
+            InputError: the truth cannot be read, or names no duplicates among the articles of the corpus;
+                or articles are unsettled.
+        """
+        numbers, stories = live.marked_stories(self._database)
+        known = read_truth(truth, numbers, min_jaccard)
+        if not known.duplicates:
+            raise InputError(f"{truth} names no duplicates among the articles of the corpus")
+        return score_groups(stories, known), known.unknown
+
+    def tune(self, newest: int) -> list[Proposal]:
+        """The thresholds that are best for what people judged.
+
+        Args:
+            newest: so many of the newest articles tell what would change.
+
+        Raises:
+            InputError: too little is judged.
+        """
+        with self._database.transaction() as cursor:
+            settings = rulebooks.load_settings(cursor)
+            judged = live.judged_pairs(cursor, judgements.listed(cursor))
+            return [
+                Proposal(
+                    tuned,
+                    live.what_would_change(cursor, settings, settings.with_values(tuned.values()), newest)
+                    if tuned.worthwhile and tuned.level == "duplicate"
+                    else None,
+                )
+                for tuned in tune(judged, judgements.strata(cursor), settings)
+            ]
