@@ -1,0 +1,17 @@
+"""A corpus behind the library's door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dedup import Deduplicator
+from dedup.corpus.database import Database
+
+
+@pytest.fixture
+def dd(database: Database, corpus_url: str) -> Iterator[Deduplicator]:
+    """An empty corpus, opened as a user opens it."""
+    with Deduplicator(corpus_url) as made:
+        yield made
