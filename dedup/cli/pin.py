@@ -8,7 +8,7 @@ import typer
 
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, corpus
-from dedup.rules.pair import Relation
+from dedup.rules.relation import Relation
 
 pin_app = typer.Typer(
     no_args_is_help=True,

@@ -8,30 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import StrEnum
 
+from dedup.rules.relation import Relation as Relation
+from dedup.rules.relation import Rule as Rule
 from dedup.settings import Settings
 from dedup.text import signature
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import Signature
-
-
-class Relation(StrEnum):
-    """What two articles are to each other; `UNRELATED` is said by people only."""
-
-    DUPLICATE = "duplicate"
-    SIMILAR = "similar"
-    UNRELATED = "unrelated"
-
-
-class Rule(StrEnum):
-    """What decided a relation; the reason of a mark."""
-
-    PINNED = "pinned"
-    CONTENT = "content"
-    SENTENCES = "sentences"
-    SIGNATURE = "signature"
-    CONTAINMENT = "containment"
 
 
 @dataclass(frozen=True, slots=True)
