@@ -1,0 +1,1 @@
+"""The package as someone has it who installs it."""

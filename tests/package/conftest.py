@@ -1,0 +1,56 @@
+"""What the tests of the package share: the built wheel, an environment with it, and a settled newsroom."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dedup.corpus import embedded
+from tests.package import environments
+from tests.package.environments import Environment, User
+
+
+@pytest.fixture(scope="session")
+def own_folder() -> Iterator[Path]:
+    """A folder that root's embedded server may pass, unlike those of pytest."""
+    folder = Path(tempfile.mkdtemp(prefix="dedup-package-"))
+    folder.chmod(0o711)
+    try:
+        yield folder
+    finally:
+        for home in folder.glob("*/dedup"):
+            embedded.stop(home)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def wheel(own_folder: Path) -> Path:
+    """The built wheel."""
+    return environments.build_wheel(own_folder / "wheel")
+
+
+@pytest.fixture(scope="session")
+def installed(own_folder: Path, wheel: Path) -> Environment:
+    """What `pip install newsdedup` makes."""
+    return environments.make(own_folder / "installed", environments.requirements_of(wheel), wheel)
+
+
+@pytest.fixture(scope="session")
+def newsroom(own_folder: Path, installed: Environment) -> User:
+    """A user who has loaded and settled the demonstration; tests only read it."""
+    return settled(environments.new_user(own_folder / "newsroom", installed))
+
+
+def settled(user: User) -> User:
+    """Load and settle the demonstration that the package brings; it is copied to news.jsonl."""
+    code = "from importlib import resources; print(resources.files('dedup.demo') / 'newsroom.jsonl')"
+    file = Path(user.python(code).stdout.strip())
+    assert file.is_relative_to(user.environment.packages)
+    shutil.copy(file, user.folder / "work" / "news.jsonl")
+    user.dedup("load", file)
+    user.dedup("backfill")
+    return user

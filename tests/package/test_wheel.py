@@ -1,0 +1,104 @@
+"""The wheel holds what it must, and works in a fresh environment without the sources."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+from trove_classifiers import classifiers
+
+from dedup.demo import newsroom as articles
+from tests.package import environments
+from tests.package.conftest import settled
+from tests.package.environments import ROOT, Environment, User
+
+APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+"""SHA-256 of the licence as the Apache Foundation publishes it."""
+
+
+def test_the_wheel_holds_the_package_its_migrations_and_its_licence_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+        (licence,) = [archive.read(name) for name in archive.namelist() if name.endswith("/LICENSE")]
+    tracked = environments.tracked_files()
+    wanted = {name for name in tracked if name.startswith("dedup/")}
+    wanted |= {f"dedup/{name}" for name in tracked if name.startswith("migrations/")}
+    assert held == wanted
+    assert "dedup/py.typed" in held
+    assert hashlib.sha256(licence).hexdigest() == APACHE_2
+    assert licence == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_wheel_describes_itself(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = Parser().parsestr(archive.read(name).decode())
+    assert metadata["Name"] == "newsdedup"
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["License-File"] == "LICENSE"
+    assert metadata["Author"] == "The dedup project"
+    assert set(metadata.get_all("Provides-Extra", [])) == {"html", "lab", "parquet"}
+    assert set(metadata.get_all("Classifier", [])) <= classifiers
+    assert str(metadata.get_payload()).startswith("# dedup")
+
+
+def test_what_is_imported_is_the_wheel(installed: Environment, newsroom: User) -> None:
+    shown = newsroom.python("import dedup, json, sys; print(json.dumps([dedup.__file__, *sys.path]))").stdout
+    file, *places = json.loads(shown)
+    assert Path(file) == installed.packages / "dedup" / "__init__.py"
+    assert not (installed.packages / "dedup").is_symlink()
+    assert not [place for place in places if Path(place).is_relative_to(ROOT)]
+    assert not list(installed.packages.glob("*.pth"))
+
+
+def works_as_the_demonstration_promises(user: User) -> None:
+    """What `scripts/demo` does."""
+    marks = [json.loads(line) for line in user.dedup("marks").stdout.splitlines()]
+    expected = {
+        one["source_id"]: (one["expect"]["status"], one["expect"]["duplicate_of"]) for one in articles()
+    }
+    assert {mark["id"]: (mark["status"], mark["duplicate_of"]) for mark in marks} == expected
+    assert "marks" in user.dedup("marks", "--format", "table").stdout
+    explained = user.dedup("explain", "vantage-0312-storm", "vantage-0312-storm-update").stdout
+    assert "duplicate by sentences" in explained
+    assert "Vantage Wire newsroom" in user.dedup("common", "--json").stdout
+    assert "82 articles" in user.dedup("status").stdout
+    assert "0 differences" in user.dedup("verify").stderr
+    user.run(user.environment.python, "-m", "dedup.cli.demo")
+    assert list((user.folder / "home").iterdir()) == []
+
+
+def test_an_installed_dedup_loads_settles_explains_and_verifies(newsroom: User) -> None:
+    works_as_the_demonstration_promises(newsroom)
+
+
+@pytest.mark.torture
+def test_the_pins_are_enough(own_folder: Path, wheel: Path) -> None:
+    # Asks the index, as `scripts/setup` does.
+    environment = environments.make_from_pins(own_folder / "pinned", wheel)
+    works_as_the_demonstration_promises(
+        settled(environments.new_user(own_folder / "pinned-user", environment))
+    )
+
+
+def test_what_the_tests_need_is_no_requirement_of_the_program(wheel: Path) -> None:
+    needed = set(environments.with_all_they_require(environments.requirements_of(wheel)))
+    assert {"numpy", "psycopg", "psycopg-binary", "sqlalchemy"} <= needed
+    assert not {"pandas", "duckdb", "pyarrow", "pytest", "scipy", "trafilatura"} & needed
+
+
+def test_the_pins_of_the_program_are_those_of_the_tests() -> None:
+    run_pins, dev_pins = (
+        {
+            line.removesuffix("\\").strip()
+            for line in (ROOT / "requirements" / name).read_text("utf-8").splitlines()
+            if "==" in line
+        }
+        for name in ("run.txt", "dev.txt")
+    )
+    names = {line.split(" ;")[0] for line in dev_pins}
+    assert {line.split(" ;")[0] for line in run_pins} <= names
