@@ -1,0 +1,103 @@
+"""`import dedup` and every `--help` are quick, and load neither a database nor NumPy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from dedup.cli.main import app
+from tests import test_architecture
+
+HEAVY = (
+    *(*test_architecture.DATABASE, *test_architecture.LAB),
+    *("numpy", "nltk", "pyarrow", "rapidfuzz", "trafilatura", "xxhash", "multiprocessing"),
+    *("dedup.corpus", "dedup.engine", "dedup.text", "dedup.deduplicator"),
+)
+SECONDS, TRIES = 0.3, 5
+"""CPU time, since machines are shared; the best of some tries."""
+
+IMPORT = "import dedup"
+HELP = "from dedup.cli.main import main; main(['--help'])"
+TELL = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
+
+
+def loaded_by(code: str) -> list[str]:
+    """The modules that a fresh interpreter has loaded at its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", TELL + code], capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stderr.split()
+
+
+def heavy(modules: list[str]) -> list[str]:
+    return [module for module in modules if test_architecture.is_within(module, HEAVY)]
+
+
+def groups(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command, as the words that call it."""
+    yield path
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from groups(inner, (*path, name))
+
+
+COMMANDS = list(groups(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        IMPORT,
+        "from dedup import Article, DedupError, Match, Verdict",
+        HELP,
+        *(HELP.replace("[", f"['{name}', ") for name in ("load", "lab", "judge", "pin", "check")),
+    ],
+)
+def test_it_loads_no_database_and_no_numpy(code: str) -> None:
+    loaded = loaded_by(code)
+    assert "dedup" in loaded
+    assert heavy(loaded) == []
+
+
+def test_no_help_of_any_command_loads_a_database_or_numpy() -> None:
+    assert {("load",), ("lab", "compare"), ("judge", "pairs")} <= set(COMMANDS)
+    lines = [
+        "import contextlib, io",
+        "from dedup.cli.main import run",
+        "with contextlib.redirect_stdout(io.StringIO()):",
+    ]
+    lines += [f"    assert run({[*path, '--help']!r}) == 0" for path in COMMANDS]
+    assert heavy(loaded_by("\n".join(lines))) == []
+
+
+@pytest.mark.parametrize("code", [IMPORT, HELP], ids=["import", "help"])
+def test_it_takes_less_than_a_third_of_a_second(code: str) -> None:
+    taken = []
+    for _ in range(TRIES):
+        taken.append(cpu_seconds(code))
+        if taken[-1] < SECONDS:
+            return
+    pytest.fail(f"CPU seconds: {taken}")
+
+
+def cpu_seconds(code: str) -> float:
+    """What a fresh interpreter takes for some code, start and end included."""
+    process = os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-c", code],
+        os.environ,
+        file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
+    )
+    _, status, usage = os.wait4(process, 0)
+    assert status == 0
+    return usage.ru_utime + usage.ru_stime
+
+
+def test_the_checks_see_what_they_forbid() -> None:
+    assert "numpy" in heavy(loaded_by("import dedup.rules.pair"))
+    assert "dedup.deduplicator" in heavy(loaded_by("from dedup import Deduplicator"))
