@@ -16,7 +16,7 @@ from tests import test_architecture
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-READ = [*PAGES, ROOT / "README.md"]
+READ = [*PAGES, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
 NAMES = [str(path.relative_to(ROOT)) for path in READ]
 SETTINGS = {item.name: item.default for item in fields(Settings)}
 DEFAULT = re.compile(r"`([a-z_]+)` = ([^\s|;)]+)")
@@ -140,6 +140,15 @@ def test_every_method_of_the_lab_is_in_the_table_of_methods() -> None:
     folder = ROOT / "dedup" / "lab" / "methods"
     named = {cells[2].strip("`") for cells in table_rows(text("docs/methods.md"), "row")}
     assert named == {path.name for path in folder.glob("*.py")} - {"__init__.py"}
+
+
+def test_every_name_that_the_page_for_contributors_tells_is_in_the_code() -> None:
+    listed = [name for name in repository() if name.endswith((".py", ".sql")) or "/" not in name]
+    code = "\n".join(text(name) for name in listed if not name.endswith((".md", "test_docs.py")))
+    known = set(re.findall(r"\w+", code))
+    told = {name for name in re.findall(r"`([A-Za-z_]{3,})`", text("CONTRIBUTING.md")) if name != "name"}
+    assert {"METHODS", "ALGORITHM_REVISION", "Settings", "refuse_to_discard"} <= told
+    assert told - known == set()
 
 
 ELSEWHERE = re.compile(r"\.\./shared|work/shared|SEMANTICS|RELIABILITY|METHODS\.md")
