@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,13 @@ def own_folder() -> Iterator[Path]:
     """A folder that root's embedded server may pass, unlike those of pytest."""
     folder = Path(tempfile.mkdtemp(prefix="dedup-package-"))
     folder.chmod(0o711)
-    try:
-        yield folder
-    finally:
-        for home in folder.glob("*/dedup"):
-            embedded.stop(home)
-        shutil.rmtree(folder, ignore_errors=True)
+    with ExitStack() as ends:
+        ends.callback(shutil.rmtree, folder, ignore_errors=True)
+        try:
+            yield folder
+        finally:
+            for home in folder.glob("*/dedup"):
+                ends.callback(embedded.stop, home)
 
 
 @pytest.fixture(scope="session")
