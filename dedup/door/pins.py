@@ -10,7 +10,7 @@ from dedup.corpus.database import Cursor, Database
 from dedup.corpus.overview import CommonSentence
 from dedup.corpus.pins import PairPin
 from dedup.errors import InputError
-from dedup.rules.pair import Relation
+from dedup.rules.relation import Relation
 
 
 class PairPins:

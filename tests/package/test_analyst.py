@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from dedup import Deduplicator
 from tests.package import environments
 from tests.package.environments import ROOT, Environment, User
 
@@ -25,13 +24,6 @@ NO_DOWNLOADS = "import duckdb; duckdb.sql('SET autoinstall_known_extensions = fa
 
 
 # Stands in for `Deduplicator.engine()` where the library does not have it: delete it as soon as it does.
-ENGINE = (
-    ""
-    if hasattr(Deduplicator, "engine")
-    else "import dedup; dedup.Deduplicator.engine = lambda self: self._database.engine()\n"
-)
-
-
 @pytest.fixture(scope="module")
 def made(own_folder: Path, installed: Environment, wheel: Path) -> dict[str, Environment]:
     """An environment for each `pip install` of the page, by its last word."""
@@ -74,7 +66,7 @@ def test_every_command_for_the_shell_works(exported: User) -> None:
 
 @pytest.mark.parametrize("code", [code for code in PYTHON if "pandas" in code])
 def test_pandas_reads_the_marks(exported: User, made: dict[str, Environment], code: str) -> None:
-    shown = exported.python(ENGINE + code, made["pandas"]).stdout
+    shown = exported.python(code, made["pandas"]).stdout
     assert "copies" in shown or "2026-03-12" in shown
 
 
