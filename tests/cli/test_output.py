@@ -1,15 +1,20 @@
-"""What strangers wrote drives no terminal and no spreadsheet, whichever command shows it; or `--raw`."""
+"""What is shown: harmless whoever wrote it, and how far long work is."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import re
+import threading
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from dedup.cli import output
+from dedup.cli.progress import ProgressLines
 from dedup.printable import JOINERS
 from tests.cli.conftest import HARBOUR, MUSEUM, Dedup, Result, lines
 
@@ -157,3 +162,98 @@ def test_what_a_console_is_given_is_made_harmless(capsys: pytest.CaptureFixture[
     assert_harmless(Result(0, shown.out, shown.err))
     assert shown.out.startswith("a")
     assert len(shown.err.splitlines()) == 1
+
+
+class Work:
+    """Lines of progress with a clock that the test moves."""
+
+    def __init__(self, unit: str = "articles") -> None:
+        self.time = 0.0
+        self.lines: list[str] = []
+        self.shown = ProgressLines(
+            unit,
+            write=self.lines.append,
+            clock=lambda: self.time,
+            now=lambda: datetime(2026, 11, 21, 22, 15, tzinfo=UTC) + timedelta(seconds=self.time),
+        )
+
+    def step(self, seconds: float, count: int, total: int | None = None) -> None:
+        self.time += seconds
+        self.shown.advance(count, total)
+
+
+def test_long_work_writes_a_line_every_ten_seconds_and_one_at_the_end_of_a_stage() -> None:
+    work = Work()
+    work.shown.start("fingerprinting", 58_051)
+    for _ in range(24):
+        work.step(1, 2_400)
+    work.time += 1
+    work.shown.start("settling", 10)
+    work.step(1, 10)
+    work.shown.end()
+    assert work.lines == [
+        "2026-11-21T22:15:10Z fingerprinting: 24,000 of 58,051 articles, 2,400/s, about 14 s left",
+        "2026-11-21T22:15:20Z fingerprinting: 48,000 of 58,051 articles, 2,400/s, about 4 s left",
+        "2026-11-21T22:15:25Z fingerprinting: ended after 25 s, 57,600 of 58,051 articles",
+    ]
+
+
+def test_a_stage_that_is_done_tells_how_long_it_took() -> None:
+    work = Work("bytes")
+    work.shown.start("loading", None)
+    work.step(40, 80_000_000)
+    work.step(1, 2_000_000, 82_000_000)
+    work.time = 51
+    work.shown.tick()  # what follows the last byte takes long
+    work.shown.end()
+    work.time = 99
+    work.shown.tick()
+    assert [line.partition("Z ")[2] for line in work.lines] == [
+        "loading: 80.0 MB, 2.0 MB/s",
+        "loading: 82.0 MB of 82.0 MB, finishing",
+        "loading: 82.0 MB in 51 s, 1.6 MB/s",
+    ]
+
+
+def test_work_that_is_over_soon_says_nothing() -> None:
+    work = Work()
+    work.shown.start("fingerprinting", 100)
+    work.step(9.9, 100)
+    work.shown.end()
+    assert work.lines == []
+
+
+def test_the_end_is_estimated_from_the_last_minute() -> None:
+    work = Work()
+    work.shown.start("settling", 100_000)
+    work.step(1, 20_000)  # a quick start
+    for _ in range(20):
+        work.step(10, 100)
+    assert work.lines[-1].endswith("settling: 22,000 of 100,000 articles, 10/s, about 2 h 10 min left")
+
+
+def test_a_stage_that_makes_no_step_is_heard_of_and_silence_follows_the_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dedup.cli.progress.LINE_SECONDS", 0.02)
+    said = ""
+    deadline = time.monotonic() + 30
+    with output.progress_bar() as bar:
+        bar.start("settling", 7)
+        while said.count("settling: 0 of 7 articles, 0/s\n") < 2:
+            assert time.monotonic() < deadline
+            said += capsys.readouterr().err
+    assert "progress" not in [thread.name for thread in threading.enumerate()]
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ settling: ", said)
+    assert capsys.readouterr().out == ""
+
+
+def test_work_goes_on_when_nobody_reads_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup.cli.progress.LINE_SECONDS", 0.0)
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr("sys.stderr", closed)
+    lines = ProgressLines()
+    lines.start("loading", 2)
+    lines.advance(1)
+    lines.end()

@@ -1,0 +1,92 @@
+"""The progress bars of a terminal; elsewhere `progress.py` writes lines.
+
+A module of its own, imported when a bar is shown: Rich's bars are slow to import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from dedup.cli.console import PrintableConsole, size
+
+
+class ProgressBar:
+    """Shows long work as a bar for each stage."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task: TaskID | None = None
+
+    def start(self, stage: str, total: int | None) -> None:
+        """A stage begins."""
+        if self._task is not None:
+            self._progress.stop_task(self._task)
+        self._task = self._progress.add_task(stage, total=total)
+
+    def advance(self, count: int, total: int | None = None) -> None:
+        """So many more are done."""
+        if self._task is None:
+            return
+        if total is not None:
+            self._progress.update(self._task, total=total)
+        self._progress.advance(self._task, count)
+
+
+class _Rate(ProgressColumn):
+    """Articles, or bytes, a second."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        if not speed or speed < 1:  # few and slow things, such as methods: a rate tells nothing
+            return Text("")
+        return Text(f"{size(int(speed))}/s" if self._unit == "bytes" else f"{speed:,.0f}/s")
+
+
+class _Done(ProgressColumn):
+    """How much is done, of how much."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def render(self, task: Task) -> Text:
+        def show(count: float) -> str:
+            return size(int(count)) if self._unit == "bytes" else f"{count:,.0f}"
+
+        total = "" if task.total is None else f" / {show(task.total)}"
+        return Text(show(task.completed) + total)
+
+
+@contextmanager
+def bars(unit: str) -> Iterator[ProgressBar]:
+    """Bars on stderr while it lasts: what, a bar, how much, how fast, how long still.
+
+    Args:
+        unit: as for `progress_bar`.
+    """
+    progress = Progress(
+        TextColumn("{task.description:<14}"),
+        BarColumn(bar_width=24),
+        _Done(unit),
+        _Rate(unit),
+        TimeRemainingColumn(elapsed_when_finished=True),
+        console=PrintableConsole(stderr=True),
+    )
+    with progress:
+        yield ProgressBar(progress)

@@ -1,0 +1,55 @@
+"""Where the command line writes: results on stdout, words for people on stderr.
+
+Whatever is shown passes through `dedup.printable`, so that no stranger's text drives a terminal; the option
+`--raw` of some commands opts out. It lays nothing out: tables are in `tables.py`, long work in `progress.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
+
+from dedup.printable import printable, printable_lines
+
+UNBOUNDED = 1_000_000_000
+"""Columns of what is no terminal: nothing is wrapped for a program that reads along."""
+
+
+class PrintableConsole(Console):
+    """A console that shows nothing but printable text, whatever it is given."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(printable_lines(segment.text), segment.style)
+
+
+def console(*, raw: bool = False) -> Console:
+    """Where results go.
+
+    Args:
+        raw: let through what could drive the terminal.
+    """
+    kind = Console if raw else PrintableConsole
+    return kind(width=None if sys.stdout.isatty() else UNBOUNDED, highlight=False)
+
+
+def say(words: str) -> None:
+    """One line for people, on stderr."""
+    PrintableConsole(stderr=True, highlight=False).print(Text(printable(words)), soft_wrap=True)
+
+
+def size(count: int) -> str:
+    """Bytes for people."""
+    value = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000 or unit == "GB":
+            return f"{value:,.0f} {unit}" if unit == "B" else f"{value:,.1f} {unit}"
+        value /= 1000
+    raise AssertionError

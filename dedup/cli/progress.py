@@ -1,0 +1,176 @@
+"""How far long work has come, on stderr: bars in a terminal, elsewhere a line with a timestamp now and then.
+
+Work that is over soon says nothing where stderr is no terminal. It knows no command.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from threading import Event, Lock, Thread
+from typing import Protocol
+
+from dedup.cli.console import say, size
+
+LINE_SECONDS = 10.0
+"""Between two lines of long work: often enough to see that it lives, and a night of it is 3,000 lines. Work,
+and a stage of it, that takes less says nothing."""
+
+RATE_LINES = 6
+"""Lines over which the rate is taken, a minute: one slow batch must not make the estimate jump."""
+
+
+class Shown(Protocol):
+    """What `progress_bar` gives: told how far the work has come."""
+
+    def start(self, stage: str, total: int | None) -> None:
+        """A stage begins; `total` is how much there is to do, as far as known."""
+
+    def advance(self, count: int, total: int | None = None) -> None:
+        """So many more are done; `total` if it has changed."""
+
+
+@contextmanager
+def progress_bar(unit: str = "articles") -> Iterator[Shown]:
+    """Progress of long work: what, how much of how much, how fast, how long still.
+
+    Args:
+        unit: what is counted, such as "articles"; "bytes" are shown as kB, MB and GB.
+    """
+    if sys.stderr.isatty():
+        from dedup.cli.bars import bars
+
+        with bars(unit) as shown:
+            yield shown
+        return
+    lines = ProgressLines(unit)
+    over = Event()
+
+    def listen() -> None:
+        while not over.wait(lines.due()):
+            lines.tick()
+
+    # A thread, since a stage that makes no step for long is to be heard of as well.
+    thread = Thread(target=listen, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield lines
+    finally:
+        over.set()
+        thread.join()
+        lines.end()
+
+
+class ProgressLines:
+    """Writes a line about the work every `LINE_SECONDS`, and one at the end of a stage that took so long.
+
+    Args:
+        unit: as for `progress_bar`.
+        write: takes a line.
+        clock: seconds that only grow.
+        now: the time of a line.
+    """
+
+    def __init__(
+        self,
+        unit: str = "articles",
+        *,
+        write: Callable[[str], None] = say,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._unit, self._write, self._clock, self._now = unit, write, clock, now
+        self._lock = Lock()  # the thread of the lines and that of the work
+        self._stage: str | None = None
+        self._done = 0
+        self._total: int | None = None
+        self._started = self._told = clock()
+        self._seen: deque[tuple[float, int]] = deque(maxlen=RATE_LINES)
+
+    def start(self, stage: str, total: int | None) -> None:
+        """A stage begins, and the one before is over."""
+        with self._lock:
+            self._end_stage()
+            self._stage, self._done, self._total = stage, 0, total
+            self._started = self._clock()
+            self._seen.clear()
+            self._seen.append((self._started, 0))
+
+    def advance(self, count: int, total: int | None = None) -> None:
+        """So many more are done; `total` if it has changed."""
+        with self._lock:
+            self._done += count
+            if total is not None:
+                self._total = total
+        self.tick()
+
+    def tick(self) -> None:
+        """Write a line if one is due."""
+        with self._lock:
+            time_ = self._clock()
+            if self._stage is None or time_ - self._told < LINE_SECONDS:
+                return
+            words = [self._how_far()]
+            since, before = self._seen[0]
+            rate = (self._done - before) / max(time_ - since, 1e-9)
+            left = None if self._total is None else max(self._total - self._done, 0)
+            if left == 0:
+                words.append("finishing")
+            else:
+                words.append(f"{self._amount(rate)}/s")
+                if left and rate > 0:
+                    words.append(f"about {duration(left / rate)} left")
+            self._seen.append((time_, self._done))
+            self._line(", ".join(words))
+
+    def due(self) -> float:
+        """Seconds until a line may be due."""
+        with self._lock:
+            return max(self._told + LINE_SECONDS - self._clock(), LINE_SECONDS / 100)
+
+    def end(self) -> None:
+        """The work is over; nothing is written after this."""
+        with self._lock:
+            self._end_stage()
+            self._stage = None
+
+    def _end_stage(self) -> None:
+        seconds = self._clock() - self._started
+        if self._stage is None or seconds < LINE_SECONDS:
+            return
+        if self._total is not None and self._done < self._total:
+            self._line(f"ended after {duration(seconds)}, {self._how_far()}")
+        else:
+            rate = self._amount(self._done / seconds)
+            self._line(f"{self._counted(self._done)} in {duration(seconds)}, {rate}/s")
+
+    def _how_far(self) -> str:
+        if self._total is None:
+            return self._counted(self._done)
+        return f"{self._amount(self._done)} of {self._counted(self._total)}"
+
+    def _counted(self, count: float) -> str:
+        return self._amount(count) if self._unit == "bytes" else f"{self._amount(count)} {self._unit}"
+
+    def _amount(self, count: float) -> str:
+        if self._unit == "bytes":
+            return size(int(count))
+        return f"{count:,.0f}" if count >= 10 or count == int(count) else f"{count:,.1f}"
+
+    def _line(self, words: str) -> None:
+        self._told = self._clock()
+        # Whoever read stderr may be gone, and the work goes on.
+        with suppress(OSError, ValueError):
+            self._write(f"{self._now():%Y-%m-%dT%H:%M:%SZ} {self._stage}: {words}")
+
+
+def duration(seconds: float) -> str:
+    """A time for people: `19 s`, `12 min`, `3 h 10 min`."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60:,} h {minutes % 60} min"
