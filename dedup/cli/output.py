@@ -1,6 +1,6 @@
 """What commands print: tables, JSON, CSV, progress and words. Results on stdout, words on stderr.
 
-One name for each, whichever module it comes from: `console.py`, `progress.py`. Whatever is shown
+One name for each, whichever module it comes from: `console.py`, `tables.py`, `progress.py`. Whatever is shown
 passes through `dedup.printable`, so that no stranger's text drives a terminal; the option `--raw` of some
 commands opts out. Knows no command.
 """
@@ -15,28 +15,15 @@ from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from typing import Any, TextIO
 
-from rich.table import Table
-from rich.text import Text
-
 from dedup.cli.console import PrintableConsole as PrintableConsole
 from dedup.cli.console import console as console
 from dedup.cli.console import say as say
 from dedup.cli.console import size as size
 from dedup.cli.progress import progress_bar as progress_bar
+from dedup.cli.tables import cell as cell
+from dedup.cli.tables import table as table
 from dedup.printable import as_json, guarded
 from dedup.printable import printable as printable
-
-_STYLES = {
-    "unique": "green",
-    "similar": "yellow",
-    "duplicate": "cyan",
-    "pending": "dim",
-    "failed": "red",
-}
-
-
-_WHOLE = ("status", "method")
-"""Headings of columns of words that are never folded."""
 
 
 def write_json(value: Any, *, indent: int | None = 2) -> None:
@@ -74,53 +61,6 @@ def write_csv(
         writer.writerow(row if raw else cells)
         count += 1
     return count
-
-
-def table(
-    title: str,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[Any]],
-    numbers: Iterable[str] = (),
-    *,
-    raw: bool = False,
-) -> None:
-    """A table on stdout.
-
-    Args:
-        columns: headings; long cells of the others are folded.
-        numbers: headings of columns that are aligned to the right and never folded.
-        raw: let through what could drive the terminal.
-    """
-    right = set(numbers)
-    if title:
-        console().print(Text(printable(title), style="bold"), soft_wrap=True)
-    shown = Table(header_style="bold", box=None, show_header=any(columns))
-    for column in columns:
-        shown.add_column(
-            column,
-            justify="right" if column in right else "left",
-            no_wrap=column in right or column in _WHOLE,
-            overflow="fold",
-        )
-    for row in rows:
-        shown.add_row(*(cell(value, raw=raw) for value in row))
-    console(raw=raw).print(shown)
-
-
-def cell(value: Any, *, raw: bool = False) -> Text:
-    """A value as a table shows it: printable unless raw; markup is not read."""
-    if value is None:
-        return Text("")
-    if isinstance(value, bool):
-        return Text("yes" if value else "no")
-    if isinstance(value, float):
-        return Text(f"{value:.3f}")
-    if isinstance(value, int):
-        return Text(f"{value:,}")
-    if isinstance(value, datetime):
-        return Text(f"{value:%Y-%m-%d %H:%M}")
-    text = str(value) if raw else printable(str(value))
-    return Text(text, style=_STYLES.get(text, ""))
 
 
 def _plain(value: Any) -> Any:

@@ -1,17 +1,28 @@
-"""What is shown: harmless whoever wrote it, and how far long work is."""
+"""What is shown: harmless whoever wrote it, tables that fit where they are read, and how far long work is."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import os
+import pty
 import re
+import subprocess
+import sys
 import threading
 import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from dedup.cli import output
 from dedup.cli.progress import ProgressLines
@@ -162,6 +173,149 @@ def test_what_a_console_is_given_is_made_harmless(capsys: pytest.CaptureFixture[
     assert_harmless(Result(0, shown.out, shown.err))
     assert shown.out.startswith("a")
     assert len(shown.err.splitlines()) == 1
+
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+ROWS = [
+    (
+        "vantage-0312-storm-update-of-the-evening",
+        "duplicate",
+        "Storm Ottilie cuts power to 60,000 homes",
+        0.912,
+    ),
+    ("漢字-0002", "unique", "嵐のため北部の郡で六万戸が停電し、列車は正午まで運休となった。", None),
+    ("e\u0301-3", "similar", "emoji 👍 and e\u0301 combining, " * 4, 1234.5),
+]
+
+
+class Screen(io.StringIO):
+    """Stdout as a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def table_lines(
+    width: int | None, columns: Sequence[str], rows: Sequence[Sequence[Any]], numbers: Sequence[str] = ()
+) -> list[str]:
+    """The lines of a table in a terminal of so many columns, or in a pipe, without styles."""
+    screen = io.StringIO() if width is None else Screen()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("sys.stdout", screen)
+        patched.setenv("TERM", "xterm")
+        patched.setenv("COLUMNS", str(width))
+        output.table("", columns, rows, numbers)
+    shown = screen.getvalue()
+    return (shown if width is None else ANSI.sub("", shown)).splitlines()
+
+
+IN_TERMINALS = """
+import fcntl, struct, sys, termios
+from dedup.cli import output
+from tests.cli.test_output import ROWS
+for width in (40, 80, 200):
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    output.table(f"== {width}", ("id", "status", "title", "score"), ROWS, ("score",))
+"""
+
+
+def test_a_table_fits_the_terminal() -> None:
+    master, slave = pty.openpty()
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
+    running = subprocess.Popen(
+        [sys.executable, "-c", IN_TERMINALS],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**environment, "TERM": "xterm-256color"},
+    )
+    os.close(slave)
+    read = b""
+    with suppress(OSError):  # the other end is closed
+        while piece := os.read(master, 65_536):
+            read += piece
+    os.close(master)
+    raw = read.decode()
+    assert running.wait(30) == 0, raw
+    assert "\x1b[" in raw  # statuses have colours
+    tables = re.split(r"== (\d+)\n", ANSI.sub("", raw.replace("\r\n", "\n")))[1:]
+    shown = {int(width): found.splitlines() for width, found in zip(tables[::2], tables[1::2], strict=True)}
+    assert list(shown) == [40, 80, 200]
+    for width, found in shown.items():
+        assert max(map(cell_len, found)) <= width
+        assert not [line for line in found if line != line.rstrip()]
+    assert shown[40][:4] == [
+        "id:",
+        "vantage-0312-storm-update-of-the-evening",
+        "status: duplicate",
+        "title:  Storm Ottilie cuts power to",
+    ]
+    assert shown[80][:4] == [
+        "id                                        status     title                 score",
+        "vantage-0312-storm-update-of-the-evening  duplicate  Storm Ottilie         0.912",
+        "                                                     cuts power to",
+        "                                                     60,000 homes",
+    ]
+    assert len(shown[200]) == 4
+
+
+def test_a_piped_table_has_one_line_for_each_row() -> None:
+    rows = [*ROWS, ("x", "pending", "word " * 1_000 + "end", None)]
+    heading, *lines = table_lines(None, ("id", "status", "title", "score"), rows, ("score",))
+    assert len(lines) == len(rows)
+    assert lines[-1].endswith("word end")
+    starts = {cell_len(line[: line.index(row[1])]) for line, row in zip(lines, rows, strict=True)}
+    assert starts == {cell_len(heading[: heading.index("status")])}
+    ends = {cell_len(line) for line, row in zip(lines, rows, strict=True) if row[3] is not None}
+    assert ends == {cell_len(heading)}
+    assert not [line for line in (heading, *lines) if line != line.rstrip() or "\x1b" in line]
+
+
+def test_an_id_wider_than_the_terminal_is_on_a_line_of_its_own() -> None:
+    long = "https://example.org/" + "x" * 60
+    assert table_lines(30, ("id", "words", "sentence"), [(long, 1234, "A short one."), ("b", None, "")]) == [
+        "id:",
+        long,
+        "words:    1,234",
+        "sentence: A short one.",
+        "",
+        "id:       b",
+    ]
+
+
+def test_further_columns_of_ids_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "40")
+    output.table("", ("original", "why"), [("an id with spaces", "some words " * 9)], ids=("original",))
+    assert "an id with spaces  some words some words\n" in ANSI.sub("", screen.getvalue())
+
+
+WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=60) | st.sampled_from(
+    ["漢字の長い題名" * 4, "👍🏽 two", "many short words " * 6, ""]
+)
+COLUMNS = ("id", "title", "n", "reason")
+
+
+@given(
+    rows=st.lists(st.tuples(WORDS, WORDS, st.integers(0, 10**9), WORDS), min_size=1, max_size=4),
+    width=st.integers(20, 120) | st.none(),
+)
+def test_no_id_and_no_number_is_broken_whatever_the_width(
+    rows: list[tuple[str, str, int, str]], width: int | None
+) -> None:
+    lines = table_lines(width, COLUMNS, rows, ("n",))
+    whole = [text for row in rows for text in (output.printable(row[0]).rstrip(), f"{row[2]:,}")]
+    assert all(any(text in line for line in lines) for text in whole)
+    assert not [line for line in lines if line != line.rstrip(" ")]
+    if width is None:
+        assert len(lines) == len(rows) + 1
+    else:
+        assert all(cell_len(line) <= width or line in whole for line in lines)
+    shown = Counter("".join(lines))
+    for text in (output.printable(text) for row in rows for text in (row[0], row[1], row[3])):
+        assert not Counter("".join(text.split())) - shown  # nothing is cut off
 
 
 class Work:
