@@ -1,25 +1,27 @@
 """The command `dedup`: its help, its exit codes, and how errors are shown.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences. The commands are in
-`write.py` (articles in), `read.py` (answers out) and `admin.py` (the corpus itself).
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences; 130, 143 and 129 stopped by Ctrl-C,
+SIGTERM or SIGHUP before all was done, see `signals.py`. The commands are in `write.py` (articles in),
+`read.py` (answers out), `admin.py` (the corpus itself) and beside them.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import traceback
-from types import FrameType
+from contextlib import suppress
+from signal import SIGINT
 from typing import Annotated
 
 import typer
 
-from dedup.cli import admin, judge, lab, output, pin, read, write
+from dedup.cli import admin, judge, lab, output, pin, read, signals, write
 from dedup.errors import DedupError, InputError, SettingError
 
 FAILED, WRONG_USAGE = 1, 2
-INTERRUPTED = 130
+INTERRUPTED = 128 + SIGINT
+"""Also what Typer makes of a KeyboardInterrupt."""
 
 app = typer.Typer(
     name="dedup",
@@ -41,6 +43,9 @@ A first run:
     dedup marks
 
 The database is the one in `DEDUP_DATABASE_URL`, or an embedded PostgreSQL that starts by itself.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences; 130, 143 or 129 stopped by Ctrl-C,
+SIGTERM or SIGHUP before all was done: what was finished is kept, the same command goes on.
 """,
 )
 write.register(app)
@@ -72,18 +77,18 @@ def options(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
-    signal.signal(signal.SIGINT, _interrupt)
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """The first Ctrl-C ends the command; further ones must not disturb the tidying up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
+    try:
+        signals.listen()
+        code = run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:  # in the moment before or after the command
+        code = _interrupted()
+    signals.ignore()
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
     """Run the command line; returns the exit code."""
+    signals.forget()
     debug = "--debug" in arguments
     try:
         code = app(arguments, standalone_mode=False, prog_name="dedup")
@@ -92,7 +97,7 @@ def run(arguments: list[str]) -> int:
         _say_usage(error)
         return WRONG_USAGE
     except (typer.Abort, KeyboardInterrupt):
-        code = INTERRUPTED
+        return _interrupted()
     except (BrokenPipeError, SystemExit):
         # The reader of our output has seen enough, as `head` does; Typer makes a SystemExit of it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -101,7 +106,9 @@ def run(arguments: list[str]) -> int:
         if debug:
             _say_traceback()
         output.say(f"dedup: {error}")
-        return WRONG_USAGE if isinstance(error, (InputError, SettingError)) else FAILED
+        if isinstance(error, (InputError, SettingError)):
+            return WRONG_USAGE
+        return signals.exit_code() if signals.asked_to_stop() else FAILED
     except MemoryError:
         if debug:
             raise
@@ -116,10 +123,15 @@ def run(arguments: list[str]) -> int:
         # The message of an unexpected error could hold the text of an article.
         output.say(f"dedup: unexpected {type(error).__name__}; run it again with --debug to see where")
         return FAILED
-    if code == INTERRUPTED:  # what Typer makes of Ctrl-C
-        output.say("interrupted: what was finished is kept; run the same command again to go on")
-        return FAILED
+    if code == INTERRUPTED:
+        return _interrupted()
     return code if isinstance(code, int) else 0
+
+
+def _interrupted() -> int:
+    with suppress(OSError):  # the terminal may be gone
+        output.say("interrupted: what was finished is kept; run the same command again to go on")
+    return signals.exit_code(SIGINT)
 
 
 def _say_traceback() -> None:

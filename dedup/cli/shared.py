@@ -1,4 +1,4 @@
-"""What the commands share: options, opening the corpus, reading articles from files, stopping on a signal.
+"""What the commands share: options, opening the corpus, reading articles from files.
 
 It has no command of its own.
 """
@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Event
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dedup.article import parse_time
 from dedup.cli import output
+from dedup.cli.signals import ending as ending
+from dedup.cli.signals import stopping as stopping
 from dedup.errors import InputError, SettingError
 from dedup.files.readers import parse_field_map
 from dedup.settings import HASH_KEY_CHARACTERS, random_hash_key
@@ -152,32 +151,3 @@ def say_pins_left_behind(found: Sequence[int]) -> None:
             f"the words of {len(found):,} pinned sentences are nowhere, so these pins end with the old hash"
             f" key: {', '.join(map(str, found[:5]))}{' …' if found[5:] else ''}"
         )
-
-
-@contextmanager
-def ending() -> Iterator[None]:
-    """SIGTERM is as Ctrl-C: processes at work are ended, and temporary files removed."""
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
-
-
-@contextmanager
-def stopping() -> Iterator[Event]:
-    """An event that SIGTERM sets: the batch in hand is finished, and the command ends well."""
-    event = Event()
-
-    def note(_number: int, _frame: FrameType | None) -> None:
-        event.set()
-
-    previous = signal.signal(signal.SIGTERM, note)
-    try:
-        yield event
-    finally:
-        signal.signal(signal.SIGTERM, previous)

@@ -14,12 +14,14 @@ import signal
 import sys
 import termios
 import tty
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
 
 from rich.text import Text
 
-from dedup.cli.output import PrintableConsole
+from dedup.cli import signals
+from dedup.cli.console import PrintableConsole
 from dedup.errors import InputError
 
 _OPEN = "\x1b[?1049h\x1b[?25l"  # the other screen, no cursor
@@ -59,7 +61,7 @@ class Terminal:
         self._signals, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         self._woken = signal.set_wakeup_fd(self._wake)
-        for number in (signal.SIGTERM, signal.SIGWINCH):
+        for number in (*signals.STOPPING, signal.SIGWINCH):
             self._handlers[number] = signal.signal(number, _note)
         self._saved = termios.tcgetattr(self._in)
         self._open()
@@ -68,7 +70,8 @@ class Terminal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close()
+        with suppress(termios.error):  # the terminal is gone
+            self._close()
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._woken)
@@ -98,13 +101,14 @@ class Terminal:
         """The next key: a character, or the name of a key.
 
         Returns:
-            Also "resize" when the window has another size, and "stop" at SIGTERM or the end of the input.
+            Also "resize" when the window has another size, and "stop" at SIGTERM, SIGHUP or the end of the
+            input.
         """
         while not self._read:
             ready = select.select([self._in, self._signals], [], [])[0]
             if self._signals in ready:
                 came = os.read(self._signals, 1024)
-                if signal.SIGTERM in came:
+                if any(number in came for number in signals.STOPPING):
                     return "stop"
                 if signal.SIGWINCH in came:
                     return "resize"
@@ -150,5 +154,7 @@ class Terminal:
         sys.stdout.flush()
 
 
-def _note(_number: int, _frame: FrameType | None) -> None:
+def _note(number: int, _frame: FrameType | None) -> None:
     """The signal has written its number to the pipe already."""
+    if number in signals.STOPPING:
+        signals.note(number)

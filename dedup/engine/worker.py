@@ -44,9 +44,9 @@ def make_function(settings: Settings, models: Mapping[str, PunktModel]) -> Finge
 
 def main() -> None:
     """The life of a worker process."""
-    # Ctrl-C and SIGTERM may be sent to the whole group; they are the parent's business.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # Ctrl-C, SIGTERM and SIGHUP may be sent to the whole group; they are the parent's business.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     source, answers = sys.stdin.buffer, os.dup(1)
     os.dup2(2, 1)  # whatever prints must not talk in between
     try:

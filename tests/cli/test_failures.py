@@ -202,7 +202,7 @@ def test_ctrl_c_ends_every_command_in_one_line(
     with monkeypatch.context() as patched:
         patched.setattr(place, _interrupt)
         file = [str(news)] if command in ("load", "check") else []
-        line = _one_line(dedup(command, *file))
+        line = _one_line(dedup(command, *file), main.INTERRUPTED)
     assert line.startswith("interrupted: what was finished is kept; run the same command again")
     assert dedup("backfill", "--workers", "0").code == 0
     assert dedup("verify").code == 0
@@ -265,7 +265,7 @@ def test_ctrl_c_of_a_running_process(dedup: Dedup, corpus_url: str) -> None:
     assert json.loads(running.stdout.readline())["status"] == "unique"  # it is at work, waiting for more
     running.send_signal(signal.SIGINT)
     _, words = running.communicate(timeout=20)
-    assert running.returncode == main.FAILED
+    assert running.returncode == main.INTERRUPTED
     assert words.startswith("interrupted: ")
 
 

@@ -1,0 +1,161 @@
+"""Ctrl-C, SIGTERM and SIGHUP: how a command ends, and the exit code it then has.
+
+A command that is stopped before its work is done ends with 128 and the number of the signal, as shells show
+it: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP. There are three ways:
+
+- By default each of the three ends the command at once by a KeyboardInterrupt: what was finished is kept.
+- Within `stopping`, SIGTERM and SIGHUP set an event. The command finishes the batch in hand, looks at the
+  event, and calls `unfinished` if that leaves work to do; if all was done it ends as ever, with 0.
+  One that waits for a line of input or for a lock meanwhile is ended after `STOP_SECONDS`.
+- A command that fails after it was asked to stop, for instance because the lock it waited for stayed taken,
+  says why, and ends with the code of the signal.
+
+A SIGHUP that was ignored from the start, as by `nohup`, stays ignored. Nothing here prints; `main.py` does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Event
+from types import FrameType
+from typing import Any, NoReturn
+
+import typer
+
+STOPPING = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that ask a command to come to an end; Ctrl-C wants it at once."""
+
+STOP_SECONDS = 20.0
+"""For the batch in hand. Far more than a batch takes, and less than the 30 seconds after which orchestrators
+kill what they have asked to stop."""
+
+_Handler = Callable[[int, FrameType | None], None]
+
+
+class _Came:
+    """What came to this process since `forget`."""
+
+    asked: int | None = None
+    """The last signal, if any."""
+
+    ending = False
+    """Whether the command is being ended: further signals must not disturb the tidying up."""
+
+
+def listen() -> None:
+    """From here on each of the three signals ends the command by a KeyboardInterrupt, once."""
+    _handle(_end, signal.SIGINT, *STOPPING)
+
+
+def ignore() -> None:
+    """From here on none of them does anything: the exit code is known."""
+    for number in (signal.SIGINT, *STOPPING):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def forget() -> None:
+    """A new command begins."""
+    _Came.asked, _Came.ending = None, False
+
+
+def asked_to_stop() -> bool:
+    """Whether a signal came since the command began."""
+    return _Came.asked is not None
+
+
+def exit_code(default: int = signal.SIGTERM) -> int:
+    """The exit code of a command that is not done: 128 and the signal that came.
+
+    Args:
+        default: the signal if none came.
+    """
+    return 128 + (_Came.asked or default)
+
+
+def unfinished() -> NoReturn:
+    """End the command, which was asked to stop and has work left, with the exit code that says so.
+
+    The command has said how to go on.
+
+    Raises:
+        typer.Exit: always.
+    """
+    raise typer.Exit(exit_code())
+
+
+@contextmanager
+def stopping() -> Iterator[Event]:
+    """An event that SIGTERM and SIGHUP set: the batch in hand is finished, and the command ends well.
+
+    If work is left the command then calls `unfinished`.
+    """
+    event = Event()
+    alarms: list[tuple[Any, tuple[float, float]]] = []
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        note(number)
+        if not event.is_set():
+            event.set()
+            handler = signal.signal(signal.SIGALRM, _end)
+            alarms.append((handler, signal.setitimer(signal.ITIMER_REAL, STOP_SECONDS)))
+
+    try:
+        with _handled(stop):
+            yield event
+    finally:
+        for handler, timer in alarms:
+            signal.setitimer(signal.ITIMER_REAL, *timer)
+            signal.signal(signal.SIGALRM, handler)
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """SIGTERM and SIGHUP are as Ctrl-C: processes at work are ended, and temporary files removed."""
+    with _handled(_end):
+        yield
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    if _Came.ending:
+        return
+    if number != signal.SIGALRM:  # which only follows another signal
+        note(number)
+    _Came.ending = True
+    raise KeyboardInterrupt
+
+
+def note(number: int) -> None:
+    """Keep in mind which signal came, for the exit code; words to a terminal that it took away go nowhere."""
+    _Came.asked = number
+    if number != signal.SIGHUP:
+        return
+    for stream in (1, 2):  # writing there would fail, and take the work with it
+        with suppress(OSError):
+            if stat.S_ISCHR(os.fstat(stream).st_mode) and not os.isatty(stream):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream)
+                os.close(nowhere)
+
+
+@contextmanager
+def _handled(handler: _Handler) -> Iterator[None]:
+    previous = _handle(handler, *STOPPING)
+    try:
+        yield
+    finally:
+        for number, before in previous.items():
+            signal.signal(number, before)
+
+
+def _handle(handler: _Handler, *numbers: signal.Signals) -> dict[signal.Signals, Any]:
+    """Handle signals; returns who did so before."""
+    previous: dict[signal.Signals, Any] = {}
+    for number in numbers:
+        if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+            continue
+        previous[number] = signal.signal(number, handler)
+    return previous
