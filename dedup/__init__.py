@@ -99,6 +99,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name == "__version__":
+        return import_module("importlib.metadata").version("newsdedup")
     raise AttributeError(f"module 'dedup' has no attribute {name!r}")
 
 

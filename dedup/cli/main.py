@@ -16,6 +16,7 @@ from typing import Annotated
 
 import typer
 
+import dedup
 from dedup.cli import admin, judge, lab, output, pin, read, signals, write
 from dedup.errors import DedupError, InputError, SettingError
 
@@ -28,6 +29,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="markdown",
     help="""
 Near-duplicate detection for news, inside your own Postgres.
@@ -58,9 +60,7 @@ lab.register(app)
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        output.console().print(f"dedup {version('newsdedup')}")
+        output.console().print(f"dedup {dedup.__version__}")
         raise typer.Exit
 
 
