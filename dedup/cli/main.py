@@ -8,9 +8,11 @@ SIGTERM or SIGHUP before all was done, see `signals.py`. The commands are in `wr
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from contextlib import suppress
+from difflib import get_close_matches
 from signal import SIGINT
 from typing import Annotated
 
@@ -140,16 +142,25 @@ def _say_traceback() -> None:
 
 
 def _say_usage(error: typer.TyperException) -> None:
-    """What is wrong with the arguments, which Typer repeats as they are, and how the command is used."""
+    """What is wrong with the arguments, what may have been meant, and where the help is, on one line."""
     message = error.format_message()
     if not message:  # no arguments at all: Typer has shown the help
         return
+    message = message.replace(": Value error, ", ": ")
+    if options := getattr(error, "possibilities", None):
+        # Typer counts the dashes as what they have in common, and offers too much.
+        bare = {option.lstrip("-"): option for option in sorted(options)}
+        near = [bare[name] for name in get_close_matches(getattr(error, "option_name", "").lstrip("-"), bare)]
+        message = f"{error.message}." + (f" Did you mean {' or '.join(near)}?" if near else "")
+    said, meant, names = message.rpartition(" Did you mean '")
+    if meant and names.endswith("'?"):  # Typer quotes the commands that are near, with commas between
+        near = names.removesuffix("'?").split("', '")
+        message = f"{said} Did you mean {' or '.join(near)}?"
     context = getattr(error, "ctx", None)
+    message = re.sub(r"\s+", " ", message).rstrip(".")
     if context is not None:
-        for line in context.get_usage().splitlines():
-            output.say(line)
-    known = f"; see `{context.command_path} --help`" if context is not None else ""
-    output.say(f"dedup: {message.rstrip('.')}{known}")
+        message += f"{' See' if message.endswith('?') else '; see'} `{context.command_path} --help`"
+    output.say(f"dedup: {message}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The frame of the command line, without a database: help and version."""
+"""The frame of the command line, without a database: help, version, typos."""
 
 from __future__ import annotations
 
@@ -60,3 +60,34 @@ def test_the_help_names_the_exit_codes(run: Run) -> None:
 def test_the_version_is_that_of_the_package(run: Run) -> None:
     assert run("--version") == Result(0, f"dedup {dedup.__version__}\n", "")
     assert dedup.__version__ == "0.1.0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["bakfill"], "No such command 'bakfill'. Did you mean backfill? See `dedup --help`"),
+        (["marts"], "No such command 'marts'. Did you mean marks or matches? See `dedup --help`"),
+        (["judge", "scor"], "No such command 'scor'. Did you mean score? See `dedup judge --help`"),
+        (["frobnicate"], "No such command 'frobnicate'; see `dedup --help`"),
+        (
+            ["marks", "--fromat", "csv"],
+            "No such option: --fromat. Did you mean --format? See `dedup marks --help`",
+        ),
+        (["marks", "--zzz"], "No such option: --zzz; see `dedup marks --help`"),
+        (
+            ["marks", "--format", "xml"],
+            "Invalid value for '--format' / '-f': 'xml' is not one of 'jsonl', 'csv', 'table';"
+            " see `dedup marks --help`",
+        ),
+        (["show"], "Missing argument 'source_id'; see `dedup show --help`"),
+        (
+            ["x'. Did you mean 'y'?"],
+            "No such command \"x'. Did you mean 'y'?\"; see `dedup --help`",
+        ),
+    ],
+    ids=lambda value: " ".join(value)[:20] if isinstance(value, list) else "",
+)
+def test_a_typo_gets_one_line_with_what_may_have_been_meant(
+    run: Run, arguments: list[str], line: str
+) -> None:
+    assert run(*arguments) == Result(2, "", f"dedup: {line}\n")
