@@ -19,7 +19,7 @@ from typing import Annotated
 import typer
 
 import dedup
-from dedup.cli import admin, judge, lab, output, pin, read, signals, write
+from dedup.cli import admin, completion, judge, lab, output, pin, read, signals, write
 from dedup.errors import DedupError, InputError, SettingError
 
 FAILED, WRONG_USAGE = 1, 2
@@ -30,7 +30,7 @@ app = typer.Typer(
     name="dedup",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    add_completion=False,  # it is a command, in `completion.py`
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="markdown",
     help="""
@@ -58,6 +58,7 @@ admin.register(app)
 judge.register(app)
 pin.register(app)
 lab.register(app)
+completion.register(app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -91,6 +92,8 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Run the command line; returns the exit code."""
     signals.forget()
+    if completion.asked():
+        return completion.answer(app)
     debug = "--debug" in arguments
     try:
         code = app(arguments, standalone_mode=False, prog_name="dedup")

@@ -1,15 +1,19 @@
-"""The frame of the command line, without a database: help, version, typos."""
+"""The frame of the command line, without a database: help, version, completion at Tab, typos."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
 import dedup
-from dedup.cli import main
+from dedup.cli import completion, main
 from dedup.corpus.database import URL_VARIABLE
 from tests.cli.conftest import Result
 
@@ -91,3 +95,89 @@ def test_a_typo_gets_one_line_with_what_may_have_been_meant(
     run: Run, arguments: list[str], line: str
 ) -> None:
     assert run(*arguments) == Result(2, "", f"dedup: {line}\n")
+
+
+SHELLS = {
+    "bash": lambda words: {"COMP_WORDS": words, "COMP_CWORD": str(len(f"{words}_".split()) - 1)},
+    "zsh": lambda words: {"_TYPER_COMPLETE_ARGS": words},
+    "fish": lambda words: {"_TYPER_COMPLETE_ARGS": words, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("dedup ma", {"marks", "matches"}),
+        ("dedup judge r", {"review"}),
+        ("dedup marks --for", {"--format"}),
+        ("dedup marks --format ", {"jsonl", "csv", "table"}),
+        ("dedup completion ", {"bash", "zsh", "fish"}),
+        ("dedup load ne", set()),  # the shell goes on with names of files
+        ("dedup load news.jsonl mo", set()),
+        ("dedup marks -o fi", set()),
+        ("dedup judge review --import fi", set()),
+    ],
+)
+@pytest.mark.parametrize("shell", SHELLS)
+def test_tab_offers_what_can_follow(
+    run: Run, monkeypatch: pytest.MonkeyPatch, shell: str, words: str, offered: set[str]
+) -> None:
+    monkeypatch.setenv(completion.VARIABLE, f"complete_{shell}")
+    for name, value in SHELLS[shell](words).items():
+        monkeypatch.setenv(name, value)
+    answer = run()
+    assert (answer.code, answer.err) == (0, "")
+    if shell == "zsh":
+        assert answer.out.strip() == "_files" if not offered else answer.out.startswith("_arguments ")
+        assert all(f'"{word}"' in answer.out for word in offered)
+    else:
+        assert {line.split("\t")[0] for line in answer.out.splitlines() if line} == offered
+
+
+@pytest.mark.parametrize(("words", "code"), [("dedup ma", 0), ("dedup load ne", 1)])
+def test_fish_is_told_whether_names_of_files_can_follow(
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: str, code: int
+) -> None:
+    monkeypatch.setenv(completion.VARIABLE, "complete_fish")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", words)
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "is-args")
+    assert run().code == code
+
+
+PRESSES_TAB = """
+source <(dedup completion bash)
+complete -p dedup
+COMP_WORDS=(dedup ma) COMP_CWORD=1
+_dedup_completion dedup ma dedup
+echo "${COMPREPLY[@]}"
+COMP_WORDS=(dedup load ne) COMP_CWORD=2
+_dedup_completion dedup ne load
+echo "${#COMPREPLY[@]}"
+"""
+
+
+def test_bash_completes_with_the_script(tmp_path: Path) -> None:
+    program = tmp_path / "dedup"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m dedup.cli.main "$@"\n')
+    program.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "--norc", "-c", PRESSES_TAB],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stderr == ""
+    # Without an answer, `-o default` completes names of files.
+    assert done.stdout.splitlines() == [
+        "complete -o default -F _dedup_completion dedup",
+        "marks matches",
+        "0",
+    ]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_each_shell_has_a_script_that_asks_the_program(run: Run, shell: str) -> None:
+    script = run("completion", shell)
+    assert (script.code, script.err) == (0, "")
+    assert f"{completion.VARIABLE}=complete_{shell}" in script.out

@@ -1,0 +1,81 @@
+"""`dedup completion`: the script that lets a shell complete commands, options, values and file names.
+
+The script asks the program itself at each press of Tab, through environment variables; Typer answers. Neither
+needs the database. Where dedup knows nothing better, as for FILE, the shell completes names of files.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Literal
+
+import typer
+
+VARIABLE = "_DEDUP_COMPLETE"
+"""Set by the scripts when a shell asks, to `complete_` and its name."""
+
+_SCRIPTS = {
+    "bash": """\
+_dedup_completion() {
+    local IFS=$'\\n'
+    COMPREPLY=( $(env _DEDUP_COMPLETE=complete_bash COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD \\
+        "$1") )
+}
+complete -o default -F _dedup_completion dedup
+""",
+    "zsh": """\
+#compdef dedup
+_dedup_completion() {
+    eval $(env _TYPER_COMPLETE_ARGS="${words[1,$CURRENT]}" _DEDUP_COMPLETE=complete_zsh dedup)
+}
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+compdef _dedup_completion dedup
+""",
+    "fish": """\
+function _dedup_completion
+    env _DEDUP_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=$argv[1] \\
+        _TYPER_COMPLETE_ARGS=(commandline -cp) dedup
+end
+complete --command dedup --no-files --arguments "(_dedup_completion get-args)" \\
+    --condition "_dedup_completion is-args"
+""",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(completion)
+
+
+def completion(
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="bash, zsh or fish.")
+    ],
+) -> None:
+    """Print the script that completes dedup's commands, options and file names at Tab in your shell.
+
+    **Examples**
+
+        source <(dedup completion bash)    # add this line to ~/.bashrc, or with zsh to ~/.zshrc
+
+        dedup completion fish > ~/.config/fish/completions/dedup.fish
+    """
+    sys.stdout.write(_SCRIPTS[shell])
+
+
+def asked() -> bool:
+    """Whether a shell's script runs the program to learn how a line can go on."""
+    return bool(os.environ.get(VARIABLE))
+
+
+def answer(app: typer.Typer) -> int:
+    """Answer the shell on stdout; returns the exit code that its script expects."""
+    from typer.completion import get_completion_inspect_parameters
+
+    get_completion_inspect_parameters()  # makes the shells known to Typer
+    try:
+        app([], prog_name="dedup", complete_var=VARIABLE, standalone_mode=False)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    return 0
