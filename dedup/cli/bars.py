@@ -21,6 +21,9 @@ from rich.text import Text
 
 from dedup.cli.console import PrintableConsole, size
 
+NARROWEST_BAR = 72
+"""Columns of a terminal in which everything has room on one line; in fewer only how much is done is shown."""
+
 
 class ProgressBar:
     """Shows long work as a bar for each stage."""
@@ -80,13 +83,16 @@ def bars(unit: str) -> Iterator[ProgressBar]:
     Args:
         unit: as for `progress_bar`.
     """
-    progress = Progress(
+    console = PrintableConsole(stderr=True)
+    columns: list[ProgressColumn] = [
         TextColumn("{task.description:<14}"),
         BarColumn(bar_width=24),
         _Done(unit),
         _Rate(unit),
         TimeRemainingColumn(elapsed_when_finished=True),
-        console=PrintableConsole(stderr=True),
-    )
+    ]
+    if console.width < NARROWEST_BAR:
+        columns = [columns[0], columns[2]]
+    progress = Progress(*columns, console=console)
     with progress:
         yield ProgressBar(progress)

@@ -411,3 +411,21 @@ def test_work_goes_on_when_nobody_reads_its_lines(monkeypatch: pytest.MonkeyPatc
     lines.start("loading", 2)
     lines.advance(1)
     lines.end()
+
+
+@pytest.mark.parametrize("width", [40, 100])
+def test_a_terminal_has_bars_that_fit_and_no_lines(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    screen = Screen()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setattr("dedup.cli.progress.LINE_SECONDS", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(width))
+    with output.progress_bar() as bar:
+        bar.start("fingerprinting", 58_051)
+        bar.advance(58_050, 58_050)
+        bar.start("settling", None)
+        bar.advance(7)
+    shown = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue()))
+    assert max(map(cell_len, shown)) <= width
+    assert any(line.startswith("fingerprinting") and "58,050 / 58,050" in line for line in shown)
+    assert not [line for line in shown if line.startswith("20")]
