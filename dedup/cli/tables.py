@@ -87,7 +87,7 @@ def table(
         laid.append(_Column(name, columns[place] in right, columns[place] in right | whole, widest))
     heading = [[Text(column.name, style="bold") for column in laid]] if any(columns) else []
     if not sys.stdout.isatty():
-        # Written as it is: the cells are harmless already, and a million rows take seconds, not minutes.
+        # Written as it is: the cells are harmless already, and Rich would take minutes for a whole corpus.
         widths = [column.widest for column in laid]
         if title:
             sys.stdout.write(printable(title) + "\n")
