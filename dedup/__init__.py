@@ -16,10 +16,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
+
     from dedup.article import Article as Article
     from dedup.corpus.exports import MarkRow as MarkRow
     from dedup.corpus.exports import MatchRow as MatchRow
     from dedup.corpus.overview import Overview as Overview
+    from dedup.corpus.stories import Reprints as Reprints
     from dedup.corpus.stories import Story as Story
     from dedup.corpus.stories import StoryArticle as StoryArticle
     from dedup.corpus.stories import StorySummary as StorySummary
@@ -59,6 +62,7 @@ _HOMES = {
     "Overview": "dedup.corpus.overview",
     "Preview": "dedup.engine.backfill",
     "Progress": "dedup.progress",
+    "Reprints": "dedup.corpus.stories",
     "Settings": "dedup.settings",
     "Story": "dedup.corpus.stories",
     "StoryArticle": "dedup.corpus.stories",
@@ -86,6 +90,7 @@ __all__ = [
     "Overview",
     "Preview",
     "Progress",
+    "Reprints",
     "Settings",
     "Story",
     "StoryArticle",
@@ -96,12 +101,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    if name == "__version__":
-        return import_module("importlib.metadata").version("newsdedup")
-    raise AttributeError(f"module 'dedup' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker is to know every name, and to miss those that are not there
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            return getattr(import_module(_HOMES[name]), name)
+        if name == "__version__":
+            return import_module("importlib.metadata").version("newsdedup")
+        raise AttributeError(f"module 'dedup' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

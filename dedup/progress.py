@@ -8,8 +8,8 @@ from typing import Protocol
 class Progress(Protocol):
     """Told how long work goes on; `SilentProgress` is the default."""
 
-    def start(self, stage: str, total: int) -> None:
-        """A stage begins; `total` is how many articles it has to do, as far as known."""
+    def start(self, stage: str, total: int | None) -> None:
+        """A stage begins; `total` is how much there is to do, such as articles, or None if nobody knows."""
 
     def advance(self, count: int, total: int | None = None) -> None:
         """So many more are done; `total` if it has changed."""
@@ -18,7 +18,7 @@ class Progress(Protocol):
 class SilentProgress:
     """Tells nobody."""
 
-    def start(self, stage: str, total: int) -> None:
+    def start(self, stage: str, total: int | None) -> None:
         """Nothing."""
 
     def advance(self, count: int, total: int | None = None) -> None:

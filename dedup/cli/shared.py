@@ -63,6 +63,9 @@ MinJaccardOption = Annotated[
     ),
 ]
 
+TITLE_CHARACTERS = 60
+"""Of a title within a line of words."""
+
 LAB_PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
 """What the extra `newsdedup[lab]` brings."""
 
@@ -97,6 +100,16 @@ def say_if_started() -> None:
 
     if server.will_start():
         output.say("starting the embedded PostgreSQL server; `dedup db stop` stops it")
+
+
+def counted(count: int, one: str, more: str) -> str:
+    """A number with its noun."""
+    return f"{count:,} {one if count == 1 else more}"
+
+
+def shortened(text: str) -> str:
+    """A title as words within a line can hold it."""
+    return text if len(text) <= TITLE_CHARACTERS else f"{text[: TITLE_CHARACTERS - 1].rstrip()}…"
 
 
 def previewed(preview: Preview) -> str:

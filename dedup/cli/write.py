@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,17 +17,23 @@ from dedup.cli.shared import (
     MapOption,
     PublicationOption,
     corpus,
+    counted,
     field_map,
     hash_key,
     previewed,
     say_if_started,
     say_pins_left_behind,
+    shortened,
     stopping,
 )
+from dedup.cli.signals import unfinished
 from dedup.errors import InputError
 from dedup.files.readers import Reject
 from dedup.files.reading import Reading
 from dedup.settings import masked
+
+if TYPE_CHECKING:
+    from dedup import BackfillReport, Reprints
 
 
 def register(app: typer.Typer) -> None:
@@ -118,7 +124,15 @@ def backfill(
         report = dd.backfill(batch=batch, workers=workers, progress=bar, stop=stop.is_set)
     if json:
         output.write_json(report.as_dict())
-        raise typer.Exit(1 if report.held else 0)
+    else:
+        _say_done(report)
+    if report.stopped:
+        unfinished()
+    if report.held:
+        raise typer.Exit(1)
+
+
+def _say_done(report: BackfillReport) -> None:
     if report.taken_over:
         output.say(f"took over from a backfill that is gone: {report.taken_over}")
     if report.already_running:
@@ -133,12 +147,29 @@ def backfill(
         if report.stopped:
             output.say("stopped as asked; run `dedup backfill` again to go on")
         else:
-            output.say("next: dedup status, dedup marks, dedup common")
+            if report.reprints:
+                output.say(_found(report.reprints))
+            output.say("next: dedup stories, dedup marks, dedup status")
     if report.held:
         output.say(
             f"{report.held:,} articles are held by others' transactions (`dedup status`): run it again"
         )
-        raise typer.Exit(1)
+
+
+def _found(reprints: Reprints) -> str:
+    """What duplicates the corpus has now, in words."""
+    if not reprints.duplicates:
+        return "no article is a duplicate of another"
+    most = ", ".join(
+        f'"{shortened(story.title)}" ({story.id}, {counted(story.copies, "copy", "copies")})'
+        if story.title
+        else f"{story.id} ({counted(story.copies, 'copy', 'copies')})"
+        for story in reprints.most
+    )
+    return (
+        f"{counted(reprints.duplicates, 'duplicate', 'duplicates')} in"
+        f" {counted(reprints.stories, 'story', 'stories')}; the most reprinted: {most}"
+    )
 
 
 def retry(
@@ -168,11 +199,12 @@ def retry(
         total = dd.retry(failed, stop=stop.is_set)
     if json:
         output.write_json({"pending": total})
-        return
-    if not total:
+    elif not total:
         output.say(f"no article failed with a reason that begins {output.printable(failed)!r}: dedup status")
-        return
-    output.say(f"{total:,} failed articles are pending again; next: dedup backfill")
+    else:
+        output.say(f"{total:,} failed articles are pending again; next: dedup backfill")
+    if stop.is_set():
+        unfinished()
 
 
 def check(

@@ -202,7 +202,7 @@ class _Both:
     first: Progress
     second: Progress
 
-    def start(self, stage: str, total: int) -> None:
+    def start(self, stage: str, total: int | None) -> None:
         self.first.start(stage, total)
         self.second.start(stage, total)
 

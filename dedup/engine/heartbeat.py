@@ -73,9 +73,9 @@ class Heartbeat:
                 return False
             time.sleep(0.02)
 
-    def start(self, stage: str, total: int) -> None:
+    def start(self, stage: str, total: int | None) -> None:
         """A stage begins."""
-        self._stage, self._done, self._total, self._moved_at = stage, 0, total, time.monotonic()
+        self._stage, self._done, self._total, self._moved_at = stage, 0, total or 0, time.monotonic()
         self._news.set()
 
     def advance(self, count: int, total: int | None = None) -> None:

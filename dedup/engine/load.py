@@ -124,7 +124,7 @@ def load_file(
     batch = _Batch(database, report)
     with reading.open(path, max_record_bytes) as reader, RejectsFile(rejects) as refused:
         report.file = reader.file
-        shown.start("loading", reader.bytes_total or 0)
+        shown.start("loading", reader.bytes_total)
         seen = 0
         try:
             for item in reader:
@@ -158,7 +158,7 @@ def load_articles(
 ) -> None:
     """Store articles of a program; see `load_file`."""
     shown = progress or SilentProgress()
-    shown.start("loading", len(given) if isinstance(given, Sequence) else 0)
+    shown.start("loading", len(given) if isinstance(given, Sequence) else None)
     batch = _Batch(database, report)
     for article in given:
         batch.add(article)

@@ -158,7 +158,25 @@ def test_sigterm_while_workers_stand_still(dedup: Dedup, corpus_url: str, tmp_pa
     started = time.monotonic()
     _, words = running.communicate(timeout=30)
     assert time.monotonic() - started < 10
-    assert running.returncode == 0, words
+    assert running.returncode == 143, words
     assert "stopped as asked" in words
     assert dedup("backfill").code == 0
     assert json.loads(dedup("status", "--json").out)["counts"].get("pending") is None
+
+
+def test_a_backfill_ends_with_what_was_found(dedup: Dedup, tmp_path: Path) -> None:
+    title = "The harbour road of Port Marlow is to be closed for six weeks, says the council"
+    rows = [
+        {"id": "first", "text": HARBOUR, "title": title, "date": "2026-03-11"},
+        {"id": "second", "text": HARBOUR, "date": "2026-03-12"},
+        {"id": "third", "text": HARBOUR, "date": "2026-03-13"},
+    ]
+    dedup("load", str(lines(tmp_path / "news.jsonl", rows[:1])))
+    assert "no article is a duplicate of another" in dedup("backfill", "--workers", "0").err
+    dedup("load", str(lines(tmp_path / "news.jsonl", rows)))
+    said = dedup("backfill", "--workers", "0").err
+    assert (
+        '2 duplicates in 1 story; the most reprinted: "The harbour road of Port Marlow is to be closed'
+        ' for six wee…" (first, 2 copies)'
+    ) in said
+    assert "everything was settled already\n" in dedup("backfill", "--workers", "0").err
