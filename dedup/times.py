@@ -1,0 +1,189 @@
+"""A time as people and programs write it: ISO 8601, the dates of RSS, and epoch numbers. Pure.
+
+Read are:
+
+- `2024-05-01T12:00:00Z` and what else ISO 8601 allows, also with a trailing ` UTC`, ` GMT`, ` Z` or ` +0200`;
+- `2024-05-01` and `20240501`, the latter also as a number: midnight;
+- `Wed, 01 May 2024 12:00:00 GMT`, as of RFC 2822, with its zones (`+0100`, `EST`) and none other;
+- seconds since 1970, 9 or 10 digits before the point, and milliseconds, 12 or 13 digits.
+
+A time without a zone is UTC. What could mean two things, such as `05/01/2020`, is no time.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta, timezone
+
+from dedup.errors import InputError
+
+Time = datetime | date | str | int | float | None
+"""What may be given where a time is wanted."""
+
+MAX_TIME_CHARACTERS = 100
+"""The longest form, with the names of its weekday, month and zone written out, has 80."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NUMBER = re.compile(r"(-?)([0-9]{8,13})(?:\.([0-9]*))?")
+_ISO = re.compile(
+    r"[0-9]{4}-?(?:[0-9]{2}-?[0-9]{2}|W[0-9]{2}-?[0-9])(?:[Tt ][0-9:.,]+(?:Z|z|[+-][0-9:.]+)?)?"
+)
+_SPACED_ZONE = re.compile(r"\s+(?:(Z|UTC|GMT)|([+-][0-9]{2}:?[0-9]{2}))", re.IGNORECASE)
+_RFC_2822 = re.compile(
+    r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\s*,?\s*)?([0-9]{1,2})\s+([a-z]{3,9})\.?\s+([0-9]{4}|[0-9]{2})\s+"
+    r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?(?:\s*([+-][0-9]{4}|[+-][0-9]{2}:[0-9]{2}|[a-z]{1,3}))?"
+    r"(?:\s*\([^()]*\))?",
+    re.IGNORECASE,
+)
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_ZONES = {
+    **dict.fromkeys(("z", "ut", "utc", "gmt"), 0),
+    **{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7},
+}
+"""Hours from UTC of the zones that RFC 2822 knows. Others have no one meaning: IST is three."""
+
+_CENTURY_TURN = 50
+"""RFC 2822 4.3: a year of two digits below is after 2000."""
+
+
+def parse_time(value: Time, name: str) -> datetime | None:
+    """The time that a value means, in UTC; None for None and a blank text.
+
+    Args:
+        name: of the field, for the message.
+
+    Raises:
+        InputError: the value is of another type, or no time can be read from it, or it is outside the years
+            1 to 9999. The message does not hold the value.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if value[10:11] in ("T", " ") and value[4:5] == "-":
+            with suppress(ValueError):  # as most files write it; every other form is looked at below
+                return as_utc(datetime.fromisoformat(value), name)
+        text = value.strip()
+        if not text:
+            return None
+        found = _from_text(text) if len(text) <= MAX_TIME_CHARACTERS else None
+    elif isinstance(value, datetime):
+        return as_utc(value, name)
+    elif isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    elif isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InputError(f"{name} must be a time, not {type(value).__name__}")
+    else:
+        found = _from_number(value)
+    if found is None:
+        raise InputError(f"{name} is not a time; write it like 2024-05-01T12:00:00Z")
+    return as_utc(found, name)
+
+
+def as_utc(value: datetime, name: str) -> datetime:
+    """The same time in UTC; one without a zone is taken for UTC.
+
+    Raises:
+        InputError: it is outside the years 1 to 9999 there, or it is the NaT of pandas.
+    """
+    if type(value) is not datetime:  # a pandas.Timestamp, which has nanoseconds that no column holds
+        if value != value:  # NaT is a datetime that is not even itself
+            raise InputError(f"{name} is not a time; leave it out where there is none")
+        value = datetime.combine(value.date(), value.time(), value.tzinfo).replace(fold=value.fold)
+    if value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InputError(f"{name} is outside the years 1 to 9999") from None
+
+
+def _from_text(text: str) -> datetime | None:
+    number = _NUMBER.fullmatch(text)
+    if number:
+        return _from_digits(*number.groups(default=""))
+    try:
+        return _from_iso(text) or _from_rfc_2822(text)
+    except ValueError:  # the form of a time, such as 2024-13-01
+        return None
+
+
+def _from_number(value: int | float) -> datetime | None:
+    if isinstance(value, int):
+        number = _NUMBER.fullmatch(str(value)) if abs(value) < 10**13 else None
+        return _from_digits(*number.groups(default="")) if number else None
+    if not abs(value) < 10**13:  # nan too
+        return None
+    if value.is_integer():
+        return _from_number(int(value))
+    whole = len(str(int(abs(value))))
+    if whole in (9, 10):
+        return _EPOCH + timedelta(seconds=value)
+    return _EPOCH + timedelta(milliseconds=value) if whole in (12, 13) else None
+
+
+def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
+    digits = len(whole)
+    if digits == 8:
+        if sign or fraction.strip("0"):
+            return None
+        try:
+            return datetime.strptime(whole, "%Y%m%d").replace(tzinfo=UTC)
+        except ValueError:
+            return None
+    if digits not in (9, 10, 12, 13) or whole.startswith("0"):
+        return None
+    # Integers, so that no digit is lost; what is below a microsecond is.
+    unit = 1_000_000 if digits <= 10 else 1_000
+    places = 6 if digits <= 10 else 3
+    microseconds = int(whole) * unit + int(fraction[:places].ljust(places, "0"))
+    return _EPOCH + timedelta(microseconds=-microseconds if sign else microseconds)
+
+
+def _from_iso(text: str) -> datetime | None:
+    zone = _SPACED_ZONE.search(text)
+    if zone and zone.end() == len(text):
+        text = text[: zone.start()]
+        if zone[2] and len(text) <= len("2024-05-01"):
+            return None  # an offset without a time
+        offset = zone[2] or ""
+        if not _ISO.fullmatch(text + offset):
+            return None
+        found = datetime.fromisoformat(text + offset)
+        return found if offset or found.tzinfo is None else None
+    return datetime.fromisoformat(text.upper()) if _ISO.fullmatch(text) else None
+
+
+def _from_rfc_2822(text: str) -> datetime | None:
+    match = _RFC_2822.fullmatch(text)
+    if match is None:
+        return None
+    day, month, year, hour, minute, second, zone = match.groups(default="")
+    months = [
+        name for name in _MONTHS if month.lower() in (name, name[:3], "sept" if name[:3] == "sep" else name)
+    ]
+    if not months:
+        return None
+    full_year = int(year)
+    if len(year) == 2:
+        full_year += 2000 if full_year < _CENTURY_TURN else 1900
+    tzinfo = UTC
+    if zone.lower() in _ZONES:
+        tzinfo = timezone(timedelta(hours=_ZONES[zone.lower()]))
+    elif zone[:1] in ("+", "-") and zone:
+        minutes = int(zone[1:3]) * 60 + int(zone[-2:])
+        tzinfo = timezone(timedelta(minutes=minutes if zone[0] == "+" else -minutes))
+    elif zone:
+        return None
+    return datetime(
+        full_year,
+        _MONTHS.index(months[0]) + 1,
+        int(day),
+        int(hour),
+        int(minute),
+        int(second or 0),
+        tzinfo=tzinfo,
+    )
