@@ -1,0 +1,220 @@
+"""HTML becomes the text of an article, with trafilatura, which is optional and imported only here.
+
+It fetches nothing. What trafilatura gets is not the page as given but its tags written anew within bounds,
+because the parser below it takes minutes for a tag of 100,000 attributes, and gives up on deep nesting.
+"""
+
+from __future__ import annotations
+
+import html as entities
+import logging
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from dedup.errors import InputError
+
+MAX_HTML_CHARACTERS = 5_000_000
+"""A longer page is refused. The longest pages of news that we know have 2,000,000, most of it scripts."""
+MAX_TAGS = 20_000
+"""Of a page, in the order they come; of the rest there is the text only. A page of news has 500 to 5,000."""
+MAX_DEPTH = 200
+"""Elements within elements; the parser gives up at 256. Pages of news have 20 to 40."""
+MAX_ATTRIBUTES = 30
+MAX_ATTRIBUTE_CHARACTERS = 300
+"""Of a tag and of a value; a picture within an address has many more and says nothing."""
+LOOKED_AT_CHARACTERS = 100_000
+"""Where a text is HTML, its beginning shows it."""
+
+_DOCUMENT = re.compile(
+    r"\s*(?:<!--.{0,1000}?-->\s*)?(?:<\?xml[^<>]*>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
+)
+_BLOCKS = (
+    "address|article|aside|blockquote|br|caption|dd|div|dl|dt|figcaption|figure|footer|form|h[1-6]|header|hr|"
+    "li|main|nav|ol|p|pre|section|table|tbody|td|tfoot|th|thead|tr|ul"
+)
+_BLOCK = re.compile(_BLOCKS)
+_REAL_TAG = re.compile(
+    rf"</?(?:{_BLOCKS}|a(?=\s+[a-z]|>)|abbr|b|em|i|iframe|img|script|small|span|strong|style|sub|sup|u|video)"
+    r"(?:\s[^<>]*)?/?>",
+    re.I,
+)
+_TAGS_AT_START, _TAGS_ANYWHERE = 2, 3
+"""Tags that make a text HTML: fewer where it begins with one. A sentence on HTML mentions one, or a pair."""
+
+_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9:-]{0,30}")
+_NO_TAG = re.compile(r"<+(?![a-zA-Z/!?])|<")
+_SKIP = re.compile(r"[\s/]*")
+_ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]*)))?""")
+_SPACE = re.compile(r"[ \t\r\n\f]+")
+_VOID = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "wbr")
+)
+_RAW = frozenset(("script", "style", "textarea", "noscript", "iframe", "title"))
+"""Elements whose content is no text of the article."""
+_ENDS = {name: re.compile(rf"</{name}\b", re.I) for name in _RAW}
+_SELF_CLOSING = frozenset(("p", "li", "td", "th", "tr", "dt", "dd", "option"))
+
+
+def looks_like_html(text: str) -> bool:
+    """Whether a text is a page or a fragment of HTML, and not words that mention a tag. Quick."""
+    if "<" not in text:
+        return False
+    if _DOCUMENT.match(text):
+        return True
+    start = text[:LOOKED_AT_CHARACTERS]
+    tags = list(islice(_REAL_TAG.finditer(start), _TAGS_ANYWHERE))
+    at_start = bool(tags) and not start[: tags[0].start()].strip()
+    return len(tags) >= (_TAGS_AT_START if at_start else _TAGS_ANYWHERE)
+
+
+def extract(html: str) -> str:
+    """The text of an article in a page of HTML, or all the text of a fragment.
+
+    Raises:
+        InputError: trafilatura is not installed, the page is longer than MAX_HTML_CHARACTERS, or there is
+            no text in it. The message does not hold any of it.
+    """
+    trafilatura = need_trafilatura()
+    if len(html) > MAX_HTML_CHARACTERS:
+        raise InputError(f"its HTML is longer than {MAX_HTML_CHARACTERS:,} characters")
+    html = html.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
+    found: Any
+    try:
+        found = trafilatura.extract(
+            _rewritten(_tokens(html)), output_format="txt", favor_recall=True, include_comments=False
+        )
+    except Exception:  # whatever strangers' HTML makes of its parsers, there is the text
+        found = None
+    text = (found or "").strip() or _all_text(_tokens(html))
+    if not text:
+        raise InputError("no text in its HTML")
+    return text
+
+
+def need_trafilatura() -> Any:
+    """The module.
+
+    Raises:
+        InputError: it is not installed.
+    """
+    try:
+        import trafilatura
+    except ImportError:
+        raise InputError("HTML needs trafilatura: pip install 'newsdedup[html]'") from None
+    for name in ("trafilatura", "htmldate", "courlan", "justext"):
+        logger = logging.getLogger(name)
+        if logger.level == logging.NOTSET:  # nobody has asked for what it says of strangers' pages
+            logger.setLevel(logging.CRITICAL + 1)
+    return trafilatura
+
+
+Token = tuple[str, str, str]
+"""("text", "", the text), ("open", name, attributes), ("close", name, ""), or ("data", "", JSON-LD)."""
+
+
+def _tokens(html: str) -> Iterator[Token]:
+    """Texts and tags, in one pass: whatever is not closed ends the page, so nothing is searched twice."""
+    position = 0
+    while (at := html.find("<", position)) >= 0:
+        if at > position:
+            yield "text", "", html[position:at]
+        name = _NAME.match(html, at + 1)
+        if name:
+            position, attributes = _attributes(html, name.end())
+            tag = name[0].lower()
+            yield "open", tag, attributes
+            if tag in _RAW:
+                end = _ENDS[tag].search(html, position)
+                content = html[position : end.start() if end else len(html)]
+                if tag == "script" and "ld+json" in attributes:
+                    yield "data", "", content
+                position = end.start() if end else len(html)
+        elif html.startswith("</", at) and (name := _NAME.match(html, at + 2)):
+            yield "close", name[0].lower(), ""
+            position = _after(html, ">", name.end())
+        elif html.startswith("<!--", at):
+            position = _after(html, "-->", at + 4)
+        elif html.startswith(("<!", "<?", "</"), at):
+            position = _after(html, ">", at)
+        else:
+            ends = _NO_TAG.match(html, at)
+            position = ends.end() if ends else at + 1
+            yield "text", "", "&lt;" * (position - at)
+    if position < len(html):
+        yield "text", "", html[position:]
+
+
+def _after(html: str, mark: str, start: int) -> int:
+    found = html.find(mark, start)
+    return found + len(mark) if found >= 0 else len(html)
+
+
+def _attributes(html: str, position: int) -> tuple[int, str]:
+    """Where a tag ends, and its first attributes, written anew."""
+    kept: list[str] = []
+    while True:
+        skipped = _SKIP.match(html, position)
+        position = skipped.end() if skipped else position
+        if position >= len(html):
+            return position, " ".join(kept)
+        if html[position] == ">":
+            return position + 1, " ".join(kept)
+        found = _ATTRIBUTE.match(html, position)
+        if found is None:  # a stray quote or sign; one before a `<` begins another tag
+            if html[position] == "<":
+                return position, " ".join(kept)
+            position += 1
+            continue
+        position = found.end()
+        if html[position : position + 1] in ('"', "'") and found.group(4) == "":
+            return len(html), " ".join(kept)  # a value that is never closed
+        if len(kept) < MAX_ATTRIBUTES and found[1].isascii() and len(found[1]) <= MAX_ATTRIBUTE_CHARACTERS:
+            value = next((value for value in found.groups()[1:] if value is not None), "")
+            plain = entities.unescape(value[:MAX_ATTRIBUTE_CHARACTERS])
+            kept.append(f'{found[1]}="{entities.escape(plain)}"')
+
+
+def _rewritten(tokens: Iterator[Token]) -> str:
+    """The page within the bounds."""
+    written: list[str] = []
+    opened: list[str] = []
+    tags = 0
+    for kind, name, value in tokens:
+        if kind == "text":
+            written.append(value.replace(">", "&gt;"))
+        elif kind == "data":
+            written.append(value)
+        elif tags >= MAX_TAGS:
+            written.append(" ")
+        elif kind == "close":
+            if name in opened:
+                tags += 1
+                while opened.pop() != name:
+                    pass
+                written.append(f"</{name}>")
+        else:
+            if name in _SELF_CLOSING and opened and opened[-1] == name:
+                opened.pop()
+            if len(opened) >= MAX_DEPTH:
+                written.append(" ")
+                continue
+            tags += 1
+            written.append(f"<{name} {value}>" if value else f"<{name}>")
+            if name not in _VOID:
+                opened.append(name)
+    written.extend(f"</{name}>" for name in reversed(opened))
+    return "".join(written)
+
+
+def _all_text(tokens: Iterator[Token]) -> str:
+    """Every word between the tags, a line for each block."""
+    written = []
+    for kind, name, value in tokens:
+        if kind == "text":
+            written.append(_SPACE.sub(" ", entities.unescape(value)))
+        elif kind != "data" and _BLOCK.fullmatch(name):
+            written.append("\n")
+    lines = (line.strip() for line in "".join(written).split("\n"))
+    return "\n".join(line for line in lines if line)
