@@ -6,10 +6,10 @@ It does not read the text: what a text means is in `dedup.text`.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
 
 from dedup.errors import InputError
+from dedup.times import Time, parse_time
 
 MAX_SOURCE_ID_BYTES = 1024
 """Postgres refuses unique index entries above 2,704 bytes; 1,024 leaves room and fits any URL in use."""
@@ -29,7 +29,7 @@ MAX_FIELD_BYTES: dict[str, int] = {
 a publication 89; RFC 5646 asks for room for 35 in a language. What is longer is something else: refused."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Article:
     """An article to be stored and judged.
 
@@ -39,13 +39,10 @@ class Article:
             becomes a `failed` mark.
         title, url, publication: shown and grouped by, never compared; at most 16,384, 16,384 and 4,096
             bytes of UTF-8.
-        published_at: when it was published; a naive time is taken for UTC.
+        published_at: when it was published, in UTC.
         added_at: when the corpus first stored it; None means now.
         language: ISO 639 code such as `en`; chooses the sentence parameters. None means the default. At most
             64 bytes.
-
-    Raises:
-        InputError: a value of the wrong type, too long, or impossible; the message never holds the value.
     """
 
     source_id: str
@@ -57,34 +54,66 @@ class Article:
     added_at: datetime | None = None
     language: str | None = None
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.source_id, str):
-            raise InputError(f"source_id must be a string, not {type(self.source_id).__name__}")
-        if not isinstance(self.text, str):
-            raise InputError(f"text must be a string, not {type(self.text).__name__}")
-        for name in ("title", "url", "publication", "language"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, str):
-                raise InputError(f"{name} must be a string, not {type(value).__name__}")
-            if value is not None:
-                object.__setattr__(self, name, storable(value))
-        if "\0" in self.source_id or _has_surrogate(self.source_id):
+    def __init__(
+        self,
+        source_id: str,
+        text: str | None = None,
+        title: str | None = None,
+        url: str | None = None,
+        publication: str | None = None,
+        published_at: Time = None,
+        added_at: Time = None,
+        language: str | None = None,
+        *,
+        html: str | None = None,
+    ) -> None:
+        """Check the values and put times in UTC.
+
+        Args:
+            published_at, added_at: a datetime or a date, or a text or number that `dedup.times` reads: ISO
+                8601, RFC 2822, epoch seconds or milliseconds. One without a zone is taken for UTC.
+            html: a page or fragment of HTML, in place of `text`, which is then extracted from it; needs
+                `newsdedup[html]`.
+
+        Raises:
+            InputError: a value of the wrong type, too long, or impossible; both `text` and `html`, or
+                neither; no text in the HTML. The message never holds the value.
+        """
+        if html is not None:
+            text = _extracted(text, html)
+        if not isinstance(source_id, str):
+            raise InputError(f"source_id must be a string, not {type(source_id).__name__}")
+        if text is None:
+            raise InputError("an article needs its text: give text or html")
+        if not isinstance(text, str):
+            raise InputError(f"text must be a string, not {type(text).__name__}")
+        if "\0" in source_id or _has_surrogate(source_id):
             raise InputError("source_id has a NUL or a lone surrogate, which Postgres cannot store")
-        if not self.source_id.strip():
+        if not source_id or source_id.isspace():
             raise InputError("source_id is empty")
-        if len(self.text) > MAX_TEXT_CHARACTERS:
+        if len(text) > MAX_TEXT_CHARACTERS:
             raise InputError(f"text is longer than {MAX_TEXT_CHARACTERS:,} characters")
-        for name, most in MAX_FIELD_BYTES.items():
-            value = getattr(self, name)
-            if value is not None and utf8_size(value) > most:
-                raise InputError(f"{name} is longer than {most} bytes")
-        for name in ("published_at", "added_at"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if not isinstance(value, datetime):
-                raise InputError(f"{name} must be a datetime, not {type(value).__name__}")
-            object.__setattr__(self, name, _as_utc(value, name))
+        if utf8_size(source_id) > MAX_SOURCE_ID_BYTES:
+            raise InputError(f"source_id is longer than {MAX_SOURCE_ID_BYTES} bytes")
+        set_ = object.__setattr__
+        set_(self, "source_id", source_id)
+        set_(self, "text", text)
+        set_(self, "title", None if title is None else short_text("title", title))
+        set_(self, "url", None if url is None else short_text("url", url))
+        set_(self, "publication", None if publication is None else short_text("publication", publication))
+        set_(self, "language", None if language is None else short_text("language", language))
+        set_(self, "published_at", None if published_at is None else parse_time(published_at, "published_at"))
+        set_(self, "added_at", None if added_at is None else parse_time(added_at, "added_at"))
+
+    def __repr__(self) -> str:
+        """The fields that have a value; of the text its length only, so that no log holds it."""
+        others = (
+            f"{name}={getattr(self, name)!r}"
+            for name in ARTICLE_FIELDS[2:]
+            if getattr(self, name) is not None
+        )
+        shown = (f"source_id={self.source_id!r}", f"text=<{len(self.text):,} characters>", *others)
+        return f"Article({', '.join(shown)})"
 
 
 ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))
@@ -111,31 +140,30 @@ def storable(text: str) -> str:
     return text
 
 
-def parse_time(value: Any, name: str) -> datetime | None:
-    """A time as files give it: ISO 8601 text, a date, or a datetime; None and "" mean missing.
+def short_text(name: str, value: str) -> str:
+    """A title, url, publication or language as it is stored, without what Postgres cannot hold.
 
     Raises:
-        InputError: the value is of another type, or no time can be read from it.
+        InputError: it is no string, or too long.
     """
-    if value is None or value == "":
-        return None
-    if isinstance(value, datetime):
-        return _as_utc(value, name)
     if not isinstance(value, str):
-        raise InputError(f"{name} must be an ISO 8601 string, not {type(value).__name__}")
-    try:
-        return _as_utc(datetime.fromisoformat(value.strip()), name)
-    except ValueError:
-        raise InputError(f"{name} is not an ISO 8601 time") from None
+        raise InputError(f"{name} must be a string, not {type(value).__name__}")
+    if value.isascii() and "\0" not in value and len(value) <= MAX_FIELD_BYTES[name]:
+        return value  # as nearly all are, and a load looks at millions
+    value = storable(value)
+    if utf8_size(value) > MAX_FIELD_BYTES[name]:
+        raise InputError(f"{name} is longer than {MAX_FIELD_BYTES[name]} bytes")
+    return value
 
 
-def _as_utc(value: datetime, name: str) -> datetime:
-    if value.tzinfo is None:
-        return value.replace(tzinfo=UTC)
-    try:
-        return value.astimezone(UTC)
-    except OverflowError:
-        raise InputError(f"{name} is outside the years 1 to 9999") from None
+def _extracted(text: str | None, html: str) -> str:
+    if text is not None:
+        raise InputError("an article has a text or its html: give one of the two")
+    if not isinstance(html, str):
+        raise InputError(f"html must be a string, not {type(html).__name__}")
+    from dedup.html import extract
+
+    return extract(html)
 
 
 def _has_surrogate(text: str) -> bool:

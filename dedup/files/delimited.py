@@ -1,18 +1,21 @@
 """Lines become records: the rows of CSV and TSV, by the rules of RFC 4180, under a header.
 
-A row may span lines; a broken one is a record with a reason, and the reading goes on behind it. It does
-not guess delimiters or encodings.
+A row may span lines; a broken one is a record with a reason, and the reading goes on behind it. The header
+says which delimiter a CSV file has: it is the one by which most fields are recognised. It does not guess
+encodings.
 """
 
 from __future__ import annotations
 
 import csv
+import itertools
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from dedup.errors import InputError
+from dedup.files.naming import Shape, columns_of, make_shape, values_of
 from dedup.files.record import (
     MAX_RECORD_VALUES,
     NO_MEMORY,
@@ -21,12 +24,13 @@ from dedup.files.record import (
     Plan,
     Record,
     beginning,
-    choose_columns,
     too_long,
 )
 from dedup.files.source import GZIP_ENDS_EARLY, LineSource
+from dedup.files.understanding import Understanding
 
-DELIMITERS: dict[str, str] = {"csv": ",", "tsv": "\t"}
+CSV_DELIMITERS = (",", ";", "\t", "|")
+"""What separates the values of a file that is called CSV; the first one where it makes no difference."""
 
 CSV_FIELD_CHARS = 2**31 - 1
 """The largest limit that fits a C long everywhere (sys.maxsize does not on Windows); ours are of records."""
@@ -35,8 +39,8 @@ CSV_FIELD_CHARS = 2**31 - 1
 class _CsvLines:
     """Feeds csv.reader line by line and remembers the lines of the record in hand."""
 
-    def __init__(self, source: LineSource, delimiter: str) -> None:
-        self._lines = source.lines()
+    def __init__(self, source: LineSource, lines: Iterator[tuple[int, bytes]], delimiter: str) -> None:
+        self._lines = lines
         self._delimiter = delimiter.encode()
         self._most = source.max_line_bytes
         self.start_record()
@@ -134,13 +138,22 @@ def _wide_csv_fields() -> Iterator[None]:
                 csv.field_size_limit(_narrow_limit)
 
 
-def csv_records(source: LineSource, plan: Plan, needed: set[str], delimiter: str) -> Iterator[Record]:
+def csv_records(
+    source: LineSource, plan: Plan, needed: Collection[str], understood: Understanding
+) -> Iterator[Record]:
     """One record per row below the header, by the rules of RFC 4180 (a quote within quotes is doubled).
+
+    Args:
+        understood: of a format "csv" its delimiter is set; any other format has tabs.
 
     Raises:
         InputError: no header, or it lacks a column for a needed field.
     """
-    lines = _CsvLines(source, delimiter)
+    read, delimiter = source.lines(), "\t"
+    if understood.format == "csv":
+        read, delimiter = _delimiter(read, plan)
+        understood.delimiter = delimiter
+    lines = _CsvLines(source, read, delimiter)
     # Not strict, csv would take an unclosed quote for a value that is the rest of the file.
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] = []
@@ -164,8 +177,32 @@ def csv_records(source: LineSource, plan: Plan, needed: set[str], delimiter: str
             f"{source.file}: the header is not UTF-8; convert the file first, for instance: "
             "iconv -f WINDOWS-1252 -t UTF-8 < FILE > NEW"
         )
-    columns = choose_columns(source.file, [name.strip() for name in header], plan, needed)
-    return _csv_records(source, lines, rows, len(header), tuple(columns.items()))
+    names = [name.strip() for name in header]
+    shape = columns_of(source.file, names, plan, needed, _nothing_within, understood)
+    return _csv_records(source, lines, rows, len(header), shape, understood)
+
+
+def _nothing_within(_name: str, _rest: str) -> None:
+    """A column of CSV has nothing within; a dot is a letter of its name."""
+
+
+def _delimiter(lines: Iterator[tuple[int, bytes]], plan: Plan) -> tuple[Iterator[tuple[int, bytes]], str]:
+    """All the lines, and the delimiter by which the first that is not blank names most fields."""
+    read: list[tuple[int, bytes]] = []
+    header = b""
+    for number, header in lines:
+        read.append((number, header))
+        if header.strip():
+            break
+    recognised = []
+    for delimiter in CSV_DELIMITERS:
+        names: list[str] = []
+        with suppress(csv.Error, StopIteration):
+            names = next(csv.reader([header.decode(errors="replace")], delimiter=delimiter))
+        fields = make_shape(plan, [name.strip() for name in names], _nothing_within).fields
+        recognised.append(len(fields))
+    best = recognised.index(max(recognised))
+    return itertools.chain(read, lines), CSV_DELIMITERS[best]
 
 
 def _csv_records(
@@ -173,7 +210,8 @@ def _csv_records(
     lines: _CsvLines,
     rows: Iterator[list[str]],
     width: int,
-    columns: Sequence[tuple[str, int]],
+    shape: Shape,
+    understood: Understanding,
 ) -> Iterator[Record]:
     with _wide_csv_fields():
         while True:
@@ -195,7 +233,7 @@ def _csv_records(
                 elif len(row) != width:
                     outcome = f"the row has {len(row)} columns, the header {width}"
                 else:
-                    outcome = {field: row[index] for field, index in columns}
+                    outcome = values_of(row, shape, understood)
             yield lines.first, lines.raw, outcome
     if source.truncated:
         yield lines.first or source.line + 1, lines.raw_with(source.partial) or None, GZIP_ENDS_EARLY

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 from dedup.errors import InputError
+from dedup.files.naming import Shapes, values_of
 from dedup.files.record import (
     MAX_RECORD_VALUES,
     NO_MEMORY,
@@ -19,9 +20,11 @@ from dedup.files.record import (
     Beginning,
     Plan,
     Record,
+    refused,
     too_long,
 )
 from dedup.files.source import GZIP_ENDS_EARLY, LineSource
+from dedup.files.understanding import Understanding
 
 
 class _Repeated(dict[str, Any]):
@@ -40,11 +43,18 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # Not strict: a raw tab, NUL or other control character within a string is text like any other.
-_decode_json = json.JSONDecoder(strict=False, object_pairs_hook=_object).decode
+_decoder = json.JSONDecoder(strict=False, object_pairs_hook=_object)
+_decode_json = _decoder.decode
+_scan = cast(Any, _decoder).scan_once
 
 
-def jsonl_records(source: LineSource, plan: Plan) -> Iterator[Record]:
-    """One record per line that is not blank. Of several names for a field, the first not null counts.
+def jsonl_records(
+    source: LineSource, plan: Plan, understood: Understanding | None = None
+) -> Iterator[Record]:
+    """One record per line that is not blank. Of several names for a field, the first that has a value counts.
+
+    Args:
+        understood: counts which names were used.
 
     Raises:
         InputError: a .json file holds one array instead of lines.
@@ -54,10 +64,11 @@ def jsonl_records(source: LineSource, plan: Plan) -> Iterator[Record]:
             f"{source.file} holds one JSON array, not one object per line; convert it: "
             "jq -c '.[]' FILE.json > FILE.jsonl"
         )
-    return _jsonl_records(source, tuple(plan.items()))
+    return _jsonl_records(source, plan, understood or Understanding(source.file, "jsonl"))
 
 
-def _jsonl_records(source: LineSource, plan: Sequence[tuple[str, tuple[str, ...]]]) -> Iterator[Record]:
+def _jsonl_records(source: LineSource, plan: Plan, understood: Understanding) -> Iterator[Record]:
+    shapes = Shapes(plan, understood)
     for number, line in source.lines():
         if not line or line.isspace():
             continue
@@ -69,21 +80,27 @@ def _jsonl_records(source: LineSource, plan: Sequence[tuple[str, tuple[str, ...]
         if isinstance(content, str):
             yield number, line, content
             continue
-        if isinstance(content, _Repeated):
-            twice = [name for _, names in plan for name in names if name in content.names]
-            if twice:
-                yield number, line, f"key '{twice[0]}' appears twice"
-                continue
-        found = {}
-        for field, names in plan:
-            for name in names:
-                value = content.get(name)
-                if value is not None:
-                    found[field] = value
-                    break
+        shape = shapes.of(content)
+        found = values_of(content, shape, understood)
+        if isinstance(content, _Repeated) and content.names & shape.used:
+            keys = {
+                option.key for field, options in shape.fields if field == "source_id" for option in options
+            }
+            known = None if keys & content.names else found.get("source_id")
+            yield number, line, refused(f"key '{min(content.names & shape.used)}' appears twice", known)
+            continue
         yield number, line, found
     if source.truncated:
         yield source.line + 1, source.partial or None, GZIP_ENDS_EARLY
+
+
+def _parsed(text: str) -> Any:
+    try:
+        content, end = _scan(text, 0)
+    except StopIteration:
+        end = -1
+    # Nearly all lines are a value and nothing else, and need no look at the spaces around it.
+    return content if end == len(text) else _decode_json(text)
 
 
 def _json_object(line: bytes) -> dict[str, Any] | str:
@@ -91,7 +108,7 @@ def _json_object(line: bytes) -> dict[str, Any] | str:
     if len(line) > MAX_RECORD_VALUES and sum(map(line.count, (b",", b"[", b"{"))) > MAX_RECORD_VALUES:
         return TOO_MANY_VALUES
     try:
-        content = _decode_json(line.decode())
+        content = _parsed(line.decode())
     except MemoryError:
         return NO_MEMORY
     except UnicodeDecodeError:

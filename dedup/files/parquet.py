@@ -9,20 +9,25 @@ What it cannot bound: pyarrow unpacks a page as a whole, and says nothing of its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from typing import Any
 
 from dedup.errors import InputError
+from dedup.files.naming import Shape, columns_of, fold, values_of
 from dedup.files.record import (
     MAX_RECORD_BYTES,
     NO_MEMORY,
+    REQUIRED_FIELDS,
+    UNREADABLE,
     Plan,
     Record,
-    choose_columns,
+    refused,
     row_as_json,
     too_long,
 )
 from dedup.files.source import GZIP_MAGIC, open_file
+from dedup.files.understanding import Understanding
 
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
 PARQUET_BATCH_ROWS = 64
@@ -76,7 +81,8 @@ class ParquetSource:
             self._parquet = pyarrow.parquet.ParquetFile(
                 raw, buffer_size=PARQUET_BUFFER_BYTES, pre_buffer=False
             )
-            self._names = self._parquet.schema_arrow.names
+            self._schema = self._parquet.schema_arrow
+            self._names: list[str] = self._schema.names
         except BaseException as error:
             raw.close()
             if not isinstance(error, (pyarrow.ArrowException, OSError, MemoryError, ValueError)):
@@ -86,30 +92,56 @@ class ParquetSource:
             ) from None
         self.close = raw.close
 
-    def records(self, plan: Plan, needed: set[str]) -> Iterator[Record]:
+    def records(self, plan: Plan, needed: Collection[str], understood: Understanding) -> Iterator[Record]:
         """One record per row.
 
         Raises:
             InputError: the schema lacks a column for a needed field.
         """
         names = self._names
-        columns = choose_columns(self.file, names, plan, needed)
-        return self._records({field: names[index] for field, index in columns.items()})
+        shape = columns_of(self.file, names, plan, needed, self._path, understood)
+        columns: dict[tuple[str, ...], int] = {}
+        fields = []
+        for field, options in shape.fields:
+            made = []
+            for option in options:
+                index = columns.setdefault((names[option.key], *option.rest), len(columns))
+                made.append(option._replace(key=index, rest=()))
+            fields.append((field, tuple(made)))
+        return self._records(tuple(columns), replace(shape, fields=tuple(fields)), understood)
 
-    def _records(self, columns: dict[str, str]) -> Iterator[Record]:
+    def _path(self, name: str, rest: str) -> tuple[str, ...] | None:
+        """The names of a column within a column of structs."""
+        kind, path = self._schema.field(name).type, []
+        for wanted in rest.split("."):
+            if not self._pa.types.is_struct(kind):
+                return None
+            inner = [kind.field(i).name for i in range(kind.num_fields)]
+            found = [*(n for n in inner if n == wanted), *(n for n in inner if fold(n) == fold(wanted))]
+            if not found:
+                return None
+            path.append(found[0])
+            kind = kind.field(inner.index(found[0])).type
+        return tuple(path)
+
+    def _records(
+        self, columns: tuple[tuple[str, ...], ...], shape: Shape, understood: Understanding
+    ) -> Iterator[Record]:
         total = self._parquet.metadata.num_rows
         row = 0
         try:
             for group in range(self._parquet.num_row_groups):
-                for found in self._group(group, columns):
+                for cells in self._group(group, columns):
                     row += 1
-                    if isinstance(found, str):
-                        yield row, None, found
+                    if isinstance(cells, str):
+                        yield row, None, cells
                         continue
-                    bad = [field for field, value in found.items() if value is _UNREADABLE]
+                    found = values_of(cells, shape, understood)
+                    bad = [field for field in REQUIRED_FIELDS if found.get(field) is UNREADABLE]
                     if bad:
                         rest = {field: value for field, value in found.items() if field not in bad}
-                        yield row, row_as_json(rest).encode(), f"{bad[0]} cannot be read"
+                        reason = refused(f"{bad[0]} cannot be read", rest.get("source_id"))
+                        yield row, row_as_json(rest).encode(), reason
                     else:
                         yield row, None, found
                     self.bytes_read = (self.bytes_total or 0) * row // max(total, row)
@@ -120,13 +152,16 @@ class ParquetSource:
             self.truncated = True
             yield row + 1, None, PARQUET_ENDS_EARLY
 
-    def _group(self, group: int, columns: dict[str, str]) -> Iterator[dict[str, Any] | str]:
-        """The rows of a row group: the values by field, or why a row is refused."""
-        names = sorted(set(columns.values()))
+    def _group(self, group: int, columns: tuple[tuple[str, ...], ...]) -> Iterator[tuple[Any, ...] | str]:
+        """The rows of a row group: the values by column, or why a row is refused."""
+        names = sorted({".".join(path) for path in columns})
         about = self._parquet.metadata.row_group(group)
         chunks = [about.column(i) for i in range(about.num_columns)]
+        within = tuple(f"{name}." for name in names)
         unpacked = [
-            chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.split(".")[0] in names
+            chunk.total_uncompressed_size
+            for chunk in chunks
+            if chunk.path_in_schema in names or chunk.path_in_schema.startswith(within)
         ]
         rows, average = about.num_rows, sum(unpacked) // max(about.num_rows, 1)
         if average > self.max_row_bytes:
@@ -142,14 +177,20 @@ class ParquetSource:
                 if piece.nbytes > self.max_row_bytes:
                     yield too_long(piece.nbytes, self.max_row_bytes)
                     continue
-                values = [self._values(piece.column(name)) for name in columns.values()]
-                for cells in zip(*values, strict=True):
-                    yield dict(zip(columns, cells, strict=True))
+                yield from zip(*(self._values(self._column(piece, path)) for path in columns), strict=True)
+
+    @staticmethod
+    def _column(batch: Any, path: tuple[str, ...]) -> Any:
+        column = batch.column(path[0])
+        for name in path[1:]:
+            column = column.flatten()[column.type.get_field_index(name)]
+        return column
 
     def _values(self, column: Any) -> list[Any]:
         pa = self._pa
         if pa.types.is_nested(column.type):  # of no use, and its size as Python values has no bound
-            return [[] if scalar.is_valid else None for scalar in column]
+            placeholder: Any = {} if pa.types.is_struct(column.type) else []
+            return [placeholder if scalar.is_valid else None for scalar in column]
         if pa.types.is_timestamp(column.type):
             # Python's times hold microseconds in a zone it knows: drop nanoseconds, say UTC.
             unit = "us" if column.type.unit == "ns" else column.type.unit
@@ -164,7 +205,4 @@ class ParquetSource:
         try:
             return scalar.as_py()
         except (ValueError, OverflowError, self._pa.ArrowException):  # not UTF-8, or past the year 9999
-            return _UNREADABLE
-
-
-_UNREADABLE = object()
+            return UNREADABLE

@@ -1,74 +1,57 @@
 """Files become articles: JSONL, CSV, TSV or Parquet, plain or gzipped, or JSONL on standard input.
 
     with read_articles("news.jsonl.gz", fields={"text": "body"}) as reader:
-        for item in reader:                  # an Article, or a Reject with line and reason
+        for item in reader:                  # an Article, a Reject with line and reason, or a Repair
             ...
+        reader.understood                    # which names were used, and what was not
 
-What cannot be an article becomes a Reject and the reading goes on; what makes the whole file unusable
-is an InputError before the first article. Memory holds one record, however large the file, and a record that
-is too large is refused without being held. This file knows fields and types, `source.py`, `jsonl.py`,
-`delimited.py` and `parquet.py` know lines and rows; none knows the database, and an article's text is not
-looked into: an empty one, or one with NUL bytes, is an article like any other.
+What cannot be an article becomes a Reject and the reading goes on; a field that could not be taken as it is
+becomes a Repair right before its article (see `repairs.py`); what makes the whole file unusable is an
+InputError before the first article. Memory holds one record, however large the file, and a record that
+is too large is refused without being held. `source.py`, `jsonl.py`, `delimited.py` and `parquet.py` know
+lines and rows, `naming.py` the names of fields; none knows the database. Unless it is asked to extract texts
+from HTML, an article's text is not changed: an empty one, or one with NUL bytes, is one like any other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Any, Self
 
-from dedup.article import ARTICLE_FIELDS, Article, parse_time
+from dedup.article import ARTICLE_FIELDS, Article
 from dedup.errors import InputError
-from dedup.files.delimited import DELIMITERS, csv_records
+from dedup.files.delimited import csv_records
 from dedup.files.jsonl import jsonl_records
+from dedup.files.naming import DEFAULT_FIELDS as DEFAULT_FIELDS
 from dedup.files.parquet import ParquetSource
-from dedup.files.record import MAX_RAW_BYTES, MAX_RECORD_BYTES, NO_MEMORY, Beginning, Record, row_as_json
+from dedup.files.record import (
+    MAX_RAW_BYTES,
+    MAX_RECORD_BYTES,
+    NO_MEMORY,
+    REQUIRED_FIELDS,
+    Beginning,
+    Record,
+    Refused,
+    row_as_json,
+)
+from dedup.files.rejects import Reject as Reject
+from dedup.files.rejects import RejectsFile as RejectsFile
+from dedup.files.rejects import Repair as Repair
+from dedup.files.repairs import make_article, usable_id
 from dedup.files.source import LineSource, open_file
-from dedup.printable import as_json
+from dedup.files.understanding import Understanding
+from dedup.html import extract, looks_like_html, need_trafilatura
 
-DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
-    "source_id": ("source_id", "id"),
-    "text": ("text", "body", "content"),
-    "title": ("title",),
-    "url": ("url", "link"),
-    "publication": ("publication", "source", "publisher"),
-    "published_at": ("published_at", "date", "published"),
-    "added_at": ("added_at",),
-    "language": ("language", "lang"),
-}
-"""Article field -> the names it goes by in files, in the order they are tried."""
+Item = Article | Reject | Repair
+"""What a reader yields."""
 
-REQUIRED_FIELDS = ("source_id", "text")
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
 SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".jsonl", ".jsonlines", ".ndjson", ".json"), "jsonl"),
     **{".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"},
 }
-
-_TIMES = ("published_at", "added_at")
-
-
-@dataclass(frozen=True, slots=True)
-class Reject:
-    """A line that is not an article.
-
-    Attributes:
-        file: the file's name as given, or `<stdin>`.
-        line: 1-based line at which the record starts; for Parquet the 1-based row.
-        reason: why it was refused; never holds text of the article.
-        raw: the refused line or lines as read, without the last newline; for Parquet the row as JSON;
-            None where there is nothing to show. At most its first MiB.
-        length: bytes of the whole where `raw` is only its beginning, else None.
-    """
-
-    file: str
-    line: int
-    reason: str
-    raw: str | bytes | None
-    length: int | None = None
 
 
 def parse_field_map(pairs: Iterable[str]) -> dict[str, str]:
@@ -95,29 +78,34 @@ def read_articles(
     fields: Mapping[str, str] | None = None,
     format: str | None = None,
     max_record_bytes: int = MAX_RECORD_BYTES,
+    html: bool = False,
 ) -> ArticleReader:
     """Open a file, or standard input for "-", and read its articles one by one.
 
     Args:
         path: its suffix says the format (see SUFFIXES; `.gz` may follow); "-" is JSONL unless told.
-        fields: article field -> name of the key or column, in place of the names in DEFAULT_FIELDS.
+        fields: article field -> name of the key or column, in place of the names in DEFAULT_FIELDS. In JSONL
+            and Parquet `source.name` is also the name within the object, or struct, `source`.
         format: one of FORMATS, whatever the suffix.
         max_record_bytes: a longer line or row is refused; reading takes up to 13 times as much memory.
+        html: extract the text from texts that look like HTML; else they are taken as they are, and counted.
 
     Raises:
         InputError: the file is missing, unreadable or of unknown format, its header or schema lacks a
-            required or mapped column, it is UTF-16, or `fields` names an unknown field. All of this is
-            raised here, before any article is read; later only a failing disk raises it.
+            required or mapped column, it is UTF-16, `fields` names an unknown field, or trafilatura is needed
+            and not installed. All of this is raised here, before any article is read; later only a failing
+            disk raises it.
     """
-    return ArticleReader(path, fields=fields, format=format, max_record_bytes=max_record_bytes)
+    return ArticleReader(path, fields=fields, format=format, max_record_bytes=max_record_bytes, html=html)
 
 
-class ArticleReader(Iterator["Article | Reject"]):
+class ArticleReader(Iterator[Item]):
     """The articles of one file, in order, once. Closes the file at the end, or as a context manager.
 
     Attributes:
         file: the name used in messages.
         format: one of FORMATS.
+        understood: which names were used and what was odd, counted while the file is read.
     """
 
     def __init__(
@@ -127,8 +115,12 @@ class ArticleReader(Iterator["Article | Reject"]):
         fields: Mapping[str, str] | None = None,
         format: str | None = None,
         max_record_bytes: int = MAX_RECORD_BYTES,
+        html: bool = False,
     ) -> None:
         name = str(path)
+        self._html = html
+        if html:
+            need_trafilatura()
         fields = fields or {}
         for field in fields:
             _check_field(field)
@@ -140,14 +132,15 @@ class ArticleReader(Iterator["Article | Reject"]):
         kind = ParquetSource if self.format == "parquet" else LineSource
         self._source = kind(name, max_record_bytes)
         self.file = self._source.file
+        self.understood = Understanding(self.file, self.format)
         records: Iterator[Record]
         try:
             if isinstance(self._source, ParquetSource):
-                records = self._source.records(plan, needed)
+                records = self._source.records(plan, needed, self.understood)
             elif self.format == "jsonl":
-                records = jsonl_records(self._source, plan)
+                records = jsonl_records(self._source, plan, self.understood)
             else:
-                records = csv_records(self._source, plan, needed, DELIMITERS[self.format])
+                records = csv_records(self._source, plan, needed, self.understood)
         except BaseException:
             self.close()
             raise
@@ -169,10 +162,10 @@ class ArticleReader(Iterator["Article | Reject"]):
         rather than cut, the last articles before that may be nonsense; `gzip -t` tells beforehand."""
         return self._source.truncated
 
-    def __iter__(self) -> Iterator[Article | Reject]:
+    def __iter__(self) -> Iterator[Item]:
         return self._items
 
-    def __next__(self) -> Article | Reject:
+    def __next__(self) -> Item:
         return next(self._items)
 
     def __enter__(self) -> Self:
@@ -187,124 +180,50 @@ class ArticleReader(Iterator["Article | Reject"]):
         """Close the file; standard input stays open."""
         self._source.close()
 
-    def _articles(self, records: Iterator[Record]) -> Iterator[Article | Reject]:
+    def _articles(self, records: Iterator[Record]) -> Iterator[Item]:
+        understood = self.understood
         try:
             for line, raw, found in records:
+                understood.records += 1
                 if isinstance(found, str):
-                    yield self._reject(line, found, raw)
+                    known = found.source_id if isinstance(found, Refused) else None
+                    yield self._reject(line, str(found), raw, known)
                     continue
                 try:
-                    yield _article(found)
+                    text = found.get("text")
+                    markup = False
+                    if isinstance(text, str) and "<" in text and looks_like_html(text):
+                        markup = True
+                        if self._html:
+                            found["text"] = extract(text)
+                    article, flaws = make_article(found)
                 except InputError as error:
-                    yield self._reject(line, str(error), raw if raw is not None else row_as_json(found))
+                    shown = raw if raw is not None else row_as_json(found)
+                    yield self._reject(line, str(error), shown, found.get("source_id"))
+                    continue
                 except MemoryError:
-                    yield self._reject(line, NO_MEMORY, raw)
+                    yield self._reject(line, NO_MEMORY, raw, found.get("source_id"))
+                    continue
+                if article.published_at is None:
+                    understood.without_date += 1
+                if markup and self._html:
+                    understood.extracted += 1
+                elif markup:
+                    understood.html += 1
+                for field, reason, value in flaws:
+                    yield Repair(self.file, line, article.source_id, field, reason, value)
+                yield article
         finally:
             self.close()
 
-    def _reject(self, line: int, reason: str, raw: bytes | str | None) -> Reject:
+    def _reject(self, line: int, reason: str, raw: bytes | str | None, source_id: Any) -> Reject:
+        known = usable_id(source_id)
         if raw is None:
-            return Reject(self.file, line, reason, None)
+            return Reject(self.file, line, reason, None, None, known)
         length = raw.length if isinstance(raw, Beginning) else len(raw)  # the JSON of a row is ASCII
         if length > len(raw) or length > MAX_RAW_BYTES:
-            return Reject(self.file, line, reason, raw[:MAX_RAW_BYTES], length)
-        return Reject(self.file, line, reason, raw)
-
-
-class RejectsFile:
-    """A JSONL file of refused lines: `{"file", "line", "reason", "raw"}` each, appended, never replaced.
-
-    It is created by the first refused line, so a clean load leaves none. Every line is on disk when
-    `write` returns, save for a crash of the machine. Bytes that are not UTF-8 are written as `\\xff`.
-
-    Attributes:
-        path: the file.
-        count: refused lines written so far through this object.
-
-    Raises:
-        InputError: the file cannot be written; found out at once where possible, not at the first line.
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self.count = 0
-        self._file: TextIO | None = None
-        if self.path.is_dir():
-            raise InputError(f"{path} is a directory; name a file for the refused lines")
-        if not self.path.parent.is_dir():
-            raise InputError(
-                f"{path}: no such directory for the refused lines; try: mkdir -p {self.path.parent}"
-            )
-
-    def write(self, reject: Reject) -> None:
-        """Append one line."""
-        raw = reject.raw
-        row = {
-            "file": reject.file,
-            "line": reject.line,
-            "reason": reject.reason,
-            "raw": raw.decode(errors="backslashreplace") if isinstance(raw, bytes) else raw,
-        }
-        if reject.length is not None:
-            row["length"] = reject.length
-        try:
-            if self._file is None:
-                self._file = self._open()
-            self._file.write(as_json(row) + "\n")
-            self._file.flush()
-        except OSError as error:
-            raise InputError(
-                f"{self.path}: a refused line cannot be written: {error.strerror}; name another file"
-            ) from None
-        self.count += 1
-
-    def _open(self) -> TextIO:
-        file = self.path.open("a", encoding="utf-8", newline="\n")
-        if file.tell() and not self._ends_in_newline():
-            file.write("\n")  # an earlier run was killed within a line
-        return file
-
-    def _ends_in_newline(self) -> bool:
-        with self.path.open("rb") as file:
-            file.seek(-1, 2)
-            return file.read(1) == b"\n"
-
-    def close(self) -> None:
-        if self._file is not None:
-            file, self._file = self._file, None
-            try:
-                file.close()
-            except OSError as error:
-                raise InputError(
-                    f"{self.path}: the refused lines may not all be written: {error.strerror}"
-                ) from None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-def _article(found: dict[str, Any]) -> Article:
-    for field in REQUIRED_FIELDS:
-        if found.get(field) is None:
-            raise InputError(f"{field} is missing")
-    if type(found["source_id"]) is int:  # not isinstance: True is an int too
-        found["source_id"] = str(found["source_id"])
-    fields: dict[str, Any] = {}
-    for field, value in found.items():
-        if value != "" or field in REQUIRED_FIELDS:  # an empty cell of CSV is a missing value
-            fields[field] = parse_time(_from_date(value), field) if field in _TIMES else value
-    return Article(**fields)
-
-
-def _from_date(value: Any) -> Any:
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return datetime(value.year, value.month, value.day, tzinfo=UTC)
-    return value
+            return Reject(self.file, line, reason, raw[:MAX_RAW_BYTES], length, known)
+        return Reject(self.file, line, reason, raw, None, known)
 
 
 def _check_field(field: str) -> None:

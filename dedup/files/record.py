@@ -8,14 +8,15 @@ says which names a field goes by. Nothing here reads a file or knows what makes 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
-
-from dedup.errors import InputError
 
 Record = tuple[int, bytes | None, dict[str, Any] | str]
 Plan = Mapping[str, tuple[str, ...]]
 """Article field -> the input names that may hold it, in the order they are tried."""
+
+REQUIRED_FIELDS = ("source_id", "text")
+"""What a record is refused without."""
 
 MAX_RECORD_BYTES = 16 * 1_048_576
 """Bytes of a line of JSONL, a row of CSV, or the cells of a row of Parquet; a longer one is refused without
@@ -32,8 +33,21 @@ MAX_RAW_BYTES = 1_048_576
 TOO_MANY_VALUES = f"the record has more than {MAX_RECORD_VALUES:,} values"
 NO_MEMORY = "the record needs more memory than there is"
 
-_MAX_SHOWN_NAME = 30
-_MAX_SHOWN_NAMES = 20
+UNREADABLE = object()
+"""In place of a value that the file has and Python cannot hold, such as a time in the year 33,000."""
+
+
+class Refused(str):
+    """Why a record is refused, with its id where that can be told all the same."""
+
+    source_id: Any = None
+
+
+def refused(reason: str, source_id: Any) -> Refused:
+    """Such a reason."""
+    made = Refused(reason)
+    made.source_id = source_id
+    return made
 
 
 class Beginning(bytes):
@@ -60,30 +74,10 @@ def too_long(length: int, most: int) -> str:
     return f"the record has {length:,} bytes, the limit is {most:,}"
 
 
-def choose_columns(file: str, names: Sequence[str], plan: Plan, needed: set[str]) -> dict[str, int]:
-    """The index of the column of every field that has one.
-
-    Raises:
-        InputError: a needed field has none, or the name of a column is taken twice.
-    """
-    chosen: dict[str, int] = {}
-    for field, candidates in plan.items():
-        present = [name for name in candidates if name in names]
-        if present:
-            if names.count(present[0]) > 1:
-                raise InputError(f"{file}: column '{present[0]}' appears twice; rename one of the two")
-            chosen[field] = names.index(present[0])
-        elif field in needed:
-            # Without a header the first row is an article: show what can be names, not what may be text.
-            shown = [name if len(name) <= _MAX_SHOWN_NAME else "(long)" for name in names[:_MAX_SHOWN_NAMES]]
-            more = ", …" if len(names) > _MAX_SHOWN_NAMES else ""
-            raise InputError(
-                f"{file} has no column for {field} (looked for: {', '.join(candidates)}); its columns are "
-                f"{', '.join(shown)}{more}; say which one it is with {field}=COLUMN"
-            )
-    return chosen
-
-
 def row_as_json(found: dict[str, Any]) -> str:
     """A row of Parquet, which has no text of its own, as a rejects file can show it."""
-    return json.dumps(found, default=str)
+    return json.dumps(found, default=_as_text)
+
+
+def _as_text(value: Any) -> str:
+    return "(cannot be read)" if value is UNREADABLE else str(value)

@@ -1,0 +1,254 @@
+"""Which name of a file holds which field of an article: usual names, mapped names, and names within objects.
+
+Names are compared as written and then without case, surrounding spaces, and with spaces and hyphens as
+underscores. The names of a record are looked up once for all records that have the same. Of several names
+for a field the first that has a value counts. It does not know files or what makes a value valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+from dedup.errors import InputError
+from dedup.files.record import Plan
+from dedup.files.understanding import MAX_NAMES, Understanding, shown
+
+DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
+    "source_id": ("source_id", "id", "_id", "guid", "uuid", "article_id", "doc_id"),
+    "text": (
+        "text", "body", "content", "article", "article_text", "article_body", "articlebody", "full_text",
+        "fulltext", "maintext", "body_text", "html", "body_html", "content_html",
+    ),
+    "title": ("title", "headline", "head", "heading"),
+    "url": ("url", "link", "href", "permalink", "canonical_url"),
+    "publication": (
+        "publication", "outlet", "publisher.name", "publisher", "source_name", "source.name", "source",
+        "site_name", "newspaper",
+    ),
+    "published_at": (
+        "published_at", "date", "published", "pub_date", "pubdate", "publishedat", "publish_date",
+        "publication_date", "date_published", "datepublished", "published_date", "datetime", "timestamp",
+    ),
+    "added_at": ("added_at",),
+    "language": ("language", "lang", "language_code"),
+}  # fmt: skip
+"""Article field -> the names it goes by in files, in the order they are tried. One with a dot is also looked
+for within an object."""
+
+MAX_SHAPES = 256
+MAX_SHAPE_NAMES = 200
+"""Sets of names that are remembered, and names in one; a file has a few. Others are looked up every time."""
+MAX_SHAPE_CHARACTERS = 10_000
+
+_MAX_SHOWN_NAME = 30
+_MAX_SHOWN_NAMES = 20
+
+_ABSENT = object()
+
+Within = Callable[[str, str], tuple[str, ...] | None]
+"""Where `rest` is within the value of a name: the names down to it; None if it cannot be there."""
+
+
+class Option(NamedTuple):
+    """One place where a field may be.
+
+    Attributes:
+        key: of the record: a name, or the index of a column.
+        rest: the names within it.
+        label: how it is written in the file.
+        others: what is passed over if the value is here.
+    """
+
+    key: Any
+    rest: tuple[str, ...]
+    label: str
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What records with certain names hold.
+
+    Attributes:
+        fields: field -> its options, in the order they are tried.
+        used: the names that any field may be in.
+        ignored: the others, at most MAX_NAMES.
+    """
+
+    fields: tuple[tuple[str, tuple[Option, ...]], ...]
+    used: frozenset[str]
+    ignored: tuple[str, ...]
+
+
+def columns_of(
+    file: str,
+    names: Sequence[str],
+    plan: Plan,
+    needed: Collection[str],
+    within: Within,
+    understood: Understanding,
+) -> Shape:
+    """The shape of all rows of a file with named columns; its keys are the indices of columns.
+
+    Raises:
+        InputError: a needed field has no column, or the name of a column is taken twice.
+    """
+    shape = make_shape(plan, names, within)
+    chosen = dict(shape.fields)
+    for field, candidates in plan.items():
+        if field in chosen:
+            name = chosen[field][0].key
+            if names.count(name) > 1:
+                raise InputError(f"{file}: column '{name}' appears twice; rename one of the two")
+            understood.saw(field)
+        elif field in needed:
+            # Without a header the first row is an article: show what can be names, not what may be text.
+            listed = [name if len(name) <= _MAX_SHOWN_NAME else "(long)" for name in names[:_MAX_SHOWN_NAMES]]
+            more = ", …" if len(names) > _MAX_SHOWN_NAMES else ""
+            address = chosen["url"][0].label if field == "source_id" and "url" in chosen else "COLUMN"
+            raise InputError(
+                f"{file} has no column for {field} (looked for: {', '.join(candidates)}); its columns are "
+                f"{', '.join(listed)}{more}; say which one it is with --map {field}={address}"
+            )
+    indices = {name: index for index, name in reversed(list(enumerate(names)))}
+    fields = tuple(
+        (field, tuple(option._replace(key=indices[option.key]) for option in options))
+        for field, options in shape.fields
+    )
+    return replace(shape, fields=fields)
+
+
+def fold(name: str) -> str:
+    """A name as names are compared."""
+    return name.strip().lower().replace(" ", "_").replace("-", "_")
+
+
+def _options(
+    candidates: Iterable[str], names: Collection[str], folded: dict[str, list[str]], within: Within
+) -> list[Option]:
+    """Where a field may be among the names of a record, in the order to be tried; the key is the name."""
+    found: dict[tuple[str, tuple[str, ...]], Option] = {}
+
+    def add(wanted: str, rest: str) -> None:
+        exact = [wanted] if wanted in names else []
+        for name in dict.fromkeys([*exact, *folded.get(fold(wanted), ())]):
+            path = within(name, rest) if rest else ()
+            if path is not None:
+                label = ".".join((name, *path))
+                found.setdefault((name, path), Option(name, path, shown(label)))
+
+    for candidate in candidates:
+        add(candidate, "")
+        at = candidate.rfind(".")
+        while at > 0:
+            add(candidate[:at], candidate[at + 1 :])
+            at = candidate.rfind(".", 0, at)
+    return list(found.values())
+
+
+def make_shape(plan: Plan, names: Sequence[str], within: Within) -> Shape:
+    """Look up all fields among the names of a record."""
+    distinct = dict.fromkeys(names)
+    folded: dict[str, list[str]] = {}
+    for name in distinct:
+        folded.setdefault(fold(name), []).append(name)
+    chosen = {field: _options(candidates, distinct, folded, within) for field, candidates in plan.items()}
+    chosen = {field: options for field, options in chosen.items() if options}
+    first = {options[0].key for options in chosen.values()}
+    used = frozenset(option.key for options in chosen.values() for option in options)
+    fields = []
+    for field, options in chosen.items():
+        made = []
+        for position, option in enumerate(options):
+            later = dict.fromkeys(other.key for other in options[position + 1 :])
+            others = tuple(shown(key) for key in later if key != option.key and key not in first)
+            made.append(Option(option.key, option.rest, option.label, others))
+        fields.append((field, tuple(made)))
+    ignored = islice((shown(name) for name in distinct if name not in used), MAX_NAMES)
+    return Shape(tuple(fields), used, tuple(ignored))
+
+
+class Shapes:
+    """The shapes of the records of JSONL, looked up once for each set of names."""
+
+    def __init__(self, plan: Plan, understood: Understanding) -> None:
+        self._plan = plan
+        self._understood = understood
+        self._known: dict[tuple[str, ...], Shape] = {}
+
+    def of(self, record: dict[str, Any]) -> Shape:
+        """The shape of a record."""
+        names = tuple(record)
+        known = self._known.get(names)
+        if known is not None:
+            return known
+        made = make_shape(self._plan, names, lambda _key, rest: (rest,))
+        for field, options in made.fields:
+            if any(not option.rest for option in options):
+                self._understood.saw(field)
+        if len(names) <= MAX_SHAPE_NAMES and sum(map(len, names)) <= MAX_SHAPE_CHARACTERS:
+            if len(self._known) >= MAX_SHAPES:
+                self._known.clear()
+            self._known[names] = made
+        return made
+
+
+def values_of(record: Any, shape: Shape, understood: Understanding) -> dict[str, Any]:
+    """The values of a record by field, counted under the names they were found in.
+
+    An empty text is no value where another name has one.
+    """
+    found: dict[str, Any] = {}
+    fields, ignored = understood.fields, understood.ignored
+    for field, options in shape.fields:
+        for key, rest, label, others in options:
+            value = record[key]
+            if rest:
+                value = _within(value, rest[0])
+                if value is _ABSENT:
+                    continue
+                understood.saw(field)
+            if value is None:
+                continue
+            found[field] = value
+            if value == "":
+                continue
+            try:
+                fields[field][label] += 1
+            except KeyError:
+                understood.found_in(field, label)
+            for other in others:
+                understood.passed_over(other)
+            break
+    for name in shape.ignored:
+        try:
+            ignored[name] += 1
+        except KeyError:
+            understood.passed_over(name)
+    return found
+
+
+def _within(value: Any, rest: str) -> Any:
+    """What an object has under a name, which may be that of an object within; or _ABSENT."""
+    if not isinstance(value, dict):
+        return _ABSENT
+    if rest in value:
+        return value[rest]
+    name = _folded_name(tuple(value), rest) if len(value) <= MAX_SHAPE_NAMES else None
+    if name is not None:
+        return value[name]
+    at = rest.rfind(".")
+    while at > 0:
+        inner = _within(_within(value, rest[:at]), rest[at + 1 :])
+        if inner is not _ABSENT:
+            return inner
+        at = rest.rfind(".", 0, at)
+    return _ABSENT
+
+
+def _folded_name(names: tuple[str, ...], wanted: str) -> str | None:
+    folded = fold(wanted)
+    return next((name for name in names if fold(name) == folded), None)

@@ -1,0 +1,150 @@
+"""What of a file is no article, or not as it was: refused records, repaired fields, and the file they go to.
+
+It does not judge records: that is `repairs.py` and the readers of the formats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+from dedup.errors import InputError
+from dedup.printable import as_json
+
+MAX_REPAIR_CHARACTERS = 100
+"""Of a bad value, what a Repair shows: enough to see a date, not enough to keep a copy of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A line that is not an article.
+
+    Attributes:
+        file: the file's name as given, or `<stdin>`.
+        line: 1-based line at which the record starts; for Parquet the 1-based row.
+        reason: why it was refused; never holds text of the article.
+        raw: the refused line or lines as read, without the last newline; for Parquet the row as JSON;
+            None where there is nothing to show. At most its first MiB.
+        length: bytes of the whole where `raw` is only its beginning, else None.
+        source_id: of the record, when it could be read and can be an id.
+    """
+
+    file: str
+    line: int
+    reason: str
+    raw: str | bytes | None
+    length: int | None = None
+    source_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A field that could not be taken as it is; its article follows.
+
+    Attributes:
+        file, line: as of Reject.
+        source_id: the article's id.
+        field: the field that lost its value, or got another one.
+        reason: what was wrong with it.
+        value: its beginning, at most MAX_REPAIR_CHARACTERS.
+    """
+
+    file: str
+    line: int
+    source_id: str
+    field: str
+    reason: str
+    value: str
+
+
+class RejectsFile:
+    """A JSONL file of what was refused or repaired, appended, never replaced.
+
+        {"file", "line", "id", "outcome": "refused", "reason", "raw"}
+        {"file", "line", "id", "outcome": "repaired", "reason", "field", "value"}
+
+    It is created by the first of them, so a clean load leaves none. Every line is on disk when `write`
+    returns, save for a crash of the machine. Bytes that are not UTF-8 are written as `\\xff`.
+
+    Attributes:
+        path: the file.
+        count: refused lines written so far through this object.
+        repaired: repairs written so far through this object.
+
+    Raises:
+        InputError: the file cannot be written; found out at once where possible, not at the first line.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.count = 0
+        self.repaired = 0
+        self._file: TextIO | None = None
+        if self.path.is_dir():
+            raise InputError(f"{path} is a directory; name a file for the refused lines")
+        if not self.path.parent.is_dir():
+            raise InputError(
+                f"{path}: no such directory for the refused lines; try: mkdir -p {self.path.parent}"
+            )
+
+    def write(self, item: Reject | Repair) -> None:
+        """Append one line."""
+        row = _row(item)
+        try:
+            if self._file is None:
+                self._file = self._open()
+            self._file.write(as_json(row) + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: a refused line cannot be written: {error.strerror}; name another file"
+            ) from None
+        if isinstance(item, Reject):
+            self.count += 1
+        else:
+            self.repaired += 1
+
+    def _open(self) -> TextIO:
+        file = self.path.open("a", encoding="utf-8", newline="\n")
+        if file.tell() and not self._ends_in_newline():
+            file.write("\n")  # an earlier run was killed within a line
+        return file
+
+    def _ends_in_newline(self) -> bool:
+        with self.path.open("rb") as file:
+            file.seek(-1, 2)
+            return file.read(1) == b"\n"
+
+    def close(self) -> None:
+        if self._file is not None:
+            file, self._file = self._file, None
+            try:
+                file.close()
+            except OSError as error:
+                raise InputError(
+                    f"{self.path}: the refused lines may not all be written: {error.strerror}"
+                ) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _row(item: Reject | Repair) -> dict[str, Any]:
+    row: dict[str, Any] = {"file": item.file, "line": item.line, "id": item.source_id}
+    if isinstance(item, Repair):
+        return row | {
+            "outcome": "repaired",
+            "reason": item.reason,
+            "field": item.field,
+            "value": item.value,
+        }
+    raw = item.raw.decode(errors="backslashreplace") if isinstance(item.raw, bytes) else item.raw
+    row |= {"outcome": "refused", "reason": item.reason, "raw": raw}
+    return row if item.length is None else row | {"length": item.length}

@@ -1,0 +1,82 @@
+"""What newsrooms export: invented articles, and the same ones under other names and in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from dedup.article import ARTICLE_FIELDS, Article
+
+FIRST = datetime(2020, 11, 10, 8, tzinfo=UTC)
+WORDS = (
+    "ferry", "pier", "mayor", "late", "Monday", "nobody", "café", "Überfahrt", "«гавань»", "港口", '"quoted"',
+    "semi;colon", "a,b", "tab|bar",
+)  # fmt: skip
+
+ENGLISH: dict[str, str] = {name: name for name in ARTICLE_FIELDS}
+NEWSROOM: dict[str, str] = {
+    "source_id": "GUID",
+    "text": "Article Body",
+    "title": "Headline",
+    "url": "Canonical-URL",
+    "publication": " Site Name",
+    "published_at": "pubDate",
+    "added_at": "Added At",
+    "language": "lang",
+}
+"""Field -> what the column is called."""
+
+
+def articles(count: int, seed: int = 9) -> list[Article]:
+    """Invented articles; each optional field is missing now and then."""
+    rng = random.Random(seed)
+
+    def words(most: int) -> str:
+        return " ".join(rng.choices(WORDS, k=rng.randint(1, most)))
+
+    def maybe(value: Any) -> Any:
+        return value if rng.random() < 0.9 else None
+
+    return [
+        Article(
+            f"n-{number}",
+            "\n".join(words(20) for _ in range(rng.randint(1, 5))),
+            maybe(words(8)),
+            maybe(f"https://news.example/{number}?a=1&b=2"),
+            maybe(rng.choice(("Courier", "Пост", "The Late, Late Post"))),
+            maybe(FIRST + timedelta(seconds=number * 61)),
+            maybe(FIRST + timedelta(days=1, seconds=number)),
+            maybe(rng.choice(("en", "ru", "zh"))),
+        )
+        for number in range(count)
+    ]
+
+
+def rows(found: list[Article], names: dict[str, str]) -> list[dict[str, Any]]:
+    """The articles as rows with such names, times as datetimes, and a column that nobody asks for."""
+    return [{names[name]: getattr(a, name) for name in ARTICLE_FIELDS} | {"Section": "Local"} for a in found]
+
+
+def write(path: Path, found: list[dict[str, Any]], delimiter: str = ",") -> Path:
+    """Write rows into a file of the format that its name says."""
+    if path.suffix == ".parquet":
+        import pyarrow
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(found), path, row_group_size=300)
+        return path
+    texts = [{name: str(v) if isinstance(v, datetime) else v for name, v in row.items()} for row in found]
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in texts), "utf-8")
+        return path
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, list(found[0]), delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(texts)
+    path.write_text(file.getvalue(), "utf-8", newline="")
+    return path

@@ -1,0 +1,285 @@
+"""What newsrooms export is read as it is: usual names, delimiters, objects; and one is told how."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup.article import ARTICLE_FIELDS, Article
+from dedup.errors import InputError
+from dedup.files import naming, understanding
+from dedup.files.naming import DEFAULT_FIELDS
+from dedup.files.readers import Reject, Repair, read_articles
+from dedup.files.understanding import Understanding
+from tests.files import exports
+
+ROWS = 2_000
+INVENTED = exports.articles(ROWS)
+
+
+def read(path: Path, content: str | bytes, **options: Any) -> tuple[list[Any], Understanding]:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    reader = read_articles(path, **options)
+    return list(reader), reader.understood
+
+
+def jsonl(*records: dict[str, Any]) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+@pytest.mark.parametrize("names", [exports.ENGLISH, exports.NEWSROOM], ids=["english", "newsroom"])
+@pytest.mark.parametrize(
+    ("suffix", "delimiter"),
+    [
+        ("jsonl", ","),
+        ("csv", ","),
+        ("csv", ";"),
+        ("csv", "\t"),
+        ("csv", "|"),
+        ("tsv", "\t"),
+        ("parquet", ","),
+    ],
+)
+def test_the_same_rows_are_the_same_articles_in_every_format(
+    tmp_path: Path, suffix: str, delimiter: str, names: dict[str, str]
+) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    path = exports.write(tmp_path / f"export.{suffix}", exports.rows(INVENTED, names), delimiter)
+    reader = read_articles(path)
+    assert list(reader) == INVENTED
+    understood = reader.understood
+    assert (understood.file, understood.format) == (str(path), suffix)
+    assert understood.delimiter == (delimiter if suffix == "csv" else None)
+    have = {name: sum(getattr(a, name) is not None for a in INVENTED) for name in ARTICLE_FIELDS}
+    written = {field: name.strip() if suffix in ("csv", "tsv") else name for field, name in names.items()}
+    assert understood.fields == {name: {written[name]: count} for name, count in have.items()}
+    assert understood.ignored == {"Section": ROWS}
+    assert (understood.records, understood.without_date) == (ROWS, ROWS - have["published_at"])
+    assert json.loads(json.dumps(asdict(understood))) == asdict(understood)
+
+
+EVERY_NAME = [(field, name) for field, names in DEFAULT_FIELDS.items() for name in names]
+
+
+@pytest.mark.parametrize(("field", "name"), EVERY_NAME)
+def test_every_usual_name_is_known_however_it_is_written(tmp_path: Path, field: str, name: str) -> None:
+    value = "2024-05-01" if field in ("published_at", "added_at") else "x"
+    base = {"source_id": "a", "text": "b"}
+    base.pop(field, None)
+    for written in (name, name.upper(), f" {name.replace('_', '-').title()} ", name.replace("_", " ")):
+        (article,), understood = read(tmp_path / "a.jsonl", jsonl({**base, written: value}))
+        assert getattr(article, field)
+        assert understood.fields[field] == {written: 1}
+        assert not understood.ignored
+        (again,), _ = read(
+            tmp_path / "a.csv", ",".join([*base, written]) + "\n" + ",".join([*base.values(), value])
+        )
+        assert again == article
+
+
+def test_names_are_tried_in_order_and_the_exact_one_first(tmp_path: Path) -> None:
+    def title(**names: Any) -> str | None:
+        (article, *_), _ = read(tmp_path / "a.jsonl", jsonl({"id": 1, "text": "b", **names}))
+        return article.title  # type: ignore[no-any-return]
+
+    assert title(Title="folded", title="exact") == "exact"
+    assert title(title="exact", Title="folded") == "exact"
+    assert title(headline="second", title="first") == "first"
+    assert title(headline="second", title=None) == "second"
+    assert title(headline="second", title="") == "second"
+    assert title(headline="second", Title="first") == "first"
+    assert title(**{"headline": None, "title": ""}) is None
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_an_empty_value_leaves_the_field_to_the_next_name(tmp_path: Path, suffix: str) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    rows = [
+        {"id": "1", "text": "a", "body": "", "date": "2024-05-01", "published": "2024-05-02"},
+        {"id": "2", "text": "", "body": "b", "date": "", "published": "2024-05-02"},
+        {"id": "3", "text": "", "body": "", "date": "", "published": ""},
+    ]
+    reader = read_articles(exports.write(tmp_path / f"a.{suffix}", rows))
+    assert list(reader) == [
+        Article("1", "a", published_at="2024-05-01"),
+        Article("2", "b", published_at="2024-05-02"),
+        Article("3", ""),
+    ]
+    assert reader.understood.fields["text"] == {"text": 1, "body": 1}
+    assert reader.understood.ignored == {"body": 1, "published": 1}
+
+
+def test_a_name_may_be_within_an_object(tmp_path: Path) -> None:
+    def publication(record: dict[str, Any], **fields: str) -> Any:
+        items, _ = read(tmp_path / "a.jsonl", jsonl({"id": 1, "text": "b", **record}), fields=fields)
+        return items[-1].publication
+
+    assert publication({"source": {"id": None, "name": "Post"}}) == "Post"
+    assert publication({"Source": {"Name": "Post"}}) == "Post"
+    assert publication({"source": "Post"}) == "Post"
+    assert publication({"source": {"name": "within"}, "source.name": "literal"}) == "literal"
+    assert publication({"source": {"name": "Post"}, "publication": "first"}) == "first"
+    assert publication({"publisher": {"@type": "Organization", "name": "Post"}}) == "Post"
+    assert publication({"a": {"b": {"c": "Post"}}}, publication="a.b.c") == "Post"
+    assert publication({"a.b": {"c": "Post"}}, publication="a.b.c") == "Post"
+    assert publication({"a": {"b.c": "Post"}}, publication="a.b.c") == "Post"
+    assert publication({"a": {"b": "no"}}, publication="a.b.c") is None
+    assert publication({"a": ["b"]}, publication="a.b") is None
+
+
+def test_a_struct_of_parquet_is_an_object(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    rows = [
+        {"id": "1", "text": "b", "source": {"id": 7, "name": "Post"}, "meta": {"by": {"Line": "Ann"}}},
+        {"id": "2", "text": "b", "source": None, "meta": {"by": None}},
+        {"id": "3", "text": "b", "source": {"id": 8, "name": "Echo"}, "meta": None},
+    ]
+    path = exports.write(tmp_path / "a.parquet", rows)
+    reader = read_articles(path, fields={"title": "meta.by.line"})
+    assert [(a.publication, a.title) for a in reader if isinstance(a, Article)] == [
+        ("Post", "Ann"),
+        (None, None),
+        ("Echo", None),
+    ]
+    assert reader.understood.fields["publication"] == {"source.name": 2}
+    assert reader.understood.unseen({"title": "meta.by.line"}) == {}
+    with pytest.raises(InputError, match="no column for title"):
+        read_articles(path, fields={"title": "meta.by.none"})
+    literal = exports.write(
+        path, [{"id": "1", "text": "b", "source.name": "literal", "source": {"name": "x"}}]
+    )
+    assert [getattr(item, "publication", item) for item in read_articles(literal)] == ["literal"]
+
+
+def test_in_csv_a_dot_is_a_letter(tmp_path: Path) -> None:
+    (article,), _ = read(tmp_path / "a.csv", "id,text,source.name,source\n1,b,Post,no\n")
+    assert article.publication == "Post"
+    with pytest.raises(InputError, match="no column for title"):
+        read(tmp_path / "a.csv", "id,text,meta\n1,b,c\n", fields={"title": "meta.title"})
+
+
+@pytest.mark.parametrize(
+    ("header", "delimiter"),
+    [
+        ("id,text", ","),
+        ("id;text", ";"),
+        ("\nid;text;title, or none", ";"),
+        ('"id";"note, long";text', ";"),
+        ("id\ttext\tnote, long", "\t"),
+        ("id|text|title", "|"),
+        ("id,text,x;id;text", ","),
+    ],
+)
+def test_the_header_tells_the_delimiter(tmp_path: Path, header: str, delimiter: str) -> None:
+    for name, options in (("a.csv", {}), ("a.txt", {"format": "csv"})):
+        items, understood = read(tmp_path / name, f"{header}\n", **options)
+        assert (items, understood.delimiter) == ([], delimiter)
+
+
+def test_a_header_that_names_nothing_has_commas(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="its columns are a;b, c;"):
+        read(tmp_path / "a.csv", "a;b,c\n")
+
+
+def test_mapped_names_count_when_the_delimiter_is_found(tmp_path: Path) -> None:
+    (article,), understood = read(
+        tmp_path / "a.csv", "key;words, all\n1;b\n", fields={"source_id": "key", "text": "words, all"}
+    )
+    assert (article, understood.delimiter) == (Article("1", "b"), ";")
+
+
+def test_mapped_names_that_no_record_had_are_known(tmp_path: Path) -> None:
+    fields = {"title": "heading", "publication": "source.name", "url": "adress"}
+    path = tmp_path / "a.jsonl"
+    path.write_text(
+        jsonl({"id": 1, "text": "b", "heading": None}, {"id": 2, "text": "b", "source": {"name": None}})
+    )
+    reader = read_articles(path, fields=fields)
+    assert reader.understood.unseen(fields) == fields
+    next(reader)
+    assert reader.understood.unseen(fields) == {"publication": "source.name", "url": "adress"}
+    next(reader)
+    assert reader.understood.unseen(fields) == {"url": "adress"}
+
+
+def test_what_is_counted_of_strange_names_is_bounded(tmp_path: Path) -> None:
+    records = ({"id": 1, "text": "b", f"{number}{'x' * 300}": 0} for number in range(1_500))
+    _, understood = read(tmp_path / "a.jsonl", jsonl(*records))
+    assert len(understood.ignored) == understanding.MAX_NAMES
+    assert max(map(len, understood.ignored)) == understanding.MAX_NAME_CHARACTERS
+    assert understood.records == 1_500
+
+
+def test_sets_of_names_are_looked_up_once_and_few_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    understood = Understanding("a", "jsonl")
+    shapes = naming.Shapes(DEFAULT_FIELDS, understood)
+    first = shapes.of({"id": 1, "text": "b"})
+    assert shapes.of({"id": 2, "text": "c"}) is first
+    for number in range(3 * naming.MAX_SHAPES):
+        shapes.of({"id": 1, "text": "b", str(number): 0})
+    assert len(shapes._known) <= naming.MAX_SHAPES
+    wide = {str(number): 0 for number in range(naming.MAX_SHAPE_NAMES + 1)}
+    assert shapes.of(wide) is not shapes.of(wide)
+
+
+def test_texts_that_look_like_html_are_counted_and_left_alone(tmp_path: Path) -> None:
+    markup = "<p>The ferry was late.</p><p>Nobody minded.</p>"
+    items, understood = read(
+        tmp_path / "a.jsonl", jsonl({"id": 1, "text": markup}, {"id": 2, "text": "a < b"})
+    )
+    assert [item.text for item in items] == [markup, "a < b"]
+    assert (understood.html, understood.extracted) == (1, 0)
+
+
+def test_texts_are_extracted_from_html_where_that_is_asked_for(tmp_path: Path) -> None:
+    pytest.importorskip("trafilatura")
+    records = (
+        {"id": 1, "content_html": "<p>The ferry was late.</p><p>Nobody minded.</p>"},
+        {"id": 2, "text": "a < b"},
+        {"id": 3, "html": "<html><body><script>x()</script></body></html>"},
+        {"id": 4, "text": 7},
+    )
+    items, understood = read(tmp_path / "a.jsonl", jsonl(*records), html=True)
+    assert items[:2] == [Article("1", "The ferry was late.\nNobody minded."), Article("2", "a < b")]
+    assert [(r.line, r.source_id, r.reason) for r in items[2:] if isinstance(r, Reject)] == [
+        (3, "3", "no text in its HTML"),
+        (4, "4", "text must be a string, not int"),
+    ]
+    assert (understood.html, understood.extracted, understood.records) == (0, 1, 4)
+
+
+def test_without_trafilatura_html_is_refused_when_the_file_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "trafilatura", None)
+    (tmp_path / "a.jsonl").write_text("")
+    with pytest.raises(InputError, match=r"pip install 'newsdedup\[html\]'"):
+        read_articles(tmp_path / "a.jsonl", html=True)
+    read_articles(tmp_path / "a.jsonl")
+
+
+def test_a_repair_comes_right_before_its_article(tmp_path: Path) -> None:
+    items, _ = read(
+        tmp_path / "a.jsonl", jsonl({"id": 1, "text": "b", "title": [1], "date": "?"}, {"id": 2, "text": "c"})
+    )
+    file = str(tmp_path / "a.jsonl")
+    assert items == [
+        Repair(file, 1, "1", "title", "title must be a string, not list", "[1]"),
+        Repair(
+            file,
+            1,
+            "1",
+            "published_at",
+            "published_at is not a time; write it like 2024-05-01T12:00:00Z",
+            "?",
+        ),
+        Article("1", "b"),
+        Article("2", "c"),
+    ]
