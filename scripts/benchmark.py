@@ -194,10 +194,10 @@ def _peak_memory() -> Iterator[dict[int, int]]:
 def _accepted(file: Path, report: Report) -> Iterator[Article]:
     with read_articles(file) as reader:
         for found in reader:
-            if isinstance(found, Reject):
-                report.refused += 1
-            else:
+            if isinstance(found, Article):
                 yield found
+            else:
+                report.refused += isinstance(found, Reject)
 
 
 def _all_but_last(count: int, found: Iterable[Article], held: deque[Article]) -> Iterator[Article]:

@@ -35,7 +35,7 @@ from dedup.corpus import rulebooks
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.errors import DedupError
-from dedup.files.readers import Reject, read_articles
+from dedup.files.readers import read_articles
 from dedup.lab.hard_cases import CASES
 
 FILE = "reuters_web_2006_2010.jsonl.gz"
@@ -192,7 +192,7 @@ def submit_beside(
 def _accepted(file: Path) -> Iterator[Article]:
     with read_articles(file) as reader:
         for item in reader:
-            if not isinstance(item, Reject):
+            if isinstance(item, Article):
                 yield as_published(item)
 
 

@@ -24,7 +24,7 @@ from dedup.article import Article
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.errors import DedupError
-from dedup.files.readers import Reject, read_articles
+from dedup.files.readers import read_articles
 
 FILE = "reuters_web_2006_2010.jsonl.gz"
 NEW_ARTICLES = 2_000
@@ -85,7 +85,7 @@ def measure(database: Database, file: Path, base: int, new: int, workers: int | 
 
 def _read(file: Path, count: int) -> list[Article]:
     with read_articles(file) as reader:
-        return list(islice((found for found in reader if not isinstance(found, Reject)), count))
+        return list(islice((found for found in reader if isinstance(found, Article)), count))
 
 
 _COLUMNS = ("base", "new", "first", *STAGES, "night", "kept counts", "most carriers")

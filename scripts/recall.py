@@ -283,11 +283,11 @@ def total(name: str, scores: Iterable[Score]) -> Score:
 def _accepted(news: Path, score: Score, texts: dict[str, str]) -> Iterator[Article]:
     with read_articles(news) as reader:
         for found in reader:
-            if isinstance(found, Reject):
-                score.refused += 1
-            else:
+            if isinstance(found, Article):
                 texts[found.source_id] = found.text
                 yield found
+            else:
+                score.refused += isinstance(found, Reject)
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dedup.article import parse_time
 from dedup.cli import output
 from dedup.cli.signals import ending as ending
 from dedup.cli.signals import stopping as stopping
 from dedup.errors import InputError, SettingError
 from dedup.files.readers import parse_field_map
 from dedup.settings import HASH_KEY_CHARACTERS, random_hash_key
+from dedup.times import parse_time
 
 if TYPE_CHECKING:
     from dedup import Deduplicator, Preview

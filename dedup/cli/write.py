@@ -28,7 +28,7 @@ from dedup.cli.shared import (
 )
 from dedup.cli.signals import unfinished
 from dedup.errors import InputError
-from dedup.files.readers import Reject
+from dedup.files.readers import Reject, Repair
 from dedup.files.reading import Reading
 from dedup.settings import masked
 
@@ -231,6 +231,8 @@ def check(
         bound = dd.settings.max_record_bytes()
         reader = stack.enter_context(reading.open(file, bound))
         for item in reader:
+            if isinstance(item, Repair):
+                continue  # the verdict on its article follows
             if isinstance(item, Reject):
                 answer: dict[str, Any] = {
                     "id": None,

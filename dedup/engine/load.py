@@ -17,7 +17,7 @@ from dedup.article import Article, stored_size
 from dedup.corpus import articles
 from dedup.corpus.database import Database, retried
 from dedup.errors import InputError
-from dedup.files.readers import Reject, RejectsFile
+from dedup.files.readers import Reject, RejectsFile, Repair
 from dedup.files.reading import Reading
 from dedup.files.record import MAX_RECORD_BYTES
 from dedup.progress import Progress, SilentProgress
@@ -132,6 +132,8 @@ def load_file(
                     refused.write(item)
                     report.rejects = str(refused.path)
                     note_reject(report, item)
+                elif isinstance(item, Repair):
+                    refused.write(item)
                 else:
                     batch.add(reading.completed(item))
                 if reader.bytes_read - seen >= PROGRESS_BYTES:

@@ -102,8 +102,8 @@ class Corpus(Sequence[Document]):
         refused = repeated = 0
         with read_articles(path, fields=fields, format=format) as reader:
             for item in reader:
-                if isinstance(item, Reject):
-                    refused += 1
+                if not isinstance(item, Article):
+                    refused += isinstance(item, Reject)
                     continue
                 repeated += item.source_id in found
                 found[item.source_id] = Document.of(item, language)
