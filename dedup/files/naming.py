@@ -7,6 +7,7 @@ for a field the first that has a value counts. It does not know files or what ma
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -74,6 +75,8 @@ class Shape:
 
     Attributes:
         fields: field -> its options, in the order they are tried.
+        single: field, key and label of those that have one option, which is not within an object.
+        several: the other fields with their options.
         used: the names that any field may be in.
         ignored: the others, at most MAX_NAMES.
     """
@@ -81,6 +84,14 @@ class Shape:
     fields: tuple[tuple[str, tuple[Option, ...]], ...]
     used: frozenset[str]
     ignored: tuple[str, ...]
+    single: tuple[tuple[str, Any, str], ...] = dataclasses.field(init=False)
+    several: tuple[tuple[str, tuple[Option, ...]], ...] = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        alone = {name: len(options) == 1 and not options[0].rest for name, options in self.fields}
+        single = [(name, options[0].key, options[0].label) for name, options in self.fields if alone[name]]
+        object.__setattr__(self, "single", tuple(single))
+        object.__setattr__(self, "several", tuple(named for named in self.fields if not alone[named[0]]))
 
 
 def columns_of(
@@ -203,7 +214,19 @@ def values_of(record: Any, shape: Shape, understood: Understanding) -> dict[str,
     """
     found: dict[str, Any] = {}
     fields, ignored = understood.fields, understood.ignored
-    for field, options in shape.fields:
+    for field, key, label in shape.single:  # as nearly all are, and a load looks at millions
+        value = record[key]
+        if value is None:
+            continue
+        found[field] = value
+        if value == "":
+            continue
+        try:
+            fields[field][label] += 1
+        except KeyError:
+            understood.found_in(field, label)
+    for field, options in shape.several:
+        looked_into = None
         for key, rest, label, others in options:
             value = record[key]
             if rest:
@@ -211,6 +234,9 @@ def values_of(record: Any, shape: Shape, understood: Understanding) -> dict[str,
                 if value is _ABSENT:
                     continue
                 understood.saw(field)
+                looked_into = key
+            elif key == looked_into:
+                continue  # an object whose name is null is no name itself
             if value is None:
                 continue
             found[field] = value

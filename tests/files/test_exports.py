@@ -118,10 +118,11 @@ def test_an_empty_value_leaves_the_field_to_the_next_name(tmp_path: Path, suffix
 
 def test_a_name_may_be_within_an_object(tmp_path: Path) -> None:
     def publication(record: dict[str, Any], **fields: str) -> Any:
-        items, _ = read(tmp_path / "a.jsonl", jsonl({"id": 1, "text": "b", **record}), fields=fields)
-        return items[-1].publication
+        (article,), _ = read(tmp_path / "a.jsonl", jsonl({"id": 1, "text": "b", **record}), fields=fields)
+        return article.publication
 
     assert publication({"source": {"id": None, "name": "Post"}}) == "Post"
+    assert publication({"source": {"id": None, "name": None}}) is None
     assert publication({"Source": {"Name": "Post"}}) == "Post"
     assert publication({"source": "Post"}) == "Post"
     assert publication({"source": {"name": "within"}, "source.name": "literal"}) == "literal"
