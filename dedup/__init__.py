@@ -34,10 +34,11 @@ if TYPE_CHECKING:
     from dedup.engine.explain import DifferingSentence as DifferingSentence
     from dedup.engine.explain import ExplainedArticle as ExplainedArticle
     from dedup.engine.explain import Explanation as Explanation
-    from dedup.engine.load import LoadReport as LoadReport
-    from dedup.engine.load import Noted as Noted
+    from dedup.engine.load import LoadPreview as LoadPreview
     from dedup.engine.verify import Verification as Verification
     from dedup.errors import DedupError as DedupError
+    from dedup.files.report import LoadReport as LoadReport
+    from dedup.files.report import Noted as Noted
     from dedup.progress import Progress as Progress
     from dedup.settings import Settings as Settings
     from dedup.timeouts import Timeouts as Timeouts
@@ -53,12 +54,13 @@ _HOMES = {
     "ExplainedArticle": "dedup.engine.explain",
     "Explanation": "dedup.engine.explain",
     "Initialized": "dedup.deduplicator",
-    "LoadReport": "dedup.engine.load",
+    "LoadPreview": "dedup.engine.load",
+    "LoadReport": "dedup.files.report",
     "MarkRow": "dedup.corpus.exports",
     "MarkedArticle": "dedup.corpus.verdicts",
     "Match": "dedup.verdict",
     "MatchRow": "dedup.corpus.exports",
-    "Noted": "dedup.engine.load",
+    "Noted": "dedup.files.report",
     "Overview": "dedup.corpus.overview",
     "Preview": "dedup.engine.backfill",
     "Progress": "dedup.progress",
@@ -81,6 +83,7 @@ __all__ = [
     "ExplainedArticle",
     "Explanation",
     "Initialized",
+    "LoadPreview",
     "LoadReport",
     "MarkRow",
     "MarkedArticle",

@@ -28,11 +28,12 @@ from dedup.engine import load as loading
 from dedup.engine import verify as checking
 from dedup.engine.backfill import BATCH_ARTICLES, BackfillReport, Preview
 from dedup.engine.explain import Explanation
-from dedup.engine.load import LoadReport
+from dedup.engine.load import LoadPreview
 from dedup.engine.submit import Submissions
 from dedup.engine.verify import Verification
 from dedup.errors import InputError
-from dedup.files.reading import Reading
+from dedup.files.reading import Reading, rejects_path
+from dedup.files.report import LoadReport
 from dedup.progress import Progress
 from dedup.timeouts import Timeouts
 from dedup.verdict import Verdict
@@ -177,6 +178,7 @@ class Deduplicator:
         format: str | None = None,
         publication: str | None = None,
         language: str | None = None,
+        html: bool = False,
         rejects: str | Path | None = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = _never,
@@ -189,6 +191,7 @@ class Deduplicator:
             fields: article field to the name it has in the file, where that is not a usual one.
             format: jsonl, csv, tsv or parquet, where the name of the file does not say it.
             publication, language: of articles that name none.
+            html: extract the texts from those that are HTML; needs `newsdedup[html]`.
             rejects: where refused records go; None takes `FILE.rejects.jsonl` in the current folder.
             progress: told the bytes of the file, or the articles.
             stop: asked between records; when it says so, what was read is stored and the work ends.
@@ -205,14 +208,33 @@ class Deduplicator:
         loading.load_file(
             self._database,
             source,
-            Reading(fields or {}, format, publication, language),
+            Reading(fields or {}, format, publication, language, html),
             made,
             max_record_bytes=self.settings.max_record_bytes(),
-            rejects=rejects or loading.rejects_path(source),
+            rejects=rejects or rejects_path(source),
             progress=progress,
             stop=stop,
         )
         return made
+
+    @staticmethod
+    def preview_load(
+        path: str | Path,
+        *,
+        fields: Mapping[str, str] | None = None,
+        format: str | None = None,
+        publication: str | None = None,
+        language: str | None = None,
+        html: bool = False,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] = _never,
+    ) -> LoadPreview:
+        """What `load` would make of a file: read to its end, nothing stored, no database needed.
+
+        Args and Raises: as of `load`.
+        """
+        reading = Reading(fields or {}, format, publication, language, html)
+        return loading.preview_file(path, reading, progress=progress, stop=stop)
 
     def backfill(
         self,
@@ -311,14 +333,8 @@ class Deduplicator:
         Raises:
             InputError: there is no such status, or the limit is negative.
         """
-        return exports.marks(
-            self._database,
-            status=status,
-            since=since,
-            marked_since=marked_since,
-            publication=publication,
-            limit=limit,
-        )
+        asked = {"since": since, "marked_since": marked_since}
+        return exports.marks(self._database, status=status, publication=publication, limit=limit, **asked)
 
     def matches(self) -> Iterator[MatchRow]:
         """Every scored pair, by both source_ids; memory does not grow with them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,29 +11,45 @@ import typer
 from dedup.cli import output
 from dedup.cli.shared import (
     FormatOption,
+    HtmlOption,
     JsonOption,
     LanguageOption,
     MapOption,
     PublicationOption,
     corpus,
+    counted,
     field_map,
+    shortened,
     stopping,
 )
+from dedup.cli.signals import unfinished
 from dedup.errors import InputError
 
 if TYPE_CHECKING:
-    from dedup import LoadReport, Noted
+    from dedup import Article, LoadPreview, LoadReport, Noted
+    from dedup.files.understanding import Understanding
 
 IDS_SHOWN = 3
 """Ids on the screen per reason; the rejects file has all."""
 
-HEAPS = ("lines", "new", "changed", "same", "superseded", "refused")
+NAMES_SHOWN = 8
+"""Names on the screen that were not used."""
+
+TEXT_CHARACTERS = 200
+"""Of a text, what a dry run shows."""
+
+HEAPS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired")
 """Counts of a report that are summed over files."""
+
+_FORMATS = {"jsonl": "JSONL", "csv": "CSV", "tsv": "TSV", "parquet": "Parquet"}
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 RejectsOption = Annotated[
     Path | None,
     typer.Option(
-        "--rejects", help="Where refused lines go; default: FILE.rejects.jsonl in the current folder."
+        "--rejects",
+        help="Where refused lines and repaired fields are noted; default: FILE.rejects.jsonl in the current"
+        " folder.",
     ),
 ]
 
@@ -47,66 +63,127 @@ def load(
     format_: FormatOption = None,
     publication: PublicationOption = None,
     language: LanguageOption = None,
+    html: HtmlOption = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be read, with three articles; store nothing.")
+    ] = False,
     rejects: RejectsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Store articles from files; `dedup backfill` then marks them.
 
-    Each needs an id (`source_id` or `id`) and a `text`; `title`, `url`, `publication`, `published_at`,
-    `added_at` and `language` are used where present. An article whose id is known already is an edit: its
-    new text replaces the old one. Loading the same file twice changes nothing.
+    Each needs an id and a text. An article whose id is known already is an edit: its new text replaces the
+    old one. Loading the same file twice changes nothing. It says which column became what.
 
-    Lines that cannot be read go to a rejects file with line number and reason; the others are loaded. A file
-    that cannot be used keeps no other from being loaded; the exit code is then 2, and 1 where one broke off.
+    Known names, in any case: **source_id** (id, guid, uuid, article_id), **text** (body, content, article,
+    full_text, html), **title** (headline, heading), **url** (link, href, permalink), **publication** (outlet,
+    publisher, source, source.name, newspaper), **published_at** (date, published, pub_date, publish_date,
+    datetime, timestamp), **added_at**, **language** (lang). `--map` names others; `source.name` is a name
+    within an object. CSV may have commas, semicolons, tabs or bars. Times are ISO 8601, those of RSS, or
+    seconds since 1970.
+
+    Lines that cannot be read go to a rejects file with id and reason; the others are loaded. A date or
+    another field that cannot be read is lost and noted there; its article is not. A file that cannot be used
+    keeps no other from being loaded; the exit code is then 2, and 1 where one broke off or every line was
+    refused.
 
     Every line read is counted once: new, changed, same, superseded (its id comes again soon after, and the
-    later line counts) or refused. A line may have 16 MB, a text 50,000,000 characters, a title and a URL
-    16 kB; more if the setting `text_max_characters` asks for longer lines.
+    later line counts) or refused. A line may have 16 MB, a text 50,000,000 characters; more if the setting
+    `text_max_characters` asks for longer lines.
 
     **Examples**
 
         dedup load news.jsonl.gz
 
-        dedup load export.csv --map source_id=guid --map text=body --publication Courier
+        dedup load export.csv --map source_id=nid --map text=fulltxt --publication Courier
+
+        dedup load crawl.jsonl --map text=page --html --dry-run
     """
+    wanted: dict[str, Any] = {
+        "fields": field_map(map_),
+        "format": format_,
+        "publication": publication,
+        "language": language,
+        "html": html,
+    }
+    unusable = list(_unusable(files, wanted))
+    if len(unusable) < len(files):
+        usable = [file for file in files if file not in dict(unusable)]
+        if dry_run:
+            found = list(_preview(usable, wanted, unusable))
+            _show_previews(found, json)
+            reports = [preview.report for preview in found]
+        else:
+            reports = list(_load(usable, wanted, rejects, unusable, json))
+    else:  # a typo starts no server
+        reports = []
+    errors = [error for _, error in unusable]
+    for other in errors[:-1]:
+        output.say(f"dedup: {other}")
+    if errors:
+        raise errors[-1]
+    if any(report.stopped for report in reports) or len(reports) < len(files):
+        unfinished()
+    if any(report.truncated for report in reports) or _all_refused(reports):
+        raise typer.Exit(1)
+
+
+Unusable = list[tuple[str, InputError]]
+"""Files that cannot be used, and why."""
+
+
+def _unusable(files: Sequence[str], wanted: Mapping[str, Any]) -> Iterator[tuple[str, InputError]]:
+    from dedup.files.reading import Reading
+
+    for file in dict.fromkeys(files):
+        try:
+            Reading(**wanted).try_out(file)
+        except InputError as error:
+            yield file, error
+
+
+def _load(
+    files: Sequence[str], wanted: Mapping[str, Any], rejects: Path | None, unusable: Unusable, json: bool
+) -> Iterator[LoadReport]:
     from dedup import LoadReport
 
-    mapping = field_map(map_)
     reports: list[LoadReport] = []
-    unusable: list[InputError] = []
     try:
         with corpus() as dd, stopping() as stop, output.progress_bar("bytes") as bar:
             for file in files:
                 report = LoadReport()
                 reports.append(report)
                 try:
-                    dd.load(
-                        file,
-                        fields=mapping,
-                        format=format_,
-                        publication=publication,
-                        language=language,
-                        rejects=rejects,
-                        progress=bar,
-                        stop=stop.is_set,
-                        report=report,
-                    )
+                    dd.load(file, rejects=rejects, progress=bar, stop=stop.is_set, report=report, **wanted)
                 except InputError as error:
-                    unusable.append(error)
+                    unusable.append((file, error))
                 if stop.is_set():
                     break
     except BaseException:
         if any(report.lines for report in reports):  # what is stored stays stored
             _show(reports, json)
         raise
-    if any(report.file is not None for report in reports):
+    if any(report.lines or report.file for report in reports):
         _show(reports, json)
-    for other in unusable[:-1]:
-        output.say(f"dedup: {other}")
-    if unusable:
-        raise unusable[-1]
-    if any(report.truncated for report in reports):
-        raise typer.Exit(1)
+    yield from reports
+
+
+def _preview(files: Sequence[str], wanted: Mapping[str, Any], unusable: Unusable) -> Iterator[LoadPreview]:
+    from dedup import Deduplicator
+
+    with stopping() as stop, output.progress_bar("bytes") as bar:
+        for file in files:
+            try:
+                yield Deduplicator.preview_load(file, progress=bar, stop=stop.is_set, **wanted)
+            except InputError as error:
+                unusable.append((file, error))
+            if stop.is_set():
+                break
+
+
+def _all_refused(reports: Sequence[LoadReport]) -> bool:
+    lines, refused = (sum(getattr(report, heap) for report in reports) for heap in ("lines", "refused"))
+    return bool(lines) and lines == refused
 
 
 def _show(reports: Sequence[LoadReport], json: bool) -> None:
@@ -115,31 +192,101 @@ def _show(reports: Sequence[LoadReport], json: bool) -> None:
         return
     read = [report for report in reports if report.file is not None]  # of others it is said at the end
     for report in read:
-        for reason, noted in report.reasons.items():
-            output.say(f"refused: {noted.count:,} for: {reason} ({_some(noted)})")
-        if report.rejects:
-            output.say(f"refused lines: see {report.rejects}")
-        if report.truncated:
-            output.say(
-                f"{report.file} is damaged and ends early (try `gzip -t`): load it again when it is whole"
-            )
+        for line in _lines(report):
+            output.say(line)
+    totals = _totals(read)
     if read:
-        output.say(_summed(read))
-    if any(report.new or report.changed for report in reports):
+        output.say(_in_words(totals))
+    if _all_refused(read):
+        output.say("nothing was loaded: correct the file, or say with --map which column is which")
+    if any(report.stopped for report in read):
+        output.say("stopped as asked; run the same command again to go on")
+    elif totals["new"] or totals["changed"]:
         output.say("next: dedup backfill")
 
 
-def _summed(reports: Sequence[LoadReport]) -> str:
-    """What became of the records of all files, in words."""
-    from dedup import LoadReport
+def _show_previews(previews: Sequence[LoadPreview], json: bool) -> None:
+    if json:
+        output.write_json([preview.as_dict() for preview in previews])
+        return
+    for preview in previews:
+        for line in _lines(preview.report):
+            output.say(line)
+        for article in preview.articles:
+            output.table("", ("", ""), _facts(article))
+    if previews:
+        refused = sum(preview.report.refused for preview in previews)
+        lines = sum(preview.report.lines for preview in previews)
+        output.say(f"read {counted(lines, 'line', 'lines')}, {refused:,} refused; nothing was stored")
 
-    return str(LoadReport(**{heap: sum(getattr(report, heap) for report in reports) for heap in HEAPS}))
+
+def _facts(article: Article) -> Iterator[tuple[str, str]]:
+    """The fields of an article that have a value, for a dry run."""
+    from dedup.answer import plain
+
+    for name, value in plain(article).items():
+        if name == "text":
+            beginning = value[:TEXT_CHARACTERS].rstrip()
+            yield name, f"{beginning}{'…' if len(value) > len(beginning) else ''} ({len(value):,} characters)"
+        elif value is not None:
+            yield name, value
+
+
+def _lines(report: LoadReport) -> Iterator[str]:
+    """What was understood of a file, what was refused and repaired, in words."""
+    assert report.understood is not None
+    yield from _understood(report.understood, report.refused)
+    for reason, noted in report.reasons.items():
+        yield f"  refused: {noted.count:,} for: {reason} ({_some(noted)})"
+    for reason, noted in report.repairs.items():
+        yield f"  repaired: {noted.count:,} for: {reason} ({_some(noted)})"
+    if report.rejects:
+        yield f"  each of them: see {report.rejects}"
+    if report.truncated:
+        yield f"{report.file} is damaged and ends early (try `gzip -t`): load it again when it is whole"
+
+
+def _understood(found: Understanding, refused: int) -> Iterator[str]:
+    delimiter = f" with {_DELIMITERS[found.delimiter]}" if found.delimiter else ""
+    yield f"{found.file}: {_FORMATS[found.format]}{delimiter}"
+    if found.fields:
+        yield f"  {', '.join(_origin(field, names) for field, names in found.fields.items())}"
+    if found.ignored:
+        names = [*found.ignored]
+        more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
+        yield f"  ignored: {', '.join(shortened(name) for name in names[:NAMES_SHOWN])}{more}"
+    if found.without_date:
+        articles = f"{found.records - refused:,} articles"
+        yield f"  no date: {found.without_date:,} of {articles}; they count from when they are stored"
+    if found.extracted:
+        yield f"  text taken out of HTML: {found.extracted:,}"
+    if found.html:
+        yield (
+            f"  {counted(found.html, 'text looks', 'texts look')} like HTML, and tags would be compared as"
+            " words: load the file again with --html"
+        )
+
+
+def _origin(field: str, names: Mapping[str, int]) -> str:
+    """Where a field came from."""
+    if [*names] == [field]:
+        return field
+    if len(names) == 1:
+        return f"{field} ← {next(iter(names))}"
+    return f"{field} ← {' or '.join(f'{name} ({count:,})' for name, count in names.items())}"
 
 
 def _some(noted: Noted) -> str:
     """Which records, of many the first."""
     shown = ", ".join(noted.ids[:IDS_SHOWN])
     return f"{shown}, …" if noted.count > IDS_SHOWN else shown
+
+
+def _in_words(totals: Mapping[str, Any]) -> str:
+    """What became of the records of all files."""
+    from dedup import LoadReport
+
+    return str(LoadReport(**{heap: totals[heap] for heap in HEAPS}))
 
 
 def _totals(reports: Sequence[LoadReport]) -> dict[str, Any]:

@@ -34,7 +34,8 @@ MapOption = Annotated[
         "--map",
         "-m",
         metavar="FIELD=NAME",
-        help="Where a field is found in the file, such as `text=body`; may be repeated.",
+        help="Where a field is found in the file, such as `text=fulltxt` or `publication=site.name`; may be"
+        " repeated.",
     ),
 ]
 FormatOption = Annotated[
@@ -46,6 +47,12 @@ PublicationOption = Annotated[
 ]
 LanguageOption = Annotated[
     str | None, typer.Option("--language", help="Language of articles that name none, such as `en`.")
+]
+HtmlOption = Annotated[
+    bool,
+    typer.Option(
+        "--html", help="Take the article out of texts that are HTML; needs `pip install 'newsdedup[html]'`."
+    ),
 ]
 TruthOption = Annotated[
     Path | None,

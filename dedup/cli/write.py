@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,7 @@ from dedup.cli import output
 from dedup.cli.load import load
 from dedup.cli.shared import (
     FormatOption,
+    HtmlOption,
     JsonOption,
     LanguageOption,
     MapOption,
@@ -31,6 +32,7 @@ from dedup.errors import InputError
 from dedup.files.readers import Reject, Repair
 from dedup.files.reading import Reading
 from dedup.settings import masked
+from dedup.verdict import Verdict
 
 if TYPE_CHECKING:
     from dedup import BackfillReport, Reprints
@@ -214,40 +216,41 @@ def check(
     format_: FormatOption = None,
     publication: PublicationOption = None,
     language: LanguageOption = None,
+    html: HtmlOption = False,
 ) -> None:
     """Store and settle articles one by one: JSON articles in, JSON verdicts out.
 
     One line for every line read, at once, so it can serve as a co-process of a scraper. What cannot be
-    read gets a verdict too, with the status `refused`. The bounds are those of `load`.
+    read, a blank line included, gets a verdict too, with the status `refused` and its id where it has one;
+    `repairs` names fields that were not taken as they were. Names and bounds are those of `load`.
 
     **Example**
 
         echo '{"id": "a1", "text": "..."}' | dedup check
     """
-    reading = Reading(field_map(map_), format_, publication, language)
+    reading = Reading(field_map(map_), format_, publication, language, html)
     with ExitStack() as stack:
         stop = stack.enter_context(stopping())
+        reading.try_out(file)  # a typo starts no server
         dd = stack.enter_context(corpus())
         bound = dd.settings.max_record_bytes()
-        reader = stack.enter_context(reading.open(file, bound))
+        reader = stack.enter_context(reading.open(file, bound, blank_lines=True))
+        repairs: list[Repair] = []
         for item in reader:
-            if isinstance(item, Repair):
-                continue  # the verdict on its article follows
+            if isinstance(item, Repair):  # its article comes next
+                repairs.append(item)
+                continue
             if isinstance(item, Reject):
-                answer: dict[str, Any] = {
-                    "id": None,
-                    "status": "refused",
-                    "duplicate_of": None,
-                    "score": None,
-                }
-                answer |= {"reason": f"line {item.line}: {item.reason}", "matches": []}
+                verdict = Verdict(item.source_id, "refused", None, None, f"line {item.line}: {item.reason}")
             else:
                 article = reading.completed(item)
-                answer = (dd.lookup(article) if dry_run else dd.submit(article)).as_dict()
-            output.write_json(answer, indent=None)
+                verdict = dd.lookup(article) if dry_run else dd.submit(article)
+            noted = [{"field": r.field, "reason": r.reason, "value": r.value} for r in repairs]
+            output.write_json({**verdict.as_dict(), "repairs": noted}, indent=None)
             sys.stdout.flush()
+            repairs.clear()
             if stop.is_set():
-                return
+                unfinished()
         if reader.truncated:
             raise InputError(f"{file} is damaged and ends early: check it again when it is whole")
 

@@ -26,6 +26,8 @@ from dedup.files.record import (
 from dedup.files.source import GZIP_ENDS_EARLY, LineSource
 from dedup.files.understanding import Understanding
 
+BLANK = "the line is blank"
+
 
 class _Repeated(dict[str, Any]):
     """A JSON object in which a key appears twice; json alone would silently keep the last."""
@@ -49,12 +51,13 @@ _scan = cast(Any, _decoder).scan_once
 
 
 def jsonl_records(
-    source: LineSource, plan: Plan, understood: Understanding | None = None
+    source: LineSource, plan: Plan, understood: Understanding | None = None, *, blank_lines: bool = False
 ) -> Iterator[Record]:
     """One record per line that is not blank. Of several names for a field, the first that has a value counts.
 
     Args:
         understood: counts which names were used.
+        blank_lines: they are records with a reason; else they are none.
 
     Raises:
         InputError: a .json file holds one array instead of lines.
@@ -64,13 +67,17 @@ def jsonl_records(
             f"{source.file} holds one JSON array, not one object per line; convert it: "
             "jq -c '.[]' FILE.json > FILE.jsonl"
         )
-    return _jsonl_records(source, plan, understood or Understanding(source.file, "jsonl"))
+    return _jsonl_records(source, plan, understood or Understanding(source.file, "jsonl"), blank_lines)
 
 
-def _jsonl_records(source: LineSource, plan: Plan, understood: Understanding) -> Iterator[Record]:
+def _jsonl_records(
+    source: LineSource, plan: Plan, understood: Understanding, blank_lines: bool
+) -> Iterator[Record]:
     shapes = Shapes(plan, understood)
     for number, line in source.lines():
         if not line or line.isspace():
+            if blank_lines:
+                yield number, line, BLANK
             continue
         if isinstance(line, Beginning):
             too_large = line.length > source.max_line_bytes

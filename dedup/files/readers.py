@@ -79,6 +79,7 @@ def read_articles(
     format: str | None = None,
     max_record_bytes: int = MAX_RECORD_BYTES,
     html: bool = False,
+    blank_lines: bool = False,
 ) -> ArticleReader:
     """Open a file, or standard input for "-", and read its articles one by one.
 
@@ -89,6 +90,7 @@ def read_articles(
         format: one of FORMATS, whatever the suffix.
         max_record_bytes: a longer line or row is refused; reading takes up to 13 times as much memory.
         html: extract the text from texts that look like HTML; else they are taken as they are, and counted.
+        blank_lines: of JSONL, refuse them, for whoever has to answer every line; else they are passed over.
 
     Raises:
         InputError: the file is missing, unreadable or of unknown format, its header or schema lacks a
@@ -96,7 +98,14 @@ def read_articles(
             and not installed. All of this is raised here, before any article is read; later only a failing
             disk raises it.
     """
-    return ArticleReader(path, fields=fields, format=format, max_record_bytes=max_record_bytes, html=html)
+    return ArticleReader(
+        path,
+        fields=fields,
+        format=format,
+        max_record_bytes=max_record_bytes,
+        html=html,
+        blank_lines=blank_lines,
+    )
 
 
 class ArticleReader(Iterator[Item]):
@@ -116,6 +125,7 @@ class ArticleReader(Iterator[Item]):
         format: str | None = None,
         max_record_bytes: int = MAX_RECORD_BYTES,
         html: bool = False,
+        blank_lines: bool = False,
     ) -> None:
         name = str(path)
         self._html = html
@@ -138,7 +148,7 @@ class ArticleReader(Iterator[Item]):
             if isinstance(self._source, ParquetSource):
                 records = self._source.records(plan, needed, self.understood)
             elif self.format == "jsonl":
-                records = jsonl_records(self._source, plan, self.understood)
+                records = jsonl_records(self._source, plan, self.understood, blank_lines=blank_lines)
             else:
                 records = csv_records(self._source, plan, needed, self.understood)
         except BaseException:

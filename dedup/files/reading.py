@@ -1,14 +1,35 @@
-"""How a user wants files read: which column is which field, and what holds where an article says nothing."""
+"""A file is read as its user wants it, and every record is accounted for: in a report and a rejects file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dedup.article import Article
-from dedup.files.readers import ArticleReader, read_articles
+from dedup.article import Article, stored_size
+from dedup.errors import InputError
+from dedup.files.readers import ArticleReader, RejectsFile, read_articles
 from dedup.files.record import MAX_RECORD_BYTES
+from dedup.files.rejects import Reject, Repair
+from dedup.files.report import LoadReport
+from dedup.progress import Progress
+
+FIRST_RECORDS = 500
+FIRST_BYTES = 4_000_000
+"""Records, and bytes of them, that are read before the first is handed on: by then a name that a field was
+mapped to has to have come."""
+
+PROGRESS_BYTES = 1_048_576
+"""Of the file, between two steps of the progress."""
+
+NAME_BYTES = 200
+"""Of the name of a file, in that of its rejects file: file systems take 255 bytes, and some is added."""
+
+NAMES_SHOWN = 12
+"""Of a file, in an error about a name that it does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,20 +40,43 @@ class Reading:
         fields: article field to the name of the key or column that has it, in place of the usual names.
         format: jsonl, csv, tsv or parquet; None goes by the name of the file.
         publication, language: of articles that name none.
+        html: extract the texts from those that are HTML.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict)
     format: str | None = None
     publication: str | None = None
     language: str | None = None
+    html: bool = False
 
-    def open(self, path: str | Path, max_record_bytes: int = MAX_RECORD_BYTES) -> ArticleReader:
+    def open(
+        self, path: str | Path, max_record_bytes: int = MAX_RECORD_BYTES, *, blank_lines: bool = False
+    ) -> ArticleReader:
         """Open a file.
+
+        Args:
+            blank_lines: of JSONL; see `read_articles`.
 
         Raises:
             InputError: it cannot be used; see `read_articles`.
         """
-        return read_articles(path, fields=self.fields, format=self.format, max_record_bytes=max_record_bytes)
+        return read_articles(
+            path,
+            fields=self.fields,
+            format=self.format,
+            max_record_bytes=max_record_bytes,
+            html=self.html,
+            blank_lines=blank_lines,
+        )
+
+    def try_out(self, path: str | Path) -> None:
+        """Open a file and close it again, unless it is a pipe, which can be read but once.
+
+        Raises:
+            InputError: it cannot be used.
+        """
+        if str(path) != "-" and (Path(path).is_file() or not Path(path).exists()):
+            self.open(path).close()
 
     def completed(self, article: Article) -> Article:
         """An article with the publication and language of this reading where it has none."""
@@ -43,3 +87,93 @@ class Reading:
                 language=article.language or self.language,
             )
         return article
+
+
+def rejects_path(source: str | Path) -> Path:
+    """Where the refused records of a file go if nothing is said: the current folder, named after the file."""
+    name = "stdin" if str(source) == "-" else Path(source).name
+    kept = os.fsdecode(os.fsencode(name)[:NAME_BYTES])
+    return Path(f"{kept}.rejects.jsonl")
+
+
+def read_file(
+    path: str | Path,
+    reading: Reading,
+    report: LoadReport,
+    *,
+    max_record_bytes: int = MAX_RECORD_BYTES,
+    rejects: str | Path | None,
+    progress: Progress,
+    stop: Callable[[], bool],
+) -> Iterator[Article]:
+    """The articles of a file; whatever is refused or repaired goes to the report and the rejects file.
+
+    Args:
+        report: filled but for the heaps of what is stored, and true whatever is raised.
+        rejects: None writes no file.
+        stop: asked between records; when it says so, there are no more articles.
+
+    Raises:
+        InputError: the file cannot be used, or not be read to its end, or none of its first records has a
+            name that a field is mapped to.
+    """
+    with ExitStack() as stack:
+        reader = stack.enter_context(reading.open(path, max_record_bytes))
+        refused = stack.enter_context(RejectsFile(rejects)) if rejects is not None else None
+        stack.callback(lambda: _ended(report, reader))
+        report.file, report.understood = reader.file, reader.understood
+        progress.start("loading", reader.bytes_total)
+        seen = 0
+        for item in _checked(reader, reading):
+            if stop():
+                report.stopped = True
+                break
+            if isinstance(item, Article):
+                yield reading.completed(item)
+            else:
+                report.note(item)
+                if refused is not None:
+                    refused.write(item)
+                    report.rejects = str(refused.path)
+            if reader.bytes_read - seen >= PROGRESS_BYTES:
+                progress.advance(reader.bytes_read - seen)
+                seen = reader.bytes_read
+        progress.advance(reader.bytes_read - seen)
+
+
+def _ended(report: LoadReport, reader: ArticleReader) -> None:
+    report.truncated = reader.truncated
+
+
+def _checked(reader: ArticleReader, reading: Reading) -> Iterator[Article | Reject | Repair]:
+    """The items of a reader, once it is clear that no field is mapped to a name that is not there."""
+    first: deque[Article | Reject | Repair] = deque()
+    size = 0
+    failed: InputError | MemoryError | None = None
+    try:
+        for item in reader:
+            first.append(item)
+            if isinstance(item, Article):
+                size += stored_size(item)
+            if len(first) >= FIRST_RECORDS or size >= FIRST_BYTES:
+                break
+    except (InputError, MemoryError) as error:  # what was read before it counts
+        failed = error
+    understood = reader.understood
+    missing = reading.fields and understood.records and understood.unseen(reading.fields)
+    if missing:
+        wanted, name = next(iter(missing.items()))
+        names = [
+            *dict.fromkeys(n for found in understood.fields.values() for n in found),
+            *understood.ignored,
+        ]
+        more = ", …" if len(names) > NAMES_SHOWN else ""
+        raise InputError(
+            f"{reader.file}: none of the first {understood.records:,} records has {name!r}, to which {wanted}"
+            f" is mapped; they have {', '.join(names[:NAMES_SHOWN])}{more}; correct --map {wanted}=NAME"
+        )
+    while first:
+        yield first.popleft()
+    if failed is not None:
+        raise failed
+    yield from reader

@@ -188,5 +188,5 @@ def test_a_line_may_be_as_long_as_the_longest_text_that_is_asked_for(
 def test_a_name_as_long_as_names_get_has_a_rejects_file(dedup: Dedup, tmp_path: Path) -> None:
     name = "é" * 124 + ".jsonl"
     (tmp_path / name).write_text("{\n")
-    assert dedup("load", name).code == 0
+    assert dedup("load", name).code == 1
     assert len(list(tmp_path.glob("*.rejects.jsonl"))) == 1

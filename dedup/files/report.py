@@ -1,0 +1,94 @@
+"""What became of the records of a file: counts, reasons and ids. Whoever reads or stores fills it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from dedup.answer import Answer
+from dedup.files.rejects import Reject, Repair
+from dedup.files.understanding import Understanding
+
+IDS_KEPT = 20
+"""Ids, or lines, that a report names per reason; the rejects file has all."""
+
+REASONS_KEPT = 50
+"""Different reasons in a report; a file of nothing but strange lines may have more."""
+
+OTHER_REASONS = "other reasons"
+
+_NUMBER = re.compile(r"(?<![\w:-])\d[\d,]*(?![\w:-])")
+"""Numbers that differ from record to record; not those within a time that shows how to write one."""
+
+
+@dataclass(slots=True)
+class Noted(Answer):
+    """Records with one thing wrong.
+
+    Attributes:
+        count: how many.
+        ids: the source_ids of the first, or `line 17` where the id could not be read.
+    """
+
+    count: int = 0
+    ids: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class LoadReport(Answer):
+    """What became of the records of a file; each is in one of the five heaps.
+
+    Attributes:
+        file: its name as given; None for articles of a program.
+        lines: records read, that is lines of JSONL that are not blank, rows of CSV and Parquet.
+        new, changed, same: compared with what was stored before.
+        superseded: the source_id came again soon after, and the later record counts.
+        refused: no article could be made of it.
+        repaired: fields that were not taken as they were; their articles are in the other heaps.
+        reasons: why records were refused, with numbers left out.
+        repairs: why fields were repaired, with the name of the field.
+        rejects: the file that has both, or None.
+        truncated: the file broke off.
+        stopped: it was not read to its end, as asked.
+        understood: which names were used, which were not, what has no date.
+    """
+
+    file: str | None = None
+    lines: int = 0
+    new: int = 0
+    changed: int = 0
+    same: int = 0
+    superseded: int = 0
+    refused: int = 0
+    repaired: int = 0
+    reasons: dict[str, Noted] = field(default_factory=dict)
+    repairs: dict[str, Noted] = field(default_factory=dict)
+    rejects: str | None = None
+    truncated: bool = False
+    stopped: bool = False
+    understood: Understanding | None = None
+
+    def __str__(self) -> str:
+        return (
+            f"read {self.lines:,} lines: {self.new:,} new, {self.changed:,} changed, {self.same:,} same,"
+            f" {self.superseded:,} superseded, {self.refused:,} refused"
+        )
+
+    def note(self, item: Reject | Repair) -> None:
+        """Count a refused record, or a repaired field, by its reason."""
+        if isinstance(item, Reject):
+            self.lines += 1
+            self.refused += 1
+            _note(self.reasons, _NUMBER.sub("…", item.reason), item.source_id or f"line {item.line}")
+        else:
+            self.repaired += 1
+            _note(self.repairs, _NUMBER.sub("…", item.reason), item.source_id)
+
+
+def _note(noted: dict[str, Noted], reason: str, id: str) -> None:
+    if reason not in noted and len(noted) >= REASONS_KEPT:
+        reason = OTHER_REASONS
+    entry = noted.setdefault(reason, Noted())
+    entry.count += 1
+    if len(entry.ids) < IDS_KEPT:
+        entry.ids.append(id)
