@@ -89,6 +89,6 @@ class Verdict(Answer):
             why.append(f"{self.score:.3f}")
         if why:
             words += f" ({', '.join(why)})"
-        if self.provisional:
+        if self.provisional and self.status != "pending":
             words += f"; provisional, {self.unsettled:,} others are unsettled"
         return words if self.id is None else f"{self.id}: {words}"

@@ -89,7 +89,7 @@ def marks(
 
         dedup marks --status duplicate --since 24h --publication Courier --format table
     """
-    first, marked_first = (moment(given) if given else None for given in (since, marked_since))
+    first, marked_first = (moment(given) if given is not None else None for given in (since, marked_since))
     with corpus() as dd:
         rows = dd.marks(
             status=status, since=first, marked_since=marked_first, publication=publication, limit=limit

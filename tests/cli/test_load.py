@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +192,25 @@ def test_a_name_as_long_as_names_get_has_a_rejects_file(dedup: Dedup, tmp_path: 
     (tmp_path / name).write_text("{\n")
     assert dedup("load", name).code == 1
     assert len(list(tmp_path.glob("*.rejects.jsonl"))) == 1
+
+
+def test_a_load_that_is_asked_to_stop_stores_what_it_read_and_says_that_work_is_left(
+    dedup: Dedup, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(cursor: Cursor, given: list[Article]) -> articles.LoadCounts:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return store(cursor, given)
+
+    store = articles.store
+    file = lines(tmp_path / "news.jsonl", [{"id": f"a{i}", "text": HARBOUR} for i in range(300)])
+    with monkeypatch.context() as patched:
+        patched.setattr(load, "BATCH_ARTICLES", 100)
+        patched.setattr(articles, "store", stop)
+        stopped = dedup("load", str(file))
+    assert stopped.code == 143
+    assert "read 100 lines: 100 new" in stopped.err
+    assert "stopped as asked; run the same command again to go on" in stopped.err
+    assert len(stored(database)) == 100
+    again = dedup("load", str(file))
+    assert again.code == 0
+    assert "read 300 lines: 200 new, 0 changed, 100 same" in again.err

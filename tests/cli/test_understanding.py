@@ -1,0 +1,255 @@
+"""`dedup load` says what it understood, and the same rows are the same corpus whatever they come in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup import server
+from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.files import reading
+from tests.cli.conftest import HARBOUR, MUSEUM, Dedup, lines
+from tests.conftest import empty
+from tests.files import exports
+
+NAMES = {"English": exports.ENGLISH, "newsroom": exports.NEWSROOM}
+KINDS = [(".jsonl", ""), (".csv", ","), (".csv", ";"), (".csv", "\t"), (".parquet", "")]
+
+
+def corpus_of(database: Database) -> list[tuple[Any, ...]]:
+    """Everything that articles are, by id."""
+    with database.transaction() as cursor:
+        return cursor.execute(
+            "SELECT source_id, md5(text), title, url, publication, published_at, added_at, language, status"
+            " FROM dedup.article ORDER BY source_id"
+        ).fetchall()
+
+
+@pytest.mark.parametrize(
+    "count", [1_000, pytest.param(20_000, marks=[pytest.mark.torture, pytest.mark.timeout(600)])]
+)
+def test_the_same_rows_are_the_same_corpus_in_every_format_under_every_name(
+    dedup: Dedup, database: Database, tmp_path: Path, count: int
+) -> None:
+    articles = exports.articles(count)
+    for article in articles:  # what is left out is filled in when it is stored
+        object.__setattr__(article, "added_at", article.added_at or exports.FIRST)
+    found = []
+    for names in NAMES.values():
+        rows = exports.rows(articles, names)
+        for suffix, delimiter in KINDS:
+            empty(database)
+            file = exports.write(tmp_path / f"news{suffix}", rows, delimiter or ",")
+            loaded = json.loads(dedup("load", str(file), "--json").out)
+            assert (loaded["lines"], loaded["new"], loaded["refused"], loaded["repaired"]) == (
+                *(count, count),
+                *(0, 0),
+            )
+            assert loaded["files"][0]["understood"]["delimiter"] == (delimiter or None)
+            found.append(corpus_of(database))
+    assert len(found) == 10
+    assert len(found[0]) == count
+    assert all(corpus == found[0] for corpus in found)
+
+
+def test_load_says_which_column_became_what_and_what_was_ignored(dedup: Dedup, tmp_path: Path) -> None:
+    file = tmp_path / "export.csv"
+    file.write_text(
+        "guid;Headline;Body;pubDate;Outlet;Author;Section\n"
+        f"a;Closed;{HARBOUR};Tue, 10 Nov 2020 08:00:00 GMT;Courier;x;y\n"
+        f"b;Bowls;{MUSEUM};;Herald;x;y\n",
+        "utf-8",
+    )
+    said = dedup("load", "export.csv").err.splitlines()
+    assert said == [
+        "export.csv: CSV with semicolons",
+        "  source_id ← guid, text ← Body, title ← Headline, publication ← Outlet, published_at ← pubDate",
+        "  ignored: Author, Section",
+        "  no date: 1 of 2 articles; they count from when they are stored",
+        "read 2 lines: 2 new, 0 changed, 0 same, 0 superseded, 0 refused",
+        "next: dedup backfill",
+    ]
+
+
+def test_a_name_within_an_object_is_found_and_can_be_mapped(
+    dedup: Dedup, database: Database, tmp_path: Path
+) -> None:
+    rows = [{"id": "a", "content": HARBOUR, "source": {"id": None, "name": "Courier"}, "meta": {"l": "en"}}]
+    file = lines(tmp_path / "api.jsonl", rows)
+    said = dedup("load", str(file), "--map", "language=meta.l").err
+    assert "publication ← source.name, language ← meta.l" in said
+    assert [row[4:8:3] for row in corpus_of(database)] == [("Courier", "en")]
+
+
+@pytest.mark.parametrize("name", ["news.jsonl", "news.csv"])
+def test_a_mapped_column_that_does_not_exist_is_an_error_before_anything_is_stored(
+    dedup: Dedup, database: Database, tmp_path: Path, name: str
+) -> None:
+    exports.write(tmp_path / name, [{"id": str(i), "text": HARBOUR} for i in range(600)])
+    result = dedup("load", name, "--map", "title=headine")
+    assert result.code == 2
+    assert "headine" in result.err
+    assert "--map title=" in result.err
+    assert "id, text" in result.err
+    assert corpus_of(database) == []
+    assert not list(tmp_path.glob("*.rejects.jsonl"))
+
+
+def test_a_mapped_key_may_come_late_in_a_file(
+    dedup: Dedup, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[dict[str, Any]] = [{"id": str(i), "text": HARBOUR} for i in range(9)]
+    file = lines(tmp_path / "late.jsonl", [*rows, {"id": "9", "text": HARBOUR, "head_line": "At last"}])
+    assert dedup("load", str(file), "--map", "title=head_line").code == 0
+    monkeypatch.setattr(reading, "FIRST_RECORDS", 5)
+    assert dedup("load", str(file), "--map", "title=head_line").code == 2
+
+
+def test_a_dry_run_shows_three_articles_and_needs_no_database(
+    dedup: Dedup, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"id": f"a{i}", "body": f"{i} {HARBOUR}", "date": "2026-03-11"} for i in range(5)]
+    file = lines(tmp_path / "news.jsonl", [*rows, {"id": "no text"}])
+    monkeypatch.setenv(URL_VARIABLE, "postgresql://nobody@127.0.0.1:1/nowhere")
+    result = dedup("load", str(file), "--dry-run")
+    assert result.code == 0, result.err
+    assert [name for name in ("a0", "a1", "a2", "a3") if f"source_id     {name}\n" in result.out] == [
+        *("a0", "a1", "a2"),
+    ]
+    assert f"({len(rows[0]['body'])} characters)" in result.out
+    assert "text ← body" in result.err
+    assert "refused: 1 for: text is missing (no text)" in result.err
+    assert "read 6 lines, 1 refused; nothing was stored" in result.err
+    as_json = json.loads(dedup("load", str(file), "--dry-run", "--json").out)[0]
+    assert as_json["report"]["lines"] == 6
+    assert [article["source_id"] for article in as_json["articles"]] == ["a0", "a1", "a2"]
+    assert not list(tmp_path.glob("*.rejects.jsonl"))
+    assert corpus_of(database) == []
+
+
+@pytest.mark.parametrize("command", [["load"], ["check"], ["train-sentences", "de"]], ids=lambda c: c[0])
+def test_a_typo_in_the_file_name_starts_no_server(
+    dedup: Dedup, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    def fail(*_: object) -> str:
+        raise AssertionError("it was started")
+
+    monkeypatch.delenv(URL_VARIABLE)
+    monkeypatch.setattr(server.embedded, "start", fail)
+    result = dedup(*command, "mising.jsonl")
+    assert result.code == 2
+    assert "mising.jsonl: no such file" in result.err
+
+
+def test_a_bad_date_loses_the_date_and_is_counted_with_its_id(
+    dedup: Dedup, database: Database, tmp_path: Path
+) -> None:
+    rows = [
+        {"id": "good", "text": HARBOUR, "published": 1604995200},
+        {"id": "bad", "text": MUSEUM, "published": "05/01/2020"},
+        {"id": "worse", "text": MUSEUM, "published": {"on": "a Monday"}},
+    ]
+    said = dedup("load", str(lines(tmp_path / "news.jsonl", rows))).err
+    assert "repaired: 1 for: published_at is not a time; write it like 2024-05-01T12:00:00Z (bad)" in said
+    assert "(worse)" in said
+    assert "each of them: see news.jsonl.rejects.jsonl" in said
+    assert [bool(row[5]) for row in corpus_of(database)] == [False, True, False]
+    noted = [json.loads(line) for line in (tmp_path / "news.jsonl.rejects.jsonl").read_text().splitlines()]
+    assert [(row["id"], row["outcome"], row["field"]) for row in noted] == [
+        ("bad", "repaired", "published_at"),
+        ("worse", "repaired", "published_at"),
+    ]
+
+
+def test_reasons_of_refusals_are_counted_on_the_screen(dedup: Dedup, tmp_path: Path) -> None:
+    rows: list[Any] = [{"id": f"a{i}"} for i in range(5)]
+    file = lines(tmp_path / "news.jsonl", [*rows, {"text": "no id"}, {"id": "good", "text": HARBOUR}])
+    with file.open("a") as more:
+        more.write('{"id": \n{"id": "x", "te\n')
+    result = dedup("load", str(file))
+    assert result.code == 0
+    assert "  refused: 5 for: text is missing (a0, a1, a2, …)\n" in result.err
+    assert "  refused: 1 for: source_id is missing (line 6)\n" in result.err
+    assert "column …" in result.err
+    report = json.loads(dedup("load", str(file), "--json").out)["files"][0]
+    assert report["reasons"]["text is missing"] == {"count": 5, "ids": [f"a{i}" for i in range(5)]}
+
+
+def test_a_file_whose_every_line_is_refused_is_a_failure(dedup: Dedup, tmp_path: Path) -> None:
+    result = dedup("load", str(lines(tmp_path / "news.jsonl", [{"id": "a"}, {"id": "b"}])))
+    assert result.code == 1
+    assert "nothing was loaded" in result.err
+    assert "--map" in result.err
+    assert dedup("load", str(lines(tmp_path / "none.jsonl", []))).code == 0
+
+
+PAGE = f"<html><body><nav>Menu</nav><article><p>{HARBOUR}</p><p>{MUSEUM}</p></article></body></html>"
+
+
+def test_html_that_is_given_as_text_is_recognised(dedup: Dedup, database: Database, tmp_path: Path) -> None:
+    file = lines(tmp_path / "crawl.jsonl", [{"id": "page", "html": PAGE}, {"id": "plain", "text": HARBOUR}])
+    warned = dedup("load", str(file)).err
+    assert "1 text looks like HTML" in warned
+    assert "--html" in warned
+    extracted = dedup("load", str(file), "--html")
+    assert "text taken out of HTML: 1" in extracted.err
+    assert "looks like HTML" not in extracted.err
+    with database.transaction() as cursor:
+        texts = dict(cursor.execute("SELECT source_id, text FROM dedup.article").fetchall())
+    assert texts["plain"] == HARBOUR
+    assert HARBOUR in texts["page"]
+    assert "<" not in texts["page"]
+
+
+def test_check_answers_blank_and_refused_lines_and_names_repairs(dedup: Dedup, tmp_path: Path) -> None:
+    file = tmp_path / "stream.jsonl"
+    row = {"id": "good", "text": HARBOUR, "date": "yesterday"}
+    file.write_text(f'\n{{"id": "no text"}}\n   \n{json.dumps(row)}\n{{\n')
+    answers = dedup("check", str(file)).lines
+    assert [(a["id"], a["status"]) for a in answers] == [
+        (None, "refused"),
+        ("no text", "refused"),
+        (None, "refused"),
+        ("good", "unique"),
+        (None, "refused"),
+    ]
+    assert answers[0]["reason"] == "line 1: the line is blank"
+    assert [r["field"] for a in answers for r in a["repairs"]] == ["published_at"]
+    assert len({tuple(a) for a in answers}) == 1, "answers have different keys"
+
+
+def test_marks_can_be_filtered_on_the_command_line(dedup: Dedup, news: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+
+    def ids(*options: str) -> list[str]:
+        return [row["id"] for row in dedup("marks", *options).lines]
+
+    assert ids("--status", "duplicate") == ["copy"]
+    assert ids("--since", "2026-03-11T08:30Z") == ["copy", "other"]
+    assert ids("--publication", "Courier", "--limit", "1") == ["first"]
+    assert ids("--marked-since", "1h") == ["copy", "first", "other"]
+    assert ids("--marked-since", "2999-01-01") == []
+    for wrong in (["--status", "new"], ["--since", "sometime"], ["--limit", "-1"], ["--since", ""]):
+        assert dedup("marks", *wrong).code == 2, wrong
+
+
+def test_show_and_explain_say_the_verdict_first(dedup: Dedup, news: Path) -> None:
+    dedup("load", str(news))
+    assert dedup("show", "copy").out.startswith("copy: pending\n")
+    dedup("backfill", "--workers", "0")
+    assert dedup("show", "copy").out.startswith("copy: duplicate of first (content, 1.000)\n")
+    assert dedup("explain", "first", "copy").out.splitlines()[0].startswith("duplicate")
+    assert dedup("explain", "first", "other").out.startswith("not related: ")
+
+
+def test_stories_lists_the_most_copied_first(dedup: Dedup, news: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    shown = dedup("stories")
+    assert shown.out.splitlines()[2].split()[:3] == ["1", "first", "Courier"]
+    assert "next: dedup show first" in shown.err
+    assert json.loads(dedup("stories", "--json").out)[0]["copied_by"] == ["Herald"]
