@@ -27,9 +27,9 @@ def adopt(database: Database) -> bool:
         SchemaError: the stored results were made by a newer program.
     """
     with database.transaction() as cursor:
+        if not rulebooks.waiting_adoption(cursor):
+            return False
         plan = rulebooks.plan_adoption(cursor)
-    if not plan.adoption:
-        return False
     with database.transaction(settling=True) as cursor:
         rulebooks.keep_pinned_words(cursor, plan)
     through = 0
