@@ -22,6 +22,8 @@ It never holds a password or the text of an article.
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class DedupError(Exception):
     """Base of every error that this package raises on purpose."""
@@ -37,6 +39,11 @@ class SettingError(DedupError):
 
 class NotFoundError(DedupError):
     """No article with that source_id."""
+
+    @classmethod
+    def of(cls, source_id: str) -> Self:
+        """The error for a source_id that is not stored."""
+        return cls(f"no article with source_id {source_id!r}; `dedup marks` lists them")
 
 
 class WorkerError(DedupError):

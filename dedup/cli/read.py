@@ -149,7 +149,7 @@ def show(
     with corpus() as dd:
         found = dd.get(source_id)
         if found is None:
-            raise NotFoundError(f"no article with source_id {source_id!r}: see `dedup marks`")
+            raise NotFoundError.of(source_id)
         story = dd.story(source_id)
     if json:
         output.write_json({**found.as_dict(), "story": [article.as_dict() for article in story.articles]})

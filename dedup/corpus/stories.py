@@ -112,7 +112,7 @@ def story(cursor: Cursor, source_id: str) -> Story:
         [source_id],
     ).fetchall()
     if not rows:
-        raise NotFoundError(f"no article with source_id {source_id!r}")
+        raise NotFoundError.of(source_id)
     original, *copies = (StoryArticle(*row) for row in rows)
     return Story(original, tuple(copies))
 

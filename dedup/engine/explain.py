@@ -168,7 +168,7 @@ def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Loaded:
         [source_id],
     ).fetchone()
     if row is None:
-        raise NotFoundError(f"no article with source_id {source_id!r}")
+        raise NotFoundError.of(source_id)
     title, publication, status, published_at, added_at, language, text = row
     order = order_key(rulebook.settings, published_at, added_at, source_id)
     try:
