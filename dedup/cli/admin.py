@@ -86,7 +86,12 @@ def settings(
 
 @settings_app.command("set")
 def settings_set(
-    values: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...", help="As in `dedup settings`.")],
+    values: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME=VALUE", help="A setting and its new value; `dedup settings` lists them."
+        ),
+    ],
 ) -> None:
     """Change settings, from the next backfill on; until then everything goes on as before.
 
@@ -107,7 +112,9 @@ def settings_set(
 
 @settings_app.command("reset")
 def settings_reset(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="As in `dedup settings`.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME", help="A setting; `dedup settings` lists them.")
+    ],
 ) -> None:
     """Go back to the defaults of these settings."""
     _change(dict.fromkeys(names))
@@ -127,9 +134,9 @@ def _change(values: dict[str, Any]) -> None:
 
 
 def train_sentences(
-    language: Annotated[str, typer.Argument(help="ISO 639 code, such as `de`.")],
+    language: Annotated[str, typer.Argument(metavar="LANGUAGE", help="ISO 639 code, such as `de`.")],
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Articles of that language, as for `load`.")
+        list[str], typer.Argument(metavar="FILE", help="Articles of that language, as for `load`.")
     ],
     map_: MapOption = None,
     format_: FormatOption = None,

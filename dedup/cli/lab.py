@@ -57,7 +57,7 @@ def needs_extra() -> None:
 
 @lab.command()
 def methods(
-    name: Annotated[str | None, typer.Argument(help="Tell more about one method, or one row.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A method or a row of the list.")] = None,
     json: JsonOption = False,
 ) -> None:
     """List the methods: what each computes, and who proposed it. With a NAME: its parameters too.
@@ -97,7 +97,9 @@ def methods(
 
 @lab.command()
 def compare(
-    file: Annotated[Path, typer.Argument(help="Articles in any format that `dedup load` reads.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Articles in any format that `dedup load` reads.")
+    ],
     truth: TruthOption = None,
     min_jaccard: MinJaccardOption = 0.8,
     chosen: Annotated[
@@ -289,7 +291,7 @@ def _measures(evaluation: Evaluation | None) -> dict[str, Any]:
 @lab.command()
 def generate(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[CASE]...", help="Which; all if none.")
+        list[str] | None, typer.Argument(metavar="CASE", help="Which cases to write; all if none is named.")
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", help="Folder for CASE.jsonl.gz and CASE.truth.jsonl.gz.")

@@ -57,7 +57,7 @@ RejectsOption = Annotated[
 def load(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="JSONL, CSV, TSV or Parquet; .gz is fine; - is stdin."),
+        typer.Argument(metavar="FILE", help="JSONL, CSV, TSV or Parquet; `.gz` is fine; `-` is stdin."),
     ],
     map_: MapOption = None,
     format_: FormatOption = None,

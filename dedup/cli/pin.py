@@ -35,7 +35,9 @@ def register(app: typer.Typer) -> None:
 def pin_set(
     a: First,
     b: Second,
-    relation: Annotated[Relation, typer.Argument(help="duplicate, similar or unrelated.")],
+    relation: Annotated[
+        Relation, typer.Argument(metavar="RELATION", help="duplicate, similar or unrelated.")
+    ],
     who: Annotated[
         str | None, typer.Option("--as", metavar="NAME", help="Who says so; default: the database user.")
     ] = None,

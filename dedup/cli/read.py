@@ -141,7 +141,7 @@ def _opened(path: Path | None) -> Iterator[TextIO]:
 
 
 def show(
-    source_id: Annotated[str, typer.Argument(help="The article's own id.")],
+    source_id: Annotated[str, typer.Argument(metavar="SOURCE_ID", help="The article's own id.")],
     json: JsonOption = False,
     raw: RawOption = False,
 ) -> None:
@@ -262,7 +262,10 @@ def common(
 @common_app.command("pin")
 def common_pin(
     sentence: Annotated[
-        str, typer.Argument(help="The sentence itself, or its hash as `dedup common` shows it.")
+        str,
+        typer.Argument(
+            metavar="SENTENCE", help="The sentence itself, or its hash as `dedup common` shows it."
+        ),
     ],
     always: Annotated[bool, typer.Option("--always", help="Always ignore it.")] = False,
     never: Annotated[bool, typer.Option("--never", help="Never ignore it.")] = False,
@@ -278,7 +281,7 @@ def common_pin(
 
 @common_app.command("unpin")
 def common_unpin(
-    sentence: Annotated[str, typer.Argument(help="The sentence itself, or its hash.")],
+    sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="The sentence itself, or its hash.")],
     language: LanguageOption = None,
 ) -> None:
     """Take a pin back; the next backfill acts on it."""

@@ -210,7 +210,7 @@ def retry(
 
 
 def check(
-    file: Annotated[str, typer.Argument(metavar="[FILE]", help="JSONL by default; - is stdin.")] = "-",
+    file: Annotated[str, typer.Argument(metavar="FILE", help="JSONL by default; `-` is stdin.")] = "-",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell; store nothing.")] = False,
     map_: MapOption = None,
     format_: FormatOption = None,
@@ -256,7 +256,7 @@ def check(
 
 
 def delete(
-    source_ids: Annotated[list[str], typer.Argument(metavar="SOURCE_ID...", help="The articles' own ids.")],
+    source_ids: Annotated[list[str], typer.Argument(metavar="SOURCE_ID", help="The articles' own ids.")],
     json: JsonOption = False,
 ) -> None:
     """Delete articles; their duplicates and partners are judged anew.

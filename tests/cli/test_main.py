@@ -83,7 +83,7 @@ def test_the_version_is_that_of_the_package(run: Run) -> None:
             "Invalid value for '--format' / '-f': 'xml' is not one of 'jsonl', 'csv', 'table';"
             " see `dedup marks --help`",
         ),
-        (["show"], "Missing argument 'source_id'; see `dedup show --help`"),
+        (["show"], "Missing argument 'SOURCE_ID'; see `dedup show --help`"),
         (
             ["x'. Did you mean 'y'?"],
             "No such command \"x'. Did you mean 'y'?\"; see `dedup --help`",
