@@ -25,7 +25,7 @@ from dedup.errors import SettingError
 from dedup.files.readers import read_articles
 from dedup.settings import Settings, masked
 
-settings_app = typer.Typer(help="List and change the settings of this corpus.")
+settings_app = typer.Typer()
 db_app = typer.Typer(help="The embedded PostgreSQL server.", no_args_is_help=True)
 
 
@@ -47,7 +47,11 @@ def settings(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """List the settings of this corpus, with what they mean; in JSON, changed ones are under `waiting`."""
+    """List the settings of this corpus and what they mean; set and reset them.
+
+    A changed setting comes into force with the next backfill. Until then `--json` has its new value under
+    `waiting`.
+    """
     if context.invoked_subcommand:
         return
     with corpus() as dd:

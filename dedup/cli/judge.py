@@ -29,10 +29,12 @@ app = typer.Typer(
     help="""
 Your own judgement of pairs of articles: how good the marks are by it, and which thresholds fit it best.
 
-    dedup judge pairs      # picks pairs worth a human look; needs the extra `newsdedup[lab]`
-    dedup judge review     # you say what they are: duplicate, similar, different
-    dedup judge score      # precision and recall of the marks, with intervals
-    dedup judge tune       # better thresholds, if there are any, and what they would change
+The commands, in this order:
+
+    dedup judge pairs     # picks pairs; needs the extra newsdedup[lab]
+    dedup judge review    # you say: duplicate, similar or different
+    dedup judge score     # precision and recall of the marks
+    dedup judge tune      # better thresholds, and what they would change
 
 Some 100 pairs tell much. They are a random sample of each kind of pair, so what you say of them tells about
 all pairs. Several people may judge, and all judgements are kept.

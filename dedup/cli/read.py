@@ -42,7 +42,7 @@ RawOption = Annotated[
     typer.Option("--raw", help="Texts as they are, which may drive your terminal, or run in a spreadsheet."),
 ]
 
-common_app = typer.Typer(help="The common sentences, which are ignored; pin and unpin them.")
+common_app = typer.Typer()
 
 
 def register(app: typer.Typer) -> None:
@@ -231,8 +231,8 @@ def common(
 ) -> None:
     """List the sentences ignored as common, those of most stories first, and the pinned ones.
 
-    `stories` is the number of equally large stories that the articles with the sentence amount to: 300 copies
-    of one report are one story, 300 different articles with the same footer are 300.
+    What counts is `stories`, not articles: 300 copies of one report are one story, 300 different articles
+    with the same footer are 300. It is a fraction where some of these stories have more copies than others.
     """
     if context.invoked_subcommand:
         return
