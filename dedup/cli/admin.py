@@ -26,7 +26,14 @@ from dedup.files.readers import read_articles
 from dedup.settings import Settings, masked
 
 settings_app = typer.Typer()
-db_app = typer.Typer(help="The embedded PostgreSQL server.", no_args_is_help=True)
+db_app = typer.Typer(
+    no_args_is_help=True,
+    help="""
+The embedded PostgreSQL server.
+
+It is used without `DEDUP_DATABASE_URL`. It starts by itself, and runs until `dedup db stop`.
+""",
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -104,6 +111,10 @@ def settings_set(
 
     `hash_key=random` makes a key and `hash_key=-` reads one from stdin: what is typed on a command line, all
     users of the machine may see.
+
+    **Example**
+
+        dedup settings set text_min_words=8 && dedup backfill
     """
     parsed: dict[str, Any] = {}
     for number, pair in enumerate(values, 1):
@@ -120,7 +131,7 @@ def settings_reset(
         list[str], typer.Argument(metavar="NAME", help="A setting; `dedup settings` lists them.")
     ],
 ) -> None:
-    """Go back to the defaults of these settings."""
+    """Go back to the defaults of these settings, from the next backfill on."""
     _change(dict.fromkeys(names))
 
 
@@ -180,7 +191,14 @@ def train_sentences(
 
 @db_app.command("url")
 def db_url() -> None:
-    """Print the address of the database, for psql and other programs; starts the embedded server."""
+    """Print the address of the database, for psql and other programs; starts the embedded server.
+
+    Where `DEDUP_DATABASE_URL` is set, its address is not shown, since it may hold a password.
+
+    **Example**
+
+        psql "$(dedup db url)"
+    """
     from dedup import server
 
     if other := server.other_database():

@@ -55,6 +55,8 @@ def completion(
 ) -> None:
     """Print the script that completes dedup's commands, options and file names at Tab in your shell.
 
+    At Tab it asks this program, which needs no database for the answer.
+
     **Examples**
 
         source <(dedup completion bash)    # add this line to ~/.bashrc, or with zsh to ~/.zshrc

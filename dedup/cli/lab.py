@@ -112,7 +112,7 @@ def compare(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder for results and report; default: FILE.lab here."),
+        typer.Option("--out", help="Folder for results and report; default: FILE.lab in the current folder."),
     ] = None,
     limit: Annotated[
         float, typer.Option(min=1, help="Seconds a method may take before it is given up.")
@@ -127,8 +127,8 @@ def compare(
 ) -> None:
     """Run methods on a file of articles: a table, and a report to open in a browser.
 
-    What has finished is kept in the folder: the same command goes on where it was interrupted. A method
-    that fails or takes too long is reported as such and does not stop the others.
+    What has finished is kept in the folder `--out`: the same command goes on where it was interrupted. A
+    method that fails or takes too long is reported as such and does not stop the others.
     """
     from dedup.judging.truth import read_truth
     from dedup.lab.evaluation.compare import Source, compare

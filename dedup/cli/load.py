@@ -72,24 +72,32 @@ def load(
 ) -> None:
     """Store articles from files; `dedup backfill` then marks them.
 
-    Each needs an id and a text. An article whose id is known already is an edit: its new text replaces the
-    old one. Loading the same file twice changes nothing. It says which column became what.
+    Each article needs an id and a text. One whose id is known already is an edit: its new text replaces the
+    old one. Loading the same file twice changes nothing.
 
-    Known names, in any case: **source_id** (id, guid, uuid, article_id), **text** (body, content, article,
-    full_text, html), **title** (headline, heading), **url** (link, href, permalink), **publication** (outlet,
-    publisher, source, source.name, newspaper), **published_at** (date, published, pub_date, publish_date,
-    datetime, timestamp), **added_at**, **language** (lang). `--map` names others; `source.name` is a name
-    within an object. CSV may have commas, semicolons, tabs or bars. Times are ISO 8601, those of RSS, or
-    seconds since 1970.
+    Fields, and the usual names that they are found under, in any case and with `-`, `_` or a space:
+
+    - **source_id**: id, guid, uuid, article_id
+    - **text**: body, content, article, full_text, html
+    - **title**: headline, heading
+    - **url**: link, href, permalink
+    - **publication**: outlet, publisher, source, source.name, newspaper
+    - **published_at**: date, published, pub_date, publish_date, datetime, timestamp
+    - **added_at**
+    - **language**: lang
+
+    `--map` gives other names; `source.name` is a name within an object. `--dry-run` shows what is found
+    where. CSV may have commas, semicolons, tabs or bars. Times are ISO 8601, those of RSS, or seconds since
+    1970.
 
     Lines that cannot be read go to a rejects file with id and reason; the others are loaded. A date or
-    another field that cannot be read is lost and noted there; its article is not. A file that cannot be used
-    keeps no other from being loaded; the exit code is then 2, and 1 where one broke off or every line was
-    refused.
+    another field that cannot be read is lost and noted there; its article is not. If one of
+    several files cannot be used, the others are loaded, and the exit code is 2. It is 1 if a file breaks off
+    or every line is refused.
 
     Every line read is counted once: new, changed, same, superseded (its id comes again soon after, and the
-    later line counts) or refused. A line may have 16 MB, a text 50,000,000 characters; more if the setting
-    `text_max_characters` asks for longer lines.
+    later line counts) or refused. A line may have 16 MB, or more where the setting `text_max_characters` asks
+    for it. A text longer than that setting is stored, and the backfill marks it as failed.
 
     **Examples**
 

@@ -46,10 +46,13 @@ A first run:
     dedup backfill
     dedup marks
 
+More of each command: `dedup load --help`, and the like.
+
 The database is the one in `DEDUP_DATABASE_URL`, or an embedded PostgreSQL that starts by itself.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences; 130, 143 or 129 stopped by Ctrl-C,
-SIGTERM or SIGHUP before all was done: what was finished is kept, the same command goes on.
+SIGTERM or SIGHUP before all was done: what was finished is kept, and
+the same command goes on.
 """,
 )
 write.register(app)
@@ -69,7 +72,9 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show a traceback when something fails; goes before the command.")
+    ] = False,
     version: Annotated[
         bool,
         typer.Option("--version", help="Show the version and end.", is_eager=True, callback=_show_version),

@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from dedup.cli import output
-from dedup.cli.shared import JsonOption, LanguageOption, corpus, moment
+from dedup.cli.shared import JsonOption, corpus, moment
 from dedup.errors import InputError, NotFoundError
 
 DIFFERENT = 3
@@ -35,11 +35,16 @@ SinceOption = Annotated[
     ),
 ]
 OutputFile = Annotated[
-    Path | None, typer.Option("--output", "-o", help="A file instead of stdout; what is in it is the same.")
+    Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")
 ]
 RawOption = Annotated[
     bool,
-    typer.Option("--raw", help="Texts as they are, which may drive your terminal, or run in a spreadsheet."),
+    typer.Option(
+        "--raw", help="Leave texts as they are; a hostile one may drive your terminal or a spreadsheet."
+    ),
+]
+SentenceLanguageOption = Annotated[
+    str | None, typer.Option("--language", help="Language of the sentence, such as `en`.")
 ]
 
 common_app = typer.Typer()
@@ -70,7 +75,7 @@ def marks(
     publication: Annotated[
         str | None, typer.Option("--publication", help="Only articles of this publication.")
     ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=0, help="At most so many.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=0, help="At most so many articles.")] = None,
     format_: Format = "jsonl",
     to: OutputFile = None,
     raw: RawOption = False,
@@ -232,7 +237,7 @@ def common(
     """List the sentences ignored as common, those of most stories first, and the pinned ones.
 
     What counts is `stories`, not articles: 300 copies of one report are one story, 300 different articles
-    with the same footer are 300. It is a fraction where some of these stories have more copies than others.
+    with the same footer are 300. It has a fraction where some of these stories have more copies than others.
     """
     if context.invoked_subcommand:
         return
@@ -269,9 +274,9 @@ def common_pin(
     ],
     always: Annotated[bool, typer.Option("--always", help="Always ignore it.")] = False,
     never: Annotated[bool, typer.Option("--never", help="Never ignore it.")] = False,
-    language: LanguageOption = None,
+    language: SentenceLanguageOption = None,
 ) -> None:
-    """Declare a sentence always or never common; the next backfill acts on it."""
+    """Declare a sentence always or never common, by `--always` or `--never`; the next backfill acts on it."""
     if always == never:
         raise InputError("say either --always or --never")
     with corpus() as dd:
@@ -282,7 +287,7 @@ def common_pin(
 @common_app.command("unpin")
 def common_unpin(
     sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="The sentence itself, or its hash.")],
-    language: LanguageOption = None,
+    language: SentenceLanguageOption = None,
 ) -> None:
     """Take a pin back; the next backfill acts on it."""
     with corpus() as dd:
@@ -361,10 +366,12 @@ def verify(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Recompute marks, pairs, fingerprints and common sentences by the letter, and compare.
+    """Compute marks, pairs, fingerprints and common sentences again, and compare with what is stored.
 
     The bookkeeping that later marks rest on is checked as well, and in full. Exit code 3 if anything differs
-    and is not repaired. Without `--repair` it reads only; whatever else runs may go on.
+    and is not repaired. Without `--repair` it only reads, and other commands may run meanwhile.
+
+    Next, if anything differs: `dedup verify --repair`, then `dedup backfill`.
     """
     with corpus() as dd:
         with output.progress_bar() as bar:

@@ -58,7 +58,8 @@ TruthOption = Annotated[
     Path | None,
     typer.Option(
         "--truth",
-        help='Known duplicates, JSONL: {"a", "b", "label"}, {"a", "b", "jaccard5"} or {"cluster", "ids"}.',
+        help="Known duplicates as JSONL, lines with the names `a`, `b`, `label`; `a`, `b`, `jaccard5`;"
+        " or `cluster`, `ids`.",
     ),
 ]
 MinJaccardOption = Annotated[

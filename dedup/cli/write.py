@@ -55,7 +55,7 @@ def init(
             "--hash-key",
             metavar="random|-",
             help="Seed every hash with a secret, for a corpus that strangers write into: `random` makes one,"
-            " - reads one from stdin.",
+            " `-` reads one from stdin.",
         ),
     ] = None,
     json: JsonOption = False,
@@ -65,7 +65,8 @@ def init(
     Safe to run again, and at the same time from several places. The embedded server needs no `init`.
 
     A hash key keeps strangers from crafting words that make unrelated articles duplicates. It is stored with
-    the corpus and is part of its backups. A key that is there already stays.
+    the corpus and is part of its backups. `random` leaves the corpus a key that it has; `-` ends with an
+    error if that is another one.
 
     **Examples**
 
@@ -112,12 +113,14 @@ def backfill(
 
     Puts changed settings in force, fingerprints texts on all cores, brings the common sentences up to date,
     settles. May be stopped at any moment and is resumed by the next run. Marks stay readable all the while.
-    A second backfill beside it says who runs, since when and how far, and ends; one that was killed is taken
-    over at once. `dedup status` shows the one at work.
+    If another backfill is at work, this one says who runs it, since when and how far it is, and ends. One
+    that was killed is taken over at once. `dedup status` shows the one at work.
 
-    A text that ends or stops its worker process is tried again after 1, 4 and 16 seconds, alone, and
-    fails after that (`dedup retry`). Where worker processes cannot be started, or are killed all the time,
+    A text that crashes or hangs its worker process is tried again alone, after 1, 4 and 16 seconds, and fails
+    after that; see `dedup retry`. Where worker processes cannot be started, or are killed all the time,
     no article is to blame: the backfill ends with exit code 1, and the next one goes on.
+
+    Next: `dedup stories`, `dedup marks`.
     """
     with corpus() as dd, stopping() as stop, output.progress_bar() as bar:
         found = dd.preview()
@@ -187,8 +190,8 @@ def retry(
 ) -> None:
     """Make failed articles pending again, so that the next backfill reads them once more.
 
-    By default those that could not be read: their worker process ended or hung several times, or an error
-    of the program stopped them. Do it when the cause is gone: a machine short of memory, an older program.
+    By default, those that could not be read: their worker process ended or hung several times, or an error
+    of the program stopped them. Do it when the cause is gone: a machine short of memory, or an older dedup.
     An article whose text is empty or too long fails again until it is edited or the setting changed.
 
     **Examples**
@@ -211,7 +214,7 @@ def retry(
 
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="JSONL by default; `-` is stdin.")] = "-",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell; store nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Answer only; store nothing.")] = False,
     map_: MapOption = None,
     format_: FormatOption = None,
     publication: PublicationOption = None,
