@@ -114,7 +114,9 @@ def settings_set(
 
     **Example**
 
-        dedup settings set text_min_words=8 && dedup backfill
+        dedup settings set text_min_words=8
+
+    Next: `dedup backfill`.
     """
     parsed: dict[str, Any] = {}
     for number, pair in enumerate(values, 1):
