@@ -51,8 +51,7 @@ More of each command: `dedup load --help`, and the like.
 The database is the one in `DEDUP_DATABASE_URL`, or an embedded PostgreSQL that starts by itself.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences; 130, 143 or 129 stopped by Ctrl-C,
-SIGTERM or SIGHUP before all was done: what was finished is kept, and
-the same command goes on.
+SIGTERM or SIGHUP before all was done: what was finished is kept, and the same command goes on.
 """,
 )
 write.register(app)

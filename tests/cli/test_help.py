@@ -1,30 +1,53 @@
-"""The help teaches every command, and the README lists them."""
+"""The help teaches every command; docs/commands.md has all of it, and no page names what is not there."""
 
 from __future__ import annotations
 
+import importlib.util
+import inspect
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 
+from dedup.cli import main
+from dedup.cli.load import load
 from dedup.cli.main import app
+from dedup.files.naming import DEFAULT_FIELDS
+from dedup.timeouts import Timeouts
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    *sorted(f"docs/{p.name}" for p in ROOT.glob("docs/*.md")),
+)
 
 
-def _commands(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield f"{path}{name}", command
-            yield from _commands(command, f"{path}{name} ")
-        else:
-            yield f"{path}{name}", command
+def _script() -> Any:
+    """What makes the page; `scripts/` is no package."""
+    found = importlib.util.spec_from_file_location("command_pages", ROOT / "scripts" / "command_pages.py")
+    assert found
+    assert found.loader
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
 
 
-COMMANDS = dict(_commands(typer.main.get_command(app)))
+SCRIPT = _script()
+PROGRAM = dict(SCRIPT.commands(typer.main.get_command(app)))
+COMMANDS = {name.removeprefix("dedup "): command for name, command in PROGRAM.items() if name != "dedup"}
+HELP = set(SCRIPT.help_names())
+ANYWHERE = {name for command in PROGRAM.values() for o in SCRIPT.options(command) for name in SCRIPT.names(o)}
+
+
+def named(command: Any) -> set[str]:
+    """Every name of every option of a command."""
+    return {name for option in SCRIPT.options(command) for name in SCRIPT.names(option)} | HELP
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -44,6 +67,164 @@ def test_the_readme_lists_every_command(name: str) -> None:
     assert any(all(re.search(rf"\b{word}\b", line) for word in rest) for line in lines)
 
 
-def test_no_command_of_the_readme_is_unknown() -> None:
-    for name in re.findall(r"^(?:\s*|\$ )dedup ([a-z-]+)", README, re.MULTILINE):
-        assert name in COMMANDS
+def shown(command: Any) -> list[str]:
+    """The lines of code in a help text, without their indent."""
+    return [line[4:] for line in inspect.cleandoc(command.help).splitlines() if line.startswith("    ")]
+
+
+@pytest.mark.parametrize("name", [name for name, command in PROGRAM.items() if shown(command)])
+def test_every_example_has_a_line_of_its_own_in_the_help(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    assert main.run([*name.split()[1:], "--help"]) == 0
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert [code for code in shown(PROGRAM[name]) if code.strip() not in lines] == []
+
+
+def test_the_help_of_load_names_fields_as_files_may() -> None:
+    told = dict(re.findall(r"^ *- \*\*(\w+)\*\*:? ?(.*)$", inspect.getdoc(load) or "", re.MULTILINE))
+    assert list(told) == list(DEFAULT_FIELDS)
+    for field, names in told.items():
+        assert set(filter(None, names.split(", "))) <= set(DEFAULT_FIELDS[field])
+
+
+# The page of all commands.
+
+
+@cache
+def page() -> str:
+    return SCRIPT.PAGE.read_text("utf-8")
+
+
+def section(path: str) -> str:
+    """What the page tells of a command, without the commands below it."""
+    found = re.search(rf"^##+ {path}\n(.*?)(?=^##|\Z)", page(), re.MULTILINE | re.DOTALL)
+    assert found, f"no section {path}"
+    return found[1]
+
+
+def test_the_page_of_commands_is_what_the_help_tells() -> None:
+    if page() != SCRIPT.page():
+        pytest.fail(f"docs/commands.md is not what the help tells; make it anew: {SCRIPT.REMAKE}")
+
+
+def test_the_page_is_the_same_whatever_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = SCRIPT.page()
+    for name, value in {"COLUMNS": "40", "FORCE_COLOR": "1", "TERM": "xterm-256color"}.items():
+        monkeypatch.setenv(name, value)
+    assert SCRIPT.page() == made
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u2500-\u257f]", made)
+
+
+@pytest.mark.parametrize("name", PROGRAM)
+def test_the_page_has_every_command_with_its_help_arguments_and_options(name: str) -> None:
+    told, command = section(name), PROGRAM[name]
+    assert inspect.cleandoc(command.help) in told
+    for option in SCRIPT.options(command):
+        rows = [line for line in told.splitlines() if line.startswith("| `-")]
+        assert any(
+            set(SCRIPT.names(option)) == set(re.findall(r"`(-[^`]*)`", r.split(" | ")[0])) for r in rows
+        )
+    for parameter in command.params:
+        words = " ".join(parameter.help.split()).replace("|", "\\|")
+        assert words in told
+        if parameter.default not in (None, False):
+            assert f"`{parameter.default}`" in told
+    assert f"](#{name.replace(' ', '-')})" in page()
+
+
+def test_the_page_has_the_options_of_every_command() -> None:
+    assert {"--debug", "--version", "--help", "-h"} <= set(re.findall(r"`(-[^`]+)`", section("dedup")))
+
+
+def test_the_page_has_every_variable_that_the_code_reads() -> None:
+    sources = "\n".join(path.read_text("utf-8") for path in (ROOT / "dedup").rglob("*.py"))
+    read = set(re.findall(r"environ(?:\.get\(|\[)[\"'](\w+)[\"']", sources))
+    read |= set(re.findall(r"^URL_VARIABLE = \"(\w+)\"", sources, re.MULTILINE))
+    assert {"DEDUP_DATABASE_URL", "DEDUP_HOME", "TERM"} <= read
+    read |= {f"DEDUP_TIMEOUT_{name.upper()}" for name in Timeouts.__dataclass_fields__}
+    told = set(re.findall(r"`([A-Z_]+)`", section("Variables of the environment")))
+    assert read - told == set()
+    assert {name for name in told if name.startswith("DEDUP")} - read == set()
+
+
+def test_the_page_has_every_exit_code() -> None:
+    codes = re.findall(r"^\| (\d+) \|", section("Exit codes"), re.MULTILINE)
+    assert codes == ["0", "1", "2", "3", "130", "143", "129"]
+
+
+# What the pages tell to type.
+
+CODE = re.compile(r"^```.*?^```|^ {4}[^\n]+$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+CALL = re.compile(r"(?:^\s*(?:\$ )?|[`(;]|[|&:] |=\S+ )dedup((?: +[^\s;&)\"`#]+)*)")
+"""dedup where a shell expects a command: pages have its name in drawings and in sentences too."""
+HASHED = {"dedup multiplier", "dedup increment"}
+"""Texts that docs/semantics.md has hashed."""
+OPTION = re.compile(r"--?[A-Za-z][\w-]*")
+
+
+def mistakes(text: str) -> list[str]:
+    """The commands and options in the code of a page that dedup does not have."""
+    found: list[str] = []
+    for code in CODE.findall(text):
+        inline = code.strip("`")
+        bare = OPTION.match(inline) if not code.startswith("```") else None
+        if bare and bare[0].startswith("--"):
+            found += [] if bare[0] in ANYWHERE | HELP else [inline]
+        elif code[0] == "`" and inline.split(" ")[0] in COMMANDS and " " in inline:
+            found += wrong(inline.split())
+        for line in code.splitlines():
+            for call in CALL.findall(line):
+                found += wrong(call.split())
+    return [said for said in found if said not in HASHED]
+
+
+def wrong(words: list[str]) -> list[str]:
+    """What is unknown in the words after `dedup`, up to a pipe or a redirection."""
+    command, path, allowed, unknown = PROGRAM["dedup"], "dedup", named(PROGRAM["dedup"]), []
+    for word in words:
+        if word in ("|", "<", ">", "\\|"):
+            break
+        option = OPTION.match(word.lstrip("["))
+        if option and option[0] not in allowed:
+            unknown.append(f"{path} {option[0]}")
+        below = getattr(command, "commands", {})
+        if option or not below:
+            continue
+        first, *others = re.split(r"\\?\|", word)
+        unknown += [f"{path} {name}" for name in others if name not in below]
+        if first in below:
+            command, path = below[first], f"{path} {first}"
+            allowed = named(command)
+        elif re.fullmatch(r"[a-z][a-z-]*", first):
+            unknown.append(f"{path} {first}")
+            break
+    return unknown
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_command_and_option_that_a_page_tells_to_type_exists(name: str) -> None:
+    assert mistakes((ROOT / name).read_text("utf-8")) == []
+
+
+def test_the_check_of_the_pages_sees_what_is_not_there() -> None:
+    good = (
+        "    dedup load x.csv --map a=b -m c=d   # --no such\n`dedup judge pairs`, `db url\\|start`\n"
+        '`psql "$(dedup db url)" -c x`, `load --html x`, `init -h`, `--raw`, `echo | dedup check --dry-run`\n'
+        "```\ndedup --debug lab compare x --truth y | jq --nothing\n```\n`verify [--sample N]`, `dedup`"
+    )
+    assert mistakes(good) == []
+    bad: dict[str, str] = {
+        "    dedup load --mapp a=b": "dedup load --mapp",
+        "`dedup judge --truth`": "dedup judge --truth",
+        "`dedup lab score`": "dedup lab score",
+        "```\n$ dedup laod x\n```": "dedup laod",
+        "    dedup marks   # or: dedup stories --raw": "dedup stories --raw",
+        "`--such`": "--such",
+        "`verify [--repare]`": "dedup verify --repare",
+        "`db url\\|begin`": "dedup db begin",
+        "`echo | dedup check -z`": "dedup check -z",
+    }
+    for text, said in bad.items():
+        assert mistakes(text) == [said]

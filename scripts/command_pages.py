@@ -1,0 +1,227 @@
+"""Every command as a page, docs/commands.md, made from what `--help` is made from.
+
+    .venv/bin/python scripts/command_pages.py
+
+Writes the page anew. Help texts are changed in `dedup/cli/`, not in the page. It shows the names, values and
+defaults of options by itself, so that neither the version of Python or Typer nor the width of a terminal
+changes the page. Exit codes and variables of the environment are told here, with their numbers from the code.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import typer
+
+from dedup.cli.main import FAILED, INTERRUPTED, WRONG_USAGE, app
+from dedup.cli.read import DIFFERENT
+from dedup.cli.signals import STOPPING
+from dedup.corpus.database import URL_VARIABLE
+from dedup.timeouts import VARIABLE_PREFIX, Timeouts
+
+PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
+
+REMAKE = ".venv/bin/python scripts/command_pages.py"
+"""What makes the page."""
+
+PROGRAM = "dedup"
+
+_KINDS = {"int": "a whole number", "float": "a number", "Path": "a path", "str": "text"}
+"""What a value is, where its help does not name it otherwise."""
+
+
+def commands(group: Any, path: str = PROGRAM) -> Iterator[tuple[str, Any]]:
+    """The program and every command, each after its group; groups are commands too."""
+    yield path, group
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, f"{path} {name}")
+
+
+def options(command: Any) -> list[Any]:
+    """What a command takes by name, in the order of its help."""
+    return [parameter for parameter in command.params if parameter.param_type_name == "option"]
+
+
+def names(option: Any) -> list[str]:
+    """The names of an option, the long one first."""
+    return sorted([*option.opts, *option.secondary_opts], key=lambda name: not name.startswith("--"))
+
+
+def help_names() -> list[str]:
+    """The names by which every command shows its help."""
+    settings = app.info.context_settings or {}
+    return sorted(settings["help_option_names"], key=len, reverse=True)
+
+
+def page() -> str:
+    """The whole page."""
+    program = typer.main.get_command(app)
+    found = list(commands(program))
+    parts = [
+        f"# Every command and option\n\n<!-- Made by `{REMAKE}`; change the help texts in dedup/cli/. -->",
+        "What `dedup COMMAND --help` shows, on one page. What the words mean, such as *mark*, *story* and"
+        " *settle*: [semantics.md](semantics.md).",
+        "\n".join(_contents(found)),
+        _section(PROGRAM, program),
+        f"## Exit codes\n\n{_exit_codes()}",
+        f"## Variables of the environment\n\n{_variables()}",
+        *(_section(path, command) for path, command in found[1:]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _contents(found: list[tuple[str, Any]]) -> Iterator[str]:
+    yield f"- [{PROGRAM}](#{PROGRAM}): what holds for every command"
+    yield "- [Exit codes](#exit-codes)"
+    yield "- [Variables of the environment](#variables-of-the-environment)"
+    for path, command in found[1:]:
+        indent = "  " * (path.count(" ") - 1)
+        yield f"{indent}- [{path}](#{path.replace(' ', '-')}): {_first_sentence(command)}"
+
+
+def _first_sentence(command: Any) -> str:
+    """What the list of commands in the help says of it."""
+    return " ".join(cleandoc(command.help).split("\n\n")[0].split())
+
+
+def _section(path: str, command: Any) -> str:
+    """A command: its help, how it is called, its arguments and options."""
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    rows = [_option(option) for option in options(command)]
+    if path == PROGRAM:
+        rows.append(
+            (_code(help_names()), "", "", "Show the help of the program, or of any command, and exit.")
+        )
+    parts = [
+        f"{'#' * max(2, path.count(' ') + 1)} {path}",
+        f"```\n{_usage(path, command, arguments)}\n```",
+        cleandoc(command.help),
+    ]
+    if arguments:
+        parts.append(_table(("argument", "value", "default", "meaning"), [_argument(a) for a in arguments]))
+    if rows:
+        parts.append(_table(("option", "value", "default", "meaning"), rows))
+    return "\n\n".join(parts)
+
+
+def _usage(path: str, command: Any, arguments: list[Any]) -> str:
+    words = [path, "[OPTIONS]"] if command.params or path == PROGRAM else [path]
+    for argument in arguments:
+        word = argument.display_name_raw if argument.required else f"[{argument.display_name_raw}]"
+        words.append(f"{word}..." if argument.nargs != 1 else word)
+    if hasattr(command, "commands"):
+        words.append("[COMMAND]" if command.invoke_without_command else "COMMAND")
+    return " ".join(words)
+
+
+def _argument(argument: Any) -> tuple[str, str, str, str]:
+    kind = _kind(argument)
+    many = "one or more" if argument.required else "any number"
+    value = ", ".join(word for word in (kind, many if argument.nargs != 1 else "") if word)
+    default = "required" if argument.required else _default(argument)
+    return _code([argument.display_name_raw]), value, default, argument.help
+
+
+def _option(option: Any) -> tuple[str, str, str, str]:
+    value = "" if option.is_flag else _code([option.metavar]) if option.metavar else _kind(option)
+    hidden = " Not in the help." if option.hidden else ""
+    return _code(names(option)), value, _default(option), f"{option.help}{hidden}"
+
+
+def _choices(parameter: Any) -> list[str]:
+    kind = parameter.type_descriptor.annotation
+    if get_origin(kind) is Literal:
+        return [str(choice) for choice in get_args(kind)]
+    return [item.value for item in kind] if isinstance(kind, type) and issubclass(kind, enum.Enum) else []
+
+
+def _kind(parameter: Any) -> str:
+    """What a value may be, in words."""
+    if choices := _choices(parameter):
+        return _code(choices)
+    kind = parameter.type_descriptor.annotation
+    kind = get_args(kind)[0] if get_origin(kind) is list else kind
+    word, low, high = _KINDS[kind.__name__], parameter.min, parameter.max
+    if low is None and high is None:
+        return word
+    if high is None:
+        return f"{word}, {low:,} or more"
+    return f"{word}, {low:,} to {high:,}"
+
+
+def _default(parameter: Any) -> str:
+    """The default that the program has; one that it chooses when it runs is told in the help."""
+    default = parameter.default
+    return "" if default is None or default is False else _code([str(default)])
+
+
+def _exit_codes() -> str:
+    stopped = {INTERRUPTED: "Ctrl-C", **{128 + number: number.name for number in STOPPING}}
+    rows = [
+        ("0", "done"),
+        (str(FAILED), "failed, or not everything could be done; what was finished is kept"),
+        (str(WRONG_USAGE), "wrong usage: an option, a file or a setting that cannot be used"),
+        (
+            str(DIFFERENT),
+            f"a check found differences: `{PROGRAM} verify`, where `--repair` has not set them right",
+        ),
+        *(
+            (str(code), f"stopped by {name} before all was done; the same command goes on")
+            for code, name in stopped.items()
+        ),
+    ]
+    return _table(("code", "means"), rows)
+
+
+def _variables() -> str:
+    seconds = dict(re.findall(r"^ {4}(\w+): ((?:.|\n {8})+)", cleandoc(Timeouts.__doc__ or ""), re.MULTILINE))
+    rows = [
+        (
+            _code([URL_VARIABLE]),
+            "the embedded server",
+            "The database, in SQLAlchemy or libpq form. Unset: an embedded PostgreSQL that starts by itself.",
+        ),
+        (
+            _code(["DEDUP_HOME"]),
+            "your user data folder",
+            f"The folder of the embedded server and its data; `{PROGRAM} db status` shows it.",
+        ),
+        *(
+            (
+                _code([VARIABLE_PREFIX + item.name.upper()]),
+                _code([f"{item.default:g}"]),
+                f"Seconds: {' '.join(seconds[item.name].split())}",
+            )
+            for item in fields(Timeouts)
+        ),
+        (_code(["USER", "LOGNAME"]), "", f"Who judges in `{PROGRAM} judge review`, without `--as`."),
+        (
+            _code(["TERM"]),
+            "",
+            f"`dumb` or `unknown`: `{PROGRAM} judge review` needs `--export` and `--import` instead of keys.",
+        ),
+        (_code(["NO_COLOR"]), "", "Any value: no colours."),
+    ]
+    return _table(("variable", "default", "meaning"), rows)
+
+
+def _code(words: list[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def _table(header: tuple[str, ...], rows: list[Any]) -> str:
+    """A table of Markdown; a column that would be empty is left out."""
+    kept = [n for n in range(len(header)) if any(row[n] for row in rows)]
+    lines = [[header[n] for n in kept], ["---"] * len(kept)]
+    lines += [[" ".join(str(row[n]).split()).replace("|", "\\|") for n in kept] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
