@@ -130,7 +130,9 @@ def run(arguments: list[str]) -> int:
             _say_traceback()
             return FAILED
         # The message of an unexpected error could hold the text of an article.
-        output.say(f"dedup: unexpected {type(error).__name__}; run it again with --debug to see where")
+        output.say(
+            f"dedup: unexpected {type(error).__name__}; run it again as `dedup --debug …` to see where"
+        )
         return FAILED
     if code == INTERRUPTED:
         return _interrupted()
