@@ -10,6 +10,7 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from trove_classifiers import classifiers
 
@@ -91,6 +92,13 @@ def test_what_the_tests_need_is_no_requirement_of_the_program(wheel: Path) -> No
     needed = set(environments.with_all_they_require(environments.requirements_of(wheel)))
     assert {"numpy", "psycopg", "psycopg-binary", "sqlalchemy"} <= needed
     assert not {"pandas", "duckdb", "pyarrow", "pytest", "scipy", "trafilatura"} & needed
+
+
+def test_the_extra_html_names_what_older_pips_do_not_find() -> None:
+    # pip before 23.3, which Python 3.11 brings, takes lxml[html_clean] for an extra that does not exist.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = {Requirement(line).name for line in project["optional-dependencies"]["html"]}
+    assert needed == {"lxml-html-clean", "trafilatura"}
 
 
 def test_the_pins_of_the_program_are_those_of_the_tests() -> None:
