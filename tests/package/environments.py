@@ -66,13 +66,18 @@ def tracked_files() -> list[str]:
     return [name for name in listed if (ROOT / name).is_file()]
 
 
-def build_wheel(folder: Path) -> Path:
-    """The wheel, built from a copy of the repository's files, so that the checkout is not touched."""
-    sources = folder / "sources"
+def copy_sources(folder: Path) -> Path:
+    """A copy of the repository's files, as they are now, committed or not."""
     for name in tracked_files():
-        copy = sources / name
+        copy = folder / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, copy)
+    return folder
+
+
+def build_wheel(folder: Path) -> Path:
+    """The wheel, built from a copy of the repository's files, so that the checkout is not touched."""
+    sources = copy_sources(folder / "sources")
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=sources)
     shutil.rmtree(sources)
     (wheel,) = folder.glob("*.whl")
