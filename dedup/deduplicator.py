@@ -6,32 +6,24 @@ The command line uses this door and no other. What is behind it is in `engine/` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from dedup.answer import Answer
 from dedup.article import Article
-from dedup.corpus import articles, attempts, exports, migrate, overview, rulebooks, stories, verdicts
+from dedup.corpus import attempts, migrate, rulebooks
 from dedup.corpus.database import Database, retried
-from dedup.corpus.exports import MarkRow, MatchRow, StatusName
-from dedup.corpus.overview import Overview
-from dedup.corpus.stories import Story, StorySummary
-from dedup.corpus.verdicts import MarkedArticle
+from dedup.door import checks
+from dedup.door.questions import Questions
 from dedup.engine import backfill as bulk
-from dedup.engine import explain as comparison
 from dedup.engine import hook
 from dedup.engine import load as loading
-from dedup.engine import verify as checking
 from dedup.engine.backfill import BATCH_ARTICLES, BackfillReport, Preview
-from dedup.engine.explain import Explanation
 from dedup.engine.load import LoadPreview
 from dedup.engine.submit import Submissions
-from dedup.engine.verify import Verification
-from dedup.errors import InputError
 from dedup.files.reading import Reading, rejects_path
 from dedup.files.report import LoadReport
 from dedup.progress import Progress
@@ -44,6 +36,9 @@ if TYPE_CHECKING:
     from dedup.door.judgements import Judgements
     from dedup.door.pins import CommonSentences, PairPins
     from dedup.door.settings import CorpusSettings
+
+MAX_BATCH, MAX_WORKERS = 100_000, 256
+"""Bounds of a backfill: more in a transaction holds the corpus for too long, more processes only wait."""
 
 RETRY_ARTICLES = 1_000
 """Articles per transaction of a retry."""
@@ -67,7 +62,7 @@ class Initialized(Answer):
     after: str | None
 
 
-class Deduplicator:
+class Deduplicator(Questions):
     """A corpus of news in Postgres. Use it as a context manager, from one thread or many.
 
         with Deduplicator() as dd:
@@ -111,6 +106,7 @@ class Deduplicator:
         return Initialized(database.place, before, after)
 
     def __enter__(self) -> Self:
+        self._database.check_open()
         return self
 
     def __exit__(
@@ -147,11 +143,10 @@ class Deduplicator:
             timeout: seconds to wait for others, and for a statement to work; None takes `Timeouts.hook`.
 
         Raises:
-            InputError: the timeout is not above 0.
+            InputError: this is no Article, or the timeout is not above 0.
         """
-        if timeout is not None and not timeout > 0:
-            raise InputError(f"the timeout must be a number of seconds above 0, not {timeout!r}")
-        return self._submissions.submit(article, timeout or self._database.timeouts.hook)
+        wait = self._database.timeouts.hook if timeout is None else checks.seconds("the timeout", timeout)
+        return self._submissions.submit(checks.article(article), wait)
 
     def submit_many(self, articles: Iterable[Article], *, timeout: float | None = None) -> list[Verdict]:
         """Submit articles one after the other; each has the verdict that it has at its turn.
@@ -162,13 +157,19 @@ class Deduplicator:
             timeout: as of `submit`, for each.
 
         Raises:
-            DatabaseError: the server refused or went away; those before it are stored.
+            DatabaseError: the server refused or went away; those before it are stored, as they are whatever
+                the iterable raises.
+            InputError: of a list, one is no Article; nothing is stored.
         """
+        if isinstance(articles, Sequence):
+            articles = [checks.article(given) for given in articles]
         return [self.submit(article, timeout=timeout) for article in articles]
 
     def lookup(self, article: Article | str) -> Verdict:
         """What an article, or a bare text, would be marked; nothing is stored."""
-        return self._submissions.lookup(article)
+        return self._submissions.lookup(
+            checks.text("the text", article) if isinstance(article, str) else checks.article(article)
+        )
 
     def load(
         self,
@@ -256,6 +257,9 @@ class Deduplicator:
             StuckError: another backfill lives and makes no progress, or this one does the same again and
                 again.
         """
+        checks.whole_number("batch", batch, 1, MAX_BATCH)
+        if workers is not None:
+            checks.whole_number("workers", workers, 0, MAX_WORKERS)
         return bulk.backfill(self._database, batch=batch, workers=workers, progress=progress, stop=stop)
 
     def preview(self) -> Preview:
@@ -269,6 +273,7 @@ class Deduplicator:
             reason: how the reasons of those begin that are meant.
             stop: asked between transactions of 1,000 articles.
         """
+        checks.text("the reason", reason)
         count, total = RETRY_ARTICLES, 0
         while count == RETRY_ARTICLES and not stop():
             with self._database.transaction(settling=True) as cursor:
@@ -286,103 +291,13 @@ class Deduplicator:
 
     def delete_many(self, source_ids: Iterable[str]) -> list[str]:
         """Delete several articles in one transaction; returns the source_ids that were known."""
-        wanted = list(source_ids)
+        wanted = checks.texts("source_id", source_ids)
 
         def attempt() -> list[str]:
             with self._database.transaction(settling=True) as cursor:
                 return hook.delete(cursor, rulebooks.load_settings(cursor), wanted)
 
         return retried(attempt)
-
-    # Answers out.
-
-    def get(self, source_id: str) -> MarkedArticle | None:
-        """An article as it is stored, with its mark and the pairs behind it; None if it is unknown."""
-        with self._database.transaction() as cursor:
-            return verdicts.marked_article(cursor, source_id)
-
-    def story(self, source_id: str) -> Story:
-        """The story that an article belongs to: its canonical article and all copies.
-
-        Raises:
-            NotFoundError: the article is unknown.
-        """
-        with self._database.transaction() as cursor:
-            return stories.story(cursor, source_id)
-
-    def stories(self, limit: int = 20) -> list[StorySummary]:
-        """The stories of the most copies, the largest first."""
-        with self._database.transaction() as cursor:
-            return stories.largest(cursor, limit)
-
-    def marks(
-        self,
-        *,
-        status: StatusName | None = None,
-        since: datetime | None = None,
-        marked_since: datetime | None = None,
-        publication: str | None = None,
-        limit: int | None = None,
-    ) -> Iterator[MarkRow]:
-        """The marks of the articles that are asked for, by source_id; memory does not grow with them.
-
-        Args:
-            since: published then or later; where the publication time is unknown, stored then or later.
-            marked_since: marked then or later.
-
-        Raises:
-            InputError: there is no such status, or the limit is negative.
-        """
-        asked = {"since": since, "marked_since": marked_since}
-        return exports.marks(self._database, status=status, publication=publication, limit=limit, **asked)
-
-    def matches(self) -> Iterator[MatchRow]:
-        """Every scored pair, by both source_ids; memory does not grow with them."""
-        return exports.matches(self._database)
-
-    def explain(self, a: str, b: str) -> Explanation:
-        """Why two articles are, or are not, related: sentences, scores, and the rule that decided.
-
-        Raises:
-            NotFoundError: one of them is unknown.
-        """
-        with self._database.transaction() as cursor:
-            return comparison.explain(cursor, rulebooks.load_rulebook(cursor), a, b)
-
-    def status(self) -> Overview:
-        """The state of the corpus: counts, sizes, what is at work, what limits fired."""
-        with self._database.transaction() as cursor:
-            return overview.overview(cursor)
-
-    def newest(self, count: int) -> list[Article]:
-        """The newest articles that can be read, the latest first."""
-        with self._database.transaction() as cursor:
-            return articles.newest(cursor, count)
-
-    def verify(self, *, sample: int | None = None, progress: Progress | None = None) -> Verification:
-        """Recompute marks, pairs, fingerprints and common sentences by the letter, and compare.
-
-        Reads only, and sees one moment of the database; others may work on meanwhile.
-
-        Args:
-            sample: recompute only so many articles, chosen at random.
-
-        Raises:
-            InputError: a changed program waits for a backfill.
-        """
-        with self._database.transaction() as cursor:
-            if rulebooks.waiting_adoption(cursor).program:
-                raise InputError("the program or its Unicode tables changed: run `dedup backfill` first")
-            rulebook = rulebooks.load_rulebook(cursor)
-        return checking.verify(self._database, rulebook, sample=sample, progress=progress)
-
-    def repair(self, found: Verification) -> int:
-        """Have what `verify` found settled, counted or made again, by the next backfill.
-
-        Returns:
-            How many articles will be settled again because of themselves.
-        """
-        return checking.repair(self._database, found.repairs)
 
     # What people say.
 

@@ -73,13 +73,16 @@ def conninfo(url: str) -> str:
     Raises:
         InputError: it is none of these; the message holds nothing of it.
     """
+    if not isinstance(url, str):
+        raise InputError(f"the address of a database must be a string, not {type(url).__name__}")
     url = re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql://", url.strip())
     try:
         conninfo_to_dict(url)
         _refuse_ambiguous(url)
     except (psycopg.ProgrammingError, ValueError):
         raise InputError(
-            f"{URL_VARIABLE} is not a Postgres address; write postgresql://user@host:5432/database"
+            f"that is not a Postgres address (is it from {URL_VARIABLE}?); write"
+            " postgresql://user@host:5432/database"
             " (inside a password %40 for @, %2F for /, %3F for ?, %26 for &)"
         ) from None
     return url
@@ -112,6 +115,9 @@ def place(url: str) -> str:
     parts = conninfo_to_dict(conninfo(url))
     host = str(parts.get("host") or parts.get("hostaddr") or "localhost")
     name = str(parts.get("dbname") or parts.get("user") or "postgres")
+    port = str(parts.get("port") or "")
+    if re.fullmatch(r"\d{1,5}", port) and not host.startswith("/"):
+        host = f"{host}:{port}"
     shown = f"database {name!r}" if re.fullmatch(r"[\w.$ -]+", name) else "a database"
     return f"{shown} on {host}" if re.fullmatch(r"[\w.,:%-]+|/[^@=\x00-\x1f]*", host) else shown
 
@@ -167,7 +173,7 @@ class Database:
 
     def engine(self) -> Engine:
         """An engine as SQLAlchemy programs expect it, with transactions of its own and without a pool."""
-        self._check_open()
+        self.check_open()
 
         def connect() -> Connection:
             connection = self._connect()
@@ -183,7 +189,7 @@ class Database:
 
     def connect(self) -> Connection:
         """A connection of its own, outside the pool, for locks that last as long as a command."""
-        self._check_open()
+        self.check_open()
         with translated(self.place):
             return self._connect()
 
@@ -199,7 +205,7 @@ class Database:
             BusyError: other threads use all connections.
             DatabaseError: one of its kinds, for every error of the server.
         """
-        self._check_open()
+        self.check_open()
         pool = self._own_pool()
         if not pool.slots.acquire(timeout=self.timeouts.lock if seconds is None else seconds):
             raise BusyError(
@@ -223,7 +229,12 @@ class Database:
         ):
             yield cursor
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Make sure that `close` was not called.
+
+        Raises:
+            ClosedError: it was.
+        """
         if self._closed:
             raise ClosedError(f"{self.place}: this Deduplicator is closed; open another one")
 
@@ -338,6 +349,10 @@ def _hint(text: str) -> str:
         return f"it refused the login: check user and password in {URL_VARIABLE}"
     if "does not exist" in text:
         return "there is no such database: create it with `createdb`"
+    if "refused" in text:
+        return f"nothing listens there: check that the server runs, and host and port in {URL_VARIABLE}"
+    if "translate host name" in text or "resolve" in text:
+        return f"there is no such host: check {URL_VARIABLE}"
     if "closed" in text or "terminat" in text or "lost" in text:
         return "the connection was lost: run it again"
     return f"check that it runs and that {URL_VARIABLE} is right (`dedup db status` for the embedded one)"

@@ -69,14 +69,12 @@ def marks(
         marked_since: marked then or later.
 
     Raises:
-        InputError: there is no such status, or the limit is negative.
+        InputError: there is no such status.
     """
     if status is not None and status not in {known.value for known in Status}:
         raise InputError(
             f"there is no status {status!r}; there are {', '.join(known.value for known in Status)}"
         )
-    if limit is not None and limit < 0:
-        raise InputError("the limit is a number of articles, from 0")
     asked = {
         "a.status = %(status)s": status,
         "coalesce(a.published_at, a.added_at) >= %(since)s": since,

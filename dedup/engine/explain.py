@@ -6,7 +6,7 @@ Reads only. It decides nothing itself (that is `rules/pair.py`) and prints nothi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from dedup.answer import Answer
@@ -36,7 +36,7 @@ class ExplainedArticle(Answer):
     publication: str | None
     status: str
     time: datetime
-    ignored: tuple[tuple[str, str], ...]
+    ignored: tuple[tuple[str, str], ...] = field(repr=False)  # no log is to hold sentences
     words: int
     shingles: int
 
@@ -50,8 +50,8 @@ class DifferingSentence(Answer):
             has no such sentence.
     """
 
-    earlier: tuple[Segment, ...] | None
-    later: tuple[Segment, ...] | None
+    earlier: tuple[Segment, ...] | None = field(repr=False)
+    later: tuple[Segment, ...] | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,13 @@ class Explanation(Answer):
     decision: str
     earlier: ExplainedArticle
     later: ExplainedArticle
-    shared: tuple[str, ...]
-    differing: tuple[DifferingSentence, ...]
+    shared: tuple[str, ...] = field(repr=False)
+    differing: tuple[DifferingSentence, ...] = field(repr=False)
     scores: Scores | None
     related: Related | None
+
+    def __str__(self) -> str:
+        return f"{self.earlier.id}, {self.later.id}: {self.decision}"
 
 
 def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:

@@ -1,0 +1,90 @@
+"""What a caller gives, checked before anything is done: a wrong type is an error of ours, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from dedup.article import Article, storable
+from dedup.errors import InputError
+from dedup.times import parse_time
+
+MAX_WHOLE_NUMBER = 2**63 - 1
+"""Of Postgres' bigint."""
+
+
+def whole_number(name: str, value: Any, low: int, high: int = MAX_WHOLE_NUMBER) -> int:
+    """A whole number within bounds.
+
+    Raises:
+        InputError: it is none, or out of bounds.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"{name} must be a whole number, not {_kind(value)}")
+    if not low <= value <= high:
+        bounds = f"from {low:,} on" if high == MAX_WHOLE_NUMBER else f"from {low:,} to {high:,}"
+        raise InputError(f"{name} must be a whole number {bounds}, not {value:,}")
+    return value
+
+
+def seconds(name: str, value: Any) -> float:
+    """A number of seconds above 0.
+
+    Raises:
+        InputError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise InputError(f"{name} must be a number of seconds above 0, not {value!r}")
+    return float(value)
+
+
+def text(name: str, value: Any) -> str:
+    """A text that Postgres can hold.
+
+    Raises:
+        InputError: it is none.
+    """
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be a string, not {_kind(value)}")
+    if storable(value) != value:
+        raise InputError(f"{name} has a NUL or a lone surrogate, which Postgres cannot store")
+    return value
+
+
+def texts(name: str, values: Any) -> list[str]:
+    """Several such texts.
+
+    Raises:
+        InputError: one of them is none, or they are one text, whose letters would be meant.
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(f"{name}s must be a list of strings, not {_kind(values)}")
+    return [text(name, value) for value in values]
+
+
+def moment(name: str, value: Any) -> datetime:
+    """A time, in any of the forms of `Article`.
+
+    Raises:
+        InputError: it is none.
+    """
+    found = parse_time(value, name)
+    if found is None:
+        raise InputError(f"{name} is empty; write it like 2024-05-01T12:00:00Z")
+    return found
+
+
+def article(value: Any) -> Article:
+    """An article.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if not isinstance(value, Article):
+        raise InputError(f"an Article is wanted, not {_kind(value)}: write Article(source_id=…, text=…)")
+    return value
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__

@@ -1,0 +1,128 @@
+"""The half of a `Deduplicator` that asks: marks, stories, reasons, the state of a corpus, whether it is right.
+
+It reads only, but for `repair`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dedup.article import Article
+from dedup.corpus import articles, exports, overview, rulebooks, stories, verdicts
+from dedup.corpus.database import Database
+from dedup.corpus.exports import MarkRow, MatchRow, StatusName
+from dedup.corpus.overview import Overview
+from dedup.corpus.stories import Story, StorySummary
+from dedup.corpus.verdicts import MarkedArticle
+from dedup.door import checks
+from dedup.engine import explain as comparison
+from dedup.engine import verify as checking
+from dedup.engine.explain import Explanation
+from dedup.engine.verify import Verification
+from dedup.errors import InputError
+from dedup.progress import Progress
+from dedup.times import Time
+
+
+class Questions:
+    """What a corpus can be asked. A `Deduplicator` is one."""
+
+    _database: Database
+
+    def get(self, source_id: str) -> MarkedArticle | None:
+        """An article as it is stored, with its mark and the pairs behind it; None if it is unknown."""
+        with self._database.transaction() as cursor:
+            return verdicts.marked_article(cursor, checks.text("source_id", source_id))
+
+    def story(self, source_id: str) -> Story:
+        """The story that an article belongs to: its canonical article and all copies.
+
+        Raises:
+            NotFoundError: the article is unknown.
+        """
+        with self._database.transaction() as cursor:
+            return stories.story(cursor, checks.text("source_id", source_id))
+
+    def stories(self, limit: int = 20) -> list[StorySummary]:
+        """The stories of the most copies, the largest first."""
+        with self._database.transaction() as cursor:
+            return stories.largest(cursor, checks.whole_number("limit", limit, 0))
+
+    def marks(
+        self,
+        *,
+        status: StatusName | None = None,
+        since: Time = None,
+        marked_since: Time = None,
+        publication: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[MarkRow]:
+        """The marks of the articles that are asked for, by source_id; memory does not grow with them.
+
+        Args:
+            since: published then or later; where the publication time is unknown, stored then or later. A
+                time in any of the forms of `Article`.
+            marked_since: marked then or later.
+
+        Raises:
+            InputError: there is no such status, or the limit is negative.
+        """
+        return exports.marks(
+            self._database,
+            status=status,
+            since=None if since is None else checks.moment("since", since),
+            marked_since=None if marked_since is None else checks.moment("marked_since", marked_since),
+            publication=None if publication is None else checks.text("publication", publication),
+            limit=None if limit is None else checks.whole_number("limit", limit, 0),
+        )
+
+    def matches(self) -> Iterator[MatchRow]:
+        """Every scored pair, by both source_ids; memory does not grow with them."""
+        return exports.matches(self._database)
+
+    def explain(self, a: str, b: str) -> Explanation:
+        """Why two articles are, or are not, related: sentences, scores, and the rule that decided.
+
+        Raises:
+            NotFoundError: one of them is unknown.
+        """
+        with self._database.transaction() as cursor:
+            names = (checks.text("source_id", name) for name in (a, b))
+            return comparison.explain(cursor, rulebooks.load_rulebook(cursor), *names)
+
+    def status(self) -> Overview:
+        """The state of the corpus: counts, sizes, what is at work, what limits fired."""
+        with self._database.transaction() as cursor:
+            return overview.overview(cursor)
+
+    def newest(self, count: int) -> list[Article]:
+        """The newest articles that can be read, the latest first."""
+        with self._database.transaction() as cursor:
+            return articles.newest(cursor, checks.whole_number("count", count, 0))
+
+    def verify(self, *, sample: int | None = None, progress: Progress | None = None) -> Verification:
+        """Recompute marks, pairs, fingerprints and common sentences by the letter, and compare.
+
+        Reads only, and sees one moment of the database; others may work on meanwhile.
+
+        Args:
+            sample: recompute only so many articles, chosen at random.
+
+        Raises:
+            InputError: a changed program waits for a backfill.
+        """
+        if sample is not None:
+            checks.whole_number("sample", sample, 1)
+        with self._database.transaction() as cursor:
+            if rulebooks.waiting_adoption(cursor).program:
+                raise InputError("the program or its Unicode tables changed: run `dedup backfill` first")
+            rulebook = rulebooks.load_rulebook(cursor)
+        return checking.verify(self._database, rulebook, sample=sample, progress=progress)
+
+    def repair(self, found: Verification) -> int:
+        """Have what `verify` found settled, counted or made again, by the next backfill.
+
+        Returns:
+            How many articles will be settled again because of themselves.
+        """
+        return checking.repair(self._database, found.repairs)
