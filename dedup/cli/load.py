@@ -206,11 +206,27 @@ def _show(reports: Sequence[LoadReport], json: bool) -> None:
     if read:
         output.say(_in_words(totals))
     if _all_refused(read):
-        output.say("nothing was loaded: correct the file, or say with --map which column is which")
+        output.say(f"nothing was loaded: {_way_out(read)}")
     if any(report.stopped for report in read):
         output.say("stopped as asked; run the same command again to go on")
     elif totals["new"] or totals["changed"]:
         output.say("next: dedup backfill")
+
+
+def _way_out(reports: Sequence[LoadReport]) -> str:
+    """What to do about files of which every line was refused, by the reason of most of them."""
+    noted = [noted for report in reports for noted in report.reasons.values()]
+    reason = max(noted, key=lambda one: one.count).reason
+    if "JSON" in reason:
+        return "these are no lines of JSON; of another format, say which: --format csv"
+    if "UTF-8" in reason:
+        return "convert the file first, for instance: iconv -f WINDOWS-1252 -t UTF-8 < FILE > NEW"
+    if reason == "source_id is missing":
+        urls = any(report.understood and "url" in report.understood.fields for report in reports)
+        return f"say which name holds the id: --map source_id={'url' if urls else 'NAME'}"
+    if reason == "text is missing":
+        return "say which name holds the text: --map text=NAME"
+    return "correct the file"
 
 
 def _show_previews(previews: Sequence[LoadPreview], json: bool) -> None:
@@ -244,10 +260,10 @@ def _lines(report: LoadReport) -> Iterator[str]:
     """What was understood of a file, what was refused and repaired, in words."""
     assert report.understood is not None
     yield from _understood(report.understood, report.refused)
-    for reason, noted in report.reasons.items():
-        yield f"  refused: {noted.count:,} for: {reason} ({_some(noted)})"
-    for reason, noted in report.repairs.items():
-        yield f"  repaired: {noted.count:,} for: {reason} ({_some(noted)})"
+    for noted in report.reasons.values():
+        yield f"  refused: {noted.count:,} for: {noted.reason} ({_some(noted)})"
+    for noted in report.repairs.values():
+        yield f"  repaired: {noted.count:,} for: {noted.reason} ({_some(noted)})"
     if report.rejects:
         yield f"  each of them: see {report.rejects}"
     if report.truncated:

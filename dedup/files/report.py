@@ -17,8 +17,8 @@ REASONS_KEPT = 50
 
 OTHER_REASONS = "other reasons"
 
-_NUMBER = re.compile(r"(?<![\w:-])\d[\d,]*(?![\w:-])")
-"""Numbers that differ from record to record; not those within a time that shows how to write one."""
+_NUMBER = re.compile(r"\d[\d,]*")
+"""Numbers differ from record to record; the reason is the same."""
 
 
 @dataclass(slots=True)
@@ -26,10 +26,12 @@ class Noted(Answer):
     """Records with one thing wrong.
 
     Attributes:
+        reason: of the first of them, in full.
         count: how many.
         ids: the source_ids of the first, or `line 17` where the id could not be read.
     """
 
+    reason: str
     count: int = 0
     ids: list[str] = field(default_factory=list)
 
@@ -69,8 +71,9 @@ class LoadReport(Answer):
     understood: Understanding | None = None
 
     def __str__(self) -> str:
+        lines = f"{self.lines:,} {'line' if self.lines == 1 else 'lines'}"
         return (
-            f"read {self.lines:,} lines: {self.new:,} new, {self.changed:,} changed, {self.same:,} same,"
+            f"read {lines}: {self.new:,} new, {self.changed:,} changed, {self.same:,} same,"
             f" {self.superseded:,} superseded, {self.refused:,} refused"
         )
 
@@ -79,16 +82,17 @@ class LoadReport(Answer):
         if isinstance(item, Reject):
             self.lines += 1
             self.refused += 1
-            _note(self.reasons, _NUMBER.sub("…", item.reason), item.source_id or f"line {item.line}")
+            _note(self.reasons, item.reason, item.source_id or f"line {item.line}")
         else:
             self.repaired += 1
-            _note(self.repairs, _NUMBER.sub("…", item.reason), item.source_id)
+            _note(self.repairs, item.reason, item.source_id)
 
 
 def _note(noted: dict[str, Noted], reason: str, id: str) -> None:
-    if reason not in noted and len(noted) >= REASONS_KEPT:
-        reason = OTHER_REASONS
-    entry = noted.setdefault(reason, Noted())
+    kind = _NUMBER.sub("…", reason)
+    if kind not in noted and len(noted) >= REASONS_KEPT:
+        kind = reason = OTHER_REASONS
+    entry = noted.setdefault(kind, Noted(reason))
     entry.count += 1
     if len(entry.ids) < IDS_KEPT:
         entry.ids.append(id)
