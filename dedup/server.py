@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 
 from dedup.corpus import embedded
-from dedup.corpus.database import URL_VARIABLE, place
+from dedup.corpus.database import URL_VARIABLE, place, safe_address
 from dedup.corpus.embedded import ServerStatus
 
-__all__ = ["ServerStatus", "other_database", "start", "status", "stop", "will_start"]
+__all__ = ["ServerStatus", "address", "other_database", "start", "status", "stop", "will_start"]
 
 
 def other_database() -> str | None:
@@ -22,6 +22,12 @@ def other_database() -> str | None:
     """
     given = os.environ.get(URL_VARIABLE)
     return place(given) if given else None
+
+
+def address() -> str | None:
+    """The address of `DEDUP_DATABASE_URL`, in libpq form; None if it is not set, or holds a password."""
+    given = os.environ.get(URL_VARIABLE)
+    return given and safe_address(given)
 
 
 def will_start() -> bool:

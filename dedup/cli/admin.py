@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from dedup.article import Article
 from dedup.cli import output
 from dedup.cli.shared import (
     FormatOption,
@@ -22,8 +21,6 @@ from dedup.cli.shared import (
     say_pins_left_behind,
 )
 from dedup.errors import SettingError
-from dedup.files.readers import read_articles
-from dedup.settings import Settings, masked
 
 settings_app = typer.Typer()
 db_app = typer.Typer(
@@ -61,6 +58,8 @@ def settings(
     """
     if context.invoked_subcommand:
         return
+    from dedup.settings import Settings, masked
+
     with corpus() as dd:
         loaded = dd.settings.in_force(), dd.settings.wanted()
     hidden = {item.name for item in fields(Settings) if item.metadata["secret"] and not show_secrets}
@@ -163,7 +162,9 @@ def train_sentences(
     Unsupervised (Punkt): some thousand articles are enough. Articles that name another language are left
     out. Every text of the language is read again by the next backfill.
     """
+    from dedup.article import Article
     from dedup.door.settings import language_code
+    from dedup.files.readers import read_articles
     from dedup.text.fingerprint import base_language
 
     code = language_code(language)
@@ -204,9 +205,11 @@ def db_url() -> None:
     from dedup import server
 
     if other := server.other_database():
-        output.say(
-            f"DEDUP_DATABASE_URL is set: {other}; its address, which may hold a password, is not shown"
-        )
+        found = server.address()
+        if found is None:
+            output.say(f"DEDUP_DATABASE_URL is set: {other}; its address holds a password and is not shown")
+            raise typer.Exit(1)
+        output.console().print(found, soft_wrap=True)
         return
     output.console().print(server.start(), soft_wrap=True)
 

@@ -122,6 +122,13 @@ def place(url: str) -> str:
     return f"{shown} on {host}" if re.fullmatch(r"[\w.,:%-]+|/[^@=\x00-\x1f]*", host) else shown
 
 
+def safe_address(url: str) -> str | None:
+    """A connection string in libpq form, which other programs take; None where it holds a secret."""
+    url = conninfo(url)
+    parts = conninfo_to_dict(url)
+    return None if {"password", "sslpassword", "oauth_client_secret"} & parts.keys() else url
+
+
 class _Pool:
     """The connections of one process. A child of a fork may not touch those of its parent.
 

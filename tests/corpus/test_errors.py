@@ -114,7 +114,7 @@ def test_no_password_of_the_surroundings_is_told(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
-        ("postgresql://me:x@db.example:5433/news", "database 'news' on db.example"),
+        ("postgresql://me:x@db.example:5433/news", "database 'news' on db.example:5433"),
         ("postgresql+psycopg://me@[::1]/news", "database 'news' on ::1"),
         ("postgresql://postgres@/dedup?host=%2Frun%2Fdedup&port=5432", "database 'dedup' on /run/dedup"),
         ("postgresql://me@a,b/news", "database 'news' on a,b"),
