@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -41,7 +42,9 @@ def console(*, raw: bool = False) -> Console:
 
 
 def say(words: str) -> None:
-    """One line for people, on stderr."""
+    """One line for people, on stderr, after what was written to stdout before."""
+    with suppress(OSError, ValueError):  # a full disk or a closed pipe, which the command itself will meet
+        sys.stdout.flush()
     PrintableConsole(stderr=True, highlight=False).print(Text(printable(words)), soft_wrap=True)
 
 

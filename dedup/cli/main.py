@@ -118,6 +118,12 @@ def run(arguments: list[str]) -> int:
         if isinstance(error, (InputError, SettingError)):
             return WRONG_USAGE
         return signals.exit_code() if signals.asked_to_stop() else FAILED
+    except OSError as error:
+        if debug:
+            _say_traceback()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        output.say(f"dedup: the output cannot be written: {error.strerror or type(error).__name__}")
+        return FAILED
     except MemoryError:
         if debug:
             raise
