@@ -115,4 +115,4 @@ if not TYPE_CHECKING:  # a type checker is to know every name, and to miss those
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, "__version__", "__doc__", "__file__", "__name__", "__path__"})
