@@ -121,6 +121,8 @@ def _export(
     raw: bool,
 ) -> None:
     if format_ == "table":
+        if to:
+            raise InputError("a table is to look at: with --output take --format jsonl or csv")
         output.table(what, columns, ([row[c] for c in columns] for row in rows), numbers, raw=raw)
         return
     with _opened(to) as file:

@@ -9,7 +9,7 @@ import importlib.util
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,9 +20,6 @@ from dedup.cli import output
 from dedup.cli.signals import ending as ending
 from dedup.cli.signals import stopping as stopping
 from dedup.errors import InputError, SettingError
-from dedup.files.readers import parse_field_map
-from dedup.settings import HASH_KEY_CHARACTERS, random_hash_key
-from dedup.times import parse_time
 
 if TYPE_CHECKING:
     from dedup import Deduplicator, Preview
@@ -130,6 +127,8 @@ def previewed(preview: Preview) -> str:
 
 def field_map(pairs: list[str] | None) -> dict[str, str]:
     """The mapping of `--map`."""
+    from dedup.files.readers import parse_field_map
+
     return parse_field_map(pairs or ())
 
 
@@ -139,14 +138,18 @@ def moment(given: str) -> datetime:
     Raises:
         InputError: it is neither.
     """
+    from dedup.times import parse_time
+
     found = re.fullmatch(r"(\d{1,6}) ?([mhd])", given.strip())
     if found:
         unit = {"m": "minutes", "h": "hours", "d": "days"}[found[2]]
         return datetime.now(UTC) - timedelta(**{unit: int(found[1])})
-    time = parse_time(given, "the time")
-    if time is None:
-        raise InputError("the time is empty; write for example 2026-11-20, or 24h")
-    return time
+    with suppress(InputError):
+        if time := parse_time(given, "the time"):
+            return time
+    raise InputError(
+        f"{given!r} is no time: write 2026-11-20, 2026-11-20T08:00Z, or so long ago: 30m, 24h, 7d"
+    )
 
 
 def hash_key(given: str) -> str:
@@ -155,6 +158,8 @@ def hash_key(given: str) -> str:
     Raises:
         SettingError: it is so short that it could be guessed; the message does not hold it.
     """
+    from dedup.settings import HASH_KEY_CHARACTERS, random_hash_key
+
     if given == "random":
         return random_hash_key()
     key = sys.stdin.readline().strip() if given == "-" else given

@@ -29,10 +29,6 @@ from dedup.cli.shared import (
 )
 from dedup.cli.signals import unfinished
 from dedup.errors import InputError
-from dedup.files.readers import Reject, Repair
-from dedup.files.reading import Reading
-from dedup.settings import masked
-from dedup.verdict import Verdict
 
 if TYPE_CHECKING:
     from dedup import BackfillReport, Reprints
@@ -75,6 +71,7 @@ def init(
         dedup settings --show-secrets --json | jq -r .hash_key    # for a corpus with equal hashes elsewhere
     """
     from dedup import Deduplicator
+    from dedup.settings import masked
 
     if key not in (None, "random", "-"):
         raise InputError("--hash-key takes random, or - to read the key from stdin")
@@ -147,8 +144,9 @@ def _say_done(report: BackfillReport) -> None:
     elif not report.settled and not report.failed and not report.stopped:
         output.say("everything was settled already")
     else:
-        failed = f", {report.failed:,} cannot have one" if report.failed else ""
-        output.say(f"fingerprinted {report.fingerprinted:,} texts{failed}; wrote {report.settled:,} marks")
+        failed = f", {report.failed:,} cannot have one (dedup marks --status failed)" if report.failed else ""
+        texts = counted(report.fingerprinted, "text", "texts")
+        output.say(f"fingerprinted {texts}{failed}; wrote {counted(report.settled, 'mark', 'marks')}")
         if report.stopped:
             output.say("stopped as asked; run `dedup backfill` again to go on")
         else:
@@ -225,12 +223,17 @@ def check(
 
     One line for every line read, at once, so it can serve as a co-process of a scraper. What cannot be
     read, a blank line included, gets a verdict too, with the status `refused` and its id where it has one;
-    `repairs` names fields that were not taken as they were. Names and bounds are those of `load`.
+    `repairs` names fields that were not taken as they were. Names and bounds are those of `load`. Exit code 1
+    if not one line is an article.
 
     **Example**
 
         echo '{"id": "a1", "text": "..."}' | dedup check
     """
+    from dedup.files.readers import Reject, Repair
+    from dedup.files.reading import Reading
+    from dedup.verdict import Verdict
+
     reading = Reading(field_map(map_), format_, publication, language, html)
     with ExitStack() as stack:
         stop = stack.enter_context(stopping())
@@ -239,12 +242,14 @@ def check(
         bound = dd.settings.max_record_bytes()
         reader = stack.enter_context(reading.open(file, bound, blank_lines=True))
         repairs: list[Repair] = []
+        answered = refused = 0
         for item in reader:
             if isinstance(item, Repair):  # its article comes next
                 repairs.append(item)
                 continue
             if isinstance(item, Reject):
                 verdict = Verdict(item.source_id, "refused", None, None, f"line {item.line}: {item.reason}")
+                refused += 1
             else:
                 article = reading.completed(item)
                 verdict = dd.lookup(article) if dry_run else dd.submit(article)
@@ -252,10 +257,14 @@ def check(
             output.write_json({**verdict.as_dict(), "repairs": noted}, indent=None)
             sys.stdout.flush()
             repairs.clear()
+            answered += 1
             if stop.is_set():
                 unfinished()
         if reader.truncated:
             raise InputError(f"{file} is damaged and ends early: check it again when it is whole")
+    if answered and answered == refused:
+        output.say("not one line is an article")
+        raise typer.Exit(1)
 
 
 def delete(

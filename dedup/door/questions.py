@@ -1,4 +1,4 @@
-"""The half of a `Deduplicator` that asks: marks, stories, reasons, the state of a corpus, whether it is right.
+"""The half of a `Deduplicator` that asks: for marks, stories, reasons, the state of a corpus, its proof.
 
 It reads only, but for `repair`.
 """

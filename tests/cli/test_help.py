@@ -175,8 +175,8 @@ def mistakes(text: str) -> list[str]:
         elif code[0] == "`" and inline.split(" ")[0] in COMMANDS and " " in inline:
             found += wrong(inline.split())
         for line in code.splitlines():
-            for call in CALL.findall(line):
-                found += wrong(call.split())
+            for call in CALL.findall(line):  # a list of commands has a comma after each
+                found += wrong(call.partition(", ")[0].split())
     return [said for said in found if said not in HASHED]
 
 

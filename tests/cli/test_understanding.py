@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -173,17 +176,36 @@ def test_reasons_of_refusals_are_counted_on_the_screen(dedup: Dedup, tmp_path: P
     assert result.code == 0
     assert "  refused: 5 for: text is missing (a0, a1, a2, …)\n" in result.err
     assert "  refused: 1 for: source_id is missing (line 6)\n" in result.err
-    assert "column …" in result.err
+    assert "  refused: 1 for: broken JSON: Expecting value at column 8 (line 8)\n" in result.err
     report = json.loads(dedup("load", str(file), "--json").out)["files"][0]
-    assert report["reasons"]["text is missing"] == {"count": 5, "ids": [f"a{i}" for i in range(5)]}
+    missing = {"reason": "text is missing", "count": 5, "ids": [f"a{i}" for i in range(5)]}
+    assert report["reasons"]["text is missing"] == missing
 
 
 def test_a_file_whose_every_line_is_refused_is_a_failure(dedup: Dedup, tmp_path: Path) -> None:
     result = dedup("load", str(lines(tmp_path / "news.jsonl", [{"id": "a"}, {"id": "b"}])))
     assert result.code == 1
-    assert "nothing was loaded" in result.err
-    assert "--map" in result.err
+    assert "nothing was loaded: say which name holds the text: --map text=NAME" in result.err
     assert dedup("load", str(lines(tmp_path / "none.jsonl", []))).code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        (b"guid;body\n1;text\n", "--format csv"),
+        ('{"id": "a", "text": "Mär"}\n'.encode("latin-1"), "iconv"),
+        (b'{"link": "https://news.example/1", "text": "a"}\n', "--map source_id=url"),
+        (b'{"text": "a"}\n', "--map source_id=NAME"),
+    ],
+    ids=["csv", "latin-1", "an address", "no id"],
+)
+def test_nothing_loaded_says_what_to_do_about_it(
+    dedup: Dedup, tmp_path: Path, content: bytes, hint: str
+) -> None:
+    (tmp_path / "news.jsonl").write_bytes(content)
+    result = dedup("load", "news.jsonl")
+    assert result.code == 1
+    assert hint in result.err.splitlines()[-1]
 
 
 PAGE = f"<html><body><nav>Menu</nav><article><p>{HARBOUR}</p><p>{MUSEUM}</p></article></body></html>"
@@ -235,6 +257,55 @@ def test_marks_can_be_filtered_on_the_command_line(dedup: Dedup, news: Path) -> 
     assert ids("--marked-since", "2999-01-01") == []
     for wrong in (["--status", "new"], ["--since", "sometime"], ["--limit", "-1"], ["--since", ""]):
         assert dedup("marks", *wrong).code == 2, wrong
+    assert "'24' is no time: write 2026-11-20, 2026-11-20T08:00Z, or so long ago: 30m, 24h, 7d" in (
+        dedup("marks", "--since", "24").err
+    )
+
+
+def test_a_table_goes_to_no_file(dedup: Dedup, tmp_path: Path) -> None:
+    result = dedup("marks", "--format", "table", "--output", "marks.txt")
+    assert (result.code, result.out) == (2, "")
+    assert "--format jsonl or csv" in result.err
+    assert not (tmp_path / "marks.txt").exists()
+
+
+def test_check_fails_if_not_one_line_is_an_article(dedup: Dedup, tmp_path: Path) -> None:
+    (tmp_path / "stream.jsonl").write_text("{\n\n")
+    result = dedup("check", "stream.jsonl")
+    assert (result.code, len(result.lines)) == (1, 2)
+    assert "not one line is an article" in result.err
+
+
+def test_a_full_disk_under_the_output_is_said(dedup: Dedup, corpus_url: str, news: Path) -> None:
+    dedup("load", str(news))
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dedup.cli.main", "marks"],
+            env={**os.environ, URL_VARIABLE: corpus_url},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "dedup: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("url", "code", "shown"),
+    [
+        ("postgresql+psycopg://ann@db.example:5999/news", 0, "postgresql://ann@db.example:5999/news\n"),
+        ("postgresql://ann:hidden@db.example/news", 1, ""),
+        ("host=db.example dbname=news password=hidden", 1, ""),
+    ],
+)
+def test_db_url_is_for_psql_and_shows_no_password(
+    dedup: Dedup, monkeypatch: pytest.MonkeyPatch, url: str, code: int, shown: str
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, url)
+    result = dedup("db", "url")
+    assert (result.code, result.out) == (code, shown)
+    assert "hidden" not in result.err
 
 
 def test_show_and_explain_say_the_verdict_first(dedup: Dedup, news: Path) -> None:
