@@ -14,8 +14,8 @@ import pytest
 from dedup.article import Article
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Database
-from dedup.deduplicator import OTHER_PROGRAM
 from dedup.engine.backfill import backfill
+from dedup.engine.submit import OTHER_PROGRAM
 from dedup.verdict import Verdict
 from tests.corpora import (
     answer,
