@@ -5,6 +5,9 @@ It does not judge records: that is `repairs.py` and the readers of the formats.
 
 from __future__ import annotations
 
+import json
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +18,13 @@ from dedup.printable import as_json
 
 MAX_REPAIR_CHARACTERS = 100
 """Of a bad value, what a Repair shows: enough to see a date, not enough to keep a copy of the file."""
+
+FIRST_LINE_BYTES = 16 * 1_048_576
+"""Of a file that is there, what is looked at to tell that it is one of refused lines. Ours have at most the
+MiB of the refused line, and six times as much where all of it is escaped."""
+
+_OWN_START = b'{"file": '
+"""A first line that a run was killed in is no JSON, but it begins like ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +78,21 @@ class RejectsFile:
     It is created by the first of them, so a clean load leaves none. Every line is on disk when `write`
     returns, save for a crash of the machine. Bytes that are not UTF-8 are written as `\\xff`.
 
+    Args:
+        path: a new file, an empty one, or one that this class began; no other is appended to.
+        source: the file that is read, or "-" for standard input, which is never written to.
+
     Attributes:
         path: the file.
         count: refused lines written so far through this object.
         repaired: repairs written so far through this object.
 
     Raises:
-        InputError: the file cannot be written; found out at once where possible, not at the first line.
+        InputError: the file cannot be written, is another file of the user's, or is the source; found out at
+            once where possible, not at the first line.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, source: str | Path | None = None) -> None:
         self.path = Path(path)
         self.count = 0
         self.repaired = 0
@@ -88,6 +103,7 @@ class RejectsFile:
             raise InputError(
                 f"{path}: no such directory for the refused lines; try: mkdir -p {self.path.parent}"
             )
+        self._refuse_others(source)
 
     def write(self, item: Reject | Repair) -> None:
         """Append one line."""
@@ -105,6 +121,25 @@ class RejectsFile:
             self.count += 1
         else:
             self.repaired += 1
+
+    def _refuse_others(self, source: str | Path | None) -> None:
+        try:
+            status = self.path.stat()
+            if not stat.S_ISREG(status.st_mode):
+                return  # /dev/stderr, say, or a pipe, which would not open before somebody writes to it
+            if source is not None and _is_same(status, source):
+                raise InputError(f"{self.path} is the file that is read; name another with --rejects")
+            with self.path.open("rb") as file:
+                first = file.readline(FIRST_LINE_BYTES)
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            why = (error.strerror if isinstance(error, OSError) else None) or "not a file name"
+            raise InputError(
+                f"{self.path}: refused lines cannot be written to it: {why}; name another with --rejects"
+            ) from None
+        if first and not _is_own(first):
+            raise InputError(f"{self.path} is no file of refused lines; name another with --rejects")
 
     def _open(self) -> TextIO:
         file = self.path.open("a", encoding="utf-8", newline="\n")
@@ -134,6 +169,21 @@ class RejectsFile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _is_same(status: os.stat_result, source: str | Path) -> bool:
+    try:
+        return os.path.samestat(status, os.fstat(0) if str(source) == "-" else Path(source).stat())
+    except (OSError, ValueError):  # whoever opens the source says what is wrong with it
+        return False
+
+
+def _is_own(first: bytes) -> bool:
+    try:
+        row = json.loads(first)
+    except (ValueError, RecursionError):
+        return first.startswith(_OWN_START)
+    return isinstance(row, dict) and "outcome" in row and "reason" in row
 
 
 def _row(item: Reject | Repair) -> dict[str, Any]:

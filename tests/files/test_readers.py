@@ -26,7 +26,6 @@ from dedup.files.readers import (
     DEFAULT_FIELDS,
     ArticleReader,
     Reject,
-    RejectsFile,
     Repair,
     parse_field_map,
     read_articles,
@@ -806,61 +805,3 @@ def test_every_row_of_any_csv_is_an_article_or_a_reject(folder: Folder, content:
         assert reject.raw.split(b"\n") == lines[reject.line - 1 : reject.line + reject.raw.count(b"\n")]
     if b'"' not in content:  # then a record is a line
         assert len(articles) + len(rejects) == sum(1 for text in lines if text.strip(b" \r")) - headed
-
-
-# the rejects file
-
-
-def test_rejects_are_written_with_their_reasons(tmp_path: Path) -> None:
-    path = tmp_path / "rejects.jsonl"
-    with RejectsFile(path) as rejects:
-        assert not path.exists()
-        rejects.write(Reject("a.jsonl", 3, "line is not UTF-8", b"caf\xe9 \xc3\xa9"))
-        assert path.exists()
-        rejects.write(Reject("a.parquet", 4, "no", 'x\ud800"\n'))
-        rejects.write(Reject("b\udcff.jsonl", 5, EARLY, None, 2_000_000, "b5"))
-        rejects.write(Repair("a.jsonl", 6, "a6", "title", "title is a number: taken as text", "7"))
-        assert (rejects.count, rejects.repaired) == (3, 1)
-    rows = [json.loads(text) for text in path.read_bytes().splitlines()]
-    assert rows == [
-        {"file": "a.jsonl", "line": 3, "id": None, "outcome": "refused", "reason": "line is not UTF-8",
-         "raw": "caf\\xe9 é"},
-        {"file": "a.parquet", "line": 4, "id": None, "outcome": "refused", "reason": "no",
-         "raw": 'x\ud800"\n'},
-        {"file": "b\udcff.jsonl", "line": 5, "id": "b5", "outcome": "refused", "reason": EARLY, "raw": None,
-         "length": 2_000_000},
-        {"file": "a.jsonl", "line": 6, "id": "a6", "outcome": "repaired",
-         "reason": "title is a number: taken as text", "field": "title", "value": "7"},
-    ]  # fmt: skip
-
-
-def test_a_clean_load_leaves_no_rejects_file(tmp_path: Path) -> None:
-    with RejectsFile(tmp_path / "r.jsonl") as rejects:
-        pass
-    assert rejects.count == 0
-    assert not (tmp_path / "r.jsonl").exists()
-
-
-def test_rejects_are_appended_never_overwritten(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_bytes(b'{"from": "a run that was killed')
-    for number in (1, 2):
-        with RejectsFile(path) as rejects:
-            rejects.write(Reject("a", number, "no", b""))
-            assert rejects.count == 1
-    first, *others = path.read_bytes().splitlines()
-    assert first == b'{"from": "a run that was killed'
-    assert [json.loads(text)["line"] for text in others] == [1, 2]
-
-
-def test_a_rejects_file_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is a directory"):
-        RejectsFile(tmp_path)
-    with pytest.raises(InputError, match="mkdir -p"):
-        RejectsFile(tmp_path / "none" / "r.jsonl")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_is_an_error() -> None:
-    with pytest.raises(InputError, match="cannot be written"):
-        RejectsFile("/dev/full").write(Reject("a", 1, "no", b""))
