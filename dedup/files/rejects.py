@@ -9,6 +9,7 @@ import json
 import os
 import stat
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
@@ -23,7 +24,7 @@ FIRST_LINE_BYTES = 16 * 1_048_576
 """Of a file that is there, what is looked at to tell that it is one of refused lines. Ours have at most the
 MiB of the refused line, and six times as much where all of it is escaped."""
 
-_OWN_START = b'{"file": '
+_OWN_START = b'{"at": '
 """A first line that a run was killed in is no JSON, but it begins like ours."""
 
 
@@ -72,11 +73,12 @@ class Repair:
 class RejectsFile:
     """A JSONL file of what was refused or repaired, appended, never replaced.
 
-        {"file", "line", "id", "outcome": "refused", "reason", "raw"}
-        {"file", "line", "id", "outcome": "repaired", "reason", "field", "value"}
+        {"at", "file", "line", "id", "outcome": "refused", "reason", "raw"}
+        {"at", "file", "line", "id", "outcome": "repaired", "reason", "field", "value"}
 
     It is created by the first of them, so a clean load leaves none. Every line is on disk when `write`
     returns, save for a crash of the machine. Bytes that are not UTF-8 are written as `\\xff`.
+    "at" tells the lines of one run from those of another.
 
     Args:
         path: a new file, an empty one, or one that this class began; no other is appended to.
@@ -84,6 +86,7 @@ class RejectsFile:
 
     Attributes:
         path: the file.
+        at: when this object was made, in UTC, to the second; in ISO 8601.
         count: refused lines written so far through this object.
         repaired: repairs written so far through this object.
 
@@ -94,6 +97,7 @@ class RejectsFile:
 
     def __init__(self, path: str | Path, source: str | Path | None = None) -> None:
         self.path = Path(path)
+        self.at = datetime.now(UTC).isoformat(timespec="seconds")
         self.count = 0
         self.repaired = 0
         self._file: TextIO | None = None
@@ -107,7 +111,7 @@ class RejectsFile:
 
     def write(self, item: Reject | Repair) -> None:
         """Append one line."""
-        row = _row(item)
+        row = {"at": self.at, **_row(item)}
         try:
             if self._file is None:
                 self._file = self._open()

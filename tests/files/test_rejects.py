@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def test_rejects_are_written_with_their_reasons(tmp_path: Path) -> None:
         rejects.write(Repair("a.jsonl", 6, "a6", "title", "title is a number: taken as text", "7"))
         assert (rejects.count, rejects.repaired) == (3, 1)
     rows = [json.loads(text) for text in path.read_bytes().splitlines()]
+    assert [row.pop("at") for row in rows] == [rejects.at] * 4
     assert rows == [
         {"file": "a.jsonl", "line": 3, "id": None, "outcome": "refused", "reason": "line is not UTF-8",
          "raw": "caf\\xe9 é"},
@@ -47,14 +49,33 @@ def test_a_clean_load_leaves_no_rejects_file(tmp_path: Path) -> None:
 
 def test_rejects_are_appended_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    path.write_bytes(b'{"file": "a run that was killed')
+    path.write_bytes(b'{"at": "a run that was killed')
     for number in (1, 2):
         with RejectsFile(path) as rejects:
             rejects.write(Reject("a", number, "no", b""))
             assert rejects.count == 1
     first, *others = path.read_bytes().splitlines()
-    assert first == b'{"file": "a run that was killed'
+    assert first == b'{"at": "a run that was killed'
     assert [json.loads(text)["line"] for text in others] == [1, 2]
+
+
+def test_every_line_says_which_run_it_is_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Clock(datetime):
+        minutes = 0
+
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Clock:
+            cls.minutes += 1
+            return cls(2026, 7, 13, 10, cls.minutes, 30, 999_999, tzinfo=tz)
+
+    monkeypatch.setattr("dedup.files.rejects.datetime", Clock)
+    for number in (1, 2):
+        with RejectsFile(tmp_path / "r.jsonl") as rejects:
+            rejects.write(Reject("a", number, "no", b""))
+            rejects.write(Repair("a", number, "1", "title", "no", ""))
+    rows = [json.loads(text) for text in (tmp_path / "r.jsonl").read_bytes().splitlines()]
+    first, second = "2026-07-13T10:01:30+00:00", "2026-07-13T10:02:30+00:00"
+    assert [(row["at"], row["line"]) for row in rows] == [(first, 1), (first, 1), (second, 2), (second, 2)]
 
 
 def test_a_rejects_file_that_cannot_be_written_is_said_at_once(tmp_path: Path) -> None:
