@@ -216,6 +216,8 @@ class ArticleReader(Iterator[Item]):
                     continue
                 if article.published_at is None:
                     understood.without_date += 1
+                if not article.text or article.text.isspace():
+                    understood.empty += 1
                 if markup and self._html:
                     understood.extracted += 1
                 elif markup:

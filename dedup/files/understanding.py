@@ -25,6 +25,7 @@ class Understanding:
         ignored: names at the top level that were not used -> records that had them; at most MAX_NAMES.
         records: read so far, articles and refused ones.
         without_date: articles that have no `published_at`.
+        empty: articles whose text is blank; they are stored, and marked `failed`.
         html: articles whose text looks like HTML and was taken as it is.
         extracted: articles whose text was extracted from HTML.
     """
@@ -36,6 +37,7 @@ class Understanding:
     ignored: dict[str, int] = field(default_factory=dict)
     records: int = 0
     without_date: int = 0
+    empty: int = 0
     html: int = 0
     extracted: int = 0
 

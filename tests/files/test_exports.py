@@ -284,3 +284,14 @@ def test_a_repair_comes_right_before_its_article(tmp_path: Path) -> None:
         Article("1", "b"),
         Article("2", "c"),
     ]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
+def test_articles_without_a_word_are_counted(tmp_path: Path, suffix: str) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    texts = ["", " ", "\n\t\u2003", "a", " b ", "\0"]
+    rows = [{"id": str(number), "text": text} for number, text in enumerate(texts)]
+    reader = read_articles(exports.write(tmp_path / f"a.{suffix}", rows))
+    assert [item.text for item in reader if isinstance(item, Article)] == texts
+    assert (reader.understood.records, reader.understood.empty) == (6, 3)
