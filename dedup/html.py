@@ -40,6 +40,14 @@ _REAL_TAG = re.compile(
     r"(?:\s[^<>]*)?/?>",
     re.I,
 )
+_INLINES = (
+    "abbr|b|bdi|big|center|cite|code|del|dfn|em|font|i|img|ins|kbd|mark|nobr|q|s|samp|script|small|span|strike|"
+    "strong|style|sub|sup|time|title|tt|u|var|wbr"
+)
+_BLOCK_TAG = rf"(?i)</?(?:{_BLOCKS})(?:\s[^<>]*)?/?>"
+_INLINE_TAG = rf"(?i)</?(?:{_INLINES}|a(?=\s+[a-z]+\s*=|>))(?:\s[^<>]*)?/?>"
+_ENTITY = r"&(?:[a-zA-Z][a-zA-Z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});"
+"""Without its `;` an entity may be none: `AT&T`, and the `&copy` of an address."""
 _TAGS_AT_START, _TAGS_ANYWHERE = 2, 3
 """Tags that make a text HTML: fewer where it begins with one. A sentence on HTML mentions one, or a pair."""
 
@@ -91,6 +99,20 @@ def extract(html: str) -> str:
     if not text:
         raise InputError("no text in its HTML")
     return text
+
+
+def plain_title(title: str) -> str:
+    """A title without the tags and entities of HTML, on one line; one that has none is not changed.
+
+    A tag is one that HTML has, and an entity ends in `;`: `AT&T <Live>` stays as it is. What is escaped twice
+    is unescaped once.
+    """
+    if "<" not in title and "&" not in title:
+        return title
+    untagged = re.sub(_BLOCK_TAG, " ", title)
+    untagged = re.sub(_INLINE_TAG, "", untagged)
+    plain = re.sub(_ENTITY, lambda entity: entities.unescape(entity[0]), untagged)
+    return title if plain == title else _SPACE.sub(" ", plain).strip()
 
 
 def need_trafilatura() -> Any:

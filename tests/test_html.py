@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup.errors import InputError
-from dedup.html import MAX_HTML_CHARACTERS, extract, looks_like_html
+from dedup.html import MAX_HTML_CHARACTERS, extract, looks_like_html, plain_title
 
 WORDS = "The ferry to Port Marlow was late again on Monday, and nobody on the pier was surprised. "
 PAGE = (
@@ -165,6 +165,42 @@ def test_a_page_that_is_too_long_is_refused() -> None:
     pytest.importorskip("trafilatura")
     with pytest.raises(InputError, match="its HTML is longer than 5,000,000 characters"):
         extract("<p>" + "x" * MAX_HTML_CHARACTERS)
+
+
+@pytest.mark.parametrize(
+    ("title", "plain"),
+    [
+        ("Council &amp; budget", "Council & budget"),
+        ("&ldquo;No&rdquo;, says mayor&#8217;s &#x201c;man", "“No”, says mayor’s “man"),
+        ("<b>Coun</b>cil", "Council"),
+        ("  <h1 class='big'>Council\n<br/>votes</h1> ", "Council votes"),
+        ("<a href='/x?a=1&b=2'>Council</a> <I>votes</I>", "Council votes"),
+        ("The &lt;b&gt; tag", "The <b> tag"),
+        ("A &amp;amp; B", "A &amp; B"),
+        ("<p></p>", ""),
+        ("&#0;", "\ufffd"),
+    ],
+)
+def test_a_title_of_html_is_read_as_a_browser_shows_it(title: str, plain: str) -> None:
+    assert plain_title(title) == plain
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "", " Council  votes ", "AT&T &c. R&D", "1 < 2 > 0", "a<b, c>d", "<Live> Budget", "I <3 Oslo",
+        "A <a b> c", "Fish &chips;", "&copy 2024", "A & B; C",
+    ],
+)  # fmt: skip
+def test_a_title_without_html_stays_as_it_is(title: str) -> None:
+    assert plain_title(title) == title
+
+
+@pytest.mark.parametrize("piece", ["<", "<b ", "<b a='", "&", "&#", "&a", "</", "<a \t", "<p\n"])
+def test_the_longest_title_is_done_soon(piece: str) -> None:
+    began = time.process_time()
+    plain_title(piece * (2_000_000 // len(piece)))
+    assert time.process_time() - began < 10  # a pattern that looks twice takes hours
 
 
 PIECES = st.sampled_from(

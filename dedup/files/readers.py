@@ -9,8 +9,8 @@ What cannot be an article becomes a Reject and the reading goes on; a field that
 becomes a Repair right before its article (see `repairs.py`); what makes the whole file unusable is an
 InputError before the first article. Memory holds one record, however large the file, and a record that
 is too large is refused without being held. `source.py`, `jsonl.py`, `delimited.py` and `parquet.py` know
-lines and rows, `naming.py` the names of fields; none knows the database. Unless it is asked to extract texts
-from HTML, an article's text is not changed: an empty one, or one with NUL bytes, is one like any other.
+lines and rows, `naming.py` the names of fields; none knows the database. Unless it is asked to take articles
+out of HTML, a text is not changed: an empty one, or one with NUL bytes, is one like any other.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from dedup.files.rejects import Repair as Repair
 from dedup.files.repairs import make_article, usable_id
 from dedup.files.source import LineSource, open_file
 from dedup.files.understanding import Understanding
-from dedup.html import extract, looks_like_html, need_trafilatura
+from dedup.html import extract, looks_like_html, need_trafilatura, plain_title
 
 Item = Article | Reject | Repair
 """What a reader yields."""
@@ -90,6 +90,7 @@ def read_articles(
         format: one of FORMATS, whatever the suffix.
         max_record_bytes: a longer line or row is refused; reading takes up to 13 times as much memory.
         html: extract the text from texts that look like HTML; else they are taken as they are, and counted.
+            Tags and entities are taken out of titles too.
         blank_lines: of JSONL, refuse them, for whoever has to answer every line; else they are passed over.
 
     Raises:
@@ -206,6 +207,9 @@ class ArticleReader(Iterator[Item]):
                         markup = True
                         if self._html:
                             found["text"] = extract(text)
+                    title = found.get("title")
+                    if self._html and isinstance(title, str):
+                        found["title"] = plain_title(title)
                     article, flaws = make_article(found)
                 except InputError as error:
                     shown = raw if raw is not None else row_as_json(found)

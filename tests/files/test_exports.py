@@ -295,3 +295,19 @@ def test_articles_without_a_word_are_counted(tmp_path: Path, suffix: str) -> Non
     reader = read_articles(exports.write(tmp_path / f"a.{suffix}", rows))
     assert [item.text for item in reader if isinstance(item, Article)] == texts
     assert (reader.understood.records, reader.understood.empty) == (6, 3)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_titles_are_taken_out_of_html_where_that_is_asked_for(tmp_path: Path, suffix: str) -> None:
+    pytest.importorskip("trafilatura")
+    titles = ["Council &amp; <i>budget</i>", "Council & budget", "<br>"]
+    rows = [{"id": str(number), "text": "b &amp; c", "title": title} for number, title in enumerate(titles)]
+    path = exports.write(tmp_path / f"a.{suffix}", rows)
+
+    def read_titles(html: bool) -> list[str | None]:
+        articles = [item for item in read_articles(path, html=html) if isinstance(item, Article)]
+        assert [article.text for article in articles] == ["b &amp; c"] * 3
+        return [article.title for article in articles]
+
+    assert read_titles(html=False) == titles
+    assert read_titles(html=True) == ["Council & budget", "Council & budget", None]
