@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from dedup.errors import InputError
+from dedup.files.conversion import why_not_lines, why_not_one
 from dedup.files.naming import Shapes, values_of
 from dedup.files.record import (
     MAX_RECORD_VALUES,
@@ -60,13 +61,11 @@ def jsonl_records(
         blank_lines: they are records with a reason; else they are none.
 
     Raises:
-        InputError: a .json file holds one array instead of lines.
+        InputError: it begins like one array, or an object over several lines.
     """
-    if source.file.lower().removesuffix(".gz").endswith(".json") and source.starts_with == b"[":
-        raise InputError(
-            f"{source.file} holds one JSON array, not one object per line; convert it: "
-            "jq -c '.[]' FILE.json > FILE.jsonl"
-        )
+    why = why_not_lines(source.file, source.start, source.packed)
+    if why:
+        raise InputError(why)
     return _jsonl_records(source, plan, understood or Understanding(source.file, "jsonl"), blank_lines)
 
 
@@ -95,6 +94,9 @@ def _jsonl_records(
             }
             known = None if keys & content.names else found.get("source_id")
             yield number, line, refused(f"key '{min(content.names & shape.used)}' appears twice", known)
+            continue
+        if "text" not in found and "source_id" not in found and (why := why_not_one(content)):
+            yield number, line, why
             continue
         yield number, line, found
     if source.truncated:

@@ -83,6 +83,8 @@ class LineSource:
 
     Attributes:
         bytes_read, bytes_total: position and size in the file as stored; no total for pipes.
+        start: the first bytes, unpacked, without a byte order mark; a few of a slow pipe, many of a file.
+        packed: it is gzip.
         truncated: the gzip stream ended early or is corrupt; `partial` is the line it broke off in.
 
     Raises:
@@ -97,6 +99,8 @@ class LineSource:
         self.truncated = False
         self.partial = b""
         self.line = 0
+        self.packed = False
+        self.start = b""
         self._read: Callable[[int], bytes]
         self.close: Callable[[], None]
         if path == "-":
@@ -158,7 +162,13 @@ class LineSource:
                     f"iconv -f {encoding} -t UTF-8 < FILE{unpacked} > NEW"
                 )
         head = head.removeprefix(_UTF8_BOM)
-        self.starts_with = head.lstrip()[:1]
+        # A bracket so far may be all of its line, and then it is no line of JSONL.
+        while head.strip() in (b"{", b"[") and b"\n" not in head.lstrip() and len(head) < PLAIN_CHUNK_BYTES:
+            more = next(chunks, b"")
+            if not more:
+                break
+            head += more
+        self.start = head
         return itertools.chain([head], chunks)
 
     def _inflated(self) -> Iterator[bytes]:

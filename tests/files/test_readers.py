@@ -262,10 +262,6 @@ def test_utf_16_is_named_with_the_way_out(folder: Folder, suffix: str, encoding:
         assert f"iconv -f {encoding[:6].upper()} -t UTF-8" in folder.refuse(f"a.{suffix}", stored)
 
 
-def test_a_json_array_is_named_with_the_way_out(folder: Folder) -> None:
-    assert "jq -c '.[]'" in folder.refuse("a.json", b' [\n {"id": "1"}]')
-
-
 def test_a_failing_disk_is_an_error_not_an_end(folder: Folder) -> None:
     reader = read_articles(folder.write("a.jsonl", as_jsonl(ARTICLES) * 1000))
 
@@ -778,7 +774,12 @@ def test_every_line_of_any_bytes_is_an_article_or_a_reject(
     stored = stored[: len(stored) - cut]
     if content.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
         return  # test_utf_16_is_named_with_the_way_out
-    articles, rejects = folder.read_piped(stored, "jsonl")
+    try:
+        articles, rejects = folder.read_piped(stored, "jsonl")
+    except InputError as error:  # test_conversion.py
+        assert "jq -c '.'" in str(error) or "jq -c '.[]'" in str(error)  # noqa: PT017
+        assert content.removeprefix(b"\xef\xbb\xbf").split(maxsplit=1)[0] in (b"{", b"[")
+        return
     lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     filled = [number for number, text in enumerate(lines, 1) if text.strip()]
     if stored.startswith(b"\x1f\x8b"):
