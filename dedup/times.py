@@ -25,15 +25,18 @@ MAX_TIME_CHARACTERS = 100
 """The longest form, with the names of its weekday, month and zone written out, has 80."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NUMBER = re.compile(r"(-?)([0-9]{8,13})(?:\.([0-9]*))?")
+_NUMBER = re.compile(r"(-?)([0-9]{8,14})(?:\.([0-9]*))?")
 _ISO = re.compile(
     r"[0-9]{4}-?(?:[0-9]{2}-?[0-9]{2}|W[0-9]{2}-?[0-9])(?:[Tt ][0-9:.,]+(?:Z|z|[+-][0-9:.]+)?)?"
 )
+_SLASHED = re.compile(r"([0-9]{4})/([0-9]{2})/([0-9]{2})(?![0-9/])")
 _SPACED_ZONE = re.compile(r"\s+(?:(Z|UTC|GMT)|([+-][0-9]{2}:?[0-9]{2}))", re.IGNORECASE)
-_RFC_2822 = re.compile(
-    r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\s*,?\s*)?([0-9]{1,2})\s+([a-z]{3,9})\.?\s+([0-9]{4}|[0-9]{2})\s+"
-    r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?(?:\s*([+-][0-9]{4}|[+-][0-9]{2}:[0-9]{2}|[a-z]{1,3}))?"
-    r"(?:\s*\([^()]*\))?",
+_NAMED = re.compile(
+    r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\s*,?\s*)?"
+    r"(?:(?P<day>[0-9]{1,2})\s+(?P<month>[a-z]{3,9})\.?,?\s+(?P<year>[0-9]{4}|[0-9]{2})|"
+    r"(?P<month_first>[a-z]{3,9})\.?\s+(?P<day_second>[0-9]{1,2}),?\s+(?P<year_last>[0-9]{4}))"
+    r"(?:,?\s+(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?"
+    r"(?:\s*(?P<zone>[+-][0-9]{4}|[+-][0-9]{2}:[0-9]{2}|[a-z]{1,3}))?(?:\s*\([^()]*\))?)?",
     re.IGNORECASE,
 )
 _MONTHS = (
@@ -106,17 +109,17 @@ def _from_text(text: str) -> datetime | None:
     if number:
         return _from_digits(*number.groups(default=""))
     try:
-        return _from_iso(text) or _from_rfc_2822(text)
+        return _from_iso(_SLASHED.sub(r"\1-\2-\3", text, count=1)) or _from_named(text)
     except ValueError:  # the form of a time, such as 2024-13-01
         return None
 
 
 def _from_number(value: int | float) -> datetime | None:
-    if isinstance(value, int):
-        number = _NUMBER.fullmatch(str(value)) if abs(value) < 10**13 else None
-        return _from_digits(*number.groups(default="")) if number else None
-    if not abs(value) < 10**13:  # nan too
+    if not abs(value) < 10**14:  # nan too
         return None
+    if isinstance(value, int):
+        number = _NUMBER.fullmatch(str(value))
+        return _from_digits(*number.groups(default="")) if number else None
     if value.is_integer():
         return _from_number(int(value))
     whole = len(str(int(abs(value))))
@@ -127,11 +130,11 @@ def _from_number(value: int | float) -> datetime | None:
 
 def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
     digits = len(whole)
-    if digits == 8:
+    if digits in (8, 14):
         if sign or fraction.strip("0"):
             return None
         try:
-            return datetime.strptime(whole, "%Y%m%d").replace(tzinfo=UTC)
+            return datetime.fromisoformat(f"{whole[:8]}T{whole[8:] or '00'}")
         except ValueError:
             return None
     if digits not in (9, 10, 12, 13) or whole.startswith("0"):
@@ -157,20 +160,24 @@ def _from_iso(text: str) -> datetime | None:
     return datetime.fromisoformat(text.upper()) if _ISO.fullmatch(text) else None
 
 
-def _from_rfc_2822(text: str) -> datetime | None:
-    match = _RFC_2822.fullmatch(text)
+def _from_named(text: str) -> datetime | None:
+    match = _NAMED.fullmatch(text)
     if match is None:
         return None
-    day, month, year, hour, minute, second, zone = match.groups(default="")
+    found = match.groupdict(default="")
+    name = (found["month"] or found["month_first"]).lower()
     months = [
-        name for name in _MONTHS if month.lower() in (name, name[:3], "sept" if name[:3] == "sep" else name)
+        month for month in _MONTHS if name in (month, month[:3]) or (name, month[:3]) == ("sept", "sep")
     ]
     if not months:
         return None
+    year = found["year"] or found["year_last"]
     full_year = int(year)
     if len(year) == 2:
+        if not found["hour"]:
+            return None  # 6 Jul 26 has no form of RFC 2822: it may be one of 2006
         full_year += 2000 if full_year < _CENTURY_TURN else 1900
-    tzinfo = UTC
+    zone, tzinfo = found["zone"], UTC
     if zone.lower() in _ZONES:
         tzinfo = timezone(timedelta(hours=_ZONES[zone.lower()]))
     elif zone[:1] in ("+", "-") and zone:
@@ -181,9 +188,9 @@ def _from_rfc_2822(text: str) -> datetime | None:
     return datetime(
         full_year,
         _MONTHS.index(months[0]) + 1,
-        int(day),
-        int(hour),
-        int(minute),
-        int(second or 0),
+        int(found["day"] or found["day_second"]),
+        int(found["hour"] or 0),
+        int(found["minute"] or 0),
+        int(found["second"] or 0),
         tzinfo=tzinfo,
     )

@@ -58,6 +58,25 @@ NO_TIME = "published_at is not a time; write it like 2024-05-01T12:00:00Z"
         ("10 Nov 20 08:00 Z", MORNING),
         ("1 Sept 1999 08:00:00 UT", datetime(1999, 9, 1, 8, tzinfo=UTC)),
         ("1 Sep 99 08:00:00 UT", datetime(1999, 9, 1, 8, tzinfo=UTC)),
+        ("2024/05/01", DAY),
+        ("2024/05/01 12:00", NOON),
+        ("2024/05/01T12:00:00Z", NOON),
+        ("2024/05/01 15:00:00 +0300", NOON),
+        ("20240501120000", NOON),
+        (20240501120000, NOON),
+        (20240501120000.0, NOON),
+        ("1 May 2024", DAY),
+        ("01 may 2024", DAY),
+        ("Wednesday, 1 May 2024", DAY),
+        ("1 May, 2024", DAY),
+        ("May 1, 2024", DAY),
+        ("May 1 2024", DAY),
+        ("May 1, 2024 12:00", NOON),
+        ("Wed, May 1, 2024, 12:00:00 GMT", NOON),
+        ("Nov. 10, 2020 03:00 EST", MORNING),
+        ("10 November 2020 08:00:00", MORNING),
+        ("10 Nov 2020 08:00", MORNING),
+        ("Sept. 1, 1999", datetime(1999, 9, 1, tzinfo=UTC)),
         (1604995200, MORNING),
         (1604995200.0, MORNING),
         ("1604995200", MORNING),
@@ -85,7 +104,14 @@ def test_times_that_can_be_read(value: Any, expected: datetime | None) -> None:
         "2024-13-01", "2024-02-30", "2024-05-01T25:00", "2024-05-01x12:00", "2024-05-0112:00", "20240501112",
         "2024-05-01 -0500", "2024-05-01T12:00+01:00 UTC", "2024-05-01T12:00:00+99:00", "20241301", "00000000",
         "0000000000", "²0240501", "２０２４０５０１", "20240501.5", "-20240501", "1e9", "1_604_995_200",
-        "Tue, 10 Nov 2020", "Tue, 10 Nov 2020 08:00:00 IST", "Tue, 10 Nov 2020 08:00:00 CET",
+        "13/07/2026", "07/13/2026", "06.07.2026", "2026.07.06", "2026/7/6", "2026/07/06/", "2026/07/061",
+        "2026/13/07", "2026/07-06", "2026-07/06", "26/07/06", "x2026/07/06", "6 Jul 26", "July 6, 26",
+        "July 6, 26 10:00", "6 July", "July 2026", "July 36, 2026", "31 June 2026", "6 Juli 2026",
+        "6 Ju 2026",
+        "July 6, 2026 10:00 AM", "6 July 2026 10:00 PM", "6 July 2026 UTC", "6 July 2026 10", "6July 2026",
+        "6 July 2026 July 6, 2026", "20261301100000", "20260713250000", "20260713100060", "-20260713100000",
+        "20260713100000.5", "202607131000000", 20261301100000, -20260713100000, 20260713100000.5,
+        "Tue, 10 Nov 2020 08:00:00 IST", "Tue, 10 Nov 2020 08:00:00 CET",
         "99 Nov 2020 08:00", "12:00",
         "10 Foo 2020 08:00", "10 Nov 2020 08:00 +9900", "9" * 5000, " " * 50 + "9" * MAX_TIME_CHARACTERS,
         0, -1, 7, 1.5, 2024, 12345678901, 99999999, 10**14, 10**400, -(10**13), 1e308, 1e13,
@@ -172,6 +198,20 @@ def test_every_epoch_time_comes_back(seconds: int, microseconds: int, before: bo
         assert parse_time(value.timestamp(), "x") == value
     whole = value - sign * timedelta(microseconds=microseconds)
     assert parse_time(sign * seconds, "x") == parse_time(sign * seconds * 1000, "x") == whole
+
+
+@given(TIMES)
+def test_every_time_comes_back_from_the_forms_without_a_zone(value: datetime) -> None:
+    seconds = in_utc(value).replace(microsecond=0)
+    day, clock = seconds.date(), f"{seconds:%H:%M:%S}"
+    assert parse_time(f"{day:%Y}".zfill(4) + f"/{day:%m/%d} {clock}", "x") == seconds
+    assert parse_time(seconds.isoformat()[:19].translate(dict.fromkeys(map(ord, "-T:"))), "x") == seconds
+    month = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+             "November", "December"][day.month - 1]  # fmt: skip
+    for name in (month, month[:3], month.upper()):
+        for date_only in (f"{day.day} {name} {day.year:04}", f"{name} {day.day}, {day.year:04}"):
+            assert parse_time(date_only, "x") == seconds.replace(hour=0, minute=0, second=0)
+            assert parse_time(f"{date_only} {clock}", "x") == seconds
 
 
 @given(st.dates())
