@@ -25,19 +25,19 @@ MAX_TIME_CHARACTERS = 100
 """The longest form, with the names of its weekday, month and zone written out, has 80."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NUMBER = re.compile(r"(-?)([0-9]{8,14})(?:\.([0-9]*))?")
-_ISO = re.compile(
-    r"[0-9]{4}-?(?:[0-9]{2}-?[0-9]{2}|W[0-9]{2}-?[0-9])(?:[Tt ][0-9:.,]+(?:Z|z|[+-][0-9:.]+)?)?"
-)
-_SLASHED = re.compile(r"([0-9]{4})/([0-9]{2})/([0-9]{2})(?![0-9/])")
-_SPACED_ZONE = re.compile(r"\s+(?:(Z|UTC|GMT)|([+-][0-9]{2}:?[0-9]{2}))", re.IGNORECASE)
-_NAMED = re.compile(
-    r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\s*,?\s*)?"
+
+# Patterns are compiled when first used: every command imports this, and few read a time of another form than
+# `datetime` itself knows.
+_NUMBER = r"(-?)([0-9]{8,14})(?:\.([0-9]*))?"
+_ISO = r"[0-9]{4}-?(?:[0-9]{2}-?[0-9]{2}|W[0-9]{2}-?[0-9])(?:[Tt ][0-9:.,]+(?:Z|z|[+-][0-9:.]+)?)?"
+_SLASHED = r"([0-9]{4})/([0-9]{2})/([0-9]{2})(?![0-9/])"
+_SPACED_ZONE = r"(?i)\s+(?:(Z|UTC|GMT)|([+-][0-9]{2}:?[0-9]{2}))"
+_NAMED = (
+    r"(?i)(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\s*,?\s*)?"
     r"(?:(?P<day>[0-9]{1,2})\s+(?P<month>[a-z]{3,9})\.?,?\s+(?P<year>[0-9]{4}|[0-9]{2})|"
     r"(?P<month_first>[a-z]{3,9})\.?\s+(?P<day_second>[0-9]{1,2}),?\s+(?P<year_last>[0-9]{4}))"
     r"(?:,?\s+(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?"
-    r"(?:\s*(?P<zone>[+-][0-9]{4}|[+-][0-9]{2}:[0-9]{2}|[a-z]{1,3}))?(?:\s*\([^()]*\))?)?",
-    re.IGNORECASE,
+    r"(?:\s*(?P<zone>[+-][0-9]{4}|[+-][0-9]{2}:[0-9]{2}|[a-z]{1,3}))?(?:\s*\([^()]*\))?)?"
 )
 _MONTHS = (
     "january", "february", "march", "april", "may", "june",
@@ -105,11 +105,11 @@ def as_utc(value: datetime, name: str) -> datetime:
 
 
 def _from_text(text: str) -> datetime | None:
-    number = _NUMBER.fullmatch(text)
+    number = re.fullmatch(_NUMBER, text)
     if number:
         return _from_digits(*number.groups(default=""))
     try:
-        return _from_iso(_SLASHED.sub(r"\1-\2-\3", text, count=1)) or _from_named(text)
+        return _from_iso(re.sub(_SLASHED, r"\1-\2-\3", text, count=1)) or _from_named(text)
     except ValueError:  # the form of a time, such as 2024-13-01
         return None
 
@@ -118,7 +118,7 @@ def _from_number(value: int | float) -> datetime | None:
     if not abs(value) < 10**14:  # nan too
         return None
     if isinstance(value, int):
-        number = _NUMBER.fullmatch(str(value))
+        number = re.fullmatch(_NUMBER, str(value))
         return _from_digits(*number.groups(default="")) if number else None
     if value.is_integer():
         return _from_number(int(value))
@@ -147,21 +147,21 @@ def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
 
 
 def _from_iso(text: str) -> datetime | None:
-    zone = _SPACED_ZONE.search(text)
+    zone = re.search(_SPACED_ZONE, text)
     if zone and zone.end() == len(text):
         text = text[: zone.start()]
         if zone[2] and len(text) <= len("2024-05-01"):
             return None  # an offset without a time
         offset = zone[2] or ""
-        if not _ISO.fullmatch(text + offset):
+        if not re.fullmatch(_ISO, text + offset):
             return None
         found = datetime.fromisoformat(text + offset)
         return found if offset or found.tzinfo is None else None
-    return datetime.fromisoformat(text.upper()) if _ISO.fullmatch(text) else None
+    return datetime.fromisoformat(text.upper()) if re.fullmatch(_ISO, text) else None
 
 
 def _from_named(text: str) -> datetime | None:
-    match = _NAMED.fullmatch(text)
+    match = re.fullmatch(_NAMED, text)
     if match is None:
         return None
     found = match.groupdict(default="")

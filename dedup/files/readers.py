@@ -15,23 +15,22 @@ out of HTML, a text is not changed: an empty one, or one with NUL bytes, is one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from dedup.article import ARTICLE_FIELDS, Article
 from dedup.errors import InputError
-from dedup.files.delimited import csv_records
 from dedup.files.jsonl import jsonl_records
 from dedup.files.naming import DEFAULT_FIELDS as DEFAULT_FIELDS
-from dedup.files.parquet import ParquetSource
 from dedup.files.record import (
     MAX_RAW_BYTES,
     MAX_RECORD_BYTES,
     NO_MEMORY,
     REQUIRED_FIELDS,
     Beginning,
+    Plan,
     Record,
     Refused,
     row_as_json,
@@ -42,7 +41,11 @@ from dedup.files.rejects import Repair as Repair
 from dedup.files.repairs import make_article, usable_id
 from dedup.files.source import LineSource, open_file
 from dedup.files.understanding import Understanding
-from dedup.html import extract, looks_like_html, need_trafilatura, plain_title
+
+if (
+    TYPE_CHECKING
+):  # CSV, Parquet and HTML are imported by the first file that needs them; most commands read none
+    from dedup.files.parquet import ParquetSource
 
 Item = Article | Reject | Repair
 """What a reader yields."""
@@ -131,6 +134,8 @@ class ArticleReader(Iterator[Item]):
         name = str(path)
         self._html = html
         if html:
+            from dedup.html import need_trafilatura
+
             need_trafilatura()
         fields = fields or {}
         for field in fields:
@@ -139,23 +144,31 @@ class ArticleReader(Iterator[Item]):
         plan = {
             field: (fields[field],) if field in fields else names for field, names in DEFAULT_FIELDS.items()
         }
-        needed = {*REQUIRED_FIELDS, *fields}
-        kind = ParquetSource if self.format == "parquet" else LineSource
-        self._source = kind(name, max_record_bytes)
+        self._source = self._opened(name, max_record_bytes)
         self.file = self._source.file
         self.understood = Understanding(self.file, self.format)
-        records: Iterator[Record]
         try:
-            if isinstance(self._source, ParquetSource):
-                records = self._source.records(plan, needed, self.understood)
-            elif self.format == "jsonl":
-                records = jsonl_records(self._source, plan, self.understood, blank_lines=blank_lines)
-            else:
-                records = csv_records(self._source, plan, needed, self.understood)
+            records = self._records(plan, {*REQUIRED_FIELDS, *fields}, blank_lines)
         except BaseException:
             self.close()
             raise
         self._items = self._articles(records)
+
+    def _opened(self, name: str, max_record_bytes: int) -> LineSource | ParquetSource:
+        if self.format == "parquet":
+            from dedup.files.parquet import ParquetSource
+
+            return ParquetSource(name, max_record_bytes)
+        return LineSource(name, max_record_bytes)
+
+    def _records(self, plan: Plan, needed: Collection[str], blank_lines: bool) -> Iterator[Record]:
+        if not isinstance(self._source, LineSource):
+            return self._source.records(plan, needed, self.understood)
+        if self.format == "jsonl":
+            return jsonl_records(self._source, plan, self.understood, blank_lines=blank_lines)
+        from dedup.files.delimited import csv_records
+
+        return csv_records(self._source, plan, needed, self.understood)
 
     @property
     def bytes_read(self) -> int:
@@ -202,14 +215,9 @@ class ArticleReader(Iterator[Item]):
                     continue
                 try:
                     text = found.get("text")
-                    markup = False
-                    if isinstance(text, str) and "<" in text and looks_like_html(text):
-                        markup = True
-                        if self._html:
-                            found["text"] = extract(text)
-                    title = found.get("title")
-                    if self._html and isinstance(title, str):
-                        found["title"] = plain_title(title)
+                    markup = isinstance(text, str) and "<" in text and _is_html(text)
+                    if self._html:
+                        _take_out_of_html(found, markup)
                     article, flaws = make_article(found)
                 except InputError as error:
                     shown = raw if raw is not None else row_as_json(found)
@@ -240,6 +248,22 @@ class ArticleReader(Iterator[Item]):
         if length > len(raw) or length > MAX_RAW_BYTES:
             return Reject(self.file, line, reason, raw[:MAX_RAW_BYTES], length, known)
         return Reject(self.file, line, reason, raw, None, known)
+
+
+def _is_html(text: str) -> bool:
+    from dedup.html import looks_like_html
+
+    return looks_like_html(text)
+
+
+def _take_out_of_html(found: dict[str, Any], markup: bool) -> None:
+    from dedup.html import extract, plain_title
+
+    if markup:
+        found["text"] = extract(found["text"])
+    title = found.get("title")
+    if isinstance(title, str):
+        found["title"] = plain_title(title)
 
 
 def _check_field(field: str) -> None:

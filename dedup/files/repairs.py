@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from decimal import Decimal
 from math import isfinite
 from typing import Any
 
@@ -80,6 +79,8 @@ def _repaired(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
 
 def _checked(field: str, value: Any) -> tuple[str | None, Any]:
     """What is wrong with the value of an optional field, and what is kept of it."""
+    from decimal import Decimal  # here: every command imports this module, and few repair anything
+
     if value is UNREADABLE:
         return f"{field} cannot be read", None
     number = type(value) is int or (isinstance(value, (float, Decimal)) and isfinite(value))

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import subprocess
 import sys
 import time
 import tracemalloc
@@ -806,3 +807,10 @@ def test_every_row_of_any_csv_is_an_article_or_a_reject(folder: Folder, content:
         assert reject.raw.split(b"\n") == lines[reject.line - 1 : reject.line + reject.raw.count(b"\n")]
     if b'"' not in content:  # then a record is a line
         assert len(articles) + len(rejects) == sum(1 for text in lines if text.strip(b" \r")) - headed
+
+
+def test_a_command_that_reads_no_file_does_not_wait_for_what_reads_files() -> None:
+    script = "import sys, dedup.files.readers; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    heavy = {"csv", "decimal", "logging", "pyarrow", "trafilatura", "dedup.html", "dedup.files.parquet"}
+    assert heavy & set(done.stdout.split()) == set()
