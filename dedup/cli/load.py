@@ -282,6 +282,8 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
     if found.without_date:
         articles = f"{found.records - refused:,} articles"
         yield f"  no date: {found.without_date:,} of {articles}; they count from when they are stored"
+    if found.empty:
+        yield f"  {counted(found.empty, 'text is empty', 'texts are empty')}, which the backfill marks as failed"
     if found.extracted:
         yield f"  text taken out of HTML: {found.extracted:,}"
     if found.html:

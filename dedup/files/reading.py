@@ -119,7 +119,7 @@ def read_file(
     """
     with ExitStack() as stack:
         reader = stack.enter_context(reading.open(path, max_record_bytes))
-        refused = stack.enter_context(RejectsFile(rejects)) if rejects is not None else None
+        refused = stack.enter_context(RejectsFile(rejects, source=path)) if rejects is not None else None
         stack.callback(lambda: _ended(report, reader))
         report.file, report.understood = reader.file, reader.understood
         progress.start("loading", reader.bytes_total)

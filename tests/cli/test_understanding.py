@@ -77,6 +77,27 @@ def test_load_says_which_column_became_what_and_what_was_ignored(dedup: Dedup, t
     ]
 
 
+def test_load_says_how_many_texts_are_empty(dedup: Dedup, tmp_path: Path) -> None:
+    rows = [{"id": "a", "text": " "}, {"id": "b", "text": HARBOUR}]
+    said = dedup("load", str(lines(tmp_path / "news.jsonl", rows))).err
+    assert "  1 text is empty, which the backfill marks as failed\n" in said
+
+
+def test_refused_lines_go_to_no_file_of_something_else(
+    dedup: Dedup, database: Database, tmp_path: Path
+) -> None:
+    rows = [{"id": "a", "text": HARBOUR}, {"id": "no text"}]
+    file = lines(tmp_path / "news.jsonl", rows)
+    (tmp_path / "letter.txt").write_text("Dear Ann\n")
+    for taken in ("news.jsonl", "letter.txt"):
+        before = (tmp_path / taken).read_bytes()
+        result = dedup("load", str(file), "--rejects", taken)
+        assert result.code == 2
+        assert taken in result.err
+        assert (tmp_path / taken).read_bytes() == before
+    assert corpus_of(database) == []
+
+
 def test_a_name_within_an_object_is_found_and_can_be_mapped(
     dedup: Dedup, database: Database, tmp_path: Path
 ) -> None:
