@@ -283,7 +283,8 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
         articles = f"{found.records - refused:,} articles"
         yield f"  no date: {found.without_date:,} of {articles}; they count from when they are stored"
     if found.empty:
-        yield f"  {counted(found.empty, 'text is empty', 'texts are empty')}, which the backfill marks as failed"
+        empty = counted(found.empty, "text is empty", "texts are empty")
+        yield f"  {empty}, which the backfill marks as failed"
     if found.extracted:
         yield f"  text taken out of HTML: {found.extracted:,}"
     if found.html:

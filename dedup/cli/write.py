@@ -237,10 +237,10 @@ def check(
     reading = Reading(field_map(map_), format_, publication, language, html)
     with ExitStack() as stack:
         stop = stack.enter_context(stopping())
-        reading.try_out(file)  # a typo starts no server
+        reading.try_out(file, every_line=True)  # a typo starts no server
         dd = stack.enter_context(corpus())
         bound = dd.settings.max_record_bytes()
-        reader = stack.enter_context(reading.open(file, bound, blank_lines=True))
+        reader = stack.enter_context(reading.open(file, bound, every_line=True))
         repairs: list[Repair] = []
         answered = refused = 0
         for item in reader:

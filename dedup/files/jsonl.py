@@ -52,30 +52,30 @@ _scan = cast(Any, _decoder).scan_once
 
 
 def jsonl_records(
-    source: LineSource, plan: Plan, understood: Understanding | None = None, *, blank_lines: bool = False
+    source: LineSource, plan: Plan, understood: Understanding | None = None, *, every_line: bool = False
 ) -> Iterator[Record]:
     """One record per line that is not blank. Of several names for a field, the first that has a value counts.
 
     Args:
         understood: counts which names were used.
-        blank_lines: they are records with a reason; else they are none.
+        every_line: a blank line is a record with a reason, and the beginning is no ground to refuse the file.
 
     Raises:
         InputError: it begins like one array, or an object over several lines.
     """
-    why = why_not_lines(source.file, source.start, source.packed)
+    why = None if every_line else why_not_lines(source.file, source.start, source.packed)
     if why:
         raise InputError(why)
-    return _jsonl_records(source, plan, understood or Understanding(source.file, "jsonl"), blank_lines)
+    return _jsonl_records(source, plan, understood or Understanding(source.file, "jsonl"), every_line)
 
 
 def _jsonl_records(
-    source: LineSource, plan: Plan, understood: Understanding, blank_lines: bool
+    source: LineSource, plan: Plan, understood: Understanding, every_line: bool
 ) -> Iterator[Record]:
     shapes = Shapes(plan, understood)
     for number, line in source.lines():
         if not line or line.isspace():
-            if blank_lines:
+            if every_line:
                 yield number, line, BLANK
             continue
         if isinstance(line, Beginning):

@@ -82,7 +82,7 @@ def read_articles(
     format: str | None = None,
     max_record_bytes: int = MAX_RECORD_BYTES,
     html: bool = False,
-    blank_lines: bool = False,
+    every_line: bool = False,
 ) -> ArticleReader:
     """Open a file, or standard input for "-", and read its articles one by one.
 
@@ -94,7 +94,8 @@ def read_articles(
         max_record_bytes: a longer line or row is refused; reading takes up to 13 times as much memory.
         html: extract the text from texts that look like HTML; else they are taken as they are, and counted.
             Tags and entities are taken out of titles too.
-        blank_lines: of JSONL, refuse them, for whoever has to answer every line; else they are passed over.
+        every_line: of JSONL, for whoever has to answer every line: a blank one is a Reject, and no beginning
+            makes the file unusable.
 
     Raises:
         InputError: the file is missing, unreadable or of unknown format, its header or schema lacks a
@@ -108,7 +109,7 @@ def read_articles(
         format=format,
         max_record_bytes=max_record_bytes,
         html=html,
-        blank_lines=blank_lines,
+        every_line=every_line,
     )
 
 
@@ -129,7 +130,7 @@ class ArticleReader(Iterator[Item]):
         format: str | None = None,
         max_record_bytes: int = MAX_RECORD_BYTES,
         html: bool = False,
-        blank_lines: bool = False,
+        every_line: bool = False,
     ) -> None:
         name = str(path)
         self._html = html
@@ -148,7 +149,7 @@ class ArticleReader(Iterator[Item]):
         self.file = self._source.file
         self.understood = Understanding(self.file, self.format)
         try:
-            records = self._records(plan, {*REQUIRED_FIELDS, *fields}, blank_lines)
+            records = self._records(plan, {*REQUIRED_FIELDS, *fields}, every_line)
         except BaseException:
             self.close()
             raise
@@ -161,11 +162,11 @@ class ArticleReader(Iterator[Item]):
             return ParquetSource(name, max_record_bytes)
         return LineSource(name, max_record_bytes)
 
-    def _records(self, plan: Plan, needed: Collection[str], blank_lines: bool) -> Iterator[Record]:
+    def _records(self, plan: Plan, needed: Collection[str], every_line: bool) -> Iterator[Record]:
         if not isinstance(self._source, LineSource):
             return self._source.records(plan, needed, self.understood)
         if self.format == "jsonl":
-            return jsonl_records(self._source, plan, self.understood, blank_lines=blank_lines)
+            return jsonl_records(self._source, plan, self.understood, every_line=every_line)
         from dedup.files.delimited import csv_records
 
         return csv_records(self._source, plan, needed, self.understood)

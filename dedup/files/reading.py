@@ -50,12 +50,12 @@ class Reading:
     html: bool = False
 
     def open(
-        self, path: str | Path, max_record_bytes: int = MAX_RECORD_BYTES, *, blank_lines: bool = False
+        self, path: str | Path, max_record_bytes: int = MAX_RECORD_BYTES, *, every_line: bool = False
     ) -> ArticleReader:
         """Open a file.
 
         Args:
-            blank_lines: of JSONL; see `read_articles`.
+            every_line: see `read_articles`.
 
         Raises:
             InputError: it cannot be used; see `read_articles`.
@@ -66,17 +66,20 @@ class Reading:
             format=self.format,
             max_record_bytes=max_record_bytes,
             html=self.html,
-            blank_lines=blank_lines,
+            every_line=every_line,
         )
 
-    def try_out(self, path: str | Path) -> None:
+    def try_out(self, path: str | Path, *, every_line: bool = False) -> None:
         """Open a file and close it again, unless it is a pipe, which can be read but once.
+
+        Args:
+            every_line: as of `open`.
 
         Raises:
             InputError: it cannot be used.
         """
         if str(path) != "-" and (Path(path).is_file() or not Path(path).exists()):
-            self.open(path).close()
+            self.open(path, every_line=every_line).close()
 
     def completed(self, article: Article) -> Article:
         """An article with the publication and language of this reading where it has none."""
