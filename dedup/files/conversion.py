@@ -21,19 +21,20 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 """What jq takes after a dot without quotes."""
 
 
-def why_not_lines(name: str, start: bytes, packed: bool) -> str | None:
+def why_not_lines(name: str, start: bytes, *, packed: bool, is_pipe: bool) -> str | None:
     """What is wrong with a file that begins so, with the way out; None if it may have an object per line.
 
     Args:
         name: of the file, which tells more of one that is called .json.
         start: its first bytes, unpacked; at most LOOKED_AT_BYTES count.
         packed: it is gzipped.
+        is_pipe: more may come behind these bytes, and is not waited for.
     """
     start = start[:LOOKED_AT_BYTES].lstrip()
     first, newline, rest = start.partition(b"\n")
     rest = rest.lstrip()
     is_json = name.lower().removesuffix(".gz").endswith(".json")
-    is_alone = bool(newline) and first.strip() in (b"{", b"[")
+    is_alone = bool(newline) and first.strip() in (b"{", b"[") and (bool(rest) or is_pipe)
     may_go_on = rest[:1] in (b"", b'"', b"}")  # behind a bracket; a `{` there begins a line of its own
     file = "FILE (unpacked)" if packed else "FILE"
     if start[:1] == b"[" and (is_json or is_alone):

@@ -63,9 +63,11 @@ def jsonl_records(
     Raises:
         InputError: it begins like one array, or an object over several lines.
     """
-    why = None if every_line else why_not_lines(source.file, source.start, source.packed)
-    if why:
-        raise InputError(why)
+    if not every_line:
+        is_pipe = source.bytes_total is None
+        why = why_not_lines(source.file, source.start, packed=source.packed, is_pipe=is_pipe)
+        if why:
+            raise InputError(why)
     return _jsonl_records(source, plan, understood or Understanding(source.file, "jsonl"), every_line)
 
 

@@ -153,7 +153,7 @@ def huge_number(maker: Maker) -> Case:
     return around(maker, b'{"id": "x", "text": ' + digits + b"." + digits + b"}\n", 1)
 
 
-def every_line(maker: Maker) -> Case:
+def blank_lines(maker: Maker) -> Case:
     return around(maker, maker.rng.choice([b"\n", b" \t\r\n"]) * maker.size(10_000, 2_000_000), 0)
 
 
@@ -428,7 +428,7 @@ def pipe_parquet(maker: Maker) -> Case:
 
 
 KINDS: tuple[Callable[[Maker], Case], ...] = (
-    bad_lines, bad_lines_packed, deep, many_values, many_keys, huge_number, every_line, line_ends,
+    bad_lines, bad_lines_packed, deep, many_values, many_keys, huge_number, blank_lines, line_ends,
     carriage_returns, repeated, encoded, latin, noise, empty, long_line, long_texts, escaped_text, wide_text,
     long_titles, packed_bomb, packed_blanks, packed_twice, packed_in_parts, packed_and_garbage,
     packed_and_cut, packed_with_long_name, sparse, csv_wide, csv_head, csv_rows, csv_long, csv_open_quote,

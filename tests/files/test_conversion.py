@@ -20,13 +20,18 @@ from hypothesis import strategies as st
 
 from dedup.article import Article
 from dedup.errors import InputError
-from dedup.files.conversion import why_not_lines, why_not_one
+from dedup.files import conversion
+from dedup.files.conversion import why_not_one
 from dedup.files.readers import Reject, read_articles
 
 STORY = {"source": {"id": None, "name": "Post"}, "title": "Late", "url": "u", "content": 'The "ferry" [+9 {c'}
 NEWSAPI = {"status": "ok", "totalResults": 2, "articles": [STORY, STORY]}
 GUARDIAN = {"response": {"status": "ok", "tags": ["a", {"items": [{"b": 1}]}], "results": [STORY]}}
 FEED = {"version": "https://jsonfeed.org/version/1.1", "title": "One, two: [three]", "items": [STORY]}
+
+
+def why_not_lines(name: str, start: bytes) -> str | None:
+    return conversion.why_not_lines(name, start, packed=False, is_pipe=False)
 
 
 def refused(path: Path, content: bytes) -> str:
@@ -65,7 +70,7 @@ def test_an_answer_of_a_service_is_told_with_the_command_that_unpacks_it(
 @pytest.mark.parametrize("piece", ['"', '\\"', "[", '{"a":', '"items":[', "\\"])
 def test_the_look_at_the_beginning_is_a_short_one(piece: str) -> None:
     began = time.process_time()
-    assert "jq -c '.'" in (why_not_lines("a.json", b'{\n"a": ' + piece.encode() * 1_000_000, False) or "")
+    assert "jq -c '.'" in (why_not_lines("a.json", b'{\n"a": ' + piece.encode() * 1_000_000) or "")
     assert time.process_time() - began < 2
 
 
@@ -190,10 +195,10 @@ RECORDS = st.dictionaries(
 @given(st.lists(RECORDS, min_size=1, max_size=4), st.booleans())
 def test_lines_of_json_are_never_taken_for_something_else(records: list[Any], is_ascii: bool) -> None:
     lines = "\n".join(json.dumps(record, ensure_ascii=is_ascii) for record in records)
-    assert why_not_lines("a.json", lines.encode("utf-8", "surrogatepass"), False) is None
+    assert why_not_lines("a.json", lines.encode("utf-8", "surrogatepass")) is None
 
 
 @given(RECORDS.filter(bool), st.sampled_from([0, 2, "\t"]))
 def test_an_object_over_several_lines_is_always_told(record: Any, indent: Any) -> None:
     for name in ("a.json", "<stdin>"):
-        assert "jq -c '" in (why_not_lines(name, json.dumps(record, indent=indent).encode(), False) or "")
+        assert "jq -c '" in (why_not_lines(name, json.dumps(record, indent=indent).encode()) or "")
