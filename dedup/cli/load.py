@@ -48,8 +48,8 @@ RejectsOption = Annotated[
     Path | None,
     typer.Option(
         "--rejects",
-        help="Where refused lines and repaired fields are noted; default: FILE.rejects.jsonl in the current"
-        " folder.",
+        help="Where refused lines and repaired fields are noted: a new file, or one of earlier loads, which"
+        " is continued. Default: FILE.rejects.jsonl in the current folder.",
     ),
 ]
 
@@ -87,11 +87,11 @@ def load(
     - **language**: lang
 
     `--map` gives other names; `source.name` is a name within an object. `--dry-run` shows what is found
-    where. CSV may have commas, semicolons, tabs or bars. Times are ISO 8601, those of RSS, or seconds since
-    1970.
+    where. CSV may have commas, semicolons, tabs or bars. Times are ISO 8601, those of RSS, dates with the
+    name of the month, or seconds since 1970; what could mean two days, such as 05/01/2020, is none.
 
-    Lines that cannot be read go to a rejects file with id and reason; the others are loaded. A date or
-    another field that cannot be read is lost and noted there; its article is not. If one of
+    Lines that cannot be read go to a rejects file with id, reason and the time of the load; the others are
+    loaded. A date or another field that cannot be read is lost and noted there; its article is not. If one of
     several files cannot be used, the others are loaded, and the exit code is 2. It is 1 if a file breaks off
     or every line is refused.
 

@@ -48,7 +48,9 @@ LanguageOption = Annotated[
 HtmlOption = Annotated[
     bool,
     typer.Option(
-        "--html", help="Take the article out of texts that are HTML; needs `pip install 'newsdedup[html]'`."
+        "--html",
+        help="Take the article out of texts that are HTML, and tags out of titles; needs"
+        " `pip install 'newsdedup[html]'`.",
     ),
 ]
 TruthOption = Annotated[
