@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,21 +77,25 @@ def test_no_help_of_any_command_loads_a_database_or_numpy() -> None:
 
 
 @pytest.mark.parametrize("code", [IMPORT, HELP], ids=["import", "help"])
-def test_it_takes_less_than_a_third_of_a_second(code: str) -> None:
+def test_it_takes_less_than_a_third_of_a_second(code: str, tmp_path: Path) -> None:
+    # Compiled once, as an installed program is, whatever is set where the tests run.
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    cpu_seconds(code, environment)
     taken = []
     for _ in range(TRIES):
-        taken.append(cpu_seconds(code))
+        taken.append(cpu_seconds(code, environment))
         if taken[-1] < SECONDS:
             return
     pytest.fail(f"CPU seconds: {taken}")
 
 
-def cpu_seconds(code: str) -> float:
+def cpu_seconds(code: str, environment: dict[str, str]) -> float:
     """What a fresh interpreter takes for some code, start and end included."""
     process = os.posix_spawn(
         sys.executable,
         [sys.executable, "-c", code],
-        os.environ,
+        environment,
         file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
     )
     _, status, usage = os.wait4(process, 0)
