@@ -118,17 +118,20 @@ def story(cursor: Cursor, source_id: str) -> Story:
 
 
 _LARGEST = """
-    SELECT c.source_id, c.title, c.publication, s.copies, d.copied_by,
-           coalesce(c.published_at, c.added_at), d.last_at
-    FROM (SELECT duplicate_of, count(*) AS copies FROM dedup.article
-          WHERE duplicate_of IS NOT NULL GROUP BY duplicate_of) AS s
-    JOIN dedup.article c ON c.id = s.duplicate_of
-    CROSS JOIN LATERAL (
+    WITH top AS MATERIALIZED (  -- the copies are looked into of these stories only
+        SELECT c.id, c.source_id, c.title, c.publication, s.copies,
+               coalesce(c.published_at, c.added_at) AS first_at
+        FROM (SELECT duplicate_of, count(*) AS copies FROM dedup.article
+              WHERE duplicate_of IS NOT NULL GROUP BY duplicate_of) AS s
+        JOIN dedup.article c ON c.id = s.duplicate_of
+        ORDER BY s.copies DESC, c.source_id LIMIT %s)
+    SELECT top.source_id, top.title, top.publication, top.copies, d.copied_by, top.first_at, d.last_at
+    FROM top CROSS JOIN LATERAL (
         SELECT coalesce(array_agg(DISTINCT publication ORDER BY publication)
                         FILTER (WHERE publication IS NOT NULL), '{}') AS copied_by,
                max(coalesce(published_at, added_at)) AS last_at
-        FROM dedup.article WHERE duplicate_of = s.duplicate_of) AS d
-    ORDER BY s.copies DESC, c.source_id LIMIT %s
+        FROM dedup.article WHERE duplicate_of = top.id) AS d
+    ORDER BY top.copies DESC, top.source_id
 """
 
 
