@@ -167,9 +167,7 @@ class Deduplicator(Questions):
 
     def lookup(self, article: Article | str) -> Verdict:
         """What an article, or a bare text, would be marked; nothing is stored."""
-        return self._submissions.lookup(
-            checks.text("the text", article) if isinstance(article, str) else checks.article(article)
-        )
+        return self._submissions.lookup(article if isinstance(article, str) else checks.article(article))
 
     def load(
         self,

@@ -364,6 +364,10 @@ def test_a_wrong_argument_is_an_error_of_ours_that_says_what_is_wanted(dd: Dedup
     assert list(dd.marks()) == []
 
 
+def test_any_text_can_be_looked_up_as_it_can_be_an_article(settled: Deduplicator) -> None:
+    assert settled.lookup(f"{NEWS[0].text}\0\ud800").duplicate_of == "a"
+
+
 def test_a_time_may_be_given_as_files_give_it(settled: Deduplicator) -> None:
     assert [row["id"] for row in settled.marks(since="2024-03-01T01:00Z")] == ["b", "c"]
     assert [row["id"] for row in settled.marks(since=at(60).timestamp())] == ["b", "c"]
