@@ -27,7 +27,7 @@ from dedup.engine.submit import Submissions
 from dedup.files.reading import Reading, rejects_path
 from dedup.files.report import LoadReport
 from dedup.progress import Progress
-from dedup.timeouts import Timeouts
+from dedup.timeouts import Timeouts, check_seconds
 from dedup.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ class Deduplicator(Questions):
         Raises:
             InputError: this is no Article, or the timeout is not above 0.
         """
-        wait = self._database.timeouts.hook if timeout is None else checks.seconds("the timeout", timeout)
+        wait = self._database.timeouts.hook if timeout is None else timeout
+        check_seconds("the timeout", wait)
         return self._submissions.submit(checks.article(article), wait)
 
     def submit_many(self, articles: Iterable[Article], *, timeout: float | None = None) -> list[Verdict]:

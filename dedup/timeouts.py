@@ -44,11 +44,7 @@ class Timeouts:
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            value = getattr(self, item.name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST:
-                raise InputError(
-                    f"the timeout {item.name} must be a number of seconds above 0, not {value!r}"
-                )
+            check_seconds(f"the timeout {item.name}", getattr(self, item.name))
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
@@ -67,6 +63,16 @@ class Timeouts:
                 except ValueError:
                     raise InputError(f"{name} must be a number of seconds, not {text!r}") from None
         return cls(**given)
+
+
+def check_seconds(name: str, value: float) -> None:
+    """Make sure that a value is a number of seconds that can be waited.
+
+    Raises:
+        InputError: it is none, not above 0, or above `LONGEST`.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST:
+        raise InputError(f"{name} must be a number of seconds above 0, not {value!r}")
 
 
 def milliseconds(seconds: float) -> str:

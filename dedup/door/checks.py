@@ -28,17 +28,6 @@ def whole_number(name: str, value: Any, low: int, high: int = MAX_WHOLE_NUMBER) 
     return value
 
 
-def seconds(name: str, value: Any) -> float:
-    """A number of seconds above 0.
-
-    Raises:
-        InputError: it is none.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise InputError(f"{name} must be a number of seconds above 0, not {value!r}")
-    return float(value)
-
-
 def text(name: str, value: Any) -> str:
     """A text that Postgres can hold.
 

@@ -252,7 +252,7 @@ def test_json_holds_times_tuples_bytes_and_enums() -> None:
     }
 
 
-@pytest.mark.parametrize("timeout", [0, -1, float("nan")])
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf")])
 def test_a_timeout_that_is_none_is_an_error(dd: Deduplicator, timeout: float) -> None:
     with pytest.raises(InputError, match="timeout must be a number of seconds above 0"):
         dd.submit(NEWS[0], timeout=timeout)
