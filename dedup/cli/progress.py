@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from threading import Event, Lock, Thread
-from typing import Protocol
 
 from dedup.cli.console import say, size
+from dedup.progress import Progress
 
 LINE_SECONDS = 10.0
 """Between two lines of long work: often enough to see that it lives, and a night of it is 3,000 lines. Work,
@@ -24,18 +24,8 @@ RATE_LINES = 6
 """Lines over which the rate is taken, a minute: one slow batch must not make the estimate jump."""
 
 
-class Shown(Protocol):
-    """What `progress_bar` gives: told how far the work has come."""
-
-    def start(self, stage: str, total: int | None) -> None:
-        """A stage begins; `total` is how much there is to do, as far as known."""
-
-    def advance(self, count: int, total: int | None = None) -> None:
-        """So many more are done; `total` if it has changed."""
-
-
 @contextmanager
-def progress_bar(unit: str = "articles") -> Iterator[Shown]:
+def progress_bar(unit: str = "articles") -> Iterator[Progress]:
     """Progress of long work: what, how much of how much, how fast, how long still.
 
     Args:
