@@ -11,10 +11,9 @@ import csv
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
-from datetime import datetime
 from typing import Any, TextIO
 
+from dedup.answer import plain
 from dedup.cli.console import PrintableConsole as PrintableConsole
 from dedup.cli.console import console as console
 from dedup.cli.console import say as say
@@ -64,8 +63,7 @@ def write_csv(
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+    found = plain(value)
+    if found is value:
+        raise TypeError(f"{type(value).__name__} has no JSON form")
+    return found
