@@ -6,7 +6,7 @@ import asyncio
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -17,6 +17,7 @@ from dedup import Article, Deduplicator, Timeouts, Verdict
 from dedup.corpus.database import MAX_CONNECTIONS, Database
 from dedup.errors import BusyError
 from tests.corpora import article, assert_right, window
+from tests.engine.faults import watched
 
 SECONDS = 60
 """No test waits longer, however slow the machine is: a hang fails."""
@@ -24,24 +25,6 @@ SECONDS = 60
 ARTICLES = [article(f"a{i:02}", window(i % 14, 6), i, publication=f"P{i % 3}") for i in range(60)]
 
 fork = multiprocessing.get_context("fork")
-
-
-def within(work: Callable[[], None]) -> None:
-    """Do work in a thread of its own and fail if it does not end."""
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(SECONDS)
-    assert not thread.is_alive(), "it hangs"
-    if failures:
-        raise failures[0]
 
 
 def backends(dd: Deduplicator) -> list[int]:
@@ -141,7 +124,7 @@ def test_sixty_threads_have_right_verdicts(database: Database, corpus_url: str) 
         verdicts = list(threads.map(submit, ARTICLES, timeout=SECONDS))
         assert [v.id for v in verdicts] == [a.source_id for a in ARTICLES]
         assert {v.status for v in verdicts} <= {"unique", "similar", "duplicate"}
-        within(lambda: assert_settled(dd))
+        assert watched(lambda: assert_settled(dd)) is None
         assert_right(database)
 
 
