@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from dedup.answer import Answer
+
+StatusName = Literal["unique", "similar", "duplicate", "pending", "failed"]
+"""What an article may be marked: the values of `rules.marks.Status`, for type checkers and `--status`."""
 
 UNSETTLED_LIMIT = 10_000
 """Counting of unsettled articles stops here: it takes some milliseconds, and more tells a caller nothing."""

@@ -14,6 +14,7 @@ from rich.text import Text
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, corpus, moment
 from dedup.errors import InputError, NotFoundError
+from dedup.verdict import StatusName
 
 DIFFERENT = 3
 """Exit code where a check found differences."""
@@ -64,7 +65,7 @@ def register(app: typer.Typer) -> None:
 
 def marks(
     status: Annotated[
-        Literal["unique", "similar", "duplicate", "pending", "failed"] | None,
+        StatusName | None,
         typer.Option("--status", help="Only articles of this status."),
     ] = None,
     since: SinceOption = None,

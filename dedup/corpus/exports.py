@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from dedup.corpus.database import Database
 from dedup.errors import InputError
 from dedup.rules.marks import Status
+from dedup.verdict import StatusName
 
 PAGE = 5_000
 """Rows fetched from the server at a time."""
-
-StatusName = Literal["unique", "similar", "duplicate", "pending", "failed"]
 
 
 class MarkRow(TypedDict):

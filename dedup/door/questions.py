@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dedup.article import Article
 from dedup.corpus import articles, exports, overview, rulebooks, stories, verdicts
 from dedup.corpus.database import Database
-from dedup.corpus.exports import MarkRow, MatchRow, StatusName
+from dedup.corpus.exports import MarkRow, MatchRow
 from dedup.corpus.overview import Overview
 from dedup.corpus.stories import Story, StorySummary
 from dedup.corpus.verdicts import MarkedArticle
@@ -22,6 +22,7 @@ from dedup.engine.verify import Verification
 from dedup.errors import InputError
 from dedup.progress import Progress
 from dedup.times import Time
+from dedup.verdict import StatusName
 
 
 class Questions:

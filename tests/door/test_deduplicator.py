@@ -6,7 +6,7 @@ import json
 from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -16,7 +16,9 @@ from dedup.answer import Answer, plain
 from dedup.corpus.database import Database
 from dedup.errors import ClosedError, DedupError, InputError, NotFoundError
 from dedup.files.readers import Reject
+from dedup.rules.marks import Status
 from dedup.rules.relation import Relation
+from dedup.verdict import StatusName
 from tests.corpora import answer, article, at, code, sentence, sentence_hash, window
 
 NEWS = [
@@ -362,6 +364,10 @@ def test_a_wrong_argument_is_an_error_of_ours_that_says_what_is_wanted(dd: Dedup
         list(call(dd) or ())
     assert words in str(error.value)
     assert list(dd.marks()) == []
+
+
+def test_type_checkers_know_every_status() -> None:
+    assert sorted(get_args(StatusName)) == sorted(status.value for status in Status)
 
 
 def test_any_text_can_be_looked_up_as_it_can_be_an_article(settled: Deduplicator) -> None:
