@@ -1,0 +1,142 @@
+"""Which articles share a key of one kind, and the pairs that follow, some articles at a time.
+
+Most keys belong to one article and lead nowhere: they are left out at once. What stays are groups, each a
+list of places in canonical order. A key is a number of 64 bits, whatever it stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.numbers import Flags
+
+Bigints = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int32]
+"""Shape (m,): places of articles in canonical order."""
+
+Entries = tuple[Bigints, Places]
+"""Keys and the places of the articles that have them, each of shape (m,), in any order."""
+
+
+def shared(keys: Bigints, places: Places) -> Entries:
+    """The entries whose key more than one article has, sorted by key and place; each once."""
+    order = np.argsort(keys, kind="stable") if _ascending(places) else np.lexsort((places, keys))
+    keys, places = keys[order], places[order]
+    del order
+    again = keys[1:] == keys[:-1]
+    fresh = np.ones(len(keys), np.bool_)
+    # An article may have a key twice: without shingles, all its buckets are one.
+    fresh[1:] = ~(again & (places[1:] == places[:-1]))
+    keys, places = keys[fresh], places[fresh]
+    again = keys[1:] == keys[:-1]
+    several = np.zeros(len(keys), np.bool_)
+    several[1:] |= again
+    several[:-1] |= again
+    return keys[several], places[several]
+
+
+def _ascending(places: Places) -> bool:
+    return bool((places[1:] >= places[:-1]).all())
+
+
+class Groups:
+    """The articles that share keys of one kind, as groups of places.
+
+    Args:
+        entries: as `shared` returns them.
+        size: how many articles there are.
+    """
+
+    def __init__(self, entries: Entries, size: int) -> None:
+        keys, self._places = entries
+        self._size = size
+        another = np.ones(len(keys), np.bool_)
+        another[1:] = keys[1:] != keys[:-1]
+        self._set_groups(np.cumsum(another, dtype=np.int32))
+
+    def _set_groups(self, group: Places) -> None:
+        """Take over the number of the group of each entry, and find the entries of each article."""
+        self._group = group
+        another = np.ones(len(group), np.bool_)
+        another[1:] = group[1:] != group[:-1]
+        starts = np.flatnonzero(another)
+        sizes = np.diff(np.append(starts, len(group)))
+        self._start = np.repeat(starts, sizes).astype(np.int32)
+        self._by_place = np.argsort(self._places, kind="stable").astype(np.int32)
+        counts = np.bincount(self._places, minlength=self._size)
+        self._first = np.concatenate([[0], np.cumsum(counts)])
+        earlier = np.arange(len(group)) - self._start
+        work = np.bincount(self._places, weights=earlier, minlength=self._size)
+        self._work = np.concatenate([[0.0], np.cumsum(work)])
+
+    def work(self, start: int) -> npt.NDArray[np.float64]:
+        """How many earlier members the articles from `start` on lead to, summed; shape (size - start,)."""
+        return np.asarray(self._work[start + 1 :] - self._work[start])
+
+    def drop(self, gone: Flags) -> None:
+        """Forget articles that nobody is compared with any more.
+
+        Args:
+            gone: shape (size,).
+        """
+        stay = ~gone[self._places]
+        if not stay.all():
+            self._places = self._places[stay]
+            self._set_groups(self._group[stay])
+
+    def earlier(self, start: int, stop: int, among: Flags) -> Bigints:
+        """Pairs of the articles from `start` to `stop` with earlier ones of their groups, once per key.
+
+        Args:
+            among: shape (size,): the earlier ones that count.
+
+        Returns:
+            Codes of pairs, see `code`.
+        """
+        entries = self._by_place[self._first[start] : self._first[stop]]
+        starts = self._start[entries]
+        counts = entries - starts
+        entries, starts, counts = entries[counts > 0], starts[counts > 0], counts[counts > 0]
+        if not len(entries):
+            return np.empty(0, np.int64)
+        step = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        others = self._places[np.repeat(starts, counts) + step]
+        counting = among[others]
+        later = np.repeat(self._places[entries], counts)[counting]
+        return code(later, others[counting])
+
+
+def code(later: Places, earlier: Places) -> Bigints:
+    """One number for each pair: they sort by the later one, then by the earlier."""
+    return later.astype(np.int64) << 32 | earlier
+
+
+def pair(codes: Bigints) -> tuple[Places, Places]:
+    """The later and the earlier article of coded pairs."""
+    return (codes >> 32).astype(np.int32), (codes & 0xFFFFFFFF).astype(np.int32)
+
+
+def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
+    """`shared` of more entries than fit in memory: one slice of the key space after the other.
+
+    Args:
+        count: slices.
+        read: gives all entries, in pieces; called once per slice.
+    """
+    found = []
+    for number in range(count):
+        keys, places = [], []
+        for some, at in read():
+            chosen = slice(None) if count == 1 else some.view(np.uint64) % count == number
+            keys.append(some[chosen])
+            places.append(at[chosen])
+        found.append(shared(_joined(keys, np.int64), _joined(places, np.int32)))
+    return _joined([f[0] for f in found], np.int64), _joined([f[1] for f in found], np.int32)
+
+
+def _joined(parts: Sequence[npt.NDArray[Any]], kind: type) -> npt.NDArray[Any]:
+    return np.concatenate(parts) if parts else np.empty(0, kind)
