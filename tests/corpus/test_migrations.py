@@ -105,7 +105,7 @@ def shape(database: Database) -> list[str]:
         if name != table:
             lines.append(name)
             table = name
-        lines.append(f"  {line}")
+        lines.append(f"  {' '.join(line.split())}")
     return lines
 
 
@@ -181,8 +181,8 @@ def test_five_upgrades_at_once(fresh: Database) -> None:
 
     with ThreadPoolExecutor(5) as threads:
         revisions = list(threads.map(upgrade, urls))
-    assert sorted(str(before) for before, _ in revisions) == ["0002"] * 4 + ["None"]
-    assert {after for _, after in revisions} == {"0002"}
+    assert sorted(str(before) for before, _ in revisions) == ["0003"] * 4 + ["None"]
+    assert {after for _, after in revisions} == {"0003"}
 
 
 def test_a_missing_schema_names_the_next_step(fresh: Database) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from dedup.corpus import common_sentences, rulebooks, settling
+from dedup.corpus import common_sentences, folding, rulebooks, settling
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor, Database, hold_settle_lock
 from dedup.corpus.fingerprints import count_unfingerprinted, count_unsettled, unfingerprinted_page
@@ -31,6 +31,9 @@ ARTICLES = 20_000
 LARGE = ("article", "fingerprint", "match", "common_sentence", "sentence_count")
 ROWS = 600
 """At most so many rows are fetched for one article; it has about 10 relatives, and 36 keys."""
+
+SHARED = folding.KEYS_PER_ARTICLE * folding.WANTED_SHARERS
+"""And so many fingerprints for each look-up of all keys of an article: those that only share a folded key."""
 
 FILL = """
     SET LOCAL dedup.settling = 'on';
@@ -109,9 +112,11 @@ def rows_read(cursor: Cursor) -> dict[str, tuple[int, int]]:
     return {name: (by_scan, by_index or 0) for name, by_scan, by_index in found if name in LARGE}
 
 
-def check(cursor: Cursor, most: int = ROWS) -> None:
+def check(cursor: Cursor, most: int = ROWS, lookups: int = 5) -> None:
     found = rows_read(cursor)
     assert all(by_scan == 0 for by_scan, _ in found.values()), found
+    _, fingerprints = found.pop("fingerprint")
+    assert fingerprints <= most + lookups * SHARED, fingerprints
     assert all(by_index <= most for _, by_index in found.values()), found
 
 
@@ -177,8 +182,41 @@ def test_a_batch(large: Database) -> None:
     with rolled_back(large, settling=True) as cursor:
         cursor.execute("SELECT count(*) FROM dedup.make_stale(ARRAY(SELECT generate_series(1001, 1100)))")
         assert len(settle(cursor, rulebook_of(cursor).settings, limit=1_000).ids) == 100
-        # 36 keys per article, looked up one by one; each finds its own article only.
-        check(cursor, 100 * 50)
+        # 36 keys per article, looked up one by one; each finds its own article, and those of its entry.
+        check(cursor, 100 * 50, 100)
+
+
+@pytest.mark.parametrize("bits", [12, 17, 24])
+def test_the_index_finds_the_same_with_keys_of_any_size(large: Database, bits: int) -> None:
+    with rolled_back(large, settling=True) as cursor:
+        rulebook = rulebook_of(cursor)
+        given = article("late", window(3, 6), -20)
+        made = hook.fingerprint(rulebook, given).fingerprint
+        assert made is not None
+        keys = [bigints(made.sentence_hashes), bigints(made.buckets), bigints([])]
+        shared = "SELECT * FROM dedup.sharing(true, %s, %s, %s) ORDER BY 1"
+        before = cursor.execute(shared, keys).fetchall()
+        assert len(before) >= 5
+        folding.refold(cursor, bits)
+        assert folding.present_bits(cursor) == bits
+        assert cursor.execute(shared, keys).fetchall() == before
+        for among, fold in (("", "folded"), ("NOT ", "folded_duplicate")):
+            own = "dedup.keys(sentence_hashes, buckets, content_hash)"
+            plan = cursor.execute(
+                f"EXPLAIN SELECT FROM dedup.fingerprint WHERE {among}canonical"
+                f" AND dedup.{fold}({own}) && dedup.{fold}(ARRAY[4711])".encode()
+            ).fetchall()
+            assert f"fingerprint_{'duplicate' if among else 'canonical'}" in str(plan)
+        built, _ = rows_read(cursor)["fingerprint"]
+        hook.submit(cursor, rulebook, given, hook.fingerprint(rulebook, given))
+        assert rows_read(cursor)["fingerprint"][0] == built
+
+
+def test_keys_become_longer_as_the_corpus_grows() -> None:
+    assert folding.fold_bits(0) == folding.FEWEST_BITS
+    for articles in (36_000, 58_051, 1_000_000, 20_000_000):
+        shared = folding.sharers(articles, folding.fold_bits(articles))
+        assert folding.WANTED_SHARERS / 2 - 0.1 <= shared <= folding.WANTED_SHARERS
 
 
 def test_looking_for_work(large: Database) -> None:
@@ -281,7 +319,7 @@ def test_no_statement_of_settling_depends_on_statistics(
             )
         cursor.execute("SELECT count(*) FROM dedup.make_stale(%s)", [bigints(ids)])
         cursor.execute("SELECT dedup.withdraw(%s)", [withdrawn])
-        check(cursor, 110 * 80)
+        check(cursor, 110 * 80, 110 * 2)
         with explained(monkeypatch) as statements:
             assert len(settle(cursor, rulebook.settings, limit=1_000).ids) >= 110
             kept = [id for id in ids if id % 4]
@@ -295,7 +333,7 @@ def test_no_statement_of_settling_depends_on_statistics(
             if start in text
         }
         assert {text: rows for text, rows in statements.items() if rows > 110 * 80} == {}
-        check(cursor, 110 * 80)
+        check(cursor, 110 * 80, 110 * 2)
         given = article("early", window(3, 6), -20)
         with explained(monkeypatch) as statements:
             hook.submit(cursor, rulebook, given, hook.fingerprint(rulebook, given))
