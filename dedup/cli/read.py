@@ -341,6 +341,7 @@ def status(json: JsonOption = False) -> None:
         ("wait for another attempt", f"{found.attempted:,}"),
         ("database size", output.size(found.database_bytes)),
         *((f"  {name}", output.size(count)) for name, count in list(found.sizes.items())[:3]),
+        *((f"bytes per article: {name}", f"{count:,.0f}") for name, count in found.bytes_per_article.items()),
     ]
     output.table("", ("", ""), facts)
     for reason, count in found.failures.items():

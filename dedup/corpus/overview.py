@@ -43,6 +43,8 @@ class Overview(Answer):
         limits: safety limit to number of articles that it left to the next backfill.
         failures: reason, without its numbers, to number of failed articles.
         sizes: table to bytes, indexes and out-of-line texts included.
+        bytes_per_article: the same of tables that grow with the corpus, for each article; the texts of the
+            articles are told apart as "text".
         uncounted: whether the next backfill counts common sentences.
         backfill: the one at work, or None.
         held_by: who holds the settle lock at this moment, or None.
@@ -68,6 +70,7 @@ class Overview(Answer):
     failures: dict[str, int]
     last_marked_at: datetime | None
     sizes: dict[str, int]
+    bytes_per_article: dict[str, float]
     database_bytes: int
 
 
@@ -84,6 +87,7 @@ _OVERVIEW = (
     "uncounted",
     "last_marked_at",
     "database_bytes",
+    "text_bytes",
 )
 """The columns of `sql/overview.sql`."""
 
@@ -111,6 +115,7 @@ def overview(cursor: Cursor) -> Overview:
         limits=dict(limits),
         failures=dict(failures),
         sizes=dict(sizes),
+        bytes_per_article=_per_article(dict(sizes), found.pop("text_bytes"), sum(dict(counts).values())),
         backfill=None if run and run.gone else run,
         held_by=_holder(cursor),
         arrivals=arrivals.count(cursor),
@@ -118,6 +123,21 @@ def overview(cursor: Cursor) -> Overview:
         suspects=attempts.suspects(cursor, SUSPECTS_SHOWN),
         **found,
     )
+
+
+SMALLEST_SHOWN = 0.5
+"""Bytes per article below which a table is left out: it does not grow with the corpus."""
+
+
+def _per_article(sizes: dict[str, int], text_bytes: int, articles: int) -> dict[str, float]:
+    """Bytes per article: the texts, and by table what is kept beside them; empty without articles."""
+    if not articles:
+        return {}
+    parts = {"text": text_bytes, **sizes}
+    parts["article"] = max(0, parts.get("article", 0) - text_bytes)
+    return {
+        name: round(size / articles, 1) for name, size in parts.items() if size >= SMALLEST_SHOWN * articles
+    }
 
 
 def _holder(cursor: Cursor) -> Holder | None:

@@ -9,4 +9,6 @@ SELECT (SELECT count(*) FROM dedup.article a WHERE (a.status = 'pending' OR a.st
        (SELECT count(*) FROM dedup.pair_pin),
        (SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corpus_state),
        (SELECT max(marked_at) FROM dedup.article),
-       pg_database_size(current_database())
+       pg_database_size(current_database()),
+       -- As they are stored: compressed, without the pages around them.
+       (SELECT coalesce(sum(pg_column_size(text)), 0)::bigint FROM dedup.article)
