@@ -2,7 +2,8 @@
 
 ALTER TABLE dedup.corpus_state DROP COLUMN bulk_run;
 DROP INDEX dedup.fingerprint_canonical, dedup.fingerprint_duplicate;
-DROP FUNCTION dedup.refold(integer), dedup.folded(bigint[]), dedup.folded_duplicate(bigint[]),
+DROP FUNCTION dedup.refold(integer), dedup.make_indexes(regclass, integer), dedup.use_indexes(integer);
+DROP FUNCTION dedup.folded(bigint[]), dedup.folded_duplicate(bigint[]),
               dedup.keys(bigint[], bigint[], bigint);
 CREATE INDEX fingerprint_canonical ON dedup.fingerprint
     USING gin (sentence_hashes, buckets) WITH (fastupdate = off) WHERE canonical;

@@ -27,37 +27,55 @@ COMMENT ON FUNCTION dedup.folded_duplicate(bigint[]) IS
 -- is in the first, where nearly all of them stay: a row is written once, and not again by being settled.
 -- fastupdate = off: a probe would scan the whole pending list of the index.
 --
--- Little memory and one process: built from one sorted run, every page of the index would be left half empty.
 -- What is built is named anew, and takes the place of the old at the end, so that look-ups wait for a moment
 -- only. The indexes hold the expression itself, for the functions that it is made of come later in a dump.
-CREATE FUNCTION dedup.refold(bits integer) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp
-    SET maintenance_work_mem = '16MB' SET max_parallel_maintenance_workers = 0 AS $$
+CREATE FUNCTION dedup.make_indexes(owner regclass, bits integer) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
 DECLARE
     kind text;
-    own_bits integer;
 BEGIN
     IF bits IS NULL OR bits NOT BETWEEN 10 AND 31 THEN
         RAISE EXCEPTION 'between 10 and 31 bits, not %', bits USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    PERFORM settle_lock();
     FOREACH kind IN ARRAY ARRAY['canonical', 'duplicate'] LOOP
-        own_bits := CASE kind WHEN 'canonical' THEN bits ELSE bits - 2 END;
+        EXECUTE format('DROP INDEX IF EXISTS %I', 'fingerprint_new_' || kind);
         EXECUTE format(
-            'CREATE INDEX %I ON fingerprint USING gin (((CASE WHEN buckets = ''{}'' THEN sentence_hashes'
+            'CREATE INDEX %I ON %s USING gin (((CASE WHEN buckets = ''{}'' THEN sentence_hashes'
             ' || content_hash ELSE sentence_hashes || buckets END::bit(%s)[])::integer[]))'
             ' WITH (fastupdate = off) WHERE %s',
-            'fingerprint_new_' || kind, own_bits, CASE kind WHEN 'canonical' THEN '' ELSE 'NOT ' END || 'canonical');
+            'fingerprint_new_' || kind, owner, CASE kind WHEN 'canonical' THEN bits ELSE bits - 2 END,
+            CASE kind WHEN 'canonical' THEN '' ELSE 'NOT ' END || 'canonical');
     END LOOP;
+END $$;
+COMMENT ON FUNCTION dedup.make_indexes(regclass, integer) IS
+    'Build the indexes of a table of fingerprints under new names, with keys of so many bits.';
+
+CREATE FUNCTION dedup.use_indexes(bits integer) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
+DECLARE
+    kind text;
+BEGIN
     FOREACH kind IN ARRAY ARRAY['canonical', 'duplicate'] LOOP
-        own_bits := CASE kind WHEN 'canonical' THEN bits ELSE bits - 2 END;
         EXECUTE format('DROP INDEX IF EXISTS %I', 'fingerprint_' || kind);
         EXECUTE format('ALTER INDEX %I RENAME TO %I', 'fingerprint_new_' || kind, 'fingerprint_' || kind);
         EXECUTE format(
             'CREATE OR REPLACE FUNCTION dedup.%I(keys bigint[]) RETURNS integer[]'
             ' LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN (keys::bit(%s)[])::integer[]',
-            CASE kind WHEN 'canonical' THEN 'folded' ELSE 'folded_duplicate' END, own_bits);
+            CASE kind WHEN 'canonical' THEN 'folded' ELSE 'folded_duplicate' END,
+            CASE kind WHEN 'canonical' THEN bits ELSE bits - 2 END);
     END LOOP;
+END $$;
+COMMENT ON FUNCTION dedup.use_indexes(integer) IS
+    'Put the indexes that make_indexes has built in the place of those in use.';
+
+-- Little memory and one process: built from one sorted run, every page of an index would be left half empty.
+CREATE FUNCTION dedup.refold(bits integer) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp
+    SET maintenance_work_mem = '16MB' SET max_parallel_maintenance_workers = 0 AS $$
+BEGIN
+    PERFORM settle_lock();
+    PERFORM make_indexes('dedup.fingerprint', bits);
+    PERFORM use_indexes(bits);
 END $$;
 COMMENT ON FUNCTION dedup.refold(integer) IS
     'Make the indexes of fingerprints anew, with keys of so many bits; dedup/corpus/folding.py says how many.';
