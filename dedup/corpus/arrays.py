@@ -1,4 +1,4 @@
-"""bigint[] to and from Postgres as numpy arrays, and double precision[] to it.
+"""bigint[] to and from Postgres as numpy arrays, and double precision[].
 
 psycopg converts lists element by element in Python; a settle transaction sends and receives some
 hundred thousand hashes, and this is 50 times faster. The layout is that of Postgres' array_send: a header
@@ -81,7 +81,37 @@ class _ArrayLoader(Loader):
         return np.frombuffer(data, _ELEMENT, offset=20)["value"].astype(np.int64)
 
 
+class _FloatArrayLoader(Loader):
+    format = pq.Format.BINARY
+
+    def load(self, data: Buffer) -> npt.NDArray[np.float64]:
+        header = np.frombuffer(data, _HEADER, 3)
+        if header[0] == 0:
+            return np.empty(0, np.float64)
+        if header[0] != 1 or header[1]:
+            raise psycopg.DataError("expected a double precision[] of one dimension without nulls")
+        return np.frombuffer(data, _FLOAT_ELEMENT, offset=20)["value"].astype(np.float64)
+
+
+def sent_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> Bigints:
+    """The elements of several bigint[], one after the other, from what `array_send` makes of each.
+
+    Args:
+        data: the results of `array_send`, joined.
+        counts: how many elements each array has.
+    """
+    words = np.frombuffer(data, _HEADER)
+    # Three words for an empty array; otherwise five, and three for each element: its length and both halves.
+    sizes = np.where(counts > 0, 5 + 3 * counts, 3)
+    starts = np.cumsum(sizes) - sizes
+    step = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    places = np.repeat(starts, counts) + 6 + 3 * step
+    high, low = words[places].astype(np.int64), words[places + 1].astype(np.uint32)
+    return np.asarray(high << 32 | low)
+
+
 def register(connection: psycopg.Connection[Any]) -> None:
     """Let a connection send and receive bigint[] as numpy arrays (binary format only)."""
     connection.adapters.register_dumper(np.ndarray, _ArrayDumper)
     connection.adapters.register_loader(_INT8_ARRAY, _ArrayLoader)
+    connection.adapters.register_loader(_FLOAT8_ARRAY, _FloatArrayLoader)

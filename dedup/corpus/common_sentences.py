@@ -107,20 +107,27 @@ def count_changed(cursor: Cursor, settings: Settings) -> list[SentenceCount]:
 
 
 def changes(
-    cursor: Cursor, counts: Sequence[SentenceCount], settings: Settings, *, everything: bool
+    cursor: Cursor,
+    counts: Sequence[SentenceCount],
+    settings: Settings,
+    *,
+    everything: bool,
+    complete: bool = False,
 ) -> list[CommonChange]:
     """What to change in the table of common sentences.
 
     Args:
         everything: the counts are of all sentences; those not among them are carried by few.
+        complete: of those that are common or pinned too; nobody carries one that is not among them.
     """
     counted = {count.sentence_hash: count for count in counts}
     present = _common(cursor, None if everything else list(counted))
     pins = dict(cursor.execute("SELECT sentence_hash, common FROM dedup.sentence_pin").fetchall())
     if everything:
         for sentence in (present.keys() | pins.keys()) - counted.keys():
-            counted[sentence] = SentenceCount(sentence, *_count_one(cursor, sentence))
-    found = []
+            found = (0, 0, None) if complete else _count_one(cursor, sentence)
+            counted[sentence] = SentenceCount(sentence, *found)
+    changed = []
     for sentence, count in sorted(counted.items()):
         wanted = pins.get(
             sentence, is_common(count.carriers, count.pairs, settings.bands, settings.common_stories)
@@ -128,10 +135,10 @@ def changes(
         stories = effective_stories(count.carriers, count.pairs, settings.bands)
         if wanted and present.get(sentence) != (count.carriers, stories):
             enters = sentence not in present
-            found.append(CommonChange(sentence, count.carriers, stories, count.carrier, enters, False))
+            changed.append(CommonChange(sentence, count.carriers, stories, count.carrier, enters, False))
         elif not wanted and sentence in present:
-            found.append(CommonChange(sentence, count.carriers, None, None, False, True))
-    return found
+            changed.append(CommonChange(sentence, count.carriers, None, None, False, True))
+    return changed
 
 
 def _common(cursor: Cursor, among: Sequence[int] | None) -> dict[int, tuple[int, float]]:

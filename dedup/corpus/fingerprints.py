@@ -87,6 +87,14 @@ def count_unfingerprinted(cursor: Cursor) -> int:
     return _count(cursor, f"SELECT count(*) FROM dedup.article a WHERE {_UNFINGERPRINTED}")
 
 
+def count(cursor: Cursor) -> int:
+    """About how many fingerprints there are, as the planner knows."""
+    return _count(
+        cursor,
+        "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.fingerprint'::regclass",
+    )
+
+
 def count_unsettled(cursor: Cursor) -> int:
     """How many articles with a fingerprint of their present text are pending or stale."""
     return _count(

@@ -274,14 +274,14 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
             "UPDATE dedup.fingerprint SET canonical = %s WHERE article_id = ANY (%s)",
             [canonical, bigints(changed)],
         )
-    _write_pairs(cursor, outcome.pairs)
+    write_pairs(cursor, outcome.pairs)
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
     write_canonical(cursor, outcome.canonical)
     return make_stale(cursor, outcome.unsettled)
 
 
-def _write_pairs(cursor: Cursor, pairs: PairRows) -> None:
+def write_pairs(cursor: Cursor, pairs: PairRows) -> None:
     if not len(pairs.article_id):
         return
     cursor.execute(

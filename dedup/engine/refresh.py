@@ -15,7 +15,8 @@ from itertools import islice
 from typing import TypeVar
 
 from dedup.corpus import articles, common_sentences
-from dedup.corpus.common_sentences import CommonChange
+from dedup.corpus.arrays import Bigints
+from dedup.corpus.common_sentences import CommonChange, SentenceCount
 from dedup.corpus.database import Cursor, Database, retried
 from dedup.corpus.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter
@@ -70,14 +71,41 @@ def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None)
         count = common_sentences.count_all if everything else common_sentences.count_changed
         counts = count(cursor, settings)
         changes = common_sentences.changes(cursor, counts, settings, everything=everything)
+    return apply(database, rulebook, Counted(everything, taken, counts, changes))
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Sentences as they were counted at one moment.
+
+    Attributes:
+        everything: all were counted, and not only those of some changes.
+        taken: the changes that the counts know of.
+        counts: see `common_sentences.SentenceCount`.
+        changes: what follows for the table of common sentences.
+    """
+
+    everything: bool
+    taken: Bigints
+    counts: Sequence[SentenceCount]
+    changes: Sequence[CommonChange]
+
+
+def apply(database: Database, rulebook: Rulebook, counted: Counted) -> Refreshed:
+    """Change the table of common sentences, and keep the counts.
+
+    Raises:
+        StaleRulesError: the settings changed meanwhile; what was done so far is kept and right.
+    """
+    changes = counted.changes
     examples = _examples(database, rulebook.fingerprinter, [c for c in changes if c.enters])
     settler = _Settler(database, rulebook)
     carriers = 0
     for part in _parts(changes):
         _withdraw(settler, part)
         carriers += settler.do(partial(common_sentences.apply, changed=part, examples=examples))
-    finish = partial(common_sentences.finish, counts=counts, taken=taken, settings=settings)
-    settler.do(partial(finish, everything=everything))
+    finish = partial(common_sentences.finish, counts=counted.counts, taken=counted.taken)
+    settler.do(partial(finish, settings=rulebook.settings, everything=counted.everything))
     return Refreshed(sum(c.enters for c in changes), sum(c.leaves for c in changes), carriers)
 
 

@@ -1,0 +1,386 @@
+"""What the bulk engine reads and writes: a whole corpus as arrays, and marks and pairs by difference.
+
+It decides nothing; see `../engine/bulk/`. A page is a range of article ids. While the engine is at work the
+state row names its run: hooks then settle nothing, and what people change is noted
+(`migrations/sql/0004_bulk.sql`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.corpus.arrays import Bigints, bigints, sent_arrays
+from dedup.corpus.database import Cursor
+from dedup.corpus.settling import order_parameters
+from dedup.corpus.statements import statement
+from dedup.numbers import Flags, Shares
+from dedup.rules.marks import Status
+from dedup.rules.pair import Relation
+from dedup.rules.pairs import RULES, Codes
+from dedup.settings import Settings
+
+PAGE_ARTICLES = 4_000
+"""Fingerprints read at a time: about 3 MB."""
+
+STATUSES = tuple(Status)
+"""The statuses; their places stand for them in arrays."""
+
+_NAMES = [rule.value for rule in RULES]
+NO_RULE = -1
+NO_SCORE = -1.0
+
+
+@dataclass(slots=True)
+class FingerprintPage:
+    """Some fingerprints as arrays of m rows.
+
+    Attributes:
+        waiting: which of them are in `fingerprint_bulk`.
+        sentence_counts: how many of the flat `sentence_hashes` belong to each.
+        signature: shape (m, k); rows without shingles are zeros.
+        bucket_counts: how many of the flat `buckets` belong to each: one per band, or none.
+    """
+
+    id: Bigints
+    waiting: Flags
+    canonical: Flags
+    content_hash: Bigints
+    shingle_count: Bigints
+    sentence_counts: Bigints
+    sentence_hashes: Bigints
+    signature: npt.NDArray[np.uint8]
+    bucket_counts: Bigints
+    buckets: Bigints
+
+
+@dataclass(slots=True)
+class StoredMarks:
+    """The marks of some articles as they are stored, arrays of m rows.
+
+    Attributes:
+        unsettled: pending or stale.
+        status: as its place in `STATUSES`.
+        duplicate_of: an id, or 0.
+        score: NO_SCORE where there is none; reason: a place in `rules.pairs.RULES`, or NO_RULE.
+    """
+
+    id: Bigints
+    unsettled: Flags
+    takes_part: Flags
+    status: Codes
+    duplicate_of: Bigints
+    score: Shares
+    reason: Codes
+
+    @classmethod
+    def joined(cls, parts: Sequence[StoredMarks]) -> StoredMarks:
+        """Several together."""
+        found: StoredMarks = _joined(cls, parts)
+        return found
+
+
+@dataclass(slots=True)
+class StoredPairs:
+    """Rows of `match` as arrays of m rows; see `settling.PairRows`."""
+
+    article_id: Bigints
+    other_id: Bigints
+    duplicate: Flags
+    rule: Codes
+    score: Shares
+    sentence_jaccard: Shares
+    signature_jaccard: Shares
+    containment: Shares
+    likest: Flags
+
+    @classmethod
+    def joined(cls, parts: Sequence[StoredPairs]) -> StoredPairs:
+        """Several together."""
+        found: StoredPairs = _joined(cls, parts)
+        return found
+
+    def __len__(self) -> int:
+        return len(self.article_id)
+
+    def __getitem__(self, chosen: npt.NDArray[np.int64] | Flags) -> StoredPairs:
+        return StoredPairs(*(getattr(self, name)[chosen] for name in self.__slots__))
+
+
+def _joined(kind: Any, parts: Sequence[Any]) -> Any:
+    return kind(*(np.concatenate([getattr(part, name) for part in parts]) for name in kind.__slots__))
+
+
+# --- the state of the engine
+
+
+def begin(cursor: Cursor, run: int) -> None:
+    """Say that the bulk engine is at work from now on. Needs the settle lock.
+
+    Fingerprints that another one left behind stay, where they are of the present texts.
+    """
+    cursor.execute("UPDATE dedup.corpus_state SET bulk_run = %s", [run])
+    cursor.execute("DELETE FROM dedup.bulk_change")
+    cursor.execute(
+        "DELETE FROM dedup.fingerprint_bulk f WHERE NOT EXISTS"
+        " (SELECT FROM dedup.article a WHERE a.id = f.article_id AND a.revision = f.revision)"
+    )
+
+
+def at_work(cursor: Cursor, run: int) -> bool:
+    """Whether this run of the engine is still the one at work, and what it read still holds."""
+    row = cursor.execute("SELECT bulk_run FROM dedup.corpus_state").fetchone()
+    return bool(row and row[0] == run)
+
+
+def end(cursor: Cursor) -> None:
+    """Say that no bulk engine is at work. Needs the settle lock."""
+    cursor.execute("UPDATE dedup.corpus_state SET bulk_run = NULL WHERE bulk_run IS NOT NULL")
+    cursor.execute("DELETE FROM dedup.bulk_change")
+
+
+def left_behind(cursor: Cursor) -> bool:
+    """Whether a bulk engine was stopped in the middle of its work."""
+    row = cursor.execute(
+        "SELECT bulk_run IS NOT NULL OR EXISTS (SELECT FROM dedup.fingerprint_bulk) FROM dedup.corpus_state"
+    ).fetchone()
+    return bool(row and row[0])
+
+
+def last_change(cursor: Cursor) -> int:
+    """The number of the last change that people made since the engine began; 0 where there is none."""
+    row = cursor.execute("SELECT coalesce(max(id), 0) FROM dedup.bulk_change").fetchone()
+    return int(row[0]) if row else 0
+
+
+def changed_since(cursor: Cursor, change: int) -> Bigints:
+    """The articles that people changed since then."""
+    rows = cursor.execute("SELECT DISTINCT article_id FROM dedup.bulk_change WHERE id > %s", [change])
+    return bigints([row[0] for row in rows.fetchall()])
+
+
+# --- fingerprints that wait
+
+
+def waiting(cursor: Cursor) -> int:
+    """How many fingerprints wait to be put in use."""
+    row = cursor.execute("SELECT count(*) FROM dedup.fingerprint_bulk").fetchone()
+    return int(row[0]) if row else 0
+
+
+def set_waiting_duplicates(cursor: Cursor, ids: Bigints) -> None:
+    """Flag waiting fingerprints as those of duplicates, and all others as canonical."""
+    cursor.execute(
+        "UPDATE dedup.fingerprint_bulk SET canonical = NOT canonical"
+        " WHERE canonical = (article_id = ANY (%s)) AND (NOT canonical OR article_id = ANY (%s))",
+        [ids, ids],
+    )
+
+
+def build_indexes(cursor: Cursor, bits: int, megabytes: int) -> None:
+    """Build the indexes of the waiting fingerprints, which takes a while and no lock of others."""
+    cursor.execute("SELECT dedup.index_bulk(%s, %s)", [bits, f"{megabytes}MB"])
+
+
+def publish(cursor: Cursor, bits: int) -> None:
+    """Put the waiting fingerprints in use, in a moment. Needs the settle lock."""
+    cursor.execute("SELECT dedup.publish_bulk(%s)", [bits])
+
+
+# --- reading
+
+
+def ids_in_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, datetime | None]:
+    """The articles with a fingerprint of their present text, in canonical order, and the time of the last."""
+    row = cursor.execute(statement("bulk_order"), order_parameters(settings)).fetchone()
+    assert row is not None
+    return np.asarray(row[0]), row[1]
+
+
+def fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:
+    """The fingerprints of articles, page by page, in no order; those that went meanwhile are left out.
+
+    Args:
+        ids: ascending.
+    """
+    for first, last in _ranges(ids):
+        row = cursor.execute(statement("bulk_fingerprints"), {"first": first, "last": last}).fetchone()
+        assert row is not None
+        if row[0] is None:
+            continue
+        id, waits, canonical, content_hash, shingle_count, sentences, buckets, *data = row
+        signed = shingle_count > 0
+        width = len(data[0]) // max(int(signed.sum()), 1)
+        signature = np.zeros((len(id), width), np.uint8)
+        signature[signed] = np.frombuffer(data[0], np.uint8).reshape(-1, width) if width else 0
+        yield FingerprintPage(
+            id,
+            waits > 0,
+            canonical > 0,
+            content_hash,
+            shingle_count,
+            sentences,
+            sent_arrays(data[1], sentences),
+            signature,
+            buckets,
+            sent_arrays(data[2], buckets),
+        )
+
+
+def marks(cursor: Cursor, ids: Bigints) -> StoredMarks:
+    """The marks of articles, in no order.
+
+    Args:
+        ids: ascending; others in between come too.
+    """
+    parts = [StoredMarks(*(np.empty(0, kind) for kind in _MARK_KINDS))]
+    for first, last in _ranges(ids):
+        values = {"first": first, "last": last, "statuses": [s.value for s in STATUSES], "names": _NAMES}
+        row = cursor.execute(statement("bulk_marks"), values).fetchone()
+        assert row is not None
+        if row[0] is not None:
+            parts.append(StoredMarks(*(a.astype(k) for a, k in zip(row, _MARK_KINDS, strict=True))))
+    return StoredMarks.joined(parts)
+
+
+_MARK_KINDS: tuple[Any, ...] = (np.int64, np.bool_, np.bool_, np.int8, np.int64, np.float64, np.int8)
+
+
+def unsettled(cursor: Cursor) -> Bigints:
+    """The articles that are pending or stale."""
+    row = cursor.execute(
+        "SELECT coalesce(array_agg(id), '{}') FROM dedup.article WHERE status = 'pending' OR stale"
+    ).fetchone()
+    assert row is not None
+    return np.asarray(row[0])
+
+
+def pairs(cursor: Cursor, ids: Bigints) -> StoredPairs:
+    """The pairs in which these articles are the later one.
+
+    Args:
+        ids: ascending; others in between come too.
+    """
+    parts = [StoredPairs(*(np.empty(0, kind) for kind in _PAIR_KINDS))]
+    for first, last in _ranges(ids):
+        values = {"first": first, "last": last, "names": _NAMES}
+        row = cursor.execute(statement("bulk_pairs"), values).fetchone()
+        assert row is not None
+        if row[0] is not None:
+            parts.append(StoredPairs(*(a.astype(k) for a, k in zip(row, _PAIR_KINDS, strict=True))))
+    return StoredPairs.joined(parts)
+
+
+_FLOATS = (np.float64,) * 4
+_PAIR_KINDS: tuple[Any, ...] = (np.int64, np.int64, np.bool_, np.int8, *_FLOATS, np.bool_)
+
+
+def pinned_pairs(cursor: Cursor) -> list[tuple[int, int, Relation]]:
+    """What people have said of pairs of stored articles, by their ids."""
+    rows = cursor.execute("""
+        SELECT a.id, o.id, p.relation FROM dedup.pair_pin p
+        JOIN dedup.article a ON a.source_id = p.source_id
+        JOIN dedup.article o ON o.source_id = p.other_source_id
+    """)
+    return [(row[0], row[1], Relation(row[2])) for row in rows.fetchall()]
+
+
+def watched_sentences(cursor: Cursor) -> Bigints:
+    """The sentences that are common or pinned: they are counted however few carry them."""
+    row = cursor.execute(
+        "SELECT array_agg(sentence_hash) FROM ("
+        "SELECT sentence_hash FROM dedup.common_sentence UNION SELECT sentence_hash FROM dedup.sentence_pin"
+        ") AS watched"
+    ).fetchone()
+    return np.empty(0, np.int64) if row is None or row[0] is None else np.sort(row[0])
+
+
+def common(cursor: Cursor) -> Bigints:
+    """The common sentences."""
+    row = cursor.execute("SELECT array_agg(sentence_hash) FROM dedup.common_sentence").fetchone()
+    return np.empty(0, np.int64) if row is None or row[0] is None else np.sort(row[0])
+
+
+def _ranges(ids: Bigints) -> Iterator[tuple[int, int]]:
+    for start in range(0, len(ids), PAGE_ARTICLES):
+        yield int(ids[start]), int(ids[min(start + PAGE_ARTICLES, len(ids)) - 1])
+
+
+# --- writing
+
+
+def settled_through(cursor: Cursor, time: datetime | None) -> None:
+    """Note up to which time articles are settled."""
+    cursor.execute("UPDATE dedup.corpus_state SET settled_through = greatest(settled_through, %s)", [time])
+
+
+def write_marks(cursor: Cursor, marks: StoredMarks) -> None:
+    """Write the marks of articles that have changed; of the others only that they are settled.
+
+    Args:
+        marks: `takes_part` says whether the mark differs from the stored one.
+    """
+    order = np.argsort(marks.id)
+    id, new = marks.id[order], marks.takes_part[order]
+    if len(id):
+        cursor.execute(
+            "UPDATE dedup.article SET stale = false, takes_part = true, limit_fired = NULL"
+            " WHERE id = ANY (%s)",
+            [id[~new]],
+        )
+    if new.any():
+        chosen = order[new]
+        cursor.execute(
+            statement("bulk_write_marks", place="width_bucket(a.id, %(ids)s::bigint[])"),
+            {
+                "ids": marks.id[chosen],
+                "statuses": marks.status[chosen].astype(np.int64) + 1,
+                "originals": marks.duplicate_of[chosen],
+                "scores": marks.score[chosen],
+                "reasons": marks.reason[chosen].astype(np.int64) + 1,
+                "status_names": [s.value for s in STATUSES],
+                "names": _NAMES,
+            },
+        )
+
+
+def write_flags(cursor: Cursor, canonical: Bigints, duplicates: Bigints) -> None:
+    """Set the canonical flags that change."""
+    for ids, flag in ((canonical, True), (duplicates, False)):
+        if len(ids):
+            cursor.execute(
+                "UPDATE dedup.fingerprint SET canonical = %s WHERE article_id = ANY (%s)", [flag, ids]
+            )
+
+
+def drop_pairs(cursor: Cursor, articles: Bigints, others: Bigints) -> None:
+    """Remove rows of `match`."""
+    if len(articles):
+        cursor.execute(
+            """
+            DELETE FROM dedup.match WHERE ctid = ANY (ARRAY(
+                SELECT m.ctid FROM unnest(%s::bigint[], %s::bigint[]) AS given (article_id, other_id)
+                CROSS JOIN LATERAL (SELECT ctid FROM dedup.match
+                    WHERE article_id = given.article_id AND other_id = given.other_id OFFSET 0) AS m))
+            """,
+            [articles, others],
+        )
+
+
+def set_not_likest(cursor: Cursor, articles: Bigints, others: Bigints) -> None:
+    """Take away the flag of pairs that no longer are of the likest articles."""
+    if len(articles):
+        cursor.execute(
+            """
+            UPDATE dedup.match SET likest = false WHERE ctid = ANY (ARRAY(
+                SELECT m.ctid FROM unnest(%s::bigint[], %s::bigint[]) AS given (article_id, other_id)
+                CROSS JOIN LATERAL (SELECT ctid FROM dedup.match
+                    WHERE article_id = given.article_id AND other_id = given.other_id OFFSET 0) AS m))
+            """,
+            [articles, others],
+        )

@@ -1,0 +1,148 @@
+"""One run of the bulk engine, from a snapshot to marks: the path of many articles at once.
+
+    read everything -> count sentences -> decide -> build indexes, put fingerprints in use -> write marks
+
+Each step can be the last: what is committed is right, and the next run goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from dedup.corpus import bulk, common_sentences
+from dedup.corpus.database import Database, retried
+from dedup.corpus.folding import fold_bits
+from dedup.corpus.rulebooks import Rulebook
+from dedup.engine import refresh
+from dedup.engine.bulk.settle import BulkSettling, Plan, Written
+from dedup.engine.bulk.snapshot import Snapshot, read
+from dedup.engine.refresh import Counted, Refreshed
+from dedup.progress import Progress
+
+INDEX_MEGABYTES = 512
+"""Memory in which the server builds an index of fingerprints."""
+
+LOCK_TRIES = 600.0
+"""Seconds for which the moment is awaited at which nobody reads the fingerprints, so that the new ones can be
+put in their place; each try waits for a tenth of a second."""
+
+
+@dataclass(slots=True)
+class Done:
+    """What a run did; see `backfill.BackfillReport`."""
+
+    refreshed: Refreshed = field(default_factory=Refreshed)
+    written: Written = field(default_factory=Written)
+
+
+class BulkRun:
+    """The bulk engine at work for one backfill.
+
+    Args:
+        run: the number of the backfill in `dedup.run`.
+        memory: bytes that it may use, more or less.
+        timed: measures a stage by its name.
+        stop: asked all the while.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        run: int,
+        memory: int,
+        progress: Progress,
+        timed: Callable[[str], AbstractContextManager[None]],
+        stop: Callable[[], bool],
+    ) -> None:
+        self._database, self._run, self._memory = database, run, memory
+        self._progress, self._timed, self._stop = progress, timed, stop
+
+    def begin(self, rulebook: Rulebook) -> None:
+        """From now on hooks settle nothing, and changes are noted.
+
+        Raises:
+            StaleRulesError: the settings changed.
+        """
+
+        def begin() -> None:
+            with self._database.transaction(settling=True) as cursor:
+                rulebook.check(cursor)
+                bulk.begin(cursor, self._run)
+
+        retried(begin, self._database.timeouts.lock)
+
+    def end(self) -> None:
+        """Hooks settle again."""
+
+        def end() -> None:
+            with self._database.transaction(settling=True) as cursor:
+                if bulk.at_work(cursor, self._run):
+                    bulk.end(cursor)
+
+        retried(end, self._database.timeouts.lock)
+
+    def settle(self, rulebook: Rulebook) -> Done:
+        """Settle everything that has a fingerprint.
+
+        Raises:
+            StaleRulesError: the settings changed; what is written is right.
+        """
+        done = Done()
+        with self._timed("reading"):
+            since, snapshot, counted = self._read(rulebook)
+        if counted:
+            self._progress.start("counting sentences", None)
+            with self._timed("counting"):
+                done.refreshed = refresh.apply(self._database, rulebook, counted)
+        settling = BulkSettling(
+            self._database, rulebook, self._run, snapshot, since, self._progress, self._stop
+        )
+        with self._timed("comparing"):
+            plan = settling.decide()
+        if snapshot.waiting.any() and not self._stop():
+            with self._timed("indexing"):
+                self._publish(rulebook, snapshot, plan)
+        with self._timed("writing"):
+            done.written = settling.write(plan)
+        return done
+
+    def _read(self, rulebook: Rulebook) -> tuple[int, Snapshot, Counted | None]:
+        settings = rulebook.settings
+        with self._database.transaction() as cursor:
+            since = bulk.last_change(cursor)
+        with self._database.session() as session, session.transaction(snapshot=True) as cursor:
+            counting = common_sentences.anything_to_count(cursor)
+            _, taken, _ = common_sentences.take_changes(cursor)
+            snapshot = read(
+                cursor,
+                settings,
+                self._memory,
+                lambda total: self._progress.start("reading fingerprints", total),
+                self._progress.advance,
+            )
+            if not counting:
+                return since, snapshot, None
+            changes = common_sentences.changes(
+                cursor, snapshot.counts, settings, everything=True, complete=True
+            )
+        return since, snapshot, Counted(True, taken, snapshot.counts, changes)
+
+    def _publish(self, rulebook: Rulebook, snapshot: Snapshot, plan: Plan) -> None:
+        """Build the indexes of the waiting fingerprints, and put them in use."""
+        self._progress.start("building indexes", None)
+        bits = fold_bits(len(snapshot))
+        with self._database.transaction() as cursor:
+            bulk.set_waiting_duplicates(cursor, plan.duplicates())
+        with self._database.transaction() as cursor:
+            bulk.build_indexes(cursor, bits, INDEX_MEGABYTES)
+
+        def publish() -> None:
+            with self._database.transaction(settling=True) as cursor:
+                rulebook.check(cursor)
+                if bulk.at_work(cursor, self._run):
+                    bulk.publish(cursor, bits)
+
+        retried(publish, LOCK_TRIES)
+        snapshot.canonical[snapshot.waiting] = plan.decisions.original[snapshot.waiting] < 0
