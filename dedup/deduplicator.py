@@ -24,6 +24,8 @@ from dedup.engine import load as loading
 from dedup.engine.backfill import BATCH_ARTICLES, BackfillReport, Preview
 from dedup.engine.load import LoadPreview
 from dedup.engine.submit import Submissions
+from dedup.engines import ENGINE_NAMES, EngineName
+from dedup.errors import InputError
 from dedup.files.reading import Reading, rejects_path
 from dedup.files.report import LoadReport
 from dedup.progress import Progress
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 
 MAX_BATCH, MAX_WORKERS = 100_000, 256
 """Bounds of a backfill: more in a transaction holds the corpus for too long, more processes only wait."""
+
+MIN_MEMORY = 16_000_000
+"""Bytes; with less, a backfill in memory would read the corpus again and again."""
 
 RETRY_ARTICLES = 1_000
 """Articles per transaction of a retry."""
@@ -241,6 +246,8 @@ class Deduplicator(Questions):
         *,
         batch: int = BATCH_ARTICLES,
         workers: int | None = None,
+        engine: EngineName = "auto",
+        memory: int | None = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = _never,
     ) -> BackfillReport:
@@ -249,6 +256,9 @@ class Deduplicator(Questions):
         Args:
             batch: articles per transaction; the marks do not depend on it.
             workers: processes that fingerprint texts; None for one per core, 0 for none but this one.
+            engine: what settles: "postgres" a batch at a time, "memory" everything at once, "auto" whichever
+                is quicker; the marks do not depend on it.
+            memory: bytes that the memory engine may use, more or less; None for a quarter of the machine's.
             stop: asked between batches; when it says so, the batch in hand is finished and the work ends.
 
         Raises:
@@ -259,7 +269,19 @@ class Deduplicator(Questions):
         checks.whole_number("batch", batch, 1, MAX_BATCH)
         if workers is not None:
             checks.whole_number("workers", workers, 0, MAX_WORKERS)
-        return bulk.backfill(self._database, batch=batch, workers=workers, progress=progress, stop=stop)
+        if engine not in ENGINE_NAMES:
+            raise InputError(f"engine must be one of {', '.join(ENGINE_NAMES)}, not {engine!r}")
+        if memory is not None:
+            checks.whole_number("memory", memory, MIN_MEMORY)
+        return bulk.backfill(
+            self._database,
+            batch=batch,
+            workers=workers,
+            engine=engine,
+            memory=memory,
+            progress=progress,
+            stop=stop,
+        )
 
     def preview(self) -> Preview:
         """What the next backfill has to do, counted without doing it."""

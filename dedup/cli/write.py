@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -28,10 +28,12 @@ from dedup.cli.shared import (
     stopping,
 )
 from dedup.cli.signals import unfinished
+from dedup.engines import ENGINE_NAMES
 from dedup.errors import InputError
 
 if TYPE_CHECKING:
     from dedup import BackfillReport, Reprints
+    from dedup.engines import EngineName
 
 
 def register(app: typer.Typer) -> None:
@@ -104,12 +106,31 @@ def backfill(
         int | None,
         typer.Option(min=0, max=256, help="Processes that fingerprint texts; default: one per core."),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(ENGINE_NAMES),
+            help="What settles: `postgres` a batch at a time, `memory` everything at once, `auto` whichever"
+            " is quicker. The marks do not depend on it.",
+        ),
+    ] = "auto",
+    memory: Annotated[
+        int | None,
+        typer.Option(
+            min=16,
+            metavar="MB",
+            help="Megabytes that the memory engine may use, more or less; default: a quarter of all.",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Give every pending or stale article its mark; the nightly run.
 
     Puts changed settings in force, fingerprints texts on all cores, brings the common sentences up to date,
-    settles. May be stopped at any moment and is resumed by the next run. Marks stay readable all the while.
+    settles. Where much is unsettled, as after a first load or a changed setting, everything is settled at
+    once in memory; a few articles are looked up through the indexes of Postgres. May be stopped at any
+    moment and is resumed by the next run. Marks stay readable all the while.
+
     If another backfill is at work, this one says who runs it, since when and how far it is, and ends. One
     that was killed is taken over at once. `dedup status` shows the one at work.
 
@@ -123,7 +144,14 @@ def backfill(
         found = dd.preview()
         if found.adoption:
             output.say(f"new settings or a new program come into force: {previewed(found)}")
-        report = dd.backfill(batch=batch, workers=workers, progress=bar, stop=stop.is_set)
+        report = dd.backfill(
+            batch=batch,
+            workers=workers,
+            engine=cast("EngineName", engine),
+            memory=None if memory is None else memory * 1_000_000,
+            progress=bar,
+            stop=stop.is_set,
+        )
     if json:
         output.write_json(report.as_dict())
     else:

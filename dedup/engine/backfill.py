@@ -25,13 +25,16 @@ from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Adoption, Rulebook, StaleRulesError
 from dedup.corpus.runs import Run
 from dedup.corpus.stories import Reprints
+from dedup.engine import choice
 from dedup.engine.adopt import adopt
 from dedup.engine.arrivals import store_arrivals
-from dedup.engine.fingerprinting import Fingerprinting, PoolOptions, analyze, endless
+from dedup.engine.bulk.run import BulkRun
+from dedup.engine.fingerprinting import Fingerprinting, PoolOptions, Read, analyze, endless
 from dedup.engine.heartbeat import Heartbeat
 from dedup.engine.pool import Factory, Limits, make_function
 from dedup.engine.refresh import refresh
 from dedup.engine.settle import Settled, settle
+from dedup.engines import EngineName
 from dedup.progress import Progress, SilentProgress
 
 BATCH_ARTICLES = 1_000
@@ -106,7 +109,9 @@ class BackfillReport(Answer):
         settled: marks written, an article counted again if it was settled again.
         compared: pairs of articles scored.
         held: articles put aside by a hook that others still hold.
-        seconds: stage (adopting, fingerprinting, counting, settling) to how long it took.
+        engines: what settled, in that order: "postgres" or "memory".
+        seconds: stage (adopting, fingerprinting, counting, settling; in memory also reading, comparing,
+            indexing, writing) to how long it took.
         reprints: the duplicates that the corpus has now; None where nothing was settled.
     """
 
@@ -125,6 +130,7 @@ class BackfillReport(Answer):
     compared: int = 0
     held: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+    engines: list[str] = field(default_factory=list)
     reprints: Reprints | None = None
 
 
@@ -133,6 +139,8 @@ def backfill(
     *,
     batch: int = BATCH_ARTICLES,
     workers: int | None = None,
+    engine: EngineName = "auto",
+    memory: int | None = None,
     progress: Progress | None = None,
     factory: Factory = make_function,
     full_count: bool | None = None,
@@ -145,6 +153,8 @@ def backfill(
     Args:
         batch: articles per settle transaction; the result does not depend on it.
         workers: processes that fingerprint texts; None for one per core, 0 for none but this one.
+        engine: see `EngineName`; the result does not depend on it.
+        memory: bytes that the memory engine may use, more or less; None for a quarter of the machine's.
         full_count: as in `refresh`.
         stop: asked between batches; when it says so, the batch in hand is finished and the work ends.
         limits: how long is waited for worker processes.
@@ -167,7 +177,13 @@ def backfill(
             report,
             _Both(heartbeat, progress or SilentProgress()),
             _Options(
-                batch, full_count, PoolOptions(workers, factory, limits or Limits()), tuple(retry_seconds)
+                batch,
+                full_count,
+                PoolOptions(workers, factory, limits or Limits()),
+                tuple(retry_seconds),
+                engine,
+                memory or choice.usual_memory(),
+                heartbeat.run,
             ),
             lambda: stop() or heartbeat.superseded,
         )
@@ -219,6 +235,9 @@ class _Options:
     full_count: bool | None
     pool: PoolOptions
     retry_seconds: Sequence[float]
+    engine: EngineName
+    memory: int
+    run: int
 
 
 class _Run:
@@ -235,7 +254,9 @@ class _Run:
         self._database, self._report, self._progress = database, report, progress
         self._options, self._stop = options, stop
         self._rounds: Counter[tuple[int, ...]] = Counter()
+        self._settled_in_memory = False
         self._fingerprinting = Fingerprinting(database, progress, options.pool, options.retry_seconds, stop)
+        self._bulk = BulkRun(database, options.run, options.memory, progress, self._timed, stop)
 
     def all(self) -> None:
         """Go on until nothing is left to do, or until told to stop."""
@@ -257,16 +278,22 @@ class _Run:
         with self._timed("adopting"):
             if adopt(self._database):
                 self._report.adopted = True
+                self._settled_in_memory = False
                 self._fingerprinting.begin_again()
         with self._database.transaction() as cursor:
             rulebook = rulebooks.load_rulebook(cursor)
-        with self._timed("fingerprinting"):
-            read = self._fingerprinting.run(rulebook)
-        self._report.fingerprinted += read.fingerprinted
-        self._report.failed += read.failed
-        self._report.lost += read.lost
+        loading = choice.loads_anew(self._database, self._options.engine)
+        if loading:
+            self._bulk.begin(rulebook)
+        read = self._fingerprint(rulebook)
         if self._stop():
+            if loading:
+                self._bulk.end()
             return ()
+        if loading or (
+            not self._settled_in_memory and choice.settles_in_memory(self._database, self._options.engine)
+        ):
+            return self._settle_in_memory(rulebook, read, begun=loading)
         self._progress.first.start("counting sentences", 0)
         with self._timed("counting"):
             refreshed = refresh(self._database, rulebook, full=self._options.full_count)
@@ -277,6 +304,38 @@ class _Run:
         if read.articles or refreshed.entered or refreshed.left or settled:
             return (read.articles, read.which, refreshed.entered, refreshed.left, settled, which)
         return ()
+
+    def _fingerprint(self, rulebook: Rulebook) -> Read:
+        with self._timed("fingerprinting"):
+            read = self._fingerprinting.run(rulebook)
+        self._report.fingerprinted += read.fingerprinted
+        self._report.failed += read.failed
+        self._report.lost += read.lost
+        return read
+
+    def _settle_in_memory(self, rulebook: Rulebook, read: Read, *, begun: bool) -> tuple[int, ...]:
+        """Settle everything at once; what people change meanwhile is left to the next round."""
+        self._note("memory")
+        if not begun:
+            self._bulk.begin(rulebook)
+        try:
+            done = self._bulk.settle(rulebook)
+        finally:
+            self._bulk.end()
+        self._settled_in_memory = True
+        self._report.common_entered += done.refreshed.entered
+        self._report.common_left += done.refreshed.left
+        self._report.settled += done.written.settled
+        self._report.compared += done.written.compared
+        analyze(self._database, done.written.settled)
+        return (
+            read.articles,
+            read.which,
+            done.refreshed.entered,
+            done.refreshed.left,
+            done.written.settled,
+            -1,
+        )
 
     def _wait(self) -> bool:
         """Wait until a text can be tried again; False if none waits for that."""
@@ -310,6 +369,7 @@ class _Run:
             total = fingerprints.count_unsettled(cursor)
         if not total:
             return 0, 0
+        self._note("postgres")
         self._progress.start("settling", total)
         limit = self._options.batch
         done, which, before, same = 0, 0, frozenset[int](), 0
@@ -331,6 +391,11 @@ class _Run:
             self._progress.advance(len(settled.ids), total)
         analyze(self._database, done)
         return done, which
+
+    def _note(self, engine: str) -> None:
+        """An engine settles."""
+        if self._report.engines[-1:] != [engine]:
+            self._report.engines.append(engine)
 
     def _settle_batch(self, rulebook: Rulebook, limit: int) -> tuple[Settled, float]:
         """Settle some articles; returns what that did, and for how many seconds others had to wait."""

@@ -73,6 +73,12 @@ class Heartbeat:
                 return False
             time.sleep(0.02)
 
+    @property
+    def run(self) -> int:
+        """The number of the run that `claim` began."""
+        assert self._run is not None
+        return self._run
+
     def start(self, stage: str, total: int | None) -> None:
         """A stage begins."""
         self._stage, self._done, self._total, self._moved_at = stage, 0, total or 0, time.monotonic()

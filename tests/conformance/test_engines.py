@@ -15,6 +15,7 @@ import pytest
 from dedup.corpus import pins
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
+from dedup.engines import EngineName
 from dedup.rules import oracle
 from dedup.rules.marks import order_key
 from dedup.settings import Settings
@@ -88,6 +89,38 @@ class NightByNight:
         backfill(database, workers=0, factory=make_function, full_count=False)
 
 
+class InMemory:
+    """A load and a backfill that settles everything at once.
+
+    Args:
+        memory: bytes; with few, keys are sorted in slices.
+    """
+
+    def __init__(self, name: str, memory: int) -> None:
+        self.name, self._memory = name, memory
+
+    def run(self, database: Database, corpus: Corpus) -> None:
+        pin(database, corpus)
+        load(database, *corpus.articles)
+        backfill(database, workers=0, factory=make_function, engine="memory", memory=self._memory)
+
+
+class InMemoryNightByNight:
+    """Several loads, backwards, and by turns one that settles everything at once and one that does not."""
+
+    name = "in memory, night by night, backwards"
+
+    def run(self, database: Database, corpus: Corpus) -> None:
+        given = corpus.articles[::-1]
+        pin(database, corpus, slice(None, 1))
+        engines: list[EngineName] = ["memory", "postgres", "memory"]
+        for number, start in enumerate(range(0, len(given), 11)):
+            load(database, *given[start : start + 11])
+            backfill(database, workers=0, factory=make_function, engine=engines[number % 3])
+        pin(database, corpus, slice(1, None))
+        backfill(database, workers=0, factory=make_function, engine="memory")
+
+
 ENGINES: list[Engine] = [
     OneAtATime(1),
     OneAtATime(2),
@@ -96,6 +129,9 @@ ENGINES: list[Engine] = [
     Batches(3),
     Batches(1_000),
     NightByNight(),
+    InMemory("in memory", 1 << 30),
+    InMemory("in memory, slice by slice", 20_000),
+    InMemoryNightByNight(),
 ]
 
 
