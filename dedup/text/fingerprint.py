@@ -10,20 +10,22 @@ from __future__ import annotations
 import hashlib
 import struct
 import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dedup.settings import Settings
+from dedup.text.fingerprints import Fingerprint as Fingerprint
+from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import Hasher, hash_set
 from dedup.text.normalize import words
 from dedup.text.punkt import NEUTRAL, PunktModel, english
 from dedup.text.shingles import shingles
-from dedup.text.signature import EMPTY, Signature, buckets, minhash, signature
+from dedup.text.signature import EMPTY, buckets, minhash, signature
 
 if TYPE_CHECKING:
     from dedup.text.sentences import SentenceSplitter
+    from dedup.text.tasks import TextTask
 
 ALGORITHM_REVISION = 1
 """Raised by one whenever code changes what a fingerprint holds; `tests/text/test_golden.py` notices."""
@@ -34,46 +36,6 @@ UNICODE_VERSION = unicodedata.unidata_version
 
 class UnreadableError(Exception):
     """The text has no fingerprint; the message is the reason that is stored with the `failed` mark."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fingerprint:
-    """What is kept of a text.
-
-    Attributes:
-        version: which algorithm, settings, sentence parameters and Unicode tables made it; signed 64 bits.
-        content_hash: of all normalised words in order; of a short text, of its title and text.
-        sentence_hashes: distinct hashes of the sentences that count, in order of appearance.
-        signature: shape (k,) of uint8, or (0,) without shingles.
-        buckets: one key per band; the content hash in each where there are no shingles; () of a short text.
-        word_count: of the text, without its title.
-        shingle_count: distinct shingles.
-    """
-
-    version: int
-    content_hash: int
-    sentence_hashes: tuple[int, ...]
-    signature: Signature
-    buckets: tuple[int, ...]
-    word_count: int
-    shingle_count: int
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Fingerprint) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> tuple[object, ...]:
-        return (
-            self.version,
-            self.content_hash,
-            self.sentence_hashes,
-            self.signature.tobytes(),
-            self.buckets,
-            self.word_count,
-            self.shingle_count,
-        )
 
 
 class Fingerprinter:
@@ -164,6 +126,29 @@ class Fingerprinter:
             word_count=len(all_words),
             shingle_count=len(shingle_set),
         )
+
+    def fingerprint_many(self, tasks: Sequence[TextTask]) -> Fingerprints:
+        """The fingerprints of many texts, in order. Whatever a text can do, it does not stop the others.
+
+        Raises:
+            MemoryError: that is a matter of the machine, and says nothing about a text.
+        """
+        return Fingerprints.from_list(
+            map(self._attempt, tasks), self.settings.signature_size, self.settings.bands
+        )
+
+    def _attempt(self, task: TextTask) -> Fingerprint | str:
+        """The fingerprint of a text, or the reason why it has none."""
+        try:
+            if task.characters is not None:
+                raise too_long(task.characters, self.settings)
+            return self.fingerprint(task.text, task.language, task.title)
+        except UnreadableError as error:
+            return str(error)
+        except MemoryError:
+            raise
+        except Exception as error:
+            return f"unreadable: {type(error).__name__}"
 
     def _short(self, content: str, title: str | None, count: int, language: str | None) -> Fingerprint:
         """A text too short to be compared by its parts. No normalised word holds a line break, so the one

@@ -1,0 +1,156 @@
+"""What is kept of texts: one `Fingerprint`, or the fingerprints of many as arrays, `Fingerprints`.
+
+It holds them and takes them apart; `fingerprint.py` makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.text.signature import EMPTY, Signature
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fingerprint:
+    """What is kept of a text.
+
+    Attributes:
+        version: which algorithm, settings, sentence parameters and Unicode tables made it; signed 64 bits.
+        content_hash: of all normalised words in order; of a short text, of its title and text.
+        sentence_hashes: distinct hashes of the sentences that count, in order of appearance.
+        signature: shape (k,) of uint8, or (0,) without shingles.
+        buckets: one key per band; the content hash in each where there are no shingles; () of a short text.
+        word_count: of the text, without its title.
+        shingle_count: distinct shingles.
+    """
+
+    version: int
+    content_hash: int
+    sentence_hashes: tuple[int, ...]
+    signature: Signature
+    buckets: tuple[int, ...]
+    word_count: int
+    shingle_count: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fingerprint) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return (
+            self.version,
+            self.content_hash,
+            self.sentence_hashes,
+            self.signature.tobytes(),
+            self.buckets,
+            self.word_count,
+            self.shingle_count,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fingerprints:
+    """The fingerprints of n texts, in order. A text without one has a row of zeros and a reason.
+
+    Attributes:
+        version, content_hash: shape (n,) of int64.
+        sentence_hashes: shape (m,) of int64: of each text its distinct hashes in order of appearance.
+        sentence_starts: shape (n + 1,) of int64: those of text i are from its start to the next one's.
+        signature: shape (n, k) of uint8; zeros where there are no shingles.
+        buckets: shape (n, bands) of int64; zeros where there are none.
+        banded: shape (n,) of bool: whether there are buckets, as all texts have but the short ones.
+        word_count, shingle_count: shape (n,) of int32.
+        reasons: why a text has no fingerprint; None where it has one.
+    """
+
+    version: npt.NDArray[np.int64]
+    content_hash: npt.NDArray[np.int64]
+    sentence_hashes: npt.NDArray[np.int64]
+    sentence_starts: npt.NDArray[np.int64]
+    signature: npt.NDArray[np.uint8]
+    buckets: npt.NDArray[np.int64]
+    banded: npt.NDArray[np.bool_]
+    word_count: npt.NDArray[np.int32]
+    shingle_count: npt.NDArray[np.int32]
+    reasons: tuple[str | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.reasons)
+
+    def one(self, i: int) -> Fingerprint | None:
+        """The fingerprint of text i, counted from 0; None where it has none."""
+        if self.reasons[i] is not None:
+            return None
+        start, stop = self.sentence_starts[i], self.sentence_starts[i + 1]
+        return Fingerprint(
+            version=int(self.version[i]),
+            content_hash=int(self.content_hash[i]),
+            sentence_hashes=tuple(self.sentence_hashes[start:stop].tolist()),
+            signature=self.signature[i] if self.shingle_count[i] else EMPTY,
+            buckets=tuple(self.buckets[i].tolist()) if self.banded[i] else (),
+            word_count=int(self.word_count[i]),
+            shingle_count=int(self.shingle_count[i]),
+        )
+
+    @classmethod
+    def from_list(cls, found: Iterable[Fingerprint | str], signature_size: int, bands: int) -> Fingerprints:
+        """Fingerprints, or the reasons why there are none, as arrays."""
+        made = list(found)
+        n = len(made)
+        rows = cls(
+            version=np.zeros(n, np.int64),
+            content_hash=np.zeros(n, np.int64),
+            sentence_hashes=np.array(
+                [h for one in made if isinstance(one, Fingerprint) for h in one.sentence_hashes], np.int64
+            ),
+            sentence_starts=np.zeros(n + 1, np.int64),
+            signature=np.zeros((n, signature_size), np.uint8),
+            buckets=np.zeros((n, bands), np.int64),
+            banded=np.zeros(n, np.bool_),
+            word_count=np.zeros(n, np.int32),
+            shingle_count=np.zeros(n, np.int32),
+            reasons=tuple(one if isinstance(one, str) else None for one in made),
+        )
+        for i, one in enumerate(made):
+            rows.sentence_starts[i + 1] = rows.sentence_starts[i]
+            if isinstance(one, str):
+                continue
+            rows.version[i], rows.content_hash[i] = one.version, one.content_hash
+            rows.sentence_starts[i + 1] += len(one.sentence_hashes)
+            rows.word_count[i], rows.shingle_count[i] = one.word_count, one.shingle_count
+            if len(one.signature):
+                rows.signature[i] = one.signature
+            if one.buckets:
+                rows.buckets[i], rows.banded[i] = one.buckets, True
+        return rows
+
+    @classmethod
+    def joined(cls, parts: Iterable[Fingerprints]) -> Fingerprints:
+        """The fingerprints of several lots, made under one set of settings, in order.
+
+        Raises:
+            ValueError: there is no part.
+        """
+        found = list(parts)
+        if len(found) == 1:
+            return found[0]
+        ends = np.cumsum([0, *(len(part.sentence_hashes) for part in found)])
+        starts = [part.sentence_starts[:-1] + end for part, end in zip(found, ends[:-1], strict=True)]
+        return cls(
+            version=np.concatenate([part.version for part in found]),
+            content_hash=np.concatenate([part.content_hash for part in found]),
+            sentence_hashes=np.concatenate([part.sentence_hashes for part in found]),
+            sentence_starts=np.concatenate([*starts, ends[-1:]]).astype(np.int64),
+            signature=np.concatenate([part.signature for part in found]),
+            buckets=np.concatenate([part.buckets for part in found]),
+            banded=np.concatenate([part.banded for part in found]),
+            word_count=np.concatenate([part.word_count for part in found]),
+            shingle_count=np.concatenate([part.shingle_count for part in found]),
+            reasons=tuple(reason for part in found for reason in part.reasons),
+        )
