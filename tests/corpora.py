@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -28,9 +28,10 @@ from dedup.rules.marks import order_key
 from dedup.rules.pair import Relation
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError
+from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import hash64
 from dedup.text.normalize import words
-from dedup.text.tasks import Fingerprinted, TextTask
+from dedup.text.tasks import TextTask
 
 START = datetime(2024, 3, 1, tzinfo=UTC)
 """The time of minute 0."""
@@ -205,13 +206,21 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
 def make_function(settings: Settings, _models: object) -> FingerprintFunction:
     """Fingerprints texts as `pool.make_function` does, but the same text only once in a test session."""
 
-    def function(task: TextTask) -> Fingerprinted:
-        made = fingerprint(settings, task.text, task.language, task.title)
-        if isinstance(made, str):
-            return Fingerprinted(task.id, task.revision, None, made)
-        return Fingerprinted(task.id, task.revision, made)
+    def function(task: TextTask) -> Fingerprint | str:
+        return fingerprint(settings, task.text, task.language, task.title)
 
-    return function
+    return each(settings, function)
+
+
+def each(settings: Settings, function: Callable[[TextTask], Fingerprint | str]) -> FingerprintFunction:
+    """A function for one text, which returns a fingerprint or a reason, as one for many texts."""
+
+    def many(tasks: Sequence[TextTask]) -> Fingerprints:
+        return Fingerprints.from_list(
+            [function(task) for task in tasks], settings.signature_size, settings.bands
+        )
+
+    return many
 
 
 def assert_right(database: AnyDatabase) -> Answer:
@@ -294,10 +303,12 @@ def load(database: AnyDatabase, *given: Article) -> articles.LoadCounts:
 def fingerprint_waiting(cursor: Cursor, limit: int = 1_000) -> int:
     """Fingerprint some articles that wait for it; returns how many. The caller holds the settle lock."""
     settings = rulebooks.load_settings(cursor)
-    page, _ = fingerprints.unfingerprinted_page(cursor, None, limit, 10**9, settings.text_max_characters)
-    function = make_function(settings, {})
-    fingerprints.store(cursor, [function(task) for task in page])
-    return len(page)
+    chunk = fingerprints.waiting_page(cursor, None, limit).articles
+    tasks = fingerprints.waiting_texts(cursor, chunk, settings.text_max_characters)
+    if tasks:
+        made = make_function(settings, {})(tasks)
+        fingerprints.Batch([(task.id, task.revision) for task in tasks], made).store(cursor)
+    return len(chunk)
 
 
 def settle_waiting(cursor: Cursor, limit: int, max_work: int = MAX_WORK) -> int:

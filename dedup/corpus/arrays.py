@@ -21,14 +21,14 @@ from psycopg.adapt import Buffer, Dumper, Loader, PyFormat
 Bigints = npt.NDArray[np.int64]
 """Shape (n,): signed 64-bit hashes as Postgres stores them."""
 
-_INT8 = 20
+INT8 = 20
 _INT8_ARRAY = 1016
 _FLOAT8 = 701
 _FLOAT8_ARRAY = 1022
 _HEADER = np.dtype(">i4")
-_ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
+ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
 _FLOAT_ELEMENT = np.dtype([("size", ">i4"), ("value", ">f8")])
-_EMPTY = np.array([0, 0, _INT8], _HEADER).tobytes()
+_EMPTY = np.array([0, 0, INT8], _HEADER).tobytes()
 
 
 def bigints(values: Collection[int]) -> Bigints:
@@ -49,7 +49,7 @@ class _ArrayDumper(Dumper):
     def dump(self, obj: Bigints) -> Buffer:
         if obj.dtype != np.int64 or obj.ndim != 1:
             raise psycopg.DataError(f"expected int64 values in one dimension, not {obj.dtype}, {obj.ndim}")
-        return _dumped(obj, _INT8, _ELEMENT) if len(obj) else _EMPTY
+        return _dumped(obj, INT8, ELEMENT) if len(obj) else _EMPTY
 
 
 class _FloatArrayDumper(Dumper):
@@ -78,7 +78,7 @@ class _ArrayLoader(Loader):
             return np.empty(0, np.int64)
         if header[0] != 1 or header[1]:
             raise psycopg.DataError("expected a bigint[] of one dimension without nulls")
-        return np.frombuffer(data, _ELEMENT, offset=20)["value"].astype(np.int64)
+        return np.frombuffer(data, ELEMENT, offset=20)["value"].astype(np.int64)
 
 
 class _FloatArrayLoader(Loader):

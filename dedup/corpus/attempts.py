@@ -14,10 +14,10 @@ from dedup.answer import Answer
 from dedup.corpus import fingerprints
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
-from dedup.text.tasks import Fingerprinted, Lost, TextTask
+from dedup.text.tasks import Fingerprinted, Lost
 
 SUSPECTS = 20
-"""Texts handed out for another attempt at a time."""
+"""Articles handed out for another attempt at a time."""
 
 _WAITING = """
     dedup.attempt t JOIN dedup.article a ON a.id = t.article_id AND a.revision = t.revision
@@ -91,31 +91,22 @@ def waiting(cursor: Cursor, pauses: Sequence[float]) -> Waiting:
     return Waiting(row[0], row[1], None if row[2] is None else max(0.0, float(row[2])))
 
 
-def due(
-    cursor: Cursor, pauses: Sequence[float], too_long: int, without: Collection[int] = ()
-) -> list[TextTask]:
-    """Some texts that can be tried again now.
+def due(cursor: Cursor, pauses: Sequence[float], without: Collection[int] = ()) -> fingerprints.Chunk:
+    """Some articles that can be tried again now.
 
     Args:
-        pauses: as in `waiting`; too_long: as in `fingerprints.unfingerprinted_page`.
+        pauses: as in `waiting`.
         without: articles being tried.
     """
     rows = cursor.execute(
         f"""
-        SELECT a.id, a.revision, a.language, a.title,
-               CASE WHEN octet_length(a.text) > 4 * %(too_long)s::bigint THEN '' ELSE a.text END,
-               CASE WHEN octet_length(a.text) > 4 * %(too_long)s::bigint THEN char_length(a.text) END
+        SELECT a.id, a.revision
         FROM {_WAITING} AND {_SECONDS_LEFT} <= 0 AND a.id <> ALL (%(without)s::bigint[])
         ORDER BY t.last_at, a.id LIMIT %(limit)s
         """.encode(),
-        {
-            "pauses": list(pauses),
-            "too_long": too_long,
-            "without": bigints(without),
-            "limit": SUSPECTS,
-        },
+        {"pauses": list(pauses), "without": bigints(without), "limit": SUSPECTS},
     ).fetchall()
-    return [TextTask(*row) for row in rows]
+    return [(row[0], row[1]) for row in rows]
 
 
 def retry(cursor: Cursor, reason: str, limit: int) -> int:

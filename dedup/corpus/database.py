@@ -12,13 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import BoundedSemaphore
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy import Engine, create_engine
-from sqlalchemy.pool import NullPool, QueuePool
 
 from dedup.corpus.connection import Connection, Cursor, Session, hold_settle_lock, prefer_indexes
 from dedup.errors import (
@@ -34,6 +32,9 @@ from dedup.errors import (
     UnreachableError,
 )
 from dedup.timeouts import Timeouts
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
 URL_VARIABLE = "DEDUP_DATABASE_URL"
 """Environment variable that names the database; unset means the embedded server."""
@@ -139,6 +140,10 @@ class _Pool:
     """
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
+        # Here: a worker process, which has one connection of its own, need not pay for it.
+        from sqlalchemy import create_engine
+        from sqlalchemy.pool import QueuePool
+
         self.process_id = os.getpid()
         self.slots = BoundedSemaphore(MAX_CONNECTIONS)
         self.engine = create_engine(
@@ -180,6 +185,9 @@ class Database:
 
     def engine(self) -> Engine:
         """An engine as SQLAlchemy programs expect it, with transactions of its own and without a pool."""
+        from sqlalchemy import create_engine
+        from sqlalchemy.pool import NullPool
+
         self.check_open()
 
         def connect() -> Connection:

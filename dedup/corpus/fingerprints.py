@@ -2,89 +2,114 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
 from dedup.corpus import articles
 from dedup.corpus.arrays import Bigints, bigints
+from dedup.corpus.copy_rows import COLUMNS, copy_data, copy_rows
 from dedup.corpus.database import Cursor, prefer_indexes
-from dedup.corpus.staging import stage
 from dedup.corpus.statements import statement
-from dedup.text.fingerprint import Fingerprint
+from dedup.text.fingerprints import Fingerprint, Fingerprints
 from dedup.text.tasks import Fingerprinted, TextTask
 
 Place = tuple[datetime, str]
 """Where an article stands in the index of unsettled ones: time and source_id."""
 
 
-_COLUMNS = [
-    ("article_id", "bigint"),
-    ("revision", "integer"),
-    ("version", "bigint"),
-    ("content_hash", "bigint"),
-    ("sentence_hashes", "bigint[]"),
-    ("signature", "bytea"),
-    ("buckets", "bigint[]"),
-    ("word_count", "integer"),
-    ("shingle_count", "integer"),
-]
+Chunk = list[tuple[int, int]]
+"""Articles by their ids, each with the revision that was found."""
 
-
-FEW = 4
-"""Up to so many fingerprints are sent as parameters; beyond, COPY is faster than it costs to set up."""
-
-_NAMES = ", ".join(name for name, _ in _COLUMNS)
+_COLUMNS = {
+    "article_id": "bigint",
+    "revision": "integer",
+    "version": "bigint",
+    "content_hash": "bigint",
+    "sentence_hashes": "bigint[]",
+    "signature": "bytea",
+    "buckets": "bigint[]",
+    "word_count": "integer",
+    "shingle_count": "integer",
+}
 _INSERT = f"""
-    INSERT INTO dedup.fingerprint ({_NAMES})
-    SELECT {_NAMES} FROM {{source}} AS n ({_NAMES})
+    INSERT INTO dedup.fingerprint ({", ".join(_COLUMNS)})
+    SELECT * FROM (SELECT {", ".join(f"%s::{kind} AS {name}" for name, kind in _COLUMNS.items())}) AS n
     WHERE EXISTS (SELECT FROM dedup.article a WHERE a.id = n.article_id AND a.revision = n.revision
                                                 AND (a.status = 'pending' OR a.stale))
     ON CONFLICT (article_id) DO NOTHING
-"""
-_INSERT_ONE = _INSERT.format(source=f"(SELECT {', '.join(f'%s::{kind}' for _, kind in _COLUMNS)})").encode()
-_INSERT_STAGED = _INSERT.format(source="pg_temp.fingerprint_new").encode()
+""".encode()
+_COPY = f"COPY dedup.fingerprint ({COLUMNS}) FROM STDIN (FORMAT BINARY)".encode()
 
 _UNFINGERPRINTED = """
-    (a.status = 'pending' OR a.stale)
-    AND NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision)
+    NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision)
 """
 
 
-def unfingerprinted_page(
-    cursor: Cursor, after: Place | None, limit: int, max_characters: int, too_long: int
-) -> tuple[list[TextTask], Place | None]:
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Articles whose texts wait to be fingerprinted.
+
+    Attributes:
+        articles: their ids and revisions.
+        sizes: the bytes of their texts.
+        last: the place of the last one; None where there is none.
+    """
+
+    articles: Chunk
+    sizes: list[int]
+    last: Place | None
+
+
+def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> Page:
     """The next articles whose present text has no fingerprint, near enough in canonical order.
 
     Those that wait for another attempt are left out (`attempts.py`).
 
     Args:
         after: the place of the last article of the page before; None for the first page.
-        max_characters: stop the page after about so many characters of text, but not before one article.
-        too_long: texts that are surely longer than so many characters come without their words.
-
-    Returns:
-        The texts, and the place of the last one.
+        limit: so many articles at most.
     """
     prefer_indexes(cursor)
     last_time, last_source_id = after or (None, None)
+    row = cursor.execute(
+        statement("waiting_page", unfingerprinted=_UNFINGERPRINTED),
+        {"time": last_time, "source_id": last_source_id, "limit": limit},
+    ).fetchone()
+    if row is None:
+        return Page([], [], None)
+    ids, revisions, sizes, time, source_id = row
+    return Page(list(zip(ids.tolist(), revisions.tolist(), strict=True)), sizes.tolist(), (time, source_id))
+
+
+def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[TextTask]:
+    """The texts of some articles, except of those that changed, went or no longer wait.
+
+    Args:
+        too_long: texts that are surely longer than so many characters come without their words.
+    """
+    ids, revisions = _columns(chunk)
+    prefer_indexes(cursor)
     rows = cursor.execute(
-        statement("unfingerprinted_page"),
-        {
-            "time": last_time,
-            "source_id": last_source_id,
-            "limit": limit,
-            "max": max_characters,
-            "too_long": too_long,
-        },
+        statement("waiting_texts"), {"ids": ids, "revisions": revisions, "too_long": too_long}
     ).fetchall()
-    return [TextTask(*row[:6]) for row in rows], (rows[-1][6], rows[-1][7]) if rows else None
+    return [TextTask(*row) for row in rows]
+
+
+def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:
+    columns = np.array(chunk, np.int64).reshape(-1, 2)
+    return columns[:, 0].copy(), columns[:, 1].copy()
 
 
 def count_unfingerprinted(cursor: Cursor) -> int:
     """How many articles wait for a fingerprint of their present text."""
-    return _count(cursor, f"SELECT count(*) FROM dedup.article a WHERE {_UNFINGERPRINTED}")
+    return _count(
+        cursor,
+        "SELECT count(*) FROM dedup.article a"
+        f" WHERE (a.status = 'pending' OR a.stale) AND {_UNFINGERPRINTED}",
+    )
 
 
 def count(cursor: Cursor) -> int:
@@ -112,7 +137,7 @@ def _count(cursor: Cursor, query: str) -> int:
 
 
 def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
-    """Store fingerprints and failures, except of texts that changed or went meanwhile.
+    """Store a few fingerprints and failures, except of texts that changed or went meanwhile.
 
     Needs the settle lock: with it nobody is just editing or deleting one of these articles, or changing
     the settings that the fingerprints were made with.
@@ -120,21 +145,65 @@ def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
     made = [(r, r.fingerprint) for r in results if r.fingerprint is not None]
     if _insert(cursor, made) < len(made) and _remove_outdated(cursor, [r.article_id for r, _ in made]):
         _insert(cursor, made)
-    failed = [r for r in results if r.fingerprint is None]
+    failed = {(r.article_id, r.revision): r.reason or "" for r in results if r.fingerprint is None}
     if failed:
-        _remove_outdated(cursor, [r.article_id for r in failed])
+        _remove_outdated(cursor, [article_id for article_id, _ in failed])
         _fail(cursor, failed)
-    cursor.execute(
-        "DELETE FROM dedup.attempt WHERE article_id = ANY (%s)", [bigints([r.article_id for r in results])]
-    )
+    _forget_attempts(cursor, bigints([r.article_id for r in results]))
 
 
 def _insert(cursor: Cursor, made: Sequence[tuple[Fingerprinted, Fingerprint]]) -> int:
     """Insert fingerprints where there is none; returns how many."""
-    if len(made) > FEW:
-        stage(cursor, "fingerprint_new", _COLUMNS, (_row(r, f) for r, f in made))
-        return cursor.execute(_INSERT_STAGED).rowcount
-    return sum(cursor.execute(_INSERT_ONE, _row(r, f)).rowcount for r, f in made)
+    return sum(cursor.execute(_INSERT, _row(r, f)).rowcount for r, f in made)
+
+
+class Batch:
+    """The fingerprints and failures of many texts, made ready before the settle lock is taken.
+
+    Args:
+        chunk: the articles, in the order of `made`.
+    """
+
+    def __init__(self, chunk: Chunk, made: Fingerprints) -> None:
+        self._chunk = chunk
+        self._ids, self._revisions = _columns(chunk)
+        self._rows = copy_rows(self._ids, self._revisions, made)
+        self.failed = {
+            article: reason for article, reason in zip(chunk, made.reasons, strict=True) if reason is not None
+        }
+
+    def store(self, cursor: Cursor) -> list[int]:
+        """Store what can be; needs the settle lock, as the function `store` does.
+
+        Returns:
+            The ids of the articles that changed, went or no longer wait.
+        """
+        gone, there, outdated = self._storable(cursor)
+        if outdated:
+            _remove_outdated(cursor, outdated)
+            gone, there, _ = self._storable(cursor)
+        rows = list(self._rows)
+        for i in gone | there:
+            rows[i] = b""
+        if any(rows):
+            with cursor.copy(_COPY) as copy:
+                copy.write(copy_data(rows))
+        if self.failed:
+            _fail(cursor, self.failed)
+        _forget_attempts(cursor, self._ids)
+        return [self._chunk[i][0] for i in gone]
+
+    def _storable(self, cursor: Cursor) -> tuple[set[int], set[int], list[int]]:
+        row = cursor.execute(
+            statement("storable"), {"ids": self._ids, "revisions": self._revisions}
+        ).fetchone()
+        assert row is not None
+        gone, there, outdated = ([] if part is None else part.tolist() for part in row)
+        return set(gone), set(there), outdated
+
+
+def _forget_attempts(cursor: Cursor, ids: Bigints) -> None:
+    cursor.execute("DELETE FROM dedup.attempt WHERE article_id = ANY (%s)", [ids])
 
 
 def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
@@ -173,22 +242,23 @@ def read_again(cursor: Cursor, ids: Collection[int]) -> list[int]:
     return [row[0] for row in rows]
 
 
-def _fail(cursor: Cursor, failed: Sequence[Fingerprinted]) -> None:
-    """Mark articles as failed, and take back what was decided by them under an earlier fingerprint."""
+def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
+    """Mark articles as failed, and take back what was decided by them under an earlier fingerprint.
+
+    Args:
+        failed: article and revision to the reason.
+    """
+    ids, revisions = _columns(list(failed))
     rows = cursor.execute(
         """
         UPDATE dedup.article a
         SET status = 'failed', stale = false, takes_part = false, duplicate_of = NULL, score = NULL,
             reason = f.reason, limit_fired = NULL, marked_at = now()
-        FROM unnest(%s::bigint[], %s::integer[], %s::text[]) AS f (id, revision, reason)
+        FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS f (id, revision, reason)
         WHERE a.id = f.id AND a.revision = f.revision AND (a.status = 'pending' OR a.stale)
         RETURNING a.id
         """,
-        [
-            bigints([r.article_id for r in failed]),
-            [r.revision for r in failed],
-            [r.reason for r in failed],
-        ],
+        [ids, revisions, list(failed.values())],
     ).fetchall()
     articles.remove_pairs(cursor, [row[0] for row in rows])
 

@@ -67,6 +67,15 @@ class State:
             raise SchemaError("the fingerprints were made by a newer dedup; upgrade this program")
         return (self.algorithm, self.unicode) == (ALGORITHM_REVISION, UNICODE_VERSION)
 
+    def check(self, cursor: Cursor) -> None:
+        """Make sure that the stored results are still made with this; call it under the settle lock.
+
+        Raises:
+            StaleRulesError: they are made with something else.
+        """
+        if load_state(cursor) != self:
+            raise StaleRulesError
+
 
 @dataclass(frozen=True, slots=True)
 class Rulebook:
@@ -92,8 +101,7 @@ class Rulebook:
         Raises:
             StaleRulesError: they are of another one.
         """
-        if load_state(cursor) != self.state:
-            raise StaleRulesError
+        self.state.check(cursor)
 
 
 def load_rulebook(cursor: Cursor) -> Rulebook:

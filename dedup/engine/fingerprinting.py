@@ -1,28 +1,34 @@
 """The first step of a backfill: every text that waits for it gets its fingerprint, page by page.
 
-Texts come from the database in pages, go to the pool in chunks, and come back in any order. A text that lost
-its worker is counted in the database (`corpus/attempts.py`); here it is handed out again, alone, when due.
+Ids come from the database in pages and go to the pool in chunks, whose texts the workers read and store
+(`reader.py`). A text that lost its worker is counted in the database (`corpus/attempts.py`); it is handed out
+again, alone, when due.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dedup.corpus import attempts, fingerprints
 from dedup.corpus.database import Database, retried
+from dedup.corpus.fingerprints import Chunk, Page
 from dedup.corpus.rulebooks import Rulebook
-from dedup.engine.pool import Chunk, Factory, FingerprintPool, Limits
-from dedup.errors import StuckError, WorkerError
+from dedup.engine.pool import Factory, FingerprintPool, Limits, Part
+from dedup.errors import StuckError
+from dedup.machine import cores
 from dedup.progress import Progress
-from dedup.text.tasks import Answer, Fingerprinted, Lost
 
-PAGE_ARTICLES = 500
+PAGE_ARTICLES = 5_000
+"""Ids read at a time: no texts, so a page is small, and one of this size takes about 20 ms."""
+
+CHUNK_ARTICLES = 500
 PAGE_CHARACTERS = 4_000_000
-"""Texts held in memory at a time per page: the smaller of both bounds; a page has one article at least."""
+"""Articles, and characters of text, that a worker has in hand at a time: the smaller of both bounds; a chunk
+has one article at least. 500 are about 60 ms of work, and are stored in one transaction."""
 
-CHUNK_ARTICLES = 50
-"""Articles handed to a worker at a time: about 40 ms of work."""
+FEW_ARTICLES = 50
+"""A chunk is cut smaller, down to this, where that keeps all workers busy."""
 
 SAME_PAGES = 3
 """A run in which so many rounds in a row began with the same texts to be read would never end."""
@@ -101,59 +107,58 @@ class Fingerprinting:
         self._in_hand.clear()
         options = self._options
         pool = FingerprintPool(
-            rulebook.settings, rulebook.models, options.workers, options.factory, options.limits, self._stop
+            self._database, rulebook, options.workers, options.factory, options.limits, self._stop
         )
+        share = -(-total // max(cores() if options.workers is None else options.workers, 1))
+        size = min(CHUNK_ARTICLES, max(FEW_ARTICLES, share))
         with pool:
-            chunks = self._chunks(rulebook.settings.text_max_characters)
-            for answers in _gathered(pool.run(chunks), PAGE_ARTICLES):
-                self._store(rulebook, answers, read)
-                self._progress.advance(len(answers))
+            for part in pool.run(self._chunks(size)):
+                self._count(part, read)
+                self._progress.advance(len(part.articles))
         analyze(self._database, read.articles)
         return read
 
-    def _store(self, rulebook: Rulebook, answers: Sequence[Answer], read: Read) -> None:
-        made = [answer for answer in answers if isinstance(answer, Fingerprinted)]
-        lost = [answer for answer in answers if isinstance(answer, Lost)]
-
-        def store() -> list[Fingerprinted]:
-            with self._database.transaction(settling=True) as cursor:
-                rulebook.check(cursor)
-                failed = attempts.note(cursor, lost, len(self._pauses) + 1)
-                fingerprints.store(cursor, [*made, *failed])
-            return failed
-
-        made += retried(store, self._database.timeouts.lock)
-        failed = sum(result.fingerprint is None for result in made)
+    def _count(self, part: Part, read: Read) -> None:
+        failed = len(part.failed) + (self._note_lost(part) if part.lost else 0)
         read.failed += failed
-        read.fingerprinted += len(made) - failed
-        read.lost += len(lost)
-        read.articles += len(answers)
-        for answer in answers:
-            self._in_hand.discard(answer.article_id)
-            read.which ^= hash((answer.article_id, answer.revision))
+        read.fingerprinted += part.made
+        read.lost += len(part.lost)
+        read.articles += len(part.articles)
+        self._in_hand.difference_update(article_id for article_id, _ in part.articles)
+        for article in part.articles:
+            read.which ^= hash(article)
 
-    def _chunks(self, too_long: int) -> Iterator[Chunk]:
+    def _note_lost(self, part: Part) -> int:
+        """Count attempts; returns how many articles have had their last one."""
+
+        def store() -> int:
+            with self._database.transaction(settling=True) as cursor:
+                failed = attempts.note(cursor, part.lost, len(self._pauses) + 1)
+                fingerprints.store(cursor, failed)
+            return len(failed)
+
+        return retried(store, self._database.timeouts.lock)
+
+    def _chunks(self, size: int) -> Iterator[Chunk]:
         after, first = None, True
         while not self._stop():
             with self._database.transaction() as cursor:
-                again = attempts.due(cursor, self._pauses, too_long, self._in_hand)
-                page, after = fingerprints.unfingerprinted_page(
-                    cursor, after, PAGE_ARTICLES, PAGE_CHARACTERS, too_long
-                )
-            for task in again:
-                self._in_hand.add(task.id)
-                yield [task]
+                again = attempts.due(cursor, self._pauses, self._in_hand)
+                page = fingerprints.waiting_page(cursor, after, PAGE_ARTICLES)
+            for article in again:
+                self._in_hand.add(article[0])
+                yield [article]
             if first:
-                self._check(page)
+                self._check(page.articles)
                 first = False
-            if not page:
+            if not page.articles:
                 return
-            for start in range(0, len(page), CHUNK_ARTICLES):
-                yield page[start : start + CHUNK_ARTICLES]
+            yield from cut(page, size)
+            after = page.last
 
     def _check(self, page: Chunk) -> None:
         """What this run has read and nobody changed does not wait again."""
-        found = frozenset((task.id, task.revision) for task in page)
+        found = frozenset(page)
         again = found & self._first_page
         self._same_pages = self._same_pages + 1 if again else 0
         if self._same_pages >= SAME_PAGES:
@@ -161,22 +166,19 @@ class Fingerprinting:
         self._first_page = found
 
 
-def _gathered(parts: Iterable[list[Answer]], size: int) -> Iterator[list[Answer]]:
-    """Join lists until they have `size` members: the database likes larger bites than the workers."""
-    gathered: list[Answer] = []
-    trouble: Exception | None = None
-    try:
-        for part in parts:
-            gathered += part
-            if len(gathered) >= size:
-                yield gathered
-                gathered = []
-    except (WorkerError, MemoryError) as error:  # what was read before is kept
-        trouble = error
-    if gathered:
-        yield gathered
-    if trouble:
-        raise trouble
+def cut(page: Page, size: int) -> Iterator[Chunk]:
+    """A page in chunks of so many articles and `PAGE_CHARACTERS` of text at most, but of one at least.
+
+    What is too long to be read counts as well: it is rare.
+    """
+    start = held = 0
+    for i, characters in enumerate(page.sizes):
+        if i > start and (i - start >= size or held + characters > PAGE_CHARACTERS):
+            yield page.articles[start:i]
+            start, held = i, 0
+        held += characters
+    if start < len(page.articles):
+        yield page.articles[start:]
 
 
 def analyze(database: Database, done: int) -> None:

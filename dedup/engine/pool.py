@@ -1,30 +1,44 @@
 """Texts become fingerprints on all cores, and nothing can stop the work for ever.
 
-This is the side of whoever has texts; `supervisor.py` keeps the worker processes at work, `worker.py` is the
-life of one. Every wait here is bounded, and notices a supervisor that has ended. No database here, nor in the
-workers: a test holds it.
+This is the side of whoever knows which articles wait; `supervisor.py` keeps the worker processes at work,
+`worker.py` is the life of one, and `reader.py` is what it does with a chunk. Texts and fingerprints go
+between workers and database; through here go ids. Every wait here is bounded, and notices a supervisor that
+has ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic
 
-from dedup.engine.supervisor import Chunk, Limits, Supervisor, machine_error
-from dedup.engine.worker import HARMLESS, Factory, FingerprintFunction, encode_recipe, make_function
+from dedup.corpus.database import Database
+from dedup.corpus.fingerprints import Chunk
+from dedup.corpus.rulebooks import Rulebook
+from dedup.engine.reader import (
+    HARMLESS,
+    Factory,
+    FingerprintFunction,
+    Part,
+    Reader,
+    Source,
+    make_function,
+    read_chunk,
+)
+from dedup.engine.supervisor import Limits, Supervisor, machine_error
+from dedup.engine.worker import encode_recipe
 from dedup.machine import cores
-from dedup.settings import Settings
-from dedup.text.punkt import PunktModel
-from dedup.text.tasks import Answer, Lost
+from dedup.text.fingerprints import Fingerprints
+from dedup.text.tasks import Lost, TextTask
 
-__all__ = ["Chunk", "Factory", "FingerprintFunction", "FingerprintPool", "Limits", "make_function"]
+__all__ = ["Chunk", "Factory", "FingerprintFunction", "FingerprintPool", "Limits", "Part", "make_function"]
 
 
 class FingerprintPool:
-    """Worker processes that fingerprint texts. Use as a context manager.
+    """Worker processes that fingerprint texts and store the fingerprints. Use as a context manager.
 
     Args:
-        settings, models: what fingerprints are made with.
+        database: where the texts are, and the fingerprints go.
+        rulebook: what fingerprints are made with; none is stored once another one is in force.
         workers: processes; None for one per core; 0 works in this process, for a handful of articles.
         factory: makes the fingerprint function inside a worker; must be importable by name.
         stop: asked all the while; when it says so, `run` ends within `limits.stop`.
@@ -35,20 +49,26 @@ class FingerprintPool:
 
     def __init__(
         self,
-        settings: Settings,
-        models: Mapping[str, PunktModel],
+        database: Database,
+        rulebook: Rulebook,
         workers: int | None = None,
         factory: Factory = make_function,
         limits: Limits | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
+        database.check_open()
+        settings, models, timeouts = rulebook.settings, rulebook.models, database.timeouts
+        source = Source(database.url, timeouts, rulebook.state, settings.text_max_characters)
         count = cores() if workers is None else workers
         self._limits, self._stop = limits or Limits(), stop
-        self._function = factory(settings, models) if count == 0 else None
+        self._here = None if count else _Here(Reader(source), factory(settings, models))
         self._supervisor = None
         if count:
-            recipe = encode_recipe(factory, settings, models)
-            self._supervisor = Supervisor(count, recipe, self._limits)
+            # A store waits for others as long as it may, and then tries once more.
+            patience = self._limits.chunk + 2 * timeouts.lock
+            self._supervisor = Supervisor(
+                count, encode_recipe(factory, settings, models, source), self._limits, patience
+            )
 
     def __enter__(self) -> FingerprintPool:
         if self._supervisor:
@@ -63,49 +83,71 @@ class FingerprintPool:
         if self._supervisor:
             self._supervisor.stopping = True  # so it ends even where no memory is left for what follows
             self._supervisor.stop()
+        if self._here:
+            self._here.reader.close()
 
-    def run(self, chunks: Iterable[Chunk]) -> Iterator[list[Answer]]:
-        """Fingerprint chunks of texts; results come in parts, in any order. Pulls chunks as needed.
+    def run(self, chunks: Iterable[Chunk]) -> Iterator[Part]:
+        """Have the texts of chunks fingerprinted and stored; says what became of them, in any order.
+
+        Pulls chunks as needed.
 
         Raises:
-            WorkerError: workers cannot be started, or do not stay alive; what was read before has been given.
+            WorkerError: workers cannot be started, or do not stay alive.
+            DatabaseError: the server refused or went away.
+            StaleRulesError: the settings changed meanwhile.
         """
         if self._supervisor:
             return self._share_out(self._supervisor, chunks)
-        assert self._function
-        return _read_here(self._function, chunks)
+        assert self._here
+        return map(self._here.read, chunks)
 
-    def _share_out(self, supervisor: Supervisor, chunks: Iterable[Chunk]) -> Iterator[list[Answer]]:
+    def _share_out(self, supervisor: Supervisor, chunks: Iterable[Chunk]) -> Iterator[Part]:
         waiting = 0
         for chunk in chunks:
             supervisor.give(chunk)
             waiting += len(chunk)
             while (part := supervisor.take(wait=supervisor.is_full, stop=self._stop)) is not None:
-                waiting -= len(part)
+                waiting -= len(part.articles)
                 yield part
             if self._stop():
                 break
         while waiting and (part := supervisor.take(wait=lambda: True, stop=self._stop)) is not None:
-            waiting -= len(part)
+            waiting -= len(part.articles)
             yield part
         supervisor.finish()
         deadline = monotonic() + self._limits.stop
         # The work is to stop: only what is in hand is waited for.
         while waiting and (part := supervisor.take(lambda: supervisor.busy > 0 and monotonic() < deadline)):
-            waiting -= len(part)
+            waiting -= len(part.articles)
             yield part
 
 
-def _read_here(function: FingerprintFunction, chunks: Iterable[Chunk]) -> Iterator[list[Answer]]:
-    for chunk in chunks:
-        found: list[Answer] = []
-        for task in chunk:
+class _Here:
+    """The work of a worker in this process."""
+
+    def __init__(self, reader: Reader, function: FingerprintFunction) -> None:
+        self.reader, self._function = reader, function
+
+    def read(self, chunk: Chunk) -> Part:
+        """Read a chunk."""
+        return read_chunk(self.reader, chunk, self._make)
+
+    def _make(self, tasks: Sequence[TextTask]) -> tuple[Sequence[TextTask], Fingerprints | None, list[Lost]]:
+        try:
+            return tasks, self._function(tasks), []
+        except MemoryError:
+            pass
+        read: list[TextTask] = []
+        made: list[Fingerprints] = []
+        lost: list[Lost] = []
+        for task in tasks:
             try:
-                found.append(function(task))
+                made.append(self._function([task]))
+                read.append(task)
             except MemoryError:
                 try:
-                    function(HARMLESS)
+                    self._function([HARMLESS])
                 except MemoryError:
                     raise machine_error("out of memory") from None
-                found.append(Lost(task.id, task.revision, "fingerprinting it ran out of memory"))
-        yield found
+                lost.append(Lost(task.id, task.revision, "fingerprinting it ran out of memory"))
+        return read, Fingerprints.joined(made) if made else None, lost

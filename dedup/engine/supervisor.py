@@ -3,7 +3,8 @@
 The pipes to the workers do not block, and every worker has a deadline. A worker that dies or takes too long
 is replaced, and the texts it had are tried one by one. A text that loses its worker alone is told as lost, if
 a new worker then reads a harmless text; otherwise the trouble is the machine's. Workers that cannot be
-started, or that are killed again and again, end the work with a WorkerError and are held against no text.
+started, or that are killed again and again, end the work with a WorkerError and are held against no text. So
+does a database that refuses, with its own error; and what takes long there is no text's fault either.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from queue import Empty, SimpleQueue
 from signal import SIGALRM, SIGKILL, Signals
 from time import monotonic
 
-from dedup.engine.worker import OUT_OF_MEMORY, READY, decode_answer, encode_tasks
+from dedup.corpus.fingerprints import Chunk
+from dedup.engine.reader import Part
+from dedup.engine.worker import MADE, OUT_OF_MEMORY, READY, TEXTS, decode_answer, encode_chunk
 from dedup.errors import WorkerError
-from dedup.text.tasks import Answer, Lost, TextTask
+from dedup.text.tasks import Lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,8 @@ class Limits:
     """How long the pool waits for what, in seconds.
 
     Attributes:
-        chunk: for a chunk, which takes about 0.1 s; one that takes this long holds a text that does not end.
+        chunk: for the texts of a chunk, which take about 0.1 s; what takes this long holds one that does not
+            end.
         article: for a text alone; the largest readable one, a million characters, takes about half a second.
         start: for a new worker, which takes about a second; a machine that swaps takes longer.
         start_again: pauses before a worker is started again, one after each failure in a row. With none left
@@ -46,18 +50,17 @@ class Limits:
     stop: float = 3.0
 
 
-CHUNKS_AHEAD = 12
-"""Chunks handed out per worker: enough that none waits while the database is written."""
+CHUNKS_AHEAD = 4
+"""Chunks handed out per worker: enough that none waits while the next page of ids is read."""
 
 KILLS_IN_A_ROW = 8
-"""So many workers ended by others or by a lack of memory, and no text read in between: it is the machine."""
+"""So many workers ended by others or by a lack of memory, or that got nowhere with the database, and no text
+read in between: it is the machine."""
 
 LOOK_SECONDS = 0.2
 """How often a wait looks whether it still makes sense."""
 
 READ_BYTES = 1 << 18
-
-Chunk = list[TextTask]
 
 
 def machine_error(what: str) -> WorkerError:
@@ -70,7 +73,12 @@ def machine_error(what: str) -> WorkerError:
 
 
 class _Worker:
-    """A worker process, what is on its way to it and from it, and until when it must have answered."""
+    """A worker process, what is on its way to it and from it, and until when it must say something.
+
+    Attributes:
+        making: whether it has texts in hand, and nothing to do with the database.
+        seconds: how long it may have its texts in hand.
+    """
 
     def __init__(self, recipe: bytes, deadline: float, failures: int) -> None:
         folders = (folder or str(os.getcwd()) for folder in sys.path)  # noqa: PTH109 - as Python means it
@@ -87,15 +95,29 @@ class _Worker:
         self.outgoing, self._incoming = memoryview(recipe), bytearray()
         self.deadline: float | None = deadline
         self.failures = failures
-        self.ready = False
+        self.ready = self.making = False
         self.chunk: Chunk | None = None
+        self.seconds = 0.0
         os.set_blocking(self.input, False)
         os.set_blocking(self.output, False)
 
-    def give(self, chunk: Chunk, seconds: float) -> None:
-        """Begin to send a chunk, which must be answered within these seconds."""
-        self.chunk, self.deadline = chunk, monotonic() + seconds
-        self.outgoing = memoryview(encode_tasks(chunk, seconds + 5))
+    def give(self, chunk: Chunk, seconds: float, patience: float) -> None:
+        """Begin to send a chunk.
+
+        Args:
+            seconds: how long its texts may take; patience: how long it may take to have them.
+        """
+        self.chunk, self.seconds, self.deadline = chunk, seconds, monotonic() + patience
+        self.outgoing = memoryview(encode_chunk(chunk, seconds + 5))
+
+    def goes_on(self, *, making: bool, seconds: float) -> None:
+        """It has come further, and must do so again within these seconds."""
+        self.making, self.deadline = making, monotonic() + seconds
+
+    def done(self) -> None:
+        """It has answered and waits for the next chunk."""
+        self.chunk = self.deadline = None
+        self.making = False
 
     def send(self) -> None:
         """Send as much as the pipe takes.
@@ -106,8 +128,8 @@ class _Worker:
         with suppress(BlockingIOError):
             self.outgoing = self.outgoing[os.write(self.input, self.outgoing) :]
 
-    def receive(self) -> bytes | None:
-        """What it said, once the line is complete.
+    def receive(self) -> list[bytes]:
+        """The lines that it has said since.
 
         Raises:
             EOFError, OSError: it is gone.
@@ -115,14 +137,13 @@ class _Worker:
         try:
             data = os.read(self.output, READ_BYTES)
         except BlockingIOError:
-            return None
+            return []
         if not data:
             raise EOFError
         self._incoming += data
-        if not data.endswith(b"\n"):
-            return None
-        line, self._incoming = bytes(self._incoming), bytearray()
-        return line
+        *lines, rest = bytes(self._incoming).split(b"\n")
+        self._incoming = bytearray(rest)
+        return lines
 
     def end(self, patience: float = 0.0) -> int | None:
         """Kill it, but let it end by itself before if it does so soon; returns how it ended. Never raises."""
@@ -147,16 +168,19 @@ class _Worker:
 class Supervisor(threading.Thread):
     """Keeps the workers at work. All but its queues belongs to its own thread.
 
+    Args:
+        patience: seconds that reading the texts of a chunk may take, and storing what was made of them.
+
     Attributes:
         busy: workers that have a chunk.
         stopping: set to end it, whatever its workers do.
     """
 
-    def __init__(self, count: int, recipe: bytes, limits: Limits) -> None:
+    def __init__(self, count: int, recipe: bytes, limits: Limits, patience: float) -> None:
         super().__init__(daemon=True, name="dedup-workers")
-        self._count, self._recipe, self._limits = count, recipe, limits
+        self._count, self._recipe, self._limits, self._patience = count, recipe, limits, patience
         self._tasks: deque[Chunk] = deque()
-        self._results: SimpleQueue[list[Answer]] = SimpleQueue()
+        self._results: SimpleQueue[Part] = SimpleQueue()
         self._workers: list[_Worker] = []
         self._suspects: list[Lost] = []
         self._start_at, self._failures, self._kills = 0.0, 0, 0
@@ -181,11 +205,11 @@ class Supervisor(threading.Thread):
         """Whether enough chunks wait to be read."""
         return len(self._tasks) >= CHUNKS_AHEAD * self._count
 
-    def take(self, wait: Callable[[], bool], stop: Callable[[], bool] = lambda: False) -> list[Answer] | None:
+    def take(self, wait: Callable[[], bool], stop: Callable[[], bool] = lambda: False) -> Part | None:
         """The next results, or None where there are none and no reason to wait, or to wait longer.
 
         Raises:
-            WorkerError: there will be none.
+            WorkerError, DatabaseError, StaleRulesError: there will be none.
         """
         while True:
             alive = self.is_alive()
@@ -235,20 +259,22 @@ class Supervisor(threading.Thread):
         self._start_workers()
         for worker in self._workers:
             if worker.ready and worker.chunk is None and (chunk := self._next_chunk()):
-                worker.give(chunk, self._limits.chunk if len(chunk) > 1 else self._limits.article)
+                seconds = self._limits.chunk if len(chunk) > 1 else self._limits.article
+                worker.give(chunk, seconds, self._patience)
         self.busy = sum(worker.chunk is not None for worker in self._workers)
         happened = self._wait()
         for worker in list(self._workers):
             try:
                 if worker.outgoing and worker.input in happened:
                     worker.send()
-                line = worker.receive() if worker.output in happened else None
+                lines = worker.receive() if worker.output in happened else []
             except (OSError, EOFError):
                 self._died(worker)
                 continue
-            if line is not None:
-                self._answered(worker, line)
-            elif worker.deadline is not None and monotonic() >= worker.deadline:
+            for line in lines:
+                if worker in self._workers:
+                    self._said(worker, line)
+            if not lines and worker.deadline is not None and monotonic() >= worker.deadline:
                 self._late(worker)
 
     def _next_chunk(self) -> Chunk | None:
@@ -305,23 +331,41 @@ class Supervisor(threading.Thread):
         else:
             raise machine_error(what)
 
-    def _answered(self, worker: _Worker, line: bytes) -> None:
+    def _said(self, worker: _Worker, line: bytes) -> None:
         said = decode_answer(line)
-        if not worker.ready:
-            if said != READY:
+        if isinstance(said, Exception):
+            self._refused(worker, said)
+        elif not worker.ready:
+            if said == READY:
+                self._is_ready(worker)
+            else:
                 self._died(worker, str(said))
-                return
-            worker.ready, worker.deadline = True, None
-            self._failures = 0
-            if self._suspects:
-                self._results.put(list(self._suspects))
-                self._suspects.clear()
+        elif said == TEXTS:
+            worker.goes_on(making=True, seconds=worker.seconds)
+        elif said == MADE:
+            worker.goes_on(making=False, seconds=self._patience)
         elif isinstance(said, str):
             self._died(worker, said)
-        else:
+        elif worker.chunk is not None:
             self._kills = 0
-            worker.chunk = worker.deadline = None
-            self._results.put(list(said))
+            self._results.put(Part(worker.chunk, said.failed, said.gone))
+            worker.done()
+
+    def _is_ready(self, worker: _Worker) -> None:
+        worker.ready, worker.deadline = True, None
+        self._failures = 0
+        if self._suspects:
+            articles = [(lost.article_id, lost.revision) for lost in self._suspects]
+            self._results.put(Part(articles, lost=list(self._suspects)))
+            self._suspects.clear()
+
+    def _refused(self, worker: _Worker, error: Exception) -> None:
+        """The database let a worker down: the end of the work, unless just one more could not connect."""
+        if worker.ready or len(self._workers) == 1:
+            raise error
+        worker.end()
+        self._workers.remove(worker)
+        self._count = len(self._workers)
 
     def _died(self, worker: _Worker, said: str | None = None) -> None:
         ended = worker.end(patience=1.0)
@@ -338,8 +382,20 @@ class Supervisor(threading.Thread):
 
     def _late(self, worker: _Worker) -> None:
         worker.end()
-        seconds = self._limits.article if worker.ready else self._limits.start
+        if worker.ready and not worker.making:
+            self._stuck(worker)
+            return
+        seconds = worker.seconds if worker.ready else self._limits.start
         self._lost(worker, "no answer", f"fingerprinting it took longer than {seconds:.0f} s")
+
+    def _stuck(self, worker: _Worker) -> None:
+        """It got nowhere with the database: no text is to blame, and another worker has the same chunk."""
+        self._workers.remove(worker)
+        if worker.chunk:
+            self._tasks.appendleft(worker.chunk)
+        self._kills += 1
+        if self._kills >= KILLS_IN_A_ROW:
+            raise machine_error(f"{self._kills} in a row gave no answer, or were ended from outside")
 
     def _lost(self, worker: _Worker, what: str, reason: str) -> None:
         """A worker is gone: its texts are tried one by one, and one that was alone is suspected."""
@@ -349,7 +405,7 @@ class Supervisor(threading.Thread):
         elif worker.chunk and len(worker.chunk) > 1:
             self._tasks.extendleft([task] for task in reversed(worker.chunk))
         elif worker.chunk:
-            self._suspects.append(Lost(worker.chunk[0].id, worker.chunk[0].revision, reason))
+            self._suspects.append(Lost(*worker.chunk[0], reason))
 
 
 def _ending(code: int | None) -> str:

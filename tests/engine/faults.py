@@ -19,8 +19,9 @@ import pytest
 from dedup.engine import pool
 from dedup.engine.pool import FingerprintFunction
 from dedup.settings import Settings
+from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel
-from dedup.text.tasks import Fingerprinted, TextTask
+from dedup.text.tasks import TextTask
 
 WATCHDOG_SECONDS = 60.0
 WORKER_FAULT = "DEDUP_TEST_WORKER_FAULT"
@@ -114,8 +115,10 @@ def make_function(settings: Settings, models: Mapping[str, PunktModel]) -> Finge
     real = pool.make_function(settings, models)
     what, at, path = os.environ[WORKER_FAULT].split(" ", 2)
 
-    def function(task: TextTask) -> Fingerprinted:
-        if task.id:  # not the harmless text
+    def function(tasks: Sequence[TextTask]) -> Fingerprints:
+        for task in tasks:
+            if not task.id:  # the harmless text
+                continue
             count = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
             os.write(count, b"x")
             calls = os.lseek(count, 0, os.SEEK_CUR)
@@ -124,7 +127,7 @@ def make_function(settings: Settings, models: Mapping[str, PunktModel]) -> Finge
                 if what == "memory":
                     raise MemoryError
                 os._exit(9)
-        return real(task)
+        return real(tasks)
 
     return function
 

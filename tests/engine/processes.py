@@ -40,7 +40,7 @@ class _Telling:
 def run(url: str, connection: Connection, batch: int, workers: int) -> None:
     """Backfill in small steps, telling of each; must be importable, so that a process can start with it."""
     told = _Telling(connection)
-    fingerprinting.PAGE_ARTICLES, fingerprinting.CHUNK_ARTICLES = 3 * batch, batch
+    fingerprinting.PAGE_ARTICLES = fingerprinting.CHUNK_ARTICLES = 3 * batch
     refresh.CHANGES_PER_TRANSACTION = 3
     count = backfill.refresh
 

@@ -16,6 +16,7 @@ import pytest
 
 from dedup.corpus import attempts, fingerprints, overview
 from dedup.corpus.database import Database
+from dedup.corpus.fingerprints import Chunk
 from dedup.engine.backfill import BackfillReport, backfill
 from dedup.engine.pool import Limits
 from dedup.errors import WorkerError
@@ -100,7 +101,7 @@ def test_an_article_that_lost_its_worker_waits_while_others_get_their_marks(data
 def test_attempts_outlive_the_run_and_go_with_success(database: Database) -> None:
     load(database, article("a", window(0, 6)))
     with database.transaction(settling=True) as cursor:
-        lost = [Lost(task.id, task.revision, "gone") for task in page(cursor)]
+        lost = [Lost(*article, "gone") for article in page(cursor)]
         for _ in range(3):
             assert attempts.note(cursor, lost, 4) == []
     assert kept(database) == [("a", 3, True, "gone")]
@@ -112,23 +113,23 @@ def test_attempts_outlive_the_run_and_go_with_success(database: Database) -> Non
 def test_attempts_of_a_text_that_was_edited_do_not_count(database: Database) -> None:
     load(database, article("a", window(0, 6)))
     with database.transaction(settling=True) as cursor:
-        lost = [Lost(task.id, task.revision, "gone") for task in page(cursor)]
+        lost = [Lost(*article, "gone") for article in page(cursor)]
         for _ in range(3):
             attempts.note(cursor, lost, 4)
     load(database, article("a", window(5, 6)))
     with database.transaction(settling=True) as cursor:
         assert attempts.waiting(cursor, PAUSES).articles == 0
         assert attempts.note(cursor, lost, 4) == [], "what is told of the old text counts for nothing"
-        (task,) = page(cursor)
-        assert attempts.note(cursor, [Lost(task.id, task.revision, "gone again")], 4) == []
+        (found,) = page(cursor)
+        assert attempts.note(cursor, [Lost(*found, "gone again")], 4) == []
     assert [row[1] for row in kept(database)] == [1]
     with database.transaction() as cursor:
         cursor.execute("DELETE FROM dedup.article")
     assert kept(database) == []
 
 
-def page(cursor: Any) -> list[Any]:
-    return fingerprints.unfingerprinted_page(cursor, None, 10, 10**9, 10**6)[0]
+def page(cursor: Any) -> Chunk:
+    return fingerprints.waiting_page(cursor, None, 10).articles
 
 
 def test_no_attempt_counts_where_the_machine_is_to_blame(database: Database) -> None:
@@ -236,7 +237,7 @@ def test_a_text_that_is_too_long_is_never_sent_anywhere(database: Database) -> N
         cursor.execute(
             "INSERT INTO dedup.article (source_id, text) VALUES ('long', repeat('very long ', 410000))"
         )
-        texts = [task.text for task in page(cursor)]
+        texts = [task.text for task in fingerprints.waiting_texts(cursor, page(cursor), 10**6)]
     assert max(len(text) for text in texts) < 1_000
     backfill(database, workers=1)
     assert mark(database, "long")[3] == "too long: 4,100,000 characters, the limit is 1,000,000"

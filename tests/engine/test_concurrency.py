@@ -213,8 +213,8 @@ def test_an_article_is_edited_while_it_is_fingerprinted(database: Database) -> N
     def factory(settings: Any, models: Any) -> Any:
         real = make_function(settings, models)
 
-        def function(task: Any) -> Any:
-            made = real(task)
+        def function(tasks: Any) -> Any:
+            made = real(tasks)
             for edit in itertools.islice(edits, 1):
                 load(database, edit)
             return made
@@ -335,8 +335,8 @@ def test_settings_change_while_texts_are_fingerprinted(database: Database) -> No
     def factory(settings: Any, models: Any) -> Any:
         real = make_function(settings, models)
 
-        def function(task: Any) -> Any:
-            made = real(task)
+        def function(tasks: Any) -> Any:
+            made = real(tasks)
             for change in itertools.islice(changes, 1):
                 change_settings(database, **change)
             return made

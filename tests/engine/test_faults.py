@@ -50,8 +50,11 @@ PAUSES = (0.02, 0.05, 0.1)
 
 Places = list[tuple[Any, str]]
 ALLOCATIONS: Places = [
-    (fingerprints, "unfingerprinted_page"),
-    (fingerprints, "store"),
+    (fingerprints, "waiting_page"),
+    (fingerprints, "waiting_texts"),
+    (fingerprints, "copy_rows"),
+    (fingerprints.Batch, "store"),
+    (fingerprints, "_fail"),
     (attempts, "waiting"),
     (attempts, "due"),
     (attempts, "note"),
@@ -73,7 +76,7 @@ ALLOCATIONS: Places = [
     (heartbeat.Heartbeat, "advance"),
 ]
 WORKER_ALLOCATIONS: Places = [
-    (supervisor, "encode_tasks"),
+    (supervisor, "encode_chunk"),
     (supervisor, "decode_answer"),
     (supervisor, "_Worker"),
     (supervisor.Supervisor, "_wait"),

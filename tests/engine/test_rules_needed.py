@@ -374,7 +374,7 @@ SHORT_MUTANTS = [
     ),
     Mutant(
         "the backfill knows no titles",
-        "unfingerprinted_page.sql",
+        "waiting_texts.sql",
         "a.language, a.title, CASE",
         "a.language, NULL::text, CASE",
         theme="short",
