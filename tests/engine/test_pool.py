@@ -544,8 +544,14 @@ def test_more_workers_than_connections_are_fewer_workers(database: Database, ser
         pytest.skip("this server does not let a new role in")
     else:
         with made_by(few, 6) as workers:
-            assert len(answers(workers, chunked(given, 10)).made) == 400
-            assert len(processes()) == 2, "one session is of this process"
+
+            def chunks() -> Iterator[Chunk]:
+                yield from chunked(given[:200], 10)
+                # One session is of this process.
+                wait_until(lambda: workers._supervisor._count == len(processes()) == 2)  # type: ignore[union-attr]
+                yield from chunked(given[200:], 10)
+
+            assert len(answers(workers, chunks()).made) == 400
     finally:
         few.close()
         with psycopg.connect(server.url, autocommit=True) as owner:
