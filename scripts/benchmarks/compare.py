@@ -1,0 +1,135 @@
+"""dedup beside other programs on the same texts: time, memory, disk and how right, in one table.
+
+    scripts/benchmarks/compare.py [FILE] [--truth FILE] [--limit N] [--only NAME ...] [--json]
+
+Every contestant runs in processes of its own, under one meter (`meter.py`), one after the other. The texts
+are in place before the clock starts: in Postgres for what works there, in a file for the others. Judged are
+the pairs that were found: those of a Jaccard of at least 0.8 over word 5-shingles are wanted, those from 0.5
+on count for nobody, all others are wrong. What each row is, and what is fair, is in docs/benchmarks.md.
+
+The other programs are installed once, with pinned hashes, into `.rivals` of this checkout (0.9 GB). One that
+cannot run is a row that says why. About 40 minutes; quote nothing from a machine that did other work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import contestants
+import meter
+from contestants import CONTESTANTS, Bench, Row
+from servers import embedded_server
+
+from dedup.errors import DedupError
+from dedup.judging.truth import read_truth
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+from sandbox import DATA
+
+FILE = "reuters_web_2006_2010.jsonl.gz"
+TRUTH = "reuters_web_2006_2010.truth_silver.jsonl.gz"
+REPEATS = 2
+
+
+def main() -> int:
+    options = _options()
+    try:
+        with tempfile.TemporaryDirectory(prefix="dedup-compare-") as folder:
+            work = Path(folder)
+            work.chmod(0o711)  # as root, the servers run as another user
+            articles = contestants.read(options.file, options.limit)
+            numbers = {article.source_id: i for i, article in enumerate(articles)}
+            truth = read_truth(options.truth, numbers)
+            with embedded_server(work / "home") as server:
+                bench = Bench(server, articles, numbers, truth, work, options.repeats)
+                rows = list(_rows(bench, options.only or list(CONTESTANTS)))
+    except DedupError as error:
+        print(error, file=sys.stderr)
+        return 1
+    facts = _facts(len(articles), sum(len(a.text.encode()) for a in articles), truth.duplicates)
+    if options.json:
+        print(json.dumps({**facts, "rows": [asdict(row) for row in rows]}, indent=2))
+    else:
+        print(", ".join(f"{name}: {value}" for name, value in facts.items()), _table(rows), sep="\n\n")
+    return 0
+
+
+def _rows(bench: Bench, names: list[str]) -> Iterator[Row]:
+    for name in names:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        for row in contestants.run(name, bench):
+            print(f"    {_line(row)}", file=sys.stderr, flush=True)
+            yield row
+
+
+def _facts(articles: int, size: int, wanted: int) -> dict[str, object]:
+    """What the figures depend on."""
+    return {
+        "articles": articles,
+        "text_mb": round(size / 1e6, 1),
+        "wanted_pairs": wanted,
+        "cores": meter.cores(),
+        "python": platform.python_version(),
+        "load_average": round(os.getloadavg()[0], 2),
+    }
+
+
+def _number(digits: int) -> Callable[[float | None], str]:
+    return lambda value: "–" if value is None else f"{value:,.{digits}f}"
+
+
+COLUMNS: dict[str, tuple[str, Callable[[float | None], str]]] = {
+    "wall": ("seconds", _number(1)),
+    "cpu": ("CPU s", _number(1)),
+    "peak_mb": ("peak MB", _number(0)),
+    "disk_mb": ("disk MB", _number(1)),
+    "f1": ("F1", _number(4)),
+    "precision": ("precision", _number(4)),
+    "recall": ("recall", _number(4)),
+}
+
+
+def _cells(row: Row) -> list[str]:
+    if row.failure:
+        return ["–"] * len(COLUMNS)
+    return [show(getattr(row, name)) for name, (_, show) in COLUMNS.items()]
+
+
+def _line(row: Row) -> str:
+    heads = [head for head, _ in COLUMNS.values()]
+    shown = [f"{head} {cell}" for head, cell in zip(heads, _cells(row), strict=True) if cell != "–"]
+    return f"{row.name}: {'; '.join(filter(None, [', '.join(shown), row.failure or row.note]))}"
+
+
+def _table(rows: list[Row]) -> str:
+    """A table in Markdown, for docs/benchmarks.md."""
+    heads = ["", *(head for head, _ in COLUMNS.values()), "note"]
+    lines = [" | ".join(heads), " | ".join(["---", *["---:"] * len(COLUMNS), "---"])]
+    lines += [" | ".join([row.name, *_cells(row), row.failure or row.note]) for row in rows]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("file", nargs="?", type=Path, default=DATA / FILE, help=f"default: {FILE}")
+    parser.add_argument("--truth", type=Path, default=DATA / TRUTH, help=f"pairs; default: {TRUTH}")
+    parser.add_argument("--limit", type=int, help="only the first articles")
+    parser.add_argument("--only", nargs="+", choices=list(CONTESTANTS), metavar="NAME",
+                        help=", ".join(CONTESTANTS))  # fmt: skip
+    parser.add_argument(
+        "--repeats", type=int, default=REPEATS, help="of our cold backfill; the median counts"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

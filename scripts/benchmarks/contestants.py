@@ -1,0 +1,332 @@
+"""Who takes part in `compare.py`, what of it is timed, and how what it found is judged.
+
+A contestant is a function from a `Bench` to its rows. What is timed is always a whole process, with its
+start-up.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+
+import in_postgres
+import meter
+import numpy as np
+import numpy.typing as npt
+import ours
+from meter import Cost
+from servers import MissingError, Server, database_mb, trigram_server
+
+from dedup import Article
+from dedup.files.readers import read_articles
+from dedup.judging.groups import Tally, score_groups
+from dedup.judging.truth import DUPLICATE, Truth
+from dedup.lab.evaluation.measures import tally
+from dedup.text.normalize import words
+
+ROOT = Path(__file__).resolve().parents[2]
+RIVALS = ROOT / ".rivals"
+PINNED = ROOT / "requirements" / "rivals.txt"
+HERE = Path(__file__).parent
+
+NIGHT, HELD = 2_000, 500
+"""New articles of the nightly run, and those held back for the hook; of a small corpus at most a tenth."""
+
+CHANGED = ("duplicate_sentence_jaccard", "0.72")
+"""The setting that is changed before marks are settled again; its default is 0.7."""
+
+ASKED = 50
+"""Articles that are searched by trigrams: of those that have a partner, evenly spread."""
+
+TRUTH_SHINGLES = 20
+"""The silver truth holds only pairs whose articles both have this many word 5-shingles."""
+
+Found = npt.NDArray[np.int32]
+"""Groups, shape (n,), or pairs, shape (m, 2), of the articles' numbers."""
+
+
+@dataclass(slots=True)
+class Row:
+    """One line of the table: seconds, megabytes (10^6 bytes), shares; None where it does not apply.
+
+    Attributes:
+        disk_mb: what is kept on disk besides the texts.
+        note: what else there is to say; failure: why there are no figures.
+    """
+
+    name: str
+    wall: float | None = None
+    cpu: float | None = None
+    peak_mb: float | None = None
+    disk_mb: float | None = None
+    f1: float | None = None
+    precision: float | None = None
+    recall: float | None = None
+    note: str = ""
+    failure: str | None = None
+
+    @classmethod
+    def of(cls, name: str, cost: Cost, note: str = "") -> Row:
+        if cost.failure:
+            return cls(name, failure=cost.failure)
+        return cls(name, cost.wall, cost.cpu, cost.peak_mb, note=note)
+
+    def judged(self, found: Tally) -> Row:
+        self.f1, self.precision, self.recall = found.f1, found.precision, found.recall
+        return self
+
+
+@dataclass
+class Bench:
+    """What all contestants share."""
+
+    server: Server
+    articles: Sequence[Article]
+    numbers: dict[str, int]
+    truth: Truth
+    work: Path
+    repeats: int = 2
+
+    @cached_property
+    def texts(self) -> Path:
+        """The texts in files, as `rivals.py` reads them: all, and dealt out to one file a core."""
+        folder = self.work / "texts"
+        folder.mkdir()
+        parts = meter.cores()
+        lines = [json.dumps({"id": str(i), "text": a.text}) + "\n" for i, a in enumerate(self.articles)]
+        with (folder / "all.jsonl").open("w") as file:
+            file.writelines(lines)
+        for part in range(parts):
+            with (folder / f"part-{part}.jsonl").open("w") as file:
+                file.writelines(islice(lines, part, None, parts))
+        return folder
+
+    @cached_property
+    def rivals(self) -> Path:
+        """The Python of the other programs, which are installed if need be.
+
+        Raises:
+            MissingError: they cannot be.
+        """
+        python, mark = RIVALS / "bin" / "python", RIVALS / "installed"
+        wanted = PINNED.read_text()
+        if mark.exists() and mark.read_text() == wanted:
+            return python
+        print(f"    installing the other programs into {RIVALS} (once; 0.9 GB)", file=sys.stderr)
+        install = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "-r", PINNED]
+        for command in ([sys.executable, "-m", "venv", RIVALS], install):
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+            if done.returncode:
+                last = (done.stderr.strip() or "no reason given").splitlines()[-1]
+                raise MissingError(f"the other programs cannot be installed: {last[:200]}")
+        mark.write_text(wanted)
+        return python
+
+    @cached_property
+    def short(self) -> npt.NDArray[np.bool_]:
+        """The articles that the truth leaves out: so short that nothing is said of them."""
+        return np.array([len(_shingles(article.text)) < TRUTH_SHINGLES for article in self.articles])
+
+    def judge(self, found: Found) -> Tally:
+        """Pairs found rightly, wrongly and not; of groups, every two members are a pair.
+
+        Pairs with an article that the truth leaves out count for nobody.
+        """
+        if found.ndim == 1:
+            alone = int(found.max(initial=0)) + 1 + np.arange(len(found), dtype=np.int32)
+            return score_groups(np.where(self.short, alone, found), self.truth).pairs
+        found = found[~self.short[found].any(axis=1)]
+        return tally(np.ones(len(found), np.bool_), self.truth.grade(found), self.truth.duplicates)
+
+    @contextmanager
+    def filled(self, server: Server, name: str) -> Iterator[str]:
+        """A database with the texts in the table `doc`."""
+        with server.database(name) as url:
+            in_postgres.fill(url, (article.text for article in self.articles))
+            server.settle()
+            yield url
+
+
+def _shingles(text: str) -> set[tuple[str, ...]]:
+    found = words(text)
+    return {tuple(found[i : i + 5]) for i in range(len(found) - 4)}
+
+
+def read(file: Path, limit: int | None) -> list[Article]:
+    """The first articles of a file; of a repeated id the last counts."""
+    with read_articles(file) as reader:
+        found = (item for item in reader if isinstance(item, Article))
+        return list({article.source_id: article for article in islice(found, limit)}.values())
+
+
+def run(name: str, bench: Bench) -> Iterator[Row]:
+    """The rows of a contestant; whatever goes wrong is one too."""
+    try:
+        yield from CONTESTANTS[name](bench)
+    except MissingError as error:
+        yield Row(name, failure=str(error))
+    except Exception as error:  # its message could hold the text of an article
+        yield Row(name, failure=f"unexpected {type(error).__name__}")
+
+
+def cold(bench: Bench) -> Iterator[Row]:
+    """Our backfill of everything, twice or more; then again after a threshold was changed."""
+    costs: list[Cost] = []
+    for repeat in range(bench.repeats):
+        with bench.server.database("ours_cold") as url:
+            ours.load(url, bench.articles)
+            before = database_mb(url)
+            costs.append(ours.backfill(bench.server, url))
+            if repeat + 1 < bench.repeats:
+                continue
+            if failed := next((cost for cost in costs if cost.failure), None):
+                yield Row.of("dedup, cold backfill", failed)
+                return
+            row = Row.of("dedup, cold backfill", _median(costs), _ranges(costs))
+            row.disk_mb = database_mb(url) - before
+            yield row.judged(bench.judge(ours.groups(url, bench.numbers)))
+            ours.change(url, *CHANGED)
+            note = f"{CHANGED[0]} {CHANGED[1]} in place of 0.7; no text is read again"
+            again = Row.of("dedup, settled again", ours.backfill(bench.server, url), note)
+            if not again.failure:
+                again.judged(bench.judge(ours.groups(url, bench.numbers)))
+            yield again
+
+
+def daily(bench: Bench) -> Iterator[Row]:
+    """Our nightly run, and our hook, on a corpus that has the rest."""
+    share = len(bench.articles) // 10
+    night, held = min(NIGHT, share), min(HELD, share)
+    base = len(bench.articles) - night - held
+    with bench.server.database("ours_daily") as url:
+        ours.load(url, bench.articles[:base])
+        if (first := ours.backfill(bench.server, url)).failure:
+            yield Row.of("dedup, nightly", first)
+            return
+        before = database_mb(url)
+        ours.load(url, bench.articles[base : base + night])
+        stored = database_mb(url)
+        row = Row.of(
+            "dedup, nightly", ours.backfill(bench.server, url), f"{night:,} new articles on {base:,}"
+        )
+        row.disk_mb = database_mb(url) - stored if stored > before else None
+        yield row
+        cost, found = ours.hook(bench.server, url, bench.articles[base + night :], bench.work)
+        if found is None:
+            yield Row.of("dedup, hook", cost)
+            return
+        note = (
+            f"{found.articles} articles one by one: median {found.submit_median:.2f} ms, "
+            f"99th percentile {found.submit_p99:.2f} ms; bare INSERT {found.insert_median:.2f} and "
+            f"{found.insert_p99:.2f} ms; {found.ratio_median:.1f} and {found.ratio_p99:.1f} times as long"
+        )
+        yield Row("dedup, hook", peak_mb=cost.peak_mb, note=note)
+
+
+def floor(bench: Bench) -> Iterator[Row]:
+    """The least that any program in Postgres has to do."""
+    with bench.filled(bench.server, "floor") as url:
+        row = _postgres_row(bench, "floor: out, one hash, back", "floor", url)
+        yield (
+            row
+            if row.failure
+            else row.judged(bench.judge(in_postgres.floor_groups(url, len(bench.articles))))
+        )
+
+
+def self_join(bench: Bench) -> Iterator[Row]:
+    """Sentences in SQL."""
+    with bench.filled(bench.server, "self_join") as url:
+        row = _postgres_row(bench, "SQL self-join on sentences", "self-join", url)
+        yield row if row.failure else row.judged(bench.judge(in_postgres.self_join_pairs(url)))
+
+
+def _postgres_row(bench: Bench, name: str, command: str, url: str) -> Row:
+    before = database_mb(url)
+    words = [sys.executable, HERE / "in_postgres.py", command, url]
+    row = Row.of(name, meter.measure(words, postmaster=bench.server.postmaster))
+    row.disk_mb = database_mb(url) - before
+    return row
+
+
+def trigrams(bench: Bench) -> Iterator[Row]:
+    """pg_trgm: the index of all texts, and then one article at a time."""
+    wanted = bench.truth.pairs[bench.truth.grades == DUPLICATE]
+    partnered = np.unique(wanted)
+    asked = partnered[np.linspace(0, len(partnered) - 1, min(ASKED, len(partnered))).astype(int)]
+    with trigram_server() as server, bench.filled(server, "trigrams") as url:
+        before = database_mb(url)
+        make = [sys.executable, HERE / "in_postgres.py", "trigram-index", url]
+        row = Row.of("pg_trgm, its index", meter.measure(make, postmaster=server.postmaster))
+        row.disk_mb = database_mb(url) - before
+        yield row
+        if row.failure:
+            return
+        answer = bench.work / "trigrams.json"
+        search = [sys.executable, HERE / "in_postgres.py", "trigrams", url, answer, *map(str, asked)]
+        cost = meter.measure(search, postmaster=server.postmaster)
+        if cost.failure:
+            yield Row.of("pg_trgm, one article", cost)
+            return
+        found = json.loads(answer.read_text())
+        took = found["milliseconds"]
+        note = (
+            f"median {statistics.median(took):,.0f} ms, longest {max(took):,.0f} ms of {len(asked)} searches"
+        )
+        if found["given_up"]:
+            note += f"; {found['given_up']} given up after {in_postgres.LONGEST_MS / 1000:.0f} s"
+        pairs = np.array(found["pairs"], np.int32).reshape(-1, 2)
+        pairs = np.unique(np.sort(pairs, axis=1), axis=0)
+        of_asked = int(np.isin(wanted, asked).any(axis=1).sum())
+        pairs = pairs[~bench.short[pairs].any(axis=1)]
+        judged = tally(np.ones(len(pairs), np.bool_), bench.truth.grade(pairs), of_asked)
+        yield Row("pg_trgm, one article", peak_mb=cost.peak_mb, note=note).judged(judged)
+
+
+def rival(name: str, label: str, bench: Bench) -> Iterator[Row]:
+    """One of `rivals.py`."""
+    work, found = bench.work / name, bench.work / f"{name}.npy"
+    command = [bench.rivals, HERE / "rivals.py", name, bench.texts, work, found]
+    row = Row.of(label, meter.measure(command))
+    row.disk_mb = sum(path.stat().st_size for path in work.rglob("*") if path.is_file()) / 1e6
+    yield row if row.failure else row.judged(bench.judge(np.load(found)))
+
+
+def _median(costs: Sequence[Cost]) -> Cost:
+    """Each figure the median of its own."""
+    figures = ("wall", "cpu", "cpu_postgres", "peak_mb", "peak_program_mb", "peak_postgres_mb")
+    return Cost(**{name: statistics.median(getattr(cost, name) for cost in costs) for name in figures})
+
+
+def _ranges(costs: Sequence[Cost]) -> str:
+    walls = sorted(cost.wall for cost in costs)
+    most = max(costs, key=lambda cost: cost.peak_mb)
+    return (
+        f"{len(costs)} runs, {walls[0]:.1f} to {walls[-1]:.1f} s; of the CPU, Postgres "
+        f"{statistics.median(cost.cpu_postgres for cost in costs):.1f} s; memory: program "
+        f"{most.peak_program_mb:.0f}, Postgres {most.peak_postgres_mb:.0f} MB, and shared buffers "
+        f"{most.shared_buffers_mb:.0f} MB"
+    )
+
+
+CONTESTANTS: dict[str, Callable[[Bench], Iterator[Row]]] = {
+    "cold": cold,
+    "daily": daily,
+    "floor": floor,
+    "datasketch-128": partial(rival, "datasketch-128", "datasketch, 128 values"),
+    "datasketch-64": partial(rival, "datasketch-64", "datasketch, 64 values"),
+    "rensa": partial(rival, "rensa", "rensa, 128 values"),
+    "text-dedup": partial(rival, "text-dedup", "text-dedup, MinHash"),
+    "datatrove": partial(rival, "datatrove", "datatrove, MinHash"),
+    "self-join": self_join,
+    "trigrams": trigrams,
+}
+"""By the names of `--only`."""

@@ -1,0 +1,228 @@
+"""What a command costs: seconds, processor seconds, and memory, over all of its processes. Linux only.
+
+    meter.measure(["dedup", "backfill"], postmaster=4711)
+
+The command runs under a process of its own that adopts whatever the command leaves behind, so that the system
+itself adds up the processor time of every process, also of those that lived for a moment. Memory is sampled:
+the proportional set size (PSS) of `/proc/PID/smaps_rollup`, in which a page that n processes share counts
+1/n in each. Of Postgres it is the private part; its shared buffers are told apart.
+
+It does not know what the command is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
+
+SAMPLE_SECONDS = 0.1
+"""Between two looks at the memory; reading it for ten processes takes about 10 ms."""
+
+END_SECONDS = 10.0
+"""What a command left behind may take this long to end by itself; then it is killed."""
+
+LIMIT_SECONDS = 4 * 3600.0
+"""A command may take this long by default."""
+
+SET_CHILD_SUBREAPER = 36
+"""Of prctl(2): orphans become children of this process."""
+
+PLAIN_REASONS = ("ModuleNotFoundError", "ImportError", "DedupError")
+"""Errors whose message never holds a text; of others only the name is told."""
+
+
+@dataclass(slots=True)
+class Cost:
+    """Seconds and megabytes (10^6 bytes).
+
+    Attributes:
+        wall: from the start of the command to the end of its last process, its start-up included.
+        cpu: user and system time of the command and of Postgres.
+        cpu_postgres: of Postgres alone.
+        peak_mb: the most that all held at one moment, of Postgres the private memory.
+        peak_program_mb, peak_postgres_mb: the most of either part; they need not have been at one moment.
+        shared_buffers_mb: the most of Postgres' shared memory that was in use.
+        failure: why it did not come to an end; None when it did.
+    """
+
+    wall: float = 0.0
+    cpu: float = 0.0
+    cpu_postgres: float = 0.0
+    peak_mb: float = 0.0
+    peak_program_mb: float = 0.0
+    peak_postgres_mb: float = 0.0
+    shared_buffers_mb: float = 0.0
+    failure: str | None = None
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def measure(
+    command: Sequence[str | Path],
+    *,
+    postmaster: int | None = None,
+    env: Mapping[str, str] | None = None,
+    log: Path | None = None,
+    limit_seconds: float = LIMIT_SECONDS,
+) -> Cost:
+    """Run a command to its end.
+
+    Args:
+        postmaster: the process of the Postgres that works for it, which is measured with it.
+        env: variables beside those of this process.
+        log: where its output goes; None drops it.
+        limit_seconds: after this long it is killed, and that is its failure.
+    """
+    with tempfile.TemporaryDirectory(prefix="dedup-meter-") as folder:
+        answer = Path(folder) / "cost.json"
+        output = log or Path(folder) / "log"
+        words = [sys.executable, __file__, answer, str(postmaster or 0), str(limit_seconds), *command]
+        with output.open("wb") as file:
+            subprocess.run(
+                [str(word) for word in words],
+                env={**os.environ, **(env or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                check=False,
+            )
+        try:
+            cost = Cost(**json.loads(answer.read_bytes()))
+        except (OSError, ValueError):
+            return Cost(failure="the process that measures was ended from outside")
+        if cost.failure and cost.failure.startswith("exit code"):
+            cost.failure += reason(output.read_text("utf-8", errors="replace"))
+        return cost
+
+
+def reason(output: str) -> str:
+    """The error that the output of a failed command ends with, as `: NAME`, or nothing."""
+    for line in reversed(output.splitlines()):
+        if found := re.match(r"([A-Za-z_][\w.]*(?:Error|Exception|Interrupt))\b(.*)", line):
+            name = found[1].rpartition(".")[2]
+            return f": {name}{found[2][:120] if name in PLAIN_REASONS else ''}"
+    return ""
+
+
+class _Memory:
+    """The peaks of the processes of a command and of a Postgres, sampled in a thread."""
+
+    def __init__(self, postmaster: int) -> None:
+        self.cost = Cost()
+        self._postmaster = postmaster
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+        self._thread.start()
+
+    def end(self) -> Cost:
+        self._done.set()
+        self._thread.join()
+        return self.cost
+
+    def _sample(self) -> None:
+        own = psutil.Process()
+        cost = self.cost
+        while not self._done.wait(SAMPLE_SECONDS):
+            program = sum(pss(child.pid)["Pss"] for child in own.children(recursive=True)) / 1e6
+            parts = [pss(process.pid) for process in _postgres(self._postmaster)]
+            private = sum(part["Pss_Anon"] for part in parts) / 1e6
+            shared = sum(part["Pss_Shmem"] for part in parts) / 1e6
+            cost.peak_mb = max(cost.peak_mb, program + private)
+            cost.peak_program_mb = max(cost.peak_program_mb, program)
+            cost.peak_postgres_mb = max(cost.peak_postgres_mb, private)
+            cost.shared_buffers_mb = max(cost.shared_buffers_mb, shared)
+
+
+def pss(pid: int) -> dict[str, int]:
+    """The proportional set size of a process in bytes, whole and by kind; zeros if it is gone."""
+    found = {"Pss": 0, "Pss_Anon": 0, "Pss_Shmem": 0}
+    with suppress(OSError, ValueError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name in found:
+                found[name] = 1024 * int(value.split()[0])
+    return found
+
+
+def _postgres(postmaster: int) -> list[psutil.Process]:
+    if not postmaster:
+        return []
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(postmaster)
+        return [process, *process.children(recursive=True)]
+    return []
+
+
+def _cpu(processes: Iterable[psutil.Process]) -> float:
+    """Seconds of processes, and of their children that have ended."""
+    total = 0.0
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+def _run(command: Sequence[str], postmaster: int, limit_seconds: float) -> Cost:
+    """In the process that measures: the command, and all that it leaves behind."""
+    ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    before = _cpu(_postgres(postmaster))
+    memory = _Memory(postmaster)
+    started = time.perf_counter()
+    failure = None
+    try:
+        child = subprocess.Popen(command)
+        if code := child.wait(timeout=limit_seconds):
+            failure = f"exit code {code}" if code > 0 else f"ended by signal {-code}"
+    except subprocess.TimeoutExpired:
+        failure = f"not done within {limit_seconds:,.0f} s"
+    except OSError as error:
+        failure = f"cannot start: {error.strerror}"
+    _reap(0.0 if failure else END_SECONDS)
+    wall = time.perf_counter() - started
+    cost = memory.end()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cost.cpu_postgres = _cpu(_postgres(postmaster)) - before
+    cost.cpu = used.ru_utime + used.ru_stime + cost.cpu_postgres
+    cost.wall, cost.failure = wall, failure
+    return cost
+
+
+def _reap(patience: float) -> None:
+    """Wait for every child, so that the system adds their times up; kill those that stay."""
+    deadline = time.monotonic() + patience
+    own = psutil.Process()
+    while True:
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        left = own.children(recursive=True)
+        if not left:
+            return
+        if time.monotonic() > deadline:
+            for process in left:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
+        time.sleep(SAMPLE_SECONDS / 10)
+
+
+if __name__ == "__main__":
+    answer, postmaster, limit, *command = sys.argv[1:]
+    Path(answer).write_text(json.dumps(asdict(_run(command, int(postmaster), float(limit)))))

@@ -1,0 +1,174 @@
+"""dedup through its public door, for the benchmarks: load, backfill, the hook beside a bare INSERT, sizes.
+
+    scripts/benchmarks/ours.py hook URL FILE ANSWER
+
+What is timed as a whole is the command `dedup` itself, as a newsroom runs it. It does not judge the marks.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import meter
+import numpy as np
+import numpy.typing as npt
+import psycopg
+from servers import Server
+
+from dedup import Article, Deduplicator
+
+DEDUP = Path(sys.executable).with_name("dedup")
+"""The command of this environment."""
+
+UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
+"""`added_at` of articles that name no time: the hour of the measurement must not decide their order."""
+
+WARM_UP = 10
+"""Articles that the hook gets before those that count: the first opens connections and reads settings."""
+
+BARE = """
+    CREATE TABLE bare (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        source_id text NOT NULL UNIQUE, title text, url text, publication text, published_at timestamptz,
+        added_at timestamptz NOT NULL DEFAULT now(), text text NOT NULL
+    );
+    INSERT INTO bare (source_id, title, url, publication, published_at, added_at, text)
+        SELECT source_id, title, url, publication, published_at, added_at, text FROM dedup.article;
+"""
+"""What a newsroom without dedup has: the same articles in a table with a key. It is filled beforehand."""
+
+INSERT = """
+    INSERT INTO bare (source_id, title, url, publication, published_at, text)
+    VALUES (%(source_id)s, %(title)s, %(url)s, %(publication)s, %(published_at)s, %(text)s)
+"""
+
+RELATIONS = """
+    SELECT c.relname, c.relkind::text,
+        CASE WHEN c.relkind = 'r' THEN pg_table_size(c.oid) ELSE pg_relation_size(c.oid) END
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = 'dedup' AND c.relkind IN ('r', 'i')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """Milliseconds of `submit`, of a bare INSERT with its commit, and of the one over the other."""
+
+    articles: int
+    submit_median: float
+    submit_p99: float
+    insert_median: float
+    insert_p99: float
+
+    @property
+    def ratio_median(self) -> float:
+        return self.submit_median / self.insert_median
+
+    @property
+    def ratio_p99(self) -> float:
+        return self.submit_p99 / self.insert_p99
+
+
+def load(url: str, articles: Iterable[Article]) -> int:
+    """Store articles in a corpus, which is made if need be; returns how many. `added_at` follows the date."""
+    Deduplicator.initialize(url)
+    with Deduplicator(url) as deduplicator:
+        dated = (replace(a, added_at=a.added_at or a.published_at or UNDATED) for a in articles)
+        report = deduplicator.load(dated)
+    return report.new + report.changed
+
+
+def backfill(server: Server, url: str, **how: Any) -> meter.Cost:
+    """The cost of `dedup backfill`; what was stored before is written down before the clock starts."""
+    server.settle()
+    environment = {"DEDUP_DATABASE_URL": url}
+    return meter.measure([DEDUP, "backfill"], postmaster=server.postmaster, env=environment, **how)
+
+
+def change(url: str, name: str, value: str) -> None:
+    """Change a setting; the next backfill puts it in force."""
+    with Deduplicator(url) as deduplicator:
+        deduplicator.settings.change({name: value})
+
+
+def groups(url: str, numbers: dict[str, int]) -> npt.NDArray[np.int32]:
+    """The story of every article, by its number; those that are not stored are alone."""
+    found = np.arange(len(numbers), dtype=np.int32)
+    with Deduplicator(url) as deduplicator:
+        for mark in deduplicator.marks():
+            if mark["duplicate_of"]:
+                found[numbers[mark["id"]]] = numbers[mark["duplicate_of"]]
+    return found
+
+
+def hook(
+    server: Server, url: str, articles: Sequence[Article], folder: Path
+) -> tuple[meter.Cost, Hook | None]:
+    """Submit articles one by one, and insert each bare, in turns, in a process of its own."""
+    with psycopg.connect(url) as connection:
+        connection.execute(BARE)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE bare")
+    server.settle()
+    given, answer = folder / "hook.jsonl", folder / "hook.json"
+    with given.open("w", encoding="utf-8") as lines:
+        lines.writelines(json.dumps(as_row(article)) + "\n" for article in articles)
+    command = [sys.executable, __file__, "hook", url, given, answer]
+    cost = meter.measure(command, postmaster=server.postmaster)
+    return cost, None if cost.failure else Hook(**json.loads(answer.read_text()))
+
+
+def as_row(article: Article) -> dict[str, str | None]:
+    """An article as JSON; what the bare table takes too."""
+    time = article.published_at.isoformat() if article.published_at else None
+    names = ("source_id", "title", "url", "publication", "language", "text")
+    return {**{name: getattr(article, name) for name in names}, "published_at": time}
+
+
+def in_turns(url: str, rows: Iterator[dict[str, Any]]) -> Hook:
+    """Milliseconds of each way, article by article, the one and then the other."""
+    submitted, inserted = [], []
+    with Deduplicator(url) as deduplicator, psycopg.connect(url, autocommit=True) as connection:
+        for turn, row in enumerate(rows):
+            article = Article(**row)
+
+            def submit(article: Article = article) -> None:
+                deduplicator.submit(article)
+
+            def insert(row: dict[str, Any] = row) -> None:
+                connection.execute(INSERT, row)  # and its commit
+
+            ways = [(submit, submitted), (insert, inserted)]
+            for way, took in ways if turn % 2 else reversed(ways):
+                started = time.perf_counter()
+                way()
+                if turn >= WARM_UP:
+                    took.append(1000 * (time.perf_counter() - started))
+    return Hook(len(submitted), *_quantiles(submitted), *_quantiles(inserted))
+
+
+def _quantiles(found: list[float]) -> tuple[float, float]:
+    return statistics.median(found), statistics.quantiles(found, n=100)[98]
+
+
+def sizes(url: str) -> dict[str, float]:
+    """Megabytes of every table (with its long texts) and every index of a corpus, the largest first."""
+    with psycopg.connect(url) as connection:
+        rows = connection.execute(RELATIONS).fetchall()
+    kinds = {"r": "table", "i": "index"}
+    return {f"{kinds[kind]} {name}": size / 1e6 for name, kind, size in sorted(rows, key=lambda row: -row[2])}
+
+
+if __name__ == "__main__":
+    _, url, given, answer = sys.argv[1:]
+    with Path(given).open(encoding="utf-8") as lines:
+        found = in_turns(url, map(json.loads, lines))
+    Path(answer).write_text(json.dumps(asdict(found)))

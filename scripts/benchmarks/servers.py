@@ -1,0 +1,124 @@
+"""Databases to measure in: new ones on the embedded server, and a second Postgres that has pg_trgm.
+
+Nothing here touches a user's own database.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+from sandbox import throwaway_server
+
+START_SECONDS = 60
+SAME_AS_EMBEDDED = ("shared_buffers=256MB", "work_mem=32MB", "maintenance_work_mem=128MB", "jit=off")
+"""What the embedded server has by default (`dedup/corpus/embedded.py`), for the second one too."""
+
+
+class MissingError(Exception):
+    """This machine lacks what a contestant needs; the message says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running Postgres, and the process that is above all of its others."""
+
+    url: str
+    postmaster: int
+
+    @contextmanager
+    def database(self, name: str) -> Iterator[str]:
+        """The URL of a new database, which is dropped at the end."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}"')
+        try:
+            yield self.url.replace("/dedup?", f"/{name}?", 1)
+        finally:
+            with psycopg.connect(self.url, autocommit=True) as connection:
+                connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    def settle(self) -> None:
+        """Write down what was stored before the clock starts, so that it is not done while it runs."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("CHECKPOINT")
+
+
+@contextmanager
+def embedded_server(home: Path) -> Iterator[Server]:
+    """The server that dedup brings along, in a new folder."""
+    with throwaway_server(home) as url:
+        pid = (home / "postgres" / "postmaster.pid").read_text().split("\n")[0]
+        yield Server(url, int(pid))
+
+
+@contextmanager
+def trigram_server() -> Iterator[Server]:
+    """The Postgres of this machine, on a folder of its own, if it has pg_trgm.
+
+    Raises:
+        MissingError: there is none, or it lacks the extension.
+    """
+    if not shutil.which("pg_config"):
+        raise MissingError("no pg_config on the PATH, so no Postgres with pg_trgm; the embedded one has none")
+    programs, shared = (Path(_output("pg_config", word)) for word in ("--bindir", "--sharedir"))
+    version = _output("pg_config", "--version")
+    if not (shared / "extension" / "pg_trgm.control").exists():
+        raise MissingError(f"neither the embedded Postgres nor {version} here has pg_trgm")
+    if not (programs / "initdb").exists():
+        raise MissingError(f"{version} here has no server programs")
+    user = "postgres" if os.geteuid() == 0 else None  # Postgres refuses to run as root
+    with tempfile.TemporaryDirectory(prefix="dedup-trgm-", dir="/tmp") as folder:
+        if user:
+            shutil.chown(folder, user)
+        data = Path(folder) / "data"
+
+        def run(program: str, *words: str) -> None:
+            try:
+                subprocess.run(
+                    [programs / program, "-D", data, *words],
+                    cwd=folder, user=user, check=True, timeout=START_SECONDS,
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                )  # fmt: skip
+            except (OSError, subprocess.SubprocessError) as error:
+                raise MissingError(f"{program} of {version} fails here: {type(error).__name__}") from error
+
+        run("initdb", "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8")
+        settings = " ".join(f"-c {setting}" for setting in SAME_AS_EMBEDDED)
+        run(
+            "pg_ctl",
+            "start",
+            "-w",
+            "-l",
+            f"{folder}/log",
+            "-o",
+            f"-c listen_addresses= -k {folder} {settings}",
+        )
+        try:
+            url = f"postgresql://postgres@/postgres?host={folder}"
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute("CREATE DATABASE dedup")
+            pid = int((data / "postmaster.pid").read_text().split("\n")[0])
+            yield Server(url.replace("/postgres?", "/dedup?"), pid)
+        finally:
+            run("pg_ctl", "stop", "-m", "fast")
+
+
+def _output(*words: str) -> str:
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def database_mb(url: str) -> float:
+    """Megabytes on disk of a database."""
+    with psycopg.connect(url) as connection:
+        row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+    return row[0] / 1e6 if row else 0.0
