@@ -90,6 +90,8 @@ def measure(
         log: where its output goes; None drops it.
         limit_seconds: after this long it is killed, and that is its failure.
     """
+    if sys.platform != "linux":
+        return Cost(failure="costs are measured on Linux only")
     with tempfile.TemporaryDirectory(prefix="dedup-meter-") as folder:
         answer = Path(folder) / "cost.json"
         output = log or Path(folder) / "log"

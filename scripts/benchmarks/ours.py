@@ -70,11 +70,17 @@ class Hook:
 
     @property
     def ratio_median(self) -> float:
+        """The median of the one over that of the other."""
         return self.submit_median / self.insert_median
 
     @property
     def ratio_p99(self) -> float:
+        """The 99th percentile of the one over that of the other."""
         return self.submit_p99 / self.insert_p99
+
+    def as_json(self) -> dict[str, float]:
+        """The figures and both ratios."""
+        return {**asdict(self), "ratio_median": self.ratio_median, "ratio_p99": self.ratio_p99}
 
 
 def load(url: str, articles: Iterable[Article]) -> int:

@@ -1,0 +1,219 @@
+"""How do time, memory and disk grow with the corpus? From 10,000 articles to 1,000,000.
+
+    scripts/benchmarks/growth.py [FILE] [--sizes N ...] [--nights N ...] --json RESULTS
+
+For each size a fresh corpus on an embedded server: load (not counted), one cold backfill, the bytes of every
+table and index; then a night of 2,000 new articles; at the largest size the hook beside a bare INSERT. Beyond
+the articles of the file the corpus is made of copies in words of their own (`rotated.py`).
+
+Every size is written to RESULTS as soon as it is done, and the same command goes on after the last one that
+is there. `plot.py` draws them. At 1,000,000 articles a run takes hours and 20 GB of disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import meter
+import ours
+from rotated import TooManyError, grown
+from servers import Server, database_mb, embedded_server
+
+from dedup import Article
+from dedup.errors import DedupError, InputError
+from dedup.files.readers import read_articles
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+from sandbox import DATA
+
+FILE = "reuters_web_2006_2010.jsonl.gz"
+SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+NIGHT, HELD = 2_000, 500
+"""New articles of a night, and articles for the hook at the largest size."""
+
+LIMIT_SECONDS = 24 * 3600.0
+TOLD_ARTICLES = 50_000
+"""While loading, a line after so many."""
+
+MEASURES = {
+    "backfill seconds": ("backfill", "wall"),
+    "backfill CPU seconds": ("backfill", "cpu"),
+    "peak memory": ("backfill", "peak_mb"),
+    "disk": ("disk_mb",),
+    "night seconds": ("night", "wall"),
+}
+"""What an exponent is fitted to, and where it is in the result of a size."""
+
+
+def main() -> int:
+    options = _options()
+    try:
+        results = _resumed(options.json, options.file)
+        have = sum(1 for _ in _articles(options.file))
+        with tempfile.TemporaryDirectory(prefix="dedup-growth-", dir=options.folder) as folder:
+            Path(folder).chmod(0o711)  # as root, the server runs as another user
+            with embedded_server(Path(folder) / "home") as server:
+                for size in sorted(options.sizes):
+                    if any(found["size"] == size for found in results["sizes"]):
+                        _tell(f"{size:,}: done before")
+                        continue
+                    nightly = options.nights is None or size in options.nights
+                    hooked = size == max(options.sizes)
+                    found = measure(server, options.file, have, size, nightly, hooked, Path(folder))
+                    results["sizes"].append(found)
+                    results["exponents"] = exponents(results["sizes"])
+                    options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+                    print(_row(found), flush=True)
+    except (DedupError, TooManyError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print("grows with the articles to the power of: ", end="")
+    print(", ".join(f"{name} {value:.2f}" for name, value in results["exponents"].items()))
+    return 0
+
+
+def measure(
+    server: Server, file: Path, have: int, size: int, nightly: bool, hooked: bool, folder: Path
+) -> dict[str, Any]:
+    """Everything about one size. A part that fails is told in place of its figures."""
+    found: dict[str, Any] = {"size": size, "text_mb": 0.0}
+    articles = grown(lambda: _articles(file), have, size + NIGHT + HELD)
+    with server.database(f"growth_{size}") as url:
+        _tell(f"{size:,}: loading")
+        started = time.perf_counter()
+        ours.load(url, _counted(islice(articles, size), found))
+        found["load_seconds"] = time.perf_counter() - started
+        before = database_mb(url)
+        _tell(f"{size:,}: backfill, after {found['load_seconds']:,.0f} s of loading")
+        cost = ours.backfill(server, url, limit_seconds=LIMIT_SECONDS)
+        found["backfill"] = asdict(cost)
+        if cost.failure:
+            return found
+        found["rate"] = size / cost.wall
+        found["database_mb"] = database_mb(url)
+        found["disk_mb"] = found["database_mb"] - before
+        found["relations_mb"] = ours.sizes(url)
+        night, held = list(islice(articles, NIGHT)), list(articles)
+        if nightly:
+            _tell(f"{size:,}: a night, after {cost.wall:,.0f} s of backfill")
+            ours.load(url, night)
+            found["night"] = asdict(ours.backfill(server, url, limit_seconds=LIMIT_SECONDS))
+        if hooked:
+            _tell(f"{size:,}: the hook")
+            hook_cost, hook = ours.hook(server, url, held, folder)
+            found["hook"] = {"failure": hook_cost.failure} if hook is None else hook.as_json()
+    return found
+
+
+def exponents(found: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """By measure, the power of the size with which it grows."""
+    fitted = {}
+    for name, path in MEASURES.items():
+        points = [(size["size"], value) for size in found if (value := figure(size, path))]
+        if len({size for size, _ in points}) > 1:
+            fitted[name] = exponent(points)
+    return fitted
+
+
+def figure(found: Mapping[str, Any], path: Sequence[str]) -> float | None:
+    """One figure of the result of a size; None where it was not measured or failed."""
+    value: Any = found
+    for name in path:
+        if value is None or value.get("failure"):
+            return None
+        value = value.get(name)
+    return value
+
+
+def exponent(points: Sequence[tuple[float, float]]) -> float:
+    """The slope of the straight line through the logarithms, by least squares."""
+    logs = [(math.log(x), math.log(y)) for x, y in points]
+    middle = (sum(x for x, _ in logs) / len(logs), sum(y for _, y in logs) / len(logs))
+    above = sum((x - middle[0]) * (y - middle[1]) for x, y in logs)
+    return above / sum((x - middle[0]) ** 2 for x, _ in logs)
+
+
+def _counted(articles: Iterator[Article], found: dict[str, Any]) -> Iterator[Article]:
+    """Pass articles on, add up the bytes of their texts, and say how far it is."""
+    for number, article in enumerate(articles, 1):
+        found["text_mb"] += len(article.text.encode()) / 1e6
+        yield article
+        if number % TOLD_ARTICLES == 0:
+            _tell(f"    {number:,} loaded")
+
+
+def _articles(file: Path) -> Iterator[Article]:
+    with read_articles(file) as reader:
+        yield from (item for item in reader if isinstance(item, Article))
+
+
+def _resumed(json_file: Path, file: Path) -> dict[str, Any]:
+    """The results so far, or none.
+
+    Raises:
+        InputError: they are of another file of articles, or no results.
+    """
+    new = {"file": file.name, "cores": meter.cores(), "python": platform.python_version()}
+    if not json_file.exists():
+        return {**new, "exponents": {}, "sizes": []}
+    try:
+        kept: dict[str, Any] = json.loads(json_file.read_text(encoding="utf-8"))
+        same = all(kept[name] == value for name, value in new.items()) and isinstance(kept["sizes"], list)
+    except (ValueError, KeyError, TypeError):
+        same = False
+    if not same:
+        raise InputError(f"{json_file} holds no results of {file.name} on this machine; name a new file")
+    return kept
+
+
+def _tell(line: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
+
+
+def _row(found: Mapping[str, Any]) -> str:
+    cost = found["backfill"]
+    if cost["failure"]:
+        return f"{found['size']:>9,}  {cost['failure']}"
+    parts = [
+        f"{found['size']:>9,} articles, {found['text_mb']:,.0f} MB of text: {cost['wall']:,.1f} s"
+        f" ({found['rate']:,.0f} a second), {cost['cpu']:,.1f} CPU s",
+        f"peak {cost['peak_mb']:,.0f} MB and shared buffers {cost['shared_buffers_mb']:,.0f} MB",
+        f"disk {found['disk_mb']:,.0f} MB, {found['disk_mb'] / found['text_mb']:.0%} of the text",
+    ]
+    largest = list(found["relations_mb"].items())[:6]
+    parts.append(", ".join(f"{name} {size / found['text_mb']:.0%}" for name, size in largest))
+    if night := found.get("night"):
+        parts.append(night["failure"] or f"night {night['wall']:.1f} s")
+    if hook := found.get("hook"):
+        parts.append(
+            hook.get("failure")
+            or f"hook {hook['submit_median']:.1f} ms, p99 {hook['submit_p99']:.1f};"
+            f" bare INSERT {hook['insert_median']:.2f} and {hook['insert_p99']:.2f} ms;"
+            f" {hook['ratio_median']:.1f} and {hook['ratio_p99']:.1f} times"
+        )
+    return "; ".join(parts)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("file", nargs="?", type=Path, default=DATA / FILE, help=f"default: {FILE}")
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="articles of the corpora")
+    parser.add_argument("--nights", type=int, nargs="+", metavar="N", help="sizes with a night; default: all")
+    parser.add_argument("--folder", type=Path, help="where the server keeps its data; default: the system's")
+    parser.add_argument("--json", type=Path, required=True, metavar="RESULTS", help="written size by size")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

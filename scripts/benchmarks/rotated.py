@@ -1,0 +1,80 @@
+"""A corpus of any size that behaves like a given one: the same articles again, in words of their own.
+
+In copy k the letters of every long word are moved k places on in the alphabet; short words, capitals,
+punctuation and all else stay. So lengths, sentences, boilerplate and the duplicates within a copy are those
+of real news, while articles of two copies share only runs of short words and are strangers to each other.
+Copies are interleaved: article by article, and by a small shift of their dates.
+
+It is not new news: a word of copy 3 is as frequent as its original, and no copy knows another's stories.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from itertools import islice
+from string import ascii_lowercase as lower
+from string import ascii_uppercase as upper
+
+from dedup import Article
+
+LONG_WORD = re.compile(r"([^\W\d_]{5,})")
+"""Words of at least 5 letters; shorter ones are mostly grammar, and a language keeps them."""
+
+MOST_COPIES = len(lower)
+"""The alphabet goes round; the copy after the last would be the first."""
+
+SHIFT = timedelta(seconds=97)
+"""Between the dates of two copies of an article; the stamps of real news are minutes."""
+
+
+class TooManyError(ValueError):
+    """More articles are asked for than there are different copies."""
+
+
+def rotate(text: str, places: int) -> str:
+    """The text with the letters a to z of its long words moved on by some places; others stay."""
+    if not places:
+        return text
+    parts = LONG_WORD.split(text)  # every second one is a long word
+    if len(parts) > 1:
+        moved = "\n".join(parts[1::2]).encode().translate(_table(places))
+        parts[1::2] = moved.decode().split("\n")
+    return "".join(parts)
+
+
+def _table(places: int) -> bytes:
+    ends = places % MOST_COPIES
+    moved = "".join(letters[ends:] + letters[:ends] for letters in (lower, upper))
+    return bytes.maketrans((lower + upper).encode(), moved.encode())
+
+
+def copied(article: Article, copy: int) -> Article:
+    """An article as copy number `copy` has it; copy 0 is the article itself."""
+    if not copy:
+        return article
+    return replace(
+        article,
+        source_id=f"{article.source_id}+{copy}",
+        text=rotate(article.text, copy),
+        title=article.title and rotate(article.title, copy),
+        published_at=article.published_at and article.published_at + copy * SHIFT,
+        added_at=article.added_at and article.added_at + copy * SHIFT,
+    )
+
+
+def grown(read: Callable[[], Iterable[Article]], have: int, count: int) -> Iterator[Article]:
+    """`count` articles, in the order of the given ones, each with its copies; nothing is held in memory.
+
+    Args:
+        read: gives the articles anew; have: how many they are.
+
+    Raises:
+        TooManyError: that needs more copies than there are.
+    """
+    copies = -(-count // have)
+    if copies > MOST_COPIES:
+        raise TooManyError(f"{have:,} articles make at most {MOST_COPIES * have:,}, not {count:,}")
+    return islice((copied(article, copy) for article in read() for copy in range(copies)), count)

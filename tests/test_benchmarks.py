@@ -1,0 +1,104 @@
+"""The benchmarks' own arithmetic: made corpora, the meter, the judge and the curves."""
+
+from __future__ import annotations
+
+import re
+import sys
+import xml.etree.ElementTree as ET
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup import Article
+from dedup.judging.truth import DUPLICATE, UNCLEAR, Truth
+
+BENCHMARKS = Path(__file__).parents[1] / "scripts" / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+import contestants  # noqa: E402
+import growth  # noqa: E402
+import meter  # noqa: E402
+import plot  # noqa: E402
+import rotated  # noqa: E402
+
+
+@given(st.text(st.characters(codec="utf-8") | st.sampled_from("abcxyzABCXYZéß \n'")), st.integers(0, 30))
+def test_a_copy_of_a_text_has_the_same_shape_and_can_be_turned_back(text: str, places: int) -> None:
+    copy = rotated.rotate(text, places)
+    assert rotated.rotate(copy, -places) == text
+    assert rotated.LONG_WORD.sub("…", copy) == rotated.LONG_WORD.sub("…", text)
+    assert [len(word) for word in re.findall(r"\w+", copy)] == [len(w) for w in re.findall(r"\w+", text)]
+    assert copy.isupper() == text.isupper()
+
+
+def test_a_grown_corpus_interleaves_copies_that_share_no_long_word() -> None:
+    news = [
+        Article(f"a{i}", f"The Minister spoke to Parliament {i}", published_at=datetime(2020, 1, i + 1))
+        for i in range(4)
+    ]
+    made = list(rotated.grown(lambda: news, len(news), 10))
+    assert [article.source_id for article in made[:4]] == ["a0", "a0+1", "a0+2", "a1"]
+    assert len({article.source_id for article in made}) == len(made) == 10
+    assert made[1].text == "The Njojtufs tqplf to Qbsmjbnfou 0"
+    assert made[0].published_at < made[1].published_at < made[3].published_at  # type: ignore[operator]
+
+
+def test_more_copies_than_the_alphabet_has_are_refused() -> None:
+    with pytest.raises(rotated.TooManyError, match="at most 26"):
+        rotated.grown(lambda: [], 1, 27)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="costs are measured on Linux only")
+def test_the_cost_of_a_command_includes_what_it_leaves_behind() -> None:
+    busy = "import time; held = b'1' * 60_000_000\nwhile time.process_time() < 0.4: pass"
+    leaving = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {busy!r}])"
+    cost = meter.measure([sys.executable, "-c", leaving])
+    assert cost.failure is None
+    assert cost.cpu >= 0.4
+    assert cost.wall >= 0.4
+    assert cost.peak_program_mb >= 60
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="costs are measured on Linux only")
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("raise ValueError('words of an article')", "exit code 1: ValueError"),
+        ("import nowhere", "exit code 1: ModuleNotFoundError: No module named 'nowhere'"),
+        ("import os; os.kill(os.getpid(), 9)", "ended by signal 9"),
+    ],
+)
+def test_a_command_that_fails_is_told_without_the_words_of_an_article(code: str, told: str) -> None:
+    assert meter.measure([sys.executable, "-c", code]).failure == told
+
+
+def test_pairs_with_an_article_that_the_truth_leaves_out_count_for_nobody(tmp_path: Path) -> None:
+    long = [" ".join(f"word{i}x{j}" for j in range(40)) for i in range(4)]
+    articles = [Article(source_id=str(i), text=text) for i, text in enumerate([*long, "short", "short"])]
+    truth = Truth.of(6, {(0, 1): DUPLICATE, (2, 3): UNCLEAR}, {})
+    bench = contestants.Bench(
+        contestants.Server("", 0), articles, {a.source_id: i for i, a in enumerate(articles)}, truth, tmp_path
+    )
+    as_pairs = bench.judge(np.array([(0, 1), (0, 2), (2, 3), (4, 5)], np.int32))
+    assert (as_pairs.right, as_pairs.wrong, as_pairs.missed) == (1, 1, 0)
+    as_groups = bench.judge(np.array([7, 7, 3, 3, 7, 7], np.int32))
+    assert (as_groups.right, as_groups.wrong, as_groups.missed) == (1, 0, 0)
+
+
+def test_the_power_with_which_a_measure_grows_is_found() -> None:
+    assert growth.exponent([(n, 3 * n**1.5) for n in (10, 300, 7_000)]) == pytest.approx(1.5)
+    sizes = [
+        {"size": n, "disk_mb": 2.0 * n, "backfill": {"wall": n, "failure": "not done"}} for n in (10, 1_000)
+    ]
+    assert growth.exponents(sizes) == {"disk": pytest.approx(1.0)}
+
+
+def test_the_picture_has_a_line_for_everything_that_was_measured() -> None:
+    panel = plot.Panel("seconds", (("a < b", [(10, 1.0), (1_000, 90.0)]), ("none", [])))
+    picture = ET.fromstring(plot.svg([panel, plot.Panel("empty", ())]))
+    lines = picture.findall(".//{http://www.w3.org/2000/svg}polyline")
+    assert [len((line.get("points") or "").split()) for line in lines] == [2]
+    assert plot.decades([10.0, 1_000.0]) == (1, 3)
