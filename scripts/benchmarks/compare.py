@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ from pathlib import Path
 import contestants
 import meter
 from contestants import CONTESTANTS, Bench, Row
-from servers import embedded_server
+from servers import embedded_server, version
 
 from dedup.errors import DedupError
 from dedup.judging.truth import read_truth
@@ -37,6 +38,9 @@ from sandbox import DATA
 FILE = "reuters_web_2006_2010.jsonl.gz"
 TRUTH = "reuters_web_2006_2010.truth_silver.jsonl.gz"
 REPEATS = 2
+
+VERSION = re.compile(r"^(datasketch|datatrove|rensa|text-dedup)==(\S+)", re.MULTILINE)
+"""The programs that are compared, among what is pinned."""
 
 
 def main() -> int:
@@ -49,12 +53,18 @@ def main() -> int:
             numbers = {article.source_id: i for i, article in enumerate(articles)}
             truth = read_truth(options.truth, numbers)
             with embedded_server(work / "home") as server:
+                machine = _machine(server.url)
                 bench = Bench(server, articles, numbers, truth, work, options.repeats)
                 rows = list(_rows(bench, options.only or list(CONTESTANTS)))
     except DedupError as error:
         print(error, file=sys.stderr)
         return 1
-    facts = _facts(len(articles), sum(len(a.text.encode()) for a in articles), truth.duplicates)
+    facts = {
+        "articles": len(articles),
+        "text_mb": round(sum(len(article.text.encode()) for article in articles) / 1e6, 1),
+        "wanted_pairs": truth.duplicates,
+        **machine,
+    }
     if options.json:
         print(json.dumps({**facts, "rows": [asdict(row) for row in rows]}, indent=2))
     else:
@@ -70,15 +80,14 @@ def _rows(bench: Bench, names: list[str]) -> Iterator[Row]:
             yield row
 
 
-def _facts(articles: int, size: int, wanted: int) -> dict[str, object]:
-    """What the figures depend on."""
+def _machine(url: str) -> dict[str, object]:
+    """What the figures depend on besides the texts."""
     return {
-        "articles": articles,
-        "text_mb": round(size / 1e6, 1),
-        "wanted_pairs": wanted,
         "cores": meter.cores(),
+        "load_average_before": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
-        "load_average": round(os.getloadavg()[0], 2),
+        "postgres": version(url),
+        **dict(VERSION.findall(contestants.PINNED.read_text())),
     }
 
 

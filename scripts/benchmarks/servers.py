@@ -71,15 +71,18 @@ def trigram_server() -> Iterator[Server]:
     if not shutil.which("pg_config"):
         raise MissingError("no pg_config on the PATH, so no Postgres with pg_trgm; the embedded one has none")
     programs, shared = (Path(_output("pg_config", word)) for word in ("--bindir", "--sharedir"))
-    version = _output("pg_config", "--version")
+    release = _output("pg_config", "--version")
     if not (shared / "extension" / "pg_trgm.control").exists():
-        raise MissingError(f"neither the embedded Postgres nor {version} here has pg_trgm")
+        raise MissingError(f"neither the embedded Postgres nor {release} here has pg_trgm")
     if not (programs / "initdb").exists():
-        raise MissingError(f"{version} here has no server programs")
+        raise MissingError(f"{release} here has no server programs")
     user = "postgres" if os.geteuid() == 0 else None  # Postgres refuses to run as root
     with tempfile.TemporaryDirectory(prefix="dedup-trgm-", dir="/tmp") as folder:
         if user:
-            shutil.chown(folder, user)
+            try:
+                shutil.chown(folder, user)
+            except LookupError as error:
+                raise MissingError(f"{release} here has no user {user}, as whom root starts it") from error
         data = Path(folder) / "data"
 
         def run(program: str, *words: str) -> None:
@@ -90,7 +93,7 @@ def trigram_server() -> Iterator[Server]:
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 )  # fmt: skip
             except (OSError, subprocess.SubprocessError) as error:
-                raise MissingError(f"{program} of {version} fails here: {type(error).__name__}") from error
+                raise MissingError(f"{program} of {release} fails here: {type(error).__name__}") from error
 
         run("initdb", "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8")
         settings = " ".join(f"-c {setting}" for setting in SAME_AS_EMBEDDED)
@@ -115,6 +118,12 @@ def trigram_server() -> Iterator[Server]:
 
 def _output(*words: str) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def version(url: str) -> str:
+    """The version of Postgres behind a URL."""
+    with psycopg.connect(url) as connection:
+        return connection.info.parameter_status("server_version") or ""
 
 
 def database_mb(url: str) -> float:
