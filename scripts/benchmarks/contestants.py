@@ -12,10 +12,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import in_postgres
 import meter
@@ -34,6 +35,7 @@ from dedup.text.normalize import words
 
 ROOT = Path(__file__).resolve().parents[2]
 RIVALS = ROOT / ".rivals"
+RIVALS_PYTHON = RIVALS / "bin" / "python"
 PINNED = ROOT / "requirements" / "rivals.txt"
 HERE = Path(__file__).parent
 
@@ -60,6 +62,7 @@ class Row:
     Attributes:
         disk_mb: what is kept on disk besides the texts.
         note: what else there is to say; failure: why there are no figures.
+        details: every figure behind the row, for `--json`.
     """
 
     name: str
@@ -72,12 +75,13 @@ class Row:
     recall: float | None = None
     note: str = ""
     failure: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, cost: Cost, note: str = "") -> Row:
         if cost.failure:
             return cls(name, failure=cost.failure)
-        return cls(name, cost.wall, cost.cpu, cost.peak_mb, note=note)
+        return cls(name, cost.wall, cost.cpu, cost.peak_mb, note=note, details=asdict(cost))
 
     def judged(self, found: Tally) -> Row:
         self.f1, self.precision, self.recall = found.f1, found.precision, found.recall
@@ -110,25 +114,30 @@ class Bench:
         return folder
 
     @cached_property
-    def rivals(self) -> Path:
-        """The Python of the other programs, which are installed if need be.
-
-        Raises:
-            MissingError: they cannot be.
-        """
-        python, mark = RIVALS / "bin" / "python", RIVALS / "installed"
-        wanted = PINNED.read_text()
+    def _installed(self) -> str | None:
+        """Install the other programs if need be; why that failed, or None. Tried once."""
+        mark, wanted = RIVALS / "installed", PINNED.read_text()
         if mark.exists() and mark.read_text() == wanted:
-            return python
+            return None
         print(f"    installing the other programs into {RIVALS} (once; 0.9 GB)", file=sys.stderr)
-        install = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "-r", PINNED]
-        for command in ([sys.executable, "-m", "venv", RIVALS], install):
+        install = [RIVALS_PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
+        for command in ([sys.executable, "-m", "venv", RIVALS], [*install, "-r", PINNED]):
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
             if done.returncode:
                 last = (done.stderr.strip() or "no reason given").splitlines()[-1]
-                raise MissingError(f"the other programs cannot be installed: {last[:200]}")
+                return f"the other programs cannot be installed: {last[:200]}"
         mark.write_text(wanted)
-        return python
+        return None
+
+    def rivals(self) -> Path:
+        """The Python of the other programs.
+
+        Raises:
+            MissingError: they cannot be installed.
+        """
+        if self._installed:
+            raise MissingError(self._installed)
+        return RIVALS_PYTHON
 
     @cached_property
     def short(self) -> npt.NDArray[np.bool_]:
@@ -192,6 +201,7 @@ def cold(bench: Bench) -> Iterator[Row]:
                 return
             row = Row.of("dedup, cold backfill", _median(costs), _ranges(costs))
             row.disk_mb = database_mb(url) - before
+            row.details["runs"] = [asdict(cost) for cost in costs]
             yield row.judged(bench.judge(ours.groups(url, bench.numbers)))
             ours.change(url, *CHANGED)
             note = f"{CHANGED[0]} {CHANGED[1]} in place of 0.7; no text is read again"
@@ -228,7 +238,7 @@ def daily(bench: Bench) -> Iterator[Row]:
             f"99th percentile {found.submit_p99:.2f} ms; bare INSERT {found.insert_median:.2f} and "
             f"{found.insert_p99:.2f} ms; {found.ratio_median:.1f} and {found.ratio_p99:.1f} times as long"
         )
-        yield Row("dedup, hook", peak_mb=cost.peak_mb, note=note)
+        yield Row("dedup, hook", peak_mb=cost.peak_mb, note=note, details=found.as_json())
 
 
 def floor(bench: Bench) -> Iterator[Row]:
@@ -288,13 +298,14 @@ def trigrams(bench: Bench) -> Iterator[Row]:
         of_asked = int(np.isin(wanted, asked).any(axis=1).sum())
         pairs = pairs[~bench.short[pairs].any(axis=1)]
         judged = tally(np.ones(len(pairs), np.bool_), bench.truth.grade(pairs), of_asked)
-        yield Row("pg_trgm, one article", peak_mb=cost.peak_mb, note=note).judged(judged)
+        row = Row("pg_trgm, one article", peak_mb=cost.peak_mb, note=note, details={"milliseconds": took})
+        yield row.judged(judged)
 
 
 def rival(name: str, label: str, bench: Bench) -> Iterator[Row]:
     """One of `rivals.py`."""
     work, found = bench.work / name, bench.work / f"{name}.npy"
-    command = [bench.rivals, HERE / "rivals.py", name, bench.texts, work, found]
+    command = [bench.rivals(), HERE / "rivals.py", name, bench.texts, work, found]
     row = Row.of(label, meter.measure(command))
     row.disk_mb = sum(path.stat().st_size for path in work.rglob("*") if path.is_file()) / 1e6
     yield row if row.failure else row.judged(bench.judge(np.load(found)))
@@ -302,7 +313,15 @@ def rival(name: str, label: str, bench: Bench) -> Iterator[Row]:
 
 def _median(costs: Sequence[Cost]) -> Cost:
     """Each figure the median of its own."""
-    figures = ("wall", "cpu", "cpu_postgres", "peak_mb", "peak_program_mb", "peak_postgres_mb")
+    figures = (
+        "wall",
+        "cpu",
+        "cpu_postgres",
+        "peak_mb",
+        "peak_program_mb",
+        "peak_postgres_mb",
+        "shared_buffers_mb",
+    )
     return Cost(**{name: statistics.median(getattr(cost, name) for cost in costs) for name in figures})
 
 
@@ -310,7 +329,7 @@ def _ranges(costs: Sequence[Cost]) -> str:
     walls = sorted(cost.wall for cost in costs)
     most = max(costs, key=lambda cost: cost.peak_mb)
     return (
-        f"{len(costs)} runs, {walls[0]:.1f} to {walls[-1]:.1f} s; of the CPU, Postgres "
+        f"runs: {len(costs)}, of {walls[0]:.1f} to {walls[-1]:.1f} s; of the CPU, Postgres "
         f"{statistics.median(cost.cpu_postgres for cost in costs):.1f} s; memory: program "
         f"{most.peak_program_mb:.0f}, Postgres {most.peak_postgres_mb:.0f} MB, and shared buffers "
         f"{most.shared_buffers_mb:.0f} MB"

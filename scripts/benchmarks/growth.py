@@ -159,7 +159,7 @@ def _articles(file: Path) -> Iterator[Article]:
 
 
 def _resumed(json_file: Path, file: Path) -> dict[str, Any]:
-    """The results so far, or none.
+    """The results so far, or none; sizes that failed are measured again.
 
     Raises:
         InputError: they are of another file of articles, or no results.
@@ -174,6 +174,7 @@ def _resumed(json_file: Path, file: Path) -> dict[str, Any]:
         same = False
     if not same:
         raise InputError(f"{json_file} holds no results of {file.name} on this machine; name a new file")
+    kept["sizes"] = [found for found in kept["sizes"] if not found["backfill"]["failure"]]
     return kept
 
 
