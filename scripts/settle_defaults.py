@@ -39,7 +39,7 @@ from dedup.rules import oracle
 from dedup.rules.pairs import Profiles, Scored, stories
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
-from dedup.text.hashing import Hasher, hash_set
+from dedup.text.hashing import TITLE_END, Hasher
 from dedup.text.normalize import words
 from dedup.text.shingles import shingles
 from dedup.text.signature import EMPTY, buckets, minhash, signature
@@ -250,15 +250,17 @@ def resigned(
         if made is None:
             found.append(None)
         elif len(text) < settings.text_min_words:
-            content = hasher.text(" ".join(title) + "\n" + " ".join(text))
+            content = hasher.words([*title, TITLE_END, *text])
             short = replace(made, content_hash=content, sentence_hashes=(), buckets=(), shingle_count=0)
             found.append(replace(short, signature=EMPTY))
         elif changed or variant.anchors:
             chosen = shingles(text, settings.stop_word_length, variant.anchors)
-            values = minhash(hash_set(chosen), settings.signature_size)
-            keys = buckets(values, settings.bands, settings.rows, hasher)
-            keys = keys or [made.content_hash] * settings.bands
-            new = replace(made, signature=signature(values), shingle_count=len(chosen))
+            hashes = {hasher.shingle(shingle.split(" ")) for shingle in chosen}
+            values = minhash(np.array(sorted(hashes), np.uint32), settings.signature_size)
+            keys = [made.content_hash] * settings.bands
+            if hashes:
+                keys = buckets(values[None], hasher.of_buckets(settings.bands, settings.rows))[0].tolist()
+            new = replace(made, signature=signature(values), shingle_count=len(hashes))
             found.append(replace(new, buckets=tuple(keys)))
         else:
             found.append(made)

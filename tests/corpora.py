@@ -29,7 +29,7 @@ from dedup.rules.pair import Relation
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError
 from dedup.text.fingerprints import Fingerprints
-from dedup.text.hashing import hash64
+from dedup.text.hashing import Hasher
 from dedup.text.normalize import words
 from dedup.text.tasks import TextTask
 
@@ -79,7 +79,7 @@ def window(start: int, length: int, ring: int = 14) -> list[Code]:
 
 def sentence_hash(given: Code) -> int:
     """The hash under which a sentence is counted."""
-    return hash64(" ".join(words(sentence(given))))
+    return Hasher().words(words(sentence(given)))
 
 
 def at(minute: float) -> datetime:

@@ -16,8 +16,20 @@ blank lines always can.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from dedup.article import storable
+from dedup.text.characters import (
+    IDEOGRAPH,
+    IDEOGRAPHS,
+    INVISIBLE,
+    INVISIBLES,
+    LINE_END,
+    LINE_ENDS,
+    MARK,
+    SPACE,
+    kinds,
+)
 from dedup.text.normalize import composed
 
 HEADING_MAX_CHARACTERS = 60
@@ -33,18 +45,14 @@ WIDEST_GAP = 8
 """A wrapper drops the spaces at which it breaks. A run of this many, a tab stop, is allowed for: a word
 that fits only behind a narrower gap may have been wrapped."""
 
-_LINE_ENDS = re.compile("[\r\x0b\x0c\x85\u2028\u2029]")
+_LINE_END = re.compile(f"[{LINE_ENDS}]")
 _HYPHEN_BREAK = re.compile(r"(?<=\w)- (?=\w)")
 _DASHES = re.compile(r"(?: ?-{2,})+ ?")
-_IDEOGRAPHS = (
-    "\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # and kana
-    "\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f"  # full-width punctuation
-)
-_IDEOGRAPH = re.compile(f"[{_IDEOGRAPHS}]")
 _IDEOGRAPH_SPACE = re.compile(
-    f"(?<=[{_IDEOGRAPHS}]) (?=[{_IDEOGRAPHS}0-9A-Za-z])|(?<=[0-9A-Za-z%]) (?=[{_IDEOGRAPHS}])"
+    f"(?<=[{IDEOGRAPHS}]) (?=[{IDEOGRAPHS}0-9A-Za-z])|(?<=[0-9A-Za-z%]) (?=[{IDEOGRAPHS}])"
 )
-_INVISIBLE = re.compile("[\u00ad\u2060\ufeff]")
+_INVISIBLE = re.compile(f"[{INVISIBLES}]")
+_ODD_SPACES = "\t\x1c\x1d\x1e\x1f"
 # The mark comes first, so that the search skips to it; then what is before it, then what follows.
 _GLUED = re.compile(r"[.?!\u2026](?<=[^\W\d_]{2}.)[\"')\]\u2019\u201d\u00bb]?(?=[^\W\d_]{2})")
 _WEB_ADDRESS = re.compile(r"://|@|\bwww\.", re.IGNORECASE)
@@ -62,14 +70,31 @@ def blocks(text: str) -> list[str]:
     >>> blocks("Storm nears coast\\n\\nThe storm\\nis  near. It\\r\\nis big.")
     ['Storm nears coast', 'The storm is near. It is big.']
     """
+    return [unglued(block) for block in glued_blocks(text)[0]]
+
+
+def glued_blocks(text: str) -> tuple[list[str], int]:
+    """The blocks of a text before lost spaces come back, and the kinds of characters in it (`characters`)."""
     text = storable(text)
+    found = 0
     if not text.isascii():
-        text = composed(_INVISIBLE.sub("", text))
-    if _LINE_ENDS.search(text):
-        text = _LINE_ENDS.sub("\n", text.replace("\r\n", "\n").replace("\u2029", "\n\n"))
-    lines = [" ".join(line.split()) for line in text.split("\n")]
+        found = kinds(text)
+        if found & INVISIBLE:
+            text = _INVISIBLE.sub("", text)
+        # Only marks make a composition slow, and only they make one long run.
+        text = composed(text) if found & MARK else unicodedata.normalize("NFC", text)
+    elif "\r" in text or "\x0b" in text or "\x0c" in text:
+        found = LINE_END
+    if found & LINE_END:
+        text = _LINE_END.sub("\n", text.replace("\r\n", "\n").replace("\u2029", "\n\n"))
+    return _blocks(text, found), found
+
+
+def _blocks(text: str, found: int) -> list[str]:
+    lines = _lines(text, found)
+    hyphens, ideographs = "-" in text, bool(found & IDEOGRAPH)
     fits: _Fits | None = None
-    found: list[str] = []
+    made: list[str] = []
     block: list[str] = []
     for i, line in enumerate(lines):
         if line:
@@ -80,11 +105,21 @@ def blocks(text: str) -> list[str]:
             if not fits.next_word_after(i):
                 continue
         if block:
-            found.append(_one_line(block))
+            made.append(_one_line(block, hyphens, ideographs))
             block = []
     if block:
-        found.append(_one_line(block))
-    return found
+        made.append(_one_line(block, hyphens, ideographs))
+    return made
+
+
+def _lines(text: str, found: int) -> list[str]:
+    """The lines of a text with single spaces. To split each into words takes long, and is mostly needless."""
+    lines = text.split("\n")
+    if found & SPACE or any(space in text for space in _ODD_SPACES):
+        return [" ".join(line.split()) for line in lines]
+    if "  " in text:
+        return [" ".join(line.split()) if "  " in line else line.strip(" ") for line in lines]
+    return [line.strip(" ") for line in lines]
 
 
 class _Fits:
@@ -113,17 +148,15 @@ def _may_be_heading(line: str) -> bool:
     return len(line) <= HEADING_MAX_CHARACTERS and (line.rstrip(_CLOSERS) or line)[-1] not in _PUNCTUATION
 
 
-def _one_line(lines: list[str]) -> str:
+def _one_line(lines: list[str], hyphens: bool, ideographs: bool) -> str:
     line = " ".join(lines)
     # A wrapper may break after a hyphen or beside a dash: both forms must come out the same.
-    if "- " in line:
+    if hyphens and "- " in line:
         line = _HYPHEN_BREAK.sub("-", line)
-    if "--" in line:
+    if hyphens and "--" in line:
         line = _DASHES.sub(" -- ", line).strip()
     # Chinese and Japanese have no spaces between words, so a wrapper's line break becomes nothing.
-    if not line.isascii() and _IDEOGRAPH.search(line):
-        line = _IDEOGRAPH_SPACE.sub("", line)
-    return unglued(line)
+    return _IDEOGRAPH_SPACE.sub("", line) if ideographs else line
 
 
 def unglued(line: str) -> str:

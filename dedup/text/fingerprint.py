@@ -11,31 +11,48 @@ import hashlib
 import struct
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dedup.settings import Settings
+from dedup.text.batch import BatchMaker
 from dedup.text.fingerprints import Fingerprint as Fingerprint
 from dedup.text.fingerprints import Fingerprints
-from dedup.text.hashing import Hasher, hash_set
 from dedup.text.normalize import words
+from dedup.text.plain import PlainMaker
 from dedup.text.punkt import NEUTRAL, PunktModel, english
-from dedup.text.shingles import shingles
-from dedup.text.signature import EMPTY, buckets, minhash, signature
+from dedup.text.sentences import SentenceSplitter
 
 if TYPE_CHECKING:
-    from dedup.text.sentences import SentenceSplitter
     from dedup.text.tasks import TextTask
 
-ALGORITHM_REVISION = 1
+ALGORITHM_REVISION = 2
 """Raised by one whenever code changes what a fingerprint holds; `tests/text/test_golden.py` notices."""
 
 UNICODE_VERSION = unicodedata.unidata_version
 """Of this Python's tables, which decide what a word is and how it is folded."""
 
 
+BATCH_CHARACTERS = 1 << 17
+"""Texts are hashed together up to this size: enough for arrays to pay, and few enough to stay in the
+processor's cache. It bounds the memory: 30 MB, and for a longer text 100 bytes for each of its words."""
+
+
 class UnreadableError(Exception):
     """The text has no fingerprint; the message is the reason that is stored with the `failed` mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """A text on its way: its place in its batch, its sentences, its title and its fingerprint version."""
+
+    place: int
+    sentences: list[str]
+    title: str | None
+    version: int
 
 
 class Fingerprinter:
@@ -48,7 +65,6 @@ class Fingerprinter:
 
     def __init__(self, settings: Settings, models: Mapping[str, PunktModel] | None = None) -> None:
         self.settings = settings
-        self._hasher = Hasher(settings.hash_key)
         self._models = dict(models or {})
         # By the language of the sentence parameters: articles may name any number of others.
         self._splitters: dict[str, SentenceSplitter] = {}
@@ -77,16 +93,12 @@ class Fingerprinter:
 
     def sentence_hash(self, sentence: str) -> int:
         """The hash of one sentence, whether it counts or not."""
-        return self._hasher.text(" ".join(words(sentence)))
+        return self._plain.hasher.words(words(sentence))
 
     def sentences(self, text: str, language: str | None = None) -> list[tuple[str, int | None]]:
         """Every sentence of a text with its hash, or None where it is too short to count."""
-        found = []
-        for sentence in self._splitter(language).sentences(text):
-            normal = " ".join(words(sentence))
-            counts = len(normal) >= self.settings.sentence_min_characters
-            found.append((sentence, self._hasher.text(normal) if counts else None))
-        return found
+        found = self.splitter(language).sentences(text)
+        return [(sentence, self._plain.sentence(sentence)) for sentence in found]
 
     def fingerprint(self, text: str, language: str | None = None, title: str | None = None) -> Fingerprint:
         """The fingerprint of a text.
@@ -97,35 +109,12 @@ class Fingerprinter:
         Raises:
             UnreadableError: the text is empty or too long; the message says which.
         """
-        settings = self.settings
-        if len(text) > settings.text_max_characters:
-            raise too_long(len(text), settings)
-        hashes: dict[int, None] = {}
-        all_words: list[str] = []
-        for sentence in self._splitter(language).sentences(text):
-            found = words(sentence)
-            all_words += found
-            normal = " ".join(found)
-            if len(normal) >= settings.sentence_min_characters:
-                hashes[self._hasher.text(normal)] = None
-        if not all_words:
-            raise UnreadableError("empty: the text has no words")
-        content = " ".join(all_words)
-        if len(all_words) < settings.text_min_words:
-            return self._short(content, title, len(all_words), language)
-        content_hash = self._hasher.text(content)
-        shingle_set = shingles(all_words, settings.stop_word_length, self._stop_words)
-        values = minhash(hash_set(shingle_set, self._hasher), settings.signature_size)
-        keys = buckets(values, settings.bands, settings.rows, self._hasher)
-        return Fingerprint(
-            version=self.version(language),
-            content_hash=content_hash,
-            sentence_hashes=tuple(hashes),
-            signature=signature(values),
-            buckets=tuple(keys or [content_hash] * settings.bands),
-            word_count=len(all_words),
-            shingle_count=len(shingle_set),
-        )
+        sentences = self._sentences(text, language)
+        made = self._gathered([_Split(0, sentences, title, self.version(language))], 1, {})
+        one = made.one(0)
+        if one is None:
+            raise UnreadableError(made.reasons[0])
+        return one
 
     def fingerprint_many(self, tasks: Sequence[TextTask]) -> Fingerprints:
         """The fingerprints of many texts, in order. Whatever a text can do, it does not stop the others.
@@ -133,42 +122,87 @@ class Fingerprinter:
         Raises:
             MemoryError: that is a matter of the machine, and says nothing about a text.
         """
-        return Fingerprints.from_list(
-            map(self._attempt, tasks), self.settings.signature_size, self.settings.bands
-        )
+        parts: list[Fingerprints] = []
+        split: list[_Split] = []
+        reasons: dict[int, str] = {}
+        size = count = 0
+        for task in tasks:
+            try:
+                if task.characters is not None:
+                    raise too_long(task.characters, self.settings)
+                sentences = self._sentences(task.text, task.language)
+                split.append(_Split(count, sentences, task.title, self.version(task.language)))
+                size += len(task.text)
+            except UnreadableError as error:
+                reasons[count] = str(error)
+            except MemoryError:
+                raise
+            except Exception as error:
+                reasons[count] = _unreadable(error)
+            count += 1
+            if size >= BATCH_CHARACTERS:
+                parts.append(self._safely_gathered(split, count, reasons))
+                split, reasons, size, count = [], {}, 0, 0
+        parts.append(self._safely_gathered(split, count, reasons))
+        return Fingerprints.joined(parts)
 
-    def _attempt(self, task: TextTask) -> Fingerprint | str:
-        """The fingerprint of a text, or the reason why it has none."""
+    def _sentences(self, text: str, language: str | None) -> list[str]:
+        if len(text) > self.settings.text_max_characters:
+            raise too_long(len(text), self.settings)
+        return self.splitter(language).sentences(text)
+
+    def _safely_gathered(self, split: list[_Split], count: int, reasons: dict[int, str]) -> Fingerprints:
+        """The same, also where a text breaks the program: then each is tried alone."""
         try:
-            if task.characters is not None:
-                raise too_long(task.characters, self.settings)
-            return self.fingerprint(task.text, task.language, task.title)
-        except UnreadableError as error:
-            return str(error)
+            return self._gathered(split, count, reasons)
         except MemoryError:
             raise
-        except Exception as error:
-            return f"unreadable: {type(error).__name__}"
+        except Exception:
+            whole: list[_Split] = []
+            for one in split:
+                try:
+                    self._gathered([replace(one, place=0)], 1, {})
+                    whole.append(one)
+                except MemoryError:
+                    raise
+                except Exception as error:
+                    reasons[one.place] = _unreadable(error)
+            return self._gathered(whole, count, reasons)
 
-    def _short(self, content: str, title: str | None, count: int, language: str | None) -> Fingerprint:
-        """A text too short to be compared by its parts. No normalised word holds a line break, so the one
-        between title and text keeps this content apart from that of every longer text."""
-        whole = " ".join(words(title or "")) + "\n" + content
-        return Fingerprint(self.version(language), self._hasher.text(whole), (), EMPTY, (), count, 0)
+    def _gathered(self, split: list[_Split], count: int, reasons: dict[int, str]) -> Fingerprints:
+        """The fingerprints of so many texts: of those that were split, and the reasons of the others."""
+        rows = Fingerprints.unmade(count, self.settings.signature_size, self.settings.bands)
+        made = self._maker.make([one.sentences for one in split], [one.title for one in split])
+        places = np.array([one.place for one in split], np.int64)
+        found: list[str | None] = [reasons.get(i) for i in range(count)]
+        for place, words_found in zip(places.tolist(), made.word_count.tolist(), strict=True):
+            if not words_found:
+                found[place] = "empty: the text has no words"
+        sentence_counts = np.zeros(count, np.int64)
+        sentence_counts[places] = np.diff(made.sentence_starts)
+        versions = np.array([one.version for one in split], np.int64)
+        rows.version[places] = np.where(made.word_count > 0, versions, 0)
+        for name in ("content_hash", "signature", "buckets", "banded", "word_count", "shingle_count"):
+            getattr(rows, name)[places] = getattr(made, name)
+        np.cumsum(sentence_counts, out=rows.sentence_starts[1:])
+        return replace(rows, sentence_hashes=made.sentence_hashes, reasons=tuple(found))
 
     @cached_property
-    def _stop_words(self) -> frozenset[str]:
-        return frozenset(words(self.settings.stop_words))
+    def _maker(self) -> BatchMaker:
+        return BatchMaker(self.settings)
+
+    @cached_property
+    def _plain(self) -> PlainMaker:
+        return PlainMaker(self.settings)
 
     @cached_property
     def _settings_digest(self) -> str:
         return self.settings.digest("fingerprint")
 
-    def _splitter(self, language: str | None) -> SentenceSplitter:
+    def splitter(self, language: str | None) -> SentenceSplitter:
+        """What splits texts of a language into sentences."""
         chosen = self._known(language)
         if chosen not in self._splitters:
-            from dedup.text.sentences import SentenceSplitter  # NLTK takes half a second to import
-
             self._splitters[chosen] = SentenceSplitter(self.model(language))
         return self._splitters[chosen]
 
@@ -176,6 +210,10 @@ class Fingerprinter:
         """The language of a text if it has sentence parameters, else ""."""
         chosen = self.language(language)
         return chosen if chosen == "en" or chosen in self._models else ""
+
+
+def _unreadable(error: Exception) -> str:
+    return f"unreadable: {type(error).__name__}"
 
 
 def too_long(characters: int, settings: Settings) -> UnreadableError:

@@ -99,36 +99,20 @@ class Fingerprints:
         )
 
     @classmethod
-    def from_list(cls, found: Iterable[Fingerprint | str], signature_size: int, bands: int) -> Fingerprints:
-        """Fingerprints, or the reasons why there are none, as arrays."""
-        made = list(found)
-        n = len(made)
-        rows = cls(
-            version=np.zeros(n, np.int64),
-            content_hash=np.zeros(n, np.int64),
-            sentence_hashes=np.array(
-                [h for one in made if isinstance(one, Fingerprint) for h in one.sentence_hashes], np.int64
-            ),
-            sentence_starts=np.zeros(n + 1, np.int64),
-            signature=np.zeros((n, signature_size), np.uint8),
-            buckets=np.zeros((n, bands), np.int64),
-            banded=np.zeros(n, np.bool_),
-            word_count=np.zeros(n, np.int32),
-            shingle_count=np.zeros(n, np.int32),
-            reasons=tuple(one if isinstance(one, str) else None for one in made),
+    def unmade(cls, count: int, signature_size: int, bands: int) -> Fingerprints:
+        """Rows of zeros for so many texts."""
+        return cls(
+            version=np.zeros(count, np.int64),
+            content_hash=np.zeros(count, np.int64),
+            sentence_hashes=np.empty(0, np.int64),
+            sentence_starts=np.zeros(count + 1, np.int64),
+            signature=np.zeros((count, signature_size), np.uint8),
+            buckets=np.zeros((count, bands), np.int64),
+            banded=np.zeros(count, np.bool_),
+            word_count=np.zeros(count, np.int32),
+            shingle_count=np.zeros(count, np.int32),
+            reasons=(None,) * count,
         )
-        for i, one in enumerate(made):
-            rows.sentence_starts[i + 1] = rows.sentence_starts[i]
-            if isinstance(one, str):
-                continue
-            rows.version[i], rows.content_hash[i] = one.version, one.content_hash
-            rows.sentence_starts[i + 1] += len(one.sentence_hashes)
-            rows.word_count[i], rows.shingle_count[i] = one.word_count, one.shingle_count
-            if len(one.signature):
-                rows.signature[i] = one.signature
-            if one.buckets:
-                rows.buckets[i], rows.banded[i] = one.buckets, True
-        return rows
 
     @classmethod
     def joined(cls, parts: Iterable[Fingerprints]) -> Fingerprints:

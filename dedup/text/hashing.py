@@ -1,24 +1,54 @@
-"""Words become 64-bit hashes, with or without the key of a corpus (docs/semantics.md, section 1).
+"""Words become 64-bit hashes, with or without the key of a corpus (docs/semantics.md, section 1.4).
 
-Without a key: xxh3_64, fast and public, so equal corpora have equal hashes everywhere. With a key: BLAKE2b
-(RFC 7693) keyed with it, so that nobody who does not know the key can look for words that collide.
+One family of functions does it all, multilinear hashing: the data are numbers of 32 bits, each is
+multiplied by a coefficient of its own of 64 bits, and of the sum modulo 2^64 (with one more coefficient)
+the upper 32 bits count. Two such sums make 64 bits. Over random coefficients that is strongly universal:
+any two different data have equal hashes with probability 2^-64, or 2^-32 for one sum. See Lemire and Kaser,
+"Strongly universal string hashing is fast", The Computer Journal 57 (11), 2014. A polynomial in one number
+modulo 2^64 has no such bound: the Thue-Morse sequence breaks every one.
+
+The coefficients come from SHAKE-256, of a name and of the key of the corpus. Without a key they are public
+constants that nobody chose, and whoever wants to can look for words that collide. With a key they are
+secret, and the bound holds for all words that are chosen without having seen hashes: two different words
+have equal hashes with probability 2^-64, two different sentences or texts with at most 2^-63, two different
+shingles with at most 2^-32 + 2^-63. So hashes of a corpus with a key are not for the eyes of those who
+write into it.
+
+The functions here take one thing at a time and say what each hash is. `kernel.py` makes the same ones over
+arrays.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection
-from functools import cache
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 from xxhash import xxh3_64_intdigest
 
+from dedup.text.normalize import MAX_WORD_CHARACTERS
+
 Hashes = npt.NDArray[np.uint64]
 """Shape (n,): unsigned 64-bit hashes of the members of a set."""
 
-DIGEST_BYTES = 8
-"""64 bits, as Postgres' bigint holds them."""
+MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS
+"""Of a word in UTF-8."""
+
+SHINGLE_WORDS = 3
+"""A stop word and the two words after it."""
+
+TITLE_END = "/"
+"""Stands between the words of a title and those of a short text, and is no word itself."""
+
+KEPT_COEFFICIENTS = 1 << 14
+"""Of each half of a sequence: for 8,000 words, more than all but live blogs have; 128 kB."""
+
+MIX = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
+"""Multipliers of MurmurHash3's 64-bit finaliser (Appleby 2011). It is one to one, so the bound stays, and it
+leaves nothing of the straight lines in a linear hash of "page 1" and "page 2", which MinHash cannot stand."""
+
+_LOW, _ALL = (1 << 32) - 1, (1 << 64) - 1
 
 
 class Hasher:
@@ -28,26 +58,70 @@ class Hasher:
         key: any text; "" is none.
 
     Attributes:
-        unsigned: bytes, and a number that names what is hashed, to an unsigned 64-bit hash.
+        of_word: shape (2, 1 + 256) of uint64: coefficients of both halves, the one that is added first.
+        of_shingle: shape (1 + 6,).
     """
 
     def __init__(self, key: str = "") -> None:
-        self.unsigned: Callable[..., int] = _keyed(key) if key else xxh3_64_intdigest
+        self._secret = hashlib.blake2b(key.encode(), digest_size=32).digest() if key else b""
+        self.of_word = self._halves("word", 1 + MAX_WORD_BYTES // 4)
+        self.of_shingle = self._coefficients("shingle", 1 + 2 * SHINGLE_WORDS)
+        self._of_sequence = self._halves("sequence", KEPT_COEFFICIENTS)
 
-    def text(self, text: str) -> int:
-        """The hash of a text as a signed 64-bit integer."""
-        return signed(self.unsigned(text.encode()))
+    def of_sequence(self, words: int) -> Hashes:
+        """Shape (2, 2 + 2 * words or more): what is added, that of the number of words, two for each word."""
+        count = 2 + 2 * words
+        if count <= KEPT_COEFFICIENTS:
+            return self._of_sequence
+        return self._halves("sequence", count)
+
+    def of_buckets(self, bands: int, rows: int) -> Hashes:
+        """Shape (2, bands, 1 + rows)."""
+        return np.stack([self._halves(f"bucket {band}", 1 + rows) for band in range(bands)], axis=1)
+
+    def word(self, word: str) -> int:
+        """The hash of a word of at most 256 characters; 64 bits, unsigned. No word holds a NUL."""
+        data = word.encode()
+        padded = data + bytes(-len(data) % 4)
+        numbers = [int.from_bytes(padded[i : i + 4], "little") for i in range(0, len(padded), 4)]
+        found = _joined(numbers, self.of_word)
+        for multiplier in MIX:
+            found = ((found ^ found >> 33) * multiplier) & _ALL
+        return found ^ found >> 33
+
+    def words(self, words: Sequence[str]) -> int:
+        """The hash of some words in order, such as a sentence or a whole text; 64 bits, signed."""
+        return signed(_joined([len(words), *self._numbers(words)], self.of_sequence(len(words))))
+
+    def shingle(self, words: Sequence[str]) -> int:
+        """The hash of the three words of a shingle; 32 bits, unsigned."""
+        return _linear(self._numbers(words), self.of_shingle)
+
+    def bucket(self, values: Sequence[int], band: int) -> int:
+        """The key of a band whose MinHash values are these; 64 bits, signed."""
+        return signed(_joined(values, self._halves(f"bucket {band}", 1 + len(values))))
+
+    def _numbers(self, words: Iterable[str]) -> list[int]:
+        hashes = map(self.word, words)
+        return [number for found in hashes for number in (found & _LOW, found >> 32)]
+
+    def _halves(self, name: str, count: int) -> Hashes:
+        return np.stack([self._coefficients(f"{name} {half}", count) for half in ("upper", "lower")])
+
+    def _coefficients(self, name: str, count: int) -> Hashes:
+        """The first coefficients of a kind. More of them begin with the same ones."""
+        digest = hashlib.shake_256(f"dedup {name}\0".encode() + self._secret).digest(8 * count)
+        return np.frombuffer(digest, "<u8").astype(np.uint64)
 
 
 def hash64(text: str) -> int:
-    """The hash of a text without a key, as a signed 64-bit integer, which is what Postgres' bigint holds."""
+    """The xxh3_64 of a text as a signed integer. The lab uses it; nothing that is kept of an article."""
     return signed(xxh3_64_intdigest(text.encode()))
 
 
-def hash_set(items: Collection[str], hasher: Hasher | None = None) -> Hashes:
-    """The hash of each string of a set, once each; shape (n,), in no particular order."""
-    unsigned = hasher.unsigned if hasher else xxh3_64_intdigest
-    return np.array([unsigned(item.encode()) for item in items], np.uint64)
+def hash_set(items: Collection[str]) -> Hashes:
+    """The xxh3_64 of each string of a set, once each; shape (n,), in no particular order. For the lab too."""
+    return np.array([xxh3_64_intdigest(item.encode()) for item in items], np.uint64)
 
 
 def signed(value: int) -> int:
@@ -55,16 +129,14 @@ def signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _keyed(key: str) -> Callable[..., int]:
-    secret = hashlib.blake2b(key.encode(), digest_size=32).digest()  # a key of any length
+def _linear(numbers: Iterable[int], coefficients: Hashes) -> int:
+    """One multilinear sum: its upper 32 bits."""
+    first, *others = coefficients.tolist()
+    total: int = first + sum(map(int.__mul__, numbers, others))
+    return (total & _ALL) >> 32
 
-    @cache
-    def started(seed: int) -> hashlib.blake2b:
-        return hashlib.blake2b(digest_size=DIGEST_BYTES, key=secret, salt=seed.to_bytes(8, "little"))
 
-    def hashed(data: bytes, seed: int = 0) -> int:
-        state = started(seed).copy()  # the key is taken in once: a third less time
-        state.update(data)
-        return int.from_bytes(state.digest(), "little")
-
-    return hashed
+def _joined(numbers: Sequence[int], halves: Hashes) -> int:
+    """Two multilinear sums as 64 bits."""
+    upper, lower = (_linear(numbers, half) for half in halves)
+    return upper << 32 | lower

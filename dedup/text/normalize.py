@@ -3,13 +3,19 @@
 Unicode NFKC, case folded, runs of word characters joined by one space (docs/semantics.md, section 1). A
 word character is a letter, mark, digit or underscore; marks belong to the word, since in Indic scripts they
 carry its vowels.
+
+`words` says it for one sentence. `normalised` makes the same of many sentences at once, as bytes, without a
+string for each word.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
+
+import numpy as np
+
+from dedup.text.characters import LATE_MARKS, MARK, MARKS, WORD, points, table
 
 MAX_WORD_CHARACTERS = 256
 """Longer runs are cut into pieces of this size, so one endless "word" costs no more than prose does."""
@@ -19,6 +25,10 @@ MAX_MARKS = 30
 """A letter keeps this many marks and loses the rest, as in Unicode's stream-safe form (UAX 15, D4): Python
 sorts a run of marks in quadratic time, 12 minutes for a million of them."""
 
+COMMON_MARKS = "\u2019\u201c\u201d\u2018\u2013\u2014\u2026\u2022\u20ac\u00a3\u00a0"
+"""Quotation marks, dashes and the like: no part of a word, nor made into one by NFKC. Most English texts
+have no other characters than these and ASCII."""
+
 
 def composed(text: str) -> str:
     """Unicode NFC, in linear time: texts that look the same are the same.
@@ -26,7 +36,7 @@ def composed(text: str) -> str:
     >>> composed("re\\u0301sume\\u0301") == "r\\u00e9sum\\u00e9"
     True
     """
-    return text if text.isascii() else unicodedata.normalize("NFC", _MARK_RUN.sub(r"\1", text))
+    return text if text.isascii() else unicodedata.normalize("NFC", _without_mark_runs(text))
 
 
 def words(text: str) -> list[str]:
@@ -37,30 +47,47 @@ def words(text: str) -> list[str]:
     """
     if text.isascii():
         return _PLAIN_WORD.findall(text.lower())
-    folded = unicodedata.normalize("NFKC", _MARK_RUN.sub(r"\1", text)).casefold()
-    return (_MARKED_WORD if _MARK.search(folded) else _PLAIN_WORD).findall(folded)
+    folded = unicodedata.normalize("NFKC", _without_mark_runs(text)).casefold()
+    return _MARKED_WORD.findall(folded)
 
 
-def _mark_class() -> str:
-    """The characters of categories Mn, Mc and Me as the inside of a regular-expression class."""
-    marks = [
-        code
-        for start, stop in ((0x300, 0x3100), (0xA600, 0xAC00), (0xFB00, 0xFE30), (0x10000, 0x1F000))
-        for code in range(start, min(stop, sys.maxunicode))
-        if unicodedata.category(chr(code))[0] == "M"
-    ]
-    ranges: list[list[int]] = []
-    for code in marks:
-        if ranges and code == ranges[-1][1] + 1:
-            ranges[-1][1] = code
-        else:
-            ranges.append([code, code])
-    return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
+def normalised(lines: str) -> bytes:
+    r"""The words of some lines, normalised, in UTF-8, with a space for whatever else is no line feed.
+
+    Runs of more than `MAX_WORD_CHARACTERS` are still whole: `cut_long_runs` cuts them.
+
+    >>> normalised("The U.S. isn't\n“Ｆｉｎｅ”").split(b"\n")
+    [b'the u s  isn t', b' fine ']
+    """
+    if lines.isascii():
+        return lines.encode().translate(_PLAIN)
+    plain = lines
+    for mark in COMMON_MARKS:
+        plain = plain.replace(mark, " ")
+    if plain.isascii():
+        return plain.encode().translate(_PLAIN)
+    found = points(unicodedata.normalize("NFKC", _without_mark_runs(lines)).casefold())
+    keep = ((table()[found] & WORD) > 0) | (found == ord("\n"))
+    return np.where(keep, found, _SPACE).tobytes().decode("utf-32-le").encode()
 
 
-_MARKS = _mark_class()
-_MARK = re.compile(f"[{_MARKS}]")
-# NFKC turns the two half-width katakana sound marks, which are letters, into marks.
-_MARK_RUN = re.compile(f"([{_MARKS}\uff9e\uff9f]{{{MAX_MARKS}}})[{_MARKS}\uff9e\uff9f]+")
+def cut_long_runs(data: bytes) -> bytes:
+    """What `normalised` made, with a space after each `MAX_WORD_CHARACTERS` characters of a run."""
+    return _LONG_RUN.sub(r"\g<0> ", data.decode()).encode()
+
+
+def _without_mark_runs(text: str) -> str:
+    """At most `MAX_MARKS` marks after one another; looked for in a way that costs little if there are few."""
+    others = np.flatnonzero((table()[points(text)] & MARK) == 0)
+    longest = np.diff(others, prepend=-1, append=len(text)).max(initial=0) - 1
+    return _MARK_RUN.sub(r"\1", text) if longest > MAX_MARKS else text
+
+
+_SPACE = np.array(ord(" "), "<u4")
+_PLAIN = bytes(
+    ord(c.lower()) if c.isalnum() or c in "_\n" else ord(" ") for c in map(chr, range(128))
+) + bytes(128)
+_MARK_RUN = re.compile(f"([{LATE_MARKS}]{{{MAX_MARKS}}})[{LATE_MARKS}]+")
 _PLAIN_WORD = re.compile(rf"\w{{1,{MAX_WORD_CHARACTERS}}}")
-_MARKED_WORD = re.compile(rf"[\w{_MARKS}]{{1,{MAX_WORD_CHARACTERS}}}")
+_MARKED_WORD = re.compile(rf"[\w{MARKS}]{{1,{MAX_WORD_CHARACTERS}}}")
+_LONG_RUN = re.compile(rf"[^ \n]{{{MAX_WORD_CHARACTERS}}}")

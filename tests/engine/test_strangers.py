@@ -17,7 +17,7 @@ import pytest
 from dedup.article import Article
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
-from dedup.text.hashing import hash_set
+from dedup.text.hashing import Hasher
 from dedup.text.normalize import words
 from dedup.text.shingles import shingles
 from dedup.text.signature import minhash
@@ -25,6 +25,7 @@ from tests import corpora
 from tests.conftest import empty
 
 KEY = "6bd0a35f1ae24c5d9d0c83b45a7f2e11"
+HASHER = Hasher()
 POSITIONS = 192  # of 256: enough for a signature Jaccard of 0.75, and for every bucket
 CANDIDATES = 150_000  # words to choose from; the best of so many wins against an article of 1,000 shingles
 
@@ -32,9 +33,9 @@ CANDIDATES = 150_000  # words to choose from; the best of so many wins against a
 def smallest(items: list[str]) -> list[str]:
     """Those strings of a list that are the smallest under one of the hash functions, which are public."""
     # The functions are affine modulo 2^32: two values of each tell all others.
-    low = hash_set(items).astype(np.uint32)
-    zero = minhash(np.array([0], np.uint64), POSITIONS)
-    slope = minhash(np.array([1], np.uint64), POSITIONS) - zero
+    low = np.array([HASHER.shingle(item.split()) for item in items], np.uint32)
+    zero = minhash(np.array([0], np.uint32), POSITIONS)
+    slope = minhash(np.array([1], np.uint32), POSITIONS) - zero
     return [items[i] for i in sorted({int(np.argmin(low * a + b)) for a, b in zip(slope, zero, strict=True)})]
 
 

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from dedup.settings import Settings
 from dedup.text import fingerprint as module
 from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError, base_language
-from dedup.text.hashing import Hasher, hash64, hash_set
+from dedup.text.hashing import Hasher
 from dedup.text.normalize import words
 from dedup.text.punkt import NEUTRAL, PunktModel, english
-from dedup.text.signature import buckets, minhash, signature
+from dedup.text.signature import minhash, signature
 
 STORM = (
     "The storm reached the coast on Monday night. It flooded the old harbour of the town. "
@@ -32,6 +32,12 @@ STORM = (
     "The storm reached the coast on Monday night. Nobody was hurt, and the trains are running."
 )
 SMALL = Settings(text_min_words=1)
+PLAIN = Hasher()
+
+
+def hashed(normal: str, key: str = "") -> int:
+    """The hash of a normalised text."""
+    return Hasher(key).words(normal.split())
 
 
 @cache
@@ -60,14 +66,15 @@ def test_what_a_fingerprint_holds() -> None:
         "old harbour of", "of the town", "the town mr", "mr hale saw", "saw it all", "it all read",
         "all read more", "was hurt and", "and the trains", "the trains are",
     }  # fmt: skip
-    assert made.sentence_hashes == tuple(hash64(sentence) for sentence in counted)
-    assert made.content_hash == hash64(" ".join(everything))
+    assert made.sentence_hashes == tuple(hashed(sentence) for sentence in counted)
+    assert made.content_hash == hashed(" ".join(everything))
     assert made.word_count == len(" ".join(everything).split())
     assert made.shingle_count == len(shingle_set)
-    values = minhash(hash_set(shingle_set), SMALL.signature_size)
+    shingle_hashes = [PLAIN.shingle(shingle.split()) for shingle in shingle_set]
+    values = minhash(np.array(shingle_hashes, np.uint32), SMALL.signature_size)
     assert made.signature.tolist() == signature(values).tolist()
     assert len(made.signature.tobytes()) == 256
-    assert made.buckets == tuple(buckets(values, SMALL.bands, SMALL.rows, Hasher()))
+    assert made.buckets == tuple(PLAIN.bucket(values[4 * i : 4 * i + 4].tolist(), i) for i in range(16))
     assert len(made.buckets) == SMALL.bands
     assert made.version == small().version(None)
 
@@ -91,7 +98,7 @@ def test_a_sentence_counts_from_the_minimum_on() -> None:
 def test_without_a_shingle_every_bucket_is_the_content_hash(key: str) -> None:
     keyed = Fingerprinter(replace(SMALL, hash_key=key))
     made = keyed.fingerprint("Laundry detergent discount")
-    assert made.content_hash == Hasher(key).text("laundry detergent discount")
+    assert made.content_hash == hashed("laundry detergent discount", key)
     assert made.buckets == (made.content_hash,) * SMALL.bands
     assert made.signature.shape == (0,)
     assert made.signature.tobytes() == b""
@@ -99,7 +106,7 @@ def test_without_a_shingle_every_bucket_is_the_content_hash(key: str) -> None:
     assert made.sentence_hashes == (made.content_hash,)
     # With fewer characters than a sentence needs, the buckets are all that is left.
     assert keyed.fingerprint("Detergent").sentence_hashes == ()
-    assert keyed.fingerprint("Detergent").buckets == (Hasher(key).text("detergent"),) * SMALL.bands
+    assert keyed.fingerprint("Detergent").buckets == (hashed("detergent", key),) * SMALL.bands
 
 
 DEFAULTS = Fingerprinter(Settings())
@@ -113,7 +120,7 @@ def of_words(count: int) -> str:
 
 def test_a_short_text_takes_part_by_its_title_and_text_alone() -> None:
     made = DEFAULTS.fingerprint(BRIEF, None, "STORM  hits; the coast")
-    assert made.content_hash == hash64("storm hits the coast\n" + " ".join(words(BRIEF)))
+    assert made.content_hash == hashed("storm hits the coast / " + " ".join(words(BRIEF)))
     assert (made.sentence_hashes, made.buckets, made.shingle_count) == ((), (), 0)
     assert made.signature.tobytes() == b""
     assert made.signature.dtype == np.uint8
@@ -122,8 +129,8 @@ def test_a_short_text_takes_part_by_its_title_and_text_alone() -> None:
 
 
 @pytest.mark.parametrize("title", [None, "", " ", "\0 ... !"])
-def test_a_short_text_without_a_title_has_nothing_before_the_line_feed(title: str | None) -> None:
-    assert DEFAULTS.fingerprint("Comment now", None, title).content_hash == hash64("\ncomment now")
+def test_a_short_text_without_a_title_has_nothing_before_the_slash(title: str | None) -> None:
+    assert DEFAULTS.fingerprint("Comment now", None, title).content_hash == hashed("/ comment now")
 
 
 def test_short_texts_with_other_titles_are_others_and_with_one_title_the_same() -> None:
@@ -143,12 +150,12 @@ def test_a_text_is_short_below_the_minimum_and_long_at_it(limit: int) -> None:
     made = Fingerprinter(Settings(text_min_words=limit))
     long = made.fingerprint(of_words(limit), None, "Title")
     assert long.word_count == limit
-    assert long.content_hash == hash64(of_words(limit))
+    assert long.content_hash == hashed(of_words(limit))
     assert len(long.buckets) == Settings().bands
     if limit > 1:
         short = made.fingerprint(of_words(limit - 1), None, "Title")
         assert short.word_count == limit - 1
-        assert short.content_hash == hash64("title\n" + of_words(limit - 1))
+        assert short.content_hash == hashed("title / " + of_words(limit - 1))
         assert short.buckets == ()
 
 
@@ -166,7 +173,7 @@ BODIES = st.text("abc \n.", max_size=12)
 def test_a_short_content_is_equal_exactly_where_title_and_text_are(
     title: str | None, text: str, other_title: str | None, other: str
 ) -> None:
-    # And never equal to a long one: no normalised word holds a line feed.
+    # And never equal to a long one: no normalised word is a slash.
     for limit in (3, 1_000):
         made = Fingerprinter(Settings(text_min_words=limit))
         if not words(text) or not words(other):
@@ -204,11 +211,10 @@ def test_with_a_key_every_hash_is_another_and_all_else_stays() -> None:
 def test_equal_texts_are_equal_under_equal_keys(text: str, key: str) -> None:
     text = f"The {text} end"
     keyed = Fingerprinter(replace(SMALL, hash_key=key))
-    hasher = Hasher(key)
     made = keyed.fingerprint(text)
     assert made == Fingerprinter(replace(SMALL, hash_key=key)).fingerprint(text)
-    assert made.content_hash == hasher.text(" ".join(words(text)))
-    assert all(hashed in (None, hasher.text(" ".join(words(s)))) for s, hashed in keyed.sentences(text))
+    assert made.content_hash == hashed(" ".join(words(text)), key)
+    assert all(found in (None, hashed(" ".join(words(s)), key)) for s, found in keyed.sentences(text))
 
 
 @pytest.mark.parametrize(
