@@ -10,10 +10,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Protocol
+
+import numpy as np
 
 from dedup.article import Article
 from dedup.corpus import articles, exports, fingerprints, rulebooks
@@ -216,11 +218,32 @@ def each(settings: Settings, function: Callable[[TextTask], Fingerprint | str]) 
     """A function for one text, which returns a fingerprint or a reason, as one for many texts."""
 
     def many(tasks: Sequence[TextTask]) -> Fingerprints:
-        return Fingerprints.from_list(
-            [function(task) for task in tasks], settings.signature_size, settings.bands
-        )
+        return as_arrays([function(task) for task in tasks], settings)
 
     return many
+
+
+def as_arrays(made: Sequence[Fingerprint | str], settings: Settings) -> Fingerprints:
+    """Fingerprints, or the reasons why there are none, as arrays."""
+    rows = replace(
+        Fingerprints.unmade(len(made), settings.signature_size, settings.bands),
+        sentence_hashes=np.array(
+            [h for one in made if isinstance(one, Fingerprint) for h in one.sentence_hashes], np.int64
+        ),
+        reasons=tuple(one if isinstance(one, str) else None for one in made),
+    )
+    for i, one in enumerate(made):
+        rows.sentence_starts[i + 1] = rows.sentence_starts[i]
+        if isinstance(one, str):
+            continue
+        rows.version[i], rows.content_hash[i] = one.version, one.content_hash
+        rows.sentence_starts[i + 1] += len(one.sentence_hashes)
+        rows.word_count[i], rows.shingle_count[i] = one.word_count, one.shingle_count
+        if len(one.signature):
+            rows.signature[i] = one.signature
+        if one.buckets:
+            rows.buckets[i], rows.banded[i] = one.buckets, True
+    return rows
 
 
 def assert_right(database: AnyDatabase) -> Answer:

@@ -170,15 +170,12 @@ def carriers_of(cursor: Cursor, changed: Sequence[CommonChange]) -> list[int]:
     return carriers(cursor, moved) if moved else []
 
 
-def apply(cursor: Cursor, changed: Sequence[CommonChange], examples: dict[int, str]) -> int:
-    """Change the table of common sentences and withdraw the carriers. Needs the settle lock.
-
-    Returns:
-        How many articles carry a sentence that became common or stopped being common.
-    """
-    withdrawn = carriers_of(cursor, changed)
-    if withdrawn:
-        articles.withdraw(cursor, withdrawn)
+def apply(
+    cursor: Cursor, changed: Sequence[CommonChange], carriers: Sequence[int], examples: dict[int, str]
+) -> None:
+    """Change the table of common sentences and withdraw the carriers. Needs the settle lock."""
+    if carriers:
+        articles.withdraw(cursor, carriers)
     cursor.execute(
         "DELETE FROM dedup.common_sentence WHERE sentence_hash = ANY (%s::bigint[])",
         [arrays.bigints([c.sentence_hash for c in changed if c.leaves])],
@@ -198,7 +195,6 @@ def apply(cursor: Cursor, changed: Sequence[CommonChange], examples: dict[int, s
             [examples.get(c.sentence_hash) for c in kept],
         ],
     )
-    return len(withdrawn)
 
 
 def finish(

@@ -8,7 +8,7 @@ again from the same changes, to the same end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -83,12 +83,20 @@ class Counted:
         taken: the changes that the counts know of.
         counts: see `common_sentences.SentenceCount`.
         changes: what follows for the table of common sentences.
+        carriers: where they are known, of each sentence that enters or leaves those carriers that take part.
     """
 
     everything: bool
     taken: Bigints
     counts: Sequence[SentenceCount]
     changes: Sequence[CommonChange]
+    carriers: Mapping[int, Sequence[int]] | None = None
+
+    def carriers_of(self, cursor: Cursor, part: Sequence[CommonChange]) -> list[int]:
+        """The articles to be withdrawn because these sentences change."""
+        if self.carriers is None:
+            return common_sentences.carriers_of(cursor, part)
+        return sorted({id for change in part for id in self.carriers.get(change.sentence_hash, ())})
 
 
 def apply(database: Database, rulebook: Rulebook, counted: Counted) -> Refreshed:
@@ -102,8 +110,8 @@ def apply(database: Database, rulebook: Rulebook, counted: Counted) -> Refreshed
     settler = _Settler(database, rulebook)
     carriers = 0
     for part in _parts(changes):
-        _withdraw(settler, part)
-        carriers += settler.do(partial(common_sentences.apply, changed=part, examples=examples))
+        _withdraw(settler, counted, part)
+        carriers += settler.do(partial(_change, counted=counted, part=part, examples=examples))
     finish = partial(common_sentences.finish, counts=counted.counts, taken=counted.taken)
     settler.do(partial(finish, settings=rulebook.settings, everything=counted.everything))
     return Refreshed(sum(c.enters for c in changes), sum(c.leaves for c in changes), carriers)
@@ -141,10 +149,17 @@ class _Settler:
         return retried(attempt, self.database.timeouts.lock)
 
 
-def _withdraw(settler: _Settler, part: Sequence[CommonChange]) -> None:
+def _change(cursor: Cursor, counted: Counted, part: Sequence[CommonChange], examples: dict[int, str]) -> int:
+    """Change some sentences with their carriers; returns how many carriers there are."""
+    carriers = counted.carriers_of(cursor, part)
+    common_sentences.apply(cursor, part, carriers, examples)
+    return len(carriers)
+
+
+def _withdraw(settler: _Settler, counted: Counted, part: Sequence[CommonChange]) -> None:
     """Withdraw the carriers of sentences that are about to change: safe at any time, quick to do again."""
     with settler.database.transaction() as cursor:
-        waiting = common_sentences.carriers_of(cursor, part)
+        waiting = counted.carriers_of(cursor, part)
     for start in range(0, len(waiting), WITHDRAWN_PER_TRANSACTION):
         page = waiting[start : start + WITHDRAWN_PER_TRANSACTION]
         settler.do(partial(articles.withdraw, ids=page))

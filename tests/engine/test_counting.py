@@ -128,12 +128,12 @@ def test_an_interrupted_count_is_done_again(database: Database, monkeypatch: pyt
     monkeypatch.setattr(refresh_module, "CHANGES_PER_TRANSACTION", 1)
     real, calls = common_sentences.apply, 0
 
-    def dying(*given: object, **named: object) -> int:
+    def dying(*given: object, **named: object) -> None:
         nonlocal calls
         calls += 1
         if calls == 2:
             raise KeyboardInterrupt
-        return real(*given, **named)  # type: ignore[arg-type]
+        real(*given, **named)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
         patched.setattr(common_sentences, "apply", dying)

@@ -237,7 +237,7 @@ def test_counting_what_changed(large: Database) -> None:
         _, taken, _ = common_sentences.take_changes(cursor)
         counts = common_sentences.count_changed(cursor, rulebook.settings)
         changes = common_sentences.changes(cursor, counts, rulebook.settings, everything=False)
-        common_sentences.apply(cursor, changes, {})
+        common_sentences.apply(cursor, changes, common_sentences.carriers_of(cursor, changes), {})
         common_sentences.finish(cursor, counts, taken, rulebook.settings, everything=False)
         check(cursor)
 

@@ -127,7 +127,8 @@ class BulkRun:
             changes = common_sentences.changes(
                 cursor, snapshot.counts, settings, everything=True, complete=True
             )
-        return since, snapshot, Counted(True, taken, snapshot.counts, changes)
+        moved = {change.sentence_hash for change in changes if change.enters or change.leaves}
+        return since, snapshot, Counted(True, taken, snapshot.counts, changes, snapshot.carriers(moved))
 
     def _publish(self, rulebook: Rulebook, snapshot: Snapshot, plan: Plan) -> None:
         """Build the indexes of the waiting fingerprints, and put them in use."""

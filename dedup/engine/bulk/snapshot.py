@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -64,6 +64,16 @@ class Snapshot:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def carriers(self, sentences: Collection[int]) -> dict[int, list[int]]:
+        """The ids of the articles that carry some sentences and take part, by sentence."""
+        found: dict[int, list[int]] = {}
+        wanted = np.fromiter(sentences, np.int64, len(sentences))
+        for keys, places in (self.shared[0], self.watched):
+            chosen = np.isin(keys, wanted) & self.marks.takes_part[places]
+            for key, id in zip(keys[chosen].tolist(), self.ids[places[chosen]].tolist(), strict=True):
+                found.setdefault(key, []).append(id)
+        return found
 
     def places(self, ids: Bigints) -> Places:
         """Where articles stand; -1 of those that are not here."""

@@ -1,0 +1,223 @@
+"""The bulk engine beside people who edit, delete, pin and submit while it works; and stopped at any moment.
+
+docs/reliability.md, promises 1 and 6. The conformance suite holds its marks to the oracle.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import pytest
+
+from dedup.corpus import bulk, common_sentences, pins, rulebooks
+from dedup.corpus.database import Database
+from dedup.engine import choice
+from dedup.engine.backfill import BackfillReport, EngineName, backfill
+from dedup.engine.bulk import settle
+from dedup.engine.bulk.snapshot import read
+from dedup.rules.pair import Relation
+from tests.corpora import (
+    answer,
+    article,
+    assert_counted,
+    assert_right,
+    change_settings,
+    deduplicator,
+    load,
+    make_function,
+    unsettled,
+    window,
+)
+from tests.engine.test_crash import fill, news
+
+pytestmark = pytest.mark.timeout(300)
+
+STAGES = (
+    "reading fingerprints",
+    "counting sentences",
+    "comparing in memory",
+    "building indexes",
+    "writing marks",
+)
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many transactions, so that something can happen between them."""
+    monkeypatch.setattr(settle, "CHUNK_ROWS", 15)
+
+
+@dataclass
+class Meddling:
+    """Progress that lets something happen whenever a stage begins or goes on."""
+
+    happens: Callable[[str], None]
+    stages: list[str] = field(default_factory=list)
+
+    def start(self, stage: str, total: int | None) -> None:
+        self.stages.append(stage)
+        self.happens(stage)
+
+    def advance(self, count: int, total: int | None = None) -> None:
+        if self.stages[-1] == "writing marks":
+            self.happens("between chunks")
+
+
+def run(
+    database: Database, engine: EngineName = "memory", progress: Meddling | None = None
+) -> BackfillReport:
+    return backfill(database, workers=0, factory=make_function, engine=engine, progress=progress)
+
+
+def test_every_stage_is_told(database: Database) -> None:
+    fill(database, news(200))
+    told = Meddling(lambda stage: None)
+    report = run(database, progress=told)
+    assert told.stages == ["fingerprinting", *STAGES]
+    assert report.engines == ["memory"]
+    assert set(report.seconds) >= {"reading", "counting", "comparing", "indexing", "writing"}
+    assert_right(database)
+    assert_counted(database)
+
+
+def test_counts_in_arrays_are_those_of_sql(database: Database) -> None:
+    fill(database, news(300))
+    run(database, "postgres")
+    with database.transaction() as cursor:
+        settings = rulebooks.load_settings(cursor)
+        wanted = {
+            (c.sentence_hash, c.carriers, c.pairs) for c in common_sentences.count_all(cursor, settings)
+        }
+        watched = set(bulk.watched_sentences(cursor).tolist())
+        found = {
+            (c.sentence_hash, c.carriers, c.pairs) for c in read(cursor, settings, 1 << 30, int, int).counts
+        }
+    assert len(wanted) > 3
+    assert wanted <= found
+    assert {row[0] for row in found - wanted} <= watched
+
+
+def test_a_mark_that_stays_is_not_written_again(database: Database) -> None:
+    fill(database, news(200))
+    run(database)
+    with database.transaction() as cursor:
+        before = dict(cursor.execute("SELECT id, marked_at FROM dedup.article").fetchall())
+        pairs = cursor.execute("SELECT ctid, article_id FROM dedup.match ORDER BY 1").fetchall()
+    change_settings(database, similar_sentence_jaccard=0.301)
+    run(database)
+    assert_right(database)
+    with database.transaction() as cursor:
+        after = dict(cursor.execute("SELECT id, marked_at FROM dedup.article").fetchall())
+        assert cursor.execute("SELECT ctid, article_id FROM dedup.match ORDER BY 1").fetchall() == pairs
+    assert after == before
+
+
+def test_few_articles_are_looked_up_and_many_are_settled_at_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choice, "BULK_ARTICLES", 50)
+    fill(database, news(100))
+    assert run(database, "auto").engines == ["memory"]
+    load(database, *(article(f"late {i}", window(i, 6)) for i in range(10)))
+    assert run(database, "auto").engines == ["postgres"]
+    change_settings(database, similar_sentence_jaccard=0.35)
+    assert run(database, "auto").engines == ["memory"]
+    change_settings(database, text_min_words=20)
+    assert run(database, "auto").engines == ["memory"]
+    assert_right(database)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_whatever_people_do_meanwhile_the_marks_are_right_in_the_end(
+    database: Database, corpus_url: str, seed: int
+) -> None:
+    rng = random.Random(seed)
+    given = news(80, seed)
+    fill(database, given[:60])
+    if seed % 3:
+        run(database, "postgres" if seed % 2 else "memory")
+        change_settings(database, duplicate_sentence_jaccard=rng.choice((0.5, 0.6, 0.8)))
+        load(database, *given[60:])
+    others = Database(corpus_url)
+    happened = 0
+
+    def happens(stage: str) -> None:
+        nonlocal happened
+        if stage in ("fingerprinting", "settling") or rng.random() > (0.15 if "chunk" in stage else 0.5):
+            return
+        happened += 1
+        meddle(others, rng, given)
+
+    try:
+        run(database, progress=Meddling(happens))
+    finally:
+        others.close()
+    assert unsettled(database) == set()
+    assert_right(database)
+    assert_counted(database)
+    with database.transaction() as cursor:
+        assert not bulk.left_behind(cursor)
+
+
+def meddle(database: Database, rng: random.Random, given: list) -> None:  # type: ignore[type-arg]
+    """One change as people and scrapers make them."""
+    one, other = rng.sample(given, 2)
+    what = rng.randrange(4)
+    if what == 0:
+        load(database, article(one.source_id, window(rng.randrange(40) * 3, 6, ring=80), rng.randrange(80)))
+    elif what == 1:
+        with deduplicator(database) as hook:
+            hook.delete(one.source_id)
+    elif what == 2:
+        with database.transaction() as cursor:
+            cursor.execute(
+                "UPDATE dedup.article SET published_at = %s WHERE source_id = %s",
+                [other.published_at, one.source_id],
+            )
+    elif what == 3:
+        with database.transaction() as cursor:
+            pins.pin_pair(cursor, one.source_id, other.source_id, rng.choice(list(Relation)))
+    elif what == 4:
+        with deduplicator(database) as hook:
+            verdict = hook.submit(
+                article(f"new {rng.randrange(9)}", window(rng.randrange(40) * 3, 6, ring=80))
+            )
+        assert verdict.unsettled > 0, "while the bulk engine works a verdict is provisional"
+    else:
+        with deduplicator(database) as hook:
+            hook.submit(article(one.source_id, window(rng.randrange(40) * 3, 5, ring=80), rng.randrange(80)))
+
+
+class Stopped(BaseException):
+    """Stands for a process that is gone."""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_stopped_at_any_moment_it_loses_no_mark_and_the_next_run_goes_on(
+    database: Database, seed: int
+) -> None:
+    rng = random.Random(seed)
+    given = news(120, seed)
+    fill(database, given)
+    for _ in range(4):
+        left = rng.randrange(12)
+        marked = {name: mark for name, mark in answer(database).marks.items() if mark[0] != "pending"}
+
+        def happens(stage: str) -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise Stopped
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("dedup.engine.bulk.run.BulkRun.end", lambda self: None)
+            with suppress(Stopped):
+                run(database, progress=Meddling(happens))
+        found = answer(database).marks
+        assert {name: found[name] for name in marked} == marked
+    run(database, rng.choice(("memory", "auto")))
+    assert_right(database)
+    assert_counted(database)
