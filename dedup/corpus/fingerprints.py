@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -41,11 +42,15 @@ _INSERT = f"""
                                                 AND (a.status = 'pending' OR a.stale))
     ON CONFLICT (article_id) DO NOTHING
 """.encode()
-_COPY = f"COPY dedup.fingerprint ({COLUMNS}) FROM STDIN (FORMAT BINARY)".encode()
 
 _UNFINGERPRINTED = """
     NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision)
+    AND NOT EXISTS (SELECT FROM dedup.fingerprint_bulk w
+                    WHERE w.article_id = a.id AND w.revision = a.revision)
 """
+
+Target = Literal["fingerprint", "fingerprint_bulk"]
+"""The table that fingerprints are stored in: the one in use, or the one where they wait without an index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ class Page:
 
 
 def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> Page:
-    """The next articles whose present text has no fingerprint, near enough in canonical order.
+    """The next articles whose present text has no fingerprint in any table, near enough in canonical order.
 
     Those that wait for another attempt are left out (`attempts.py`).
 
@@ -104,7 +109,7 @@ def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:
 
 
 def count_unfingerprinted(cursor: Cursor) -> int:
-    """How many articles wait for a fingerprint of their present text."""
+    """How many articles wait for a fingerprint of their present text; one not yet in use counts."""
     return _count(
         cursor,
         "SELECT count(*) FROM dedup.article a"
@@ -172,34 +177,36 @@ class Batch:
             article: reason for article, reason in zip(chunk, made.reasons, strict=True) if reason is not None
         }
 
-    def store(self, cursor: Cursor) -> list[int]:
+    def store(self, cursor: Cursor, target: Target = "fingerprint") -> list[int]:
         """Store what can be; needs the settle lock, as the function `store` does.
 
         Returns:
             The ids of the articles that changed, went or no longer wait.
         """
-        gone, there, outdated = self._storable(cursor)
+        gone, there, outdated, attempted = self._storable(cursor)
         if outdated:
             _remove_outdated(cursor, outdated)
-            gone, there, _ = self._storable(cursor)
+            gone, there, _, _ = self._storable(cursor)
         rows = list(self._rows)
         for i in gone | there:
             rows[i] = b""
         if any(rows):
-            with cursor.copy(_COPY) as copy:
+            into = f"COPY dedup.{target} ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
+            with cursor.copy(into.encode()) as copy:
                 copy.write(copy_data(rows))
         if self.failed:
             _fail(cursor, self.failed)
-        _forget_attempts(cursor, self._ids)
+        if attempted:
+            _forget_attempts(cursor, self._ids)
         return [self._chunk[i][0] for i in gone]
 
-    def _storable(self, cursor: Cursor) -> tuple[set[int], set[int], list[int]]:
+    def _storable(self, cursor: Cursor) -> tuple[set[int], set[int], list[int], bool]:
         row = cursor.execute(
             statement("storable"), {"ids": self._ids, "revisions": self._revisions}
         ).fetchone()
         assert row is not None
-        gone, there, outdated = ([] if part is None else part.tolist() for part in row)
-        return set(gone), set(there), outdated
+        gone, there, outdated = ([] if part is None else part.tolist() for part in row[:3])
+        return set(gone), set(there), outdated, row[3]
 
 
 def _forget_attempts(cursor: Cursor, ids: Bigints) -> None:
@@ -223,13 +230,19 @@ def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
     if removed:
         articles.withdraw(cursor, removed)
         articles.remove_pairs(cursor, removed)
+    cursor.execute(
+        "DELETE FROM dedup.fingerprint_bulk f USING dedup.article a"
+        " WHERE f.article_id = ANY (%s) AND a.id = f.article_id AND f.revision <> a.revision",
+        [bigints(ids)],
+    )
     return bool(removed)
 
 
 def drop(cursor: Cursor, ids: Collection[int]) -> None:
     """Remove fingerprints, and have settled again what rests on them. Needs the settle lock."""
     articles.withdraw(cursor, ids)
-    cursor.execute("DELETE FROM dedup.fingerprint WHERE article_id = ANY (%s)", [bigints(ids)])
+    for table in get_args(Target):
+        cursor.execute(f"DELETE FROM dedup.{table} WHERE article_id = ANY (%s)".encode(), [bigints(ids)])
 
 
 def read_again(cursor: Cursor, ids: Collection[int]) -> list[int]:

@@ -281,7 +281,9 @@ def withdraw_for(cursor: Cursor, plan: Plan, ids: Sequence[int]) -> None:
         return
     rows = cursor.execute(
         "SELECT f.article_id, f.version, a.language FROM dedup.article a"
-        " JOIN dedup.fingerprint f ON f.article_id = a.id WHERE a.id = ANY (%s)",
+        " JOIN (SELECT article_id, version FROM dedup.fingerprint"
+        "       UNION ALL SELECT article_id, version FROM dedup.fingerprint_bulk) AS f ON f.article_id = a.id"
+        " WHERE a.id = ANY (%s)",
         [arrays.bigints(ids)],
     ).fetchall()
     fingerprints.drop(cursor, [row[0] for row in rows if row[1] != plan.fingerprinter.version(row[2])])

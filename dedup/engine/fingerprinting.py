@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dedup.corpus import attempts, fingerprints
 from dedup.corpus.database import Database, retried
-from dedup.corpus.fingerprints import Chunk, Page
+from dedup.corpus.fingerprints import Chunk, Page, Target
 from dedup.corpus.rulebooks import Rulebook
 from dedup.engine.pool import Factory, FingerprintPool, Limits, Part
 from dedup.errors import StuckError
@@ -69,6 +69,10 @@ class Fingerprinting:
     Args:
         pauses: seconds before a text that lost its worker is tried again; it has one attempt more.
         stop: asked all the while.
+        target: the table that fingerprints go to.
+
+    Attributes:
+        target: may be changed between two rounds.
     """
 
     def __init__(
@@ -78,7 +82,9 @@ class Fingerprinting:
         options: PoolOptions,
         pauses: Sequence[float],
         stop: Callable[[], bool],
+        target: Target = "fingerprint",
     ) -> None:
+        self.target = target
         self._database, self._progress = database, progress
         self._options, self._pauses, self._stop = options, pauses, stop
         self._first_page: frozenset[tuple[int, int]] = frozenset()
@@ -107,7 +113,13 @@ class Fingerprinting:
         self._in_hand.clear()
         options = self._options
         pool = FingerprintPool(
-            self._database, rulebook, options.workers, options.factory, options.limits, self._stop
+            self._database,
+            rulebook,
+            options.workers,
+            options.factory,
+            options.limits,
+            self._stop,
+            self.target,
         )
         share = -(-total // max(cores() if options.workers is None else options.workers, 1))
         size = min(CHUNK_ARTICLES, max(FEW_ARTICLES, share))
@@ -115,7 +127,8 @@ class Fingerprinting:
             for part in pool.run(self._chunks(size)):
                 self._count(part, read)
                 self._progress.advance(len(part.articles))
-        analyze(self._database, read.articles)
+        if self.target == "fingerprint":  # the other one is read as a whole
+            analyze(self._database, read.articles)
         return read
 
     def _count(self, part: Part, read: Read) -> None:

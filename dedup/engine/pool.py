@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic
 
 from dedup.corpus.database import Database
-from dedup.corpus.fingerprints import Chunk
+from dedup.corpus.fingerprints import Chunk, Target
 from dedup.corpus.rulebooks import Rulebook
 from dedup.engine.reader import (
     HARMLESS,
@@ -42,6 +42,7 @@ class FingerprintPool:
         workers: processes; None for one per core; 0 works in this process, for a handful of articles.
         factory: makes the fingerprint function inside a worker; must be importable by name.
         stop: asked all the while; when it says so, `run` ends within `limits.stop`.
+        target: the table that fingerprints go to.
 
     Raises:
         WorkerError: the pool cannot be started.
@@ -55,10 +56,11 @@ class FingerprintPool:
         factory: Factory = make_function,
         limits: Limits | None = None,
         stop: Callable[[], bool] = lambda: False,
+        target: Target = "fingerprint",
     ) -> None:
         database.check_open()
         settings, models, timeouts = rulebook.settings, rulebook.models, database.timeouts
-        source = Source(database.url, timeouts, rulebook.state, settings.text_max_characters)
+        source = Source(database.url, timeouts, rulebook.state, settings.text_max_characters, target)
         count = cores() if workers is None else workers
         self._limits, self._stop = limits or Limits(), stop
         self._here = None if count else _Here(Reader(source), factory(settings, models))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from dedup.corpus import fingerprints
 from dedup.corpus.database import Connection, Cursor, Session, place, retried, translated
-from dedup.corpus.fingerprints import Batch, Chunk
+from dedup.corpus.fingerprints import Batch, Chunk, Target
 from dedup.corpus.rulebooks import State
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
@@ -42,12 +42,14 @@ class Source:
         url, timeouts: of the database.
         state: what the stored results must still be made with when a fingerprint is stored.
         too_long: characters above which a text stays in the database.
+        target: the table that fingerprints go to.
     """
 
     url: str
     timeouts: Timeouts
     state: State
     too_long: int
+    target: Target = "fingerprint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ class Reader:
         def store() -> list[int]:
             with self._transaction(settling=True) as cursor:
                 self._source.state.check(cursor)
-                return batch.store(cursor)
+                return batch.store(cursor, self._source.target)
 
         gone = retried(store, self._source.timeouts.lock)
         failed = {article_id: reason for (article_id, _), reason in batch.failed.items()}

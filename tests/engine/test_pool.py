@@ -24,7 +24,7 @@ from psycopg.conninfo import make_conninfo
 
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Database
-from dedup.corpus.fingerprints import Chunk, waiting_page
+from dedup.corpus.fingerprints import Chunk, count_unfingerprinted, waiting_page
 from dedup.engine import pool, supervisor, worker
 from dedup.engine.pool import FingerprintFunction, FingerprintPool, Limits
 from dedup.engine.reader import Source
@@ -36,7 +36,7 @@ from dedup.text.punkt import PunktModel
 from dedup.text.tasks import Fingerprinted, TextTask, fingerprint_task
 from dedup.timeouts import Timeouts
 from tests.conftest import Server, empty
-from tests.corpora import article, wait_until, window
+from tests.corpora import article, change_settings, wait_until, window
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -220,6 +220,69 @@ def test_what_changed_or_went_meanwhile_is_gone(database: Database, workers: int
         assert answers(readers, [given]).made == found.made, "nothing is stored twice"
     assert found.gone == {given[0][0], given[1][0]}
     assert found.made == {given[2][0], given[3][0]}
+
+
+def in_table(database: Database, table: str) -> list[tuple[Any, ...]]:
+    """Articles and revisions of the fingerprints in a table."""
+    with database.transaction() as cursor:
+        query = f"SELECT article_id, revision FROM dedup.{table} ORDER BY article_id"
+        return cursor.execute(query.encode()).fetchall()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_fingerprints_that_wait_without_an_index_are_those_that_would_be_in_use(
+    database: Database, workers: int
+) -> None:
+    given = stored(database, TEXTS)
+    with made_by(database, workers, pool.make_function, None, lambda: False, "fingerprint_bulk") as readers:
+        found = answers(readers, [given])
+        assert in_table(database, "fingerprint") == []
+        assert {row[0] for row in in_table(database, "fingerprint_bulk")} == found.made
+        assert len(found.failed) == 2
+        with database.transaction() as cursor:
+            assert not waiting_page(cursor, None, 100).articles, "they do not wait for a fingerprint"
+            assert count_unfingerprinted(cursor) == 0
+        assert answers(readers, [given]).made == found.made, "nothing is stored twice"
+    with made_by(database, 0) as readers:
+        answers(readers, [given])
+    assert in_table(database, "fingerprint") == []
+    with database.transaction(settling=True) as cursor:
+        cursor.execute("INSERT INTO dedup.fingerprint SELECT * FROM dedup.fingerprint_bulk")
+    moved = rows(database)
+    with database.transaction(settling=True) as cursor:
+        cursor.execute("DELETE FROM dedup.fingerprint")
+        cursor.execute("DELETE FROM dedup.fingerprint_bulk")
+    with made_by(database, 0) as readers:
+        answers(readers, [given])
+    assert rows(database) == moved
+
+
+def test_a_waiting_fingerprint_of_an_older_text_is_replaced(database: Database) -> None:
+    given = tasks(database, 2)
+    more: list[Any] = [pool.make_function, None, lambda: False, "fingerprint_bulk"]
+    with made_by(database, 0, *more) as here:
+        answers(here, [given])
+        with database.transaction() as cursor:
+            cursor.execute("UPDATE dedup.article SET text = text || ' More.' WHERE id = %s", [given[0][0]])
+            again = waiting_page(cursor, None, 100).articles
+        assert again == [(given[0][0], 1)]
+        assert answers(here, [given]).gone == {given[0][0]}, "that is no longer its text"
+        assert answers(here, [again]).made == {given[0][0]}
+    assert in_table(database, "fingerprint_bulk") == [(given[0][0], 1), given[1]]
+
+
+def test_waiting_fingerprints_of_other_settings_are_dropped(database: Database) -> None:
+    given = tasks(database, 2)
+    more: list[Any] = [pool.make_function, None, lambda: False, "fingerprint_bulk"]
+    with made_by(database, 0, *more) as here:
+        answers(here, [given])
+        change_settings(database, stop_word_length=3)
+        with database.transaction(settling=True) as cursor:
+            rulebooks.adopt(cursor)
+        assert in_table(database, "fingerprint_bulk") == []
+        with pytest.raises(rulebooks.StaleRulesError):
+            answers(here, [given])
+    assert in_table(database, "fingerprint_bulk") == []
 
 
 class _Raising(Fingerprinter):
