@@ -46,7 +46,7 @@ class BatchMaker:
     def make(self, texts: Sequence[Sequence[str]], titles: Sequence[str | None]) -> Made:
         """The fingerprints of some texts, each given by its sentences; one without words has zeros."""
         settings = self._settings
-        lines = [normalised("".join(f"{sentence}\n" for sentence in text)) for text in texts]
+        lines = [normalised("\n".join([*text, ""])) for text in texts]
         tokens = Tokens(b"".join(lines), self._hasher)
         first_lines = np.cumsum([0, *map(len, texts)])
         starts = tokens.lines[first_lines]

@@ -46,8 +46,9 @@ WIDEST_GAP = 8
 that fits only behind a narrower gap may have been wrapped."""
 
 _LINE_END = re.compile(f"[{LINE_ENDS}]")
-_HYPHEN_BREAK = re.compile(r"(?<=\w)- (?=\w)")
-_DASHES = re.compile(r"(?: ?-{2,})+ ?")
+# What they begin with is one character, so that the search skips to it.
+_HYPHEN_BREAK = re.compile(r"- (?<=\w- )(?=\w)")
+_DASHES = re.compile(r"--+(?: ?--+)* ?")
 _IDEOGRAPH_SPACE = re.compile(
     f"(?<=[{IDEOGRAPHS}]) (?=[{IDEOGRAPHS}0-9A-Za-z])|(?<=[0-9A-Za-z%]) (?=[{IDEOGRAPHS}])"
 )
@@ -154,7 +155,7 @@ def _one_line(lines: list[str], hyphens: bool, ideographs: bool) -> str:
     if hyphens and "- " in line:
         line = _HYPHEN_BREAK.sub("-", line)
     if hyphens and "--" in line:
-        line = _DASHES.sub(" -- ", line).strip()
+        line = " -- ".join(part.removesuffix(" ") for part in _DASHES.split(line)).strip()
     # Chinese and Japanese have no spaces between words, so a wrapper's line break becomes nothing.
     return _IDEOGRAPH_SPACE.sub("", line) if ideographs else line
 

@@ -12,7 +12,7 @@ import struct
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,11 +41,15 @@ BATCH_CHARACTERS = 1 << 17
 processor's cache. It bounds the memory: 30 MB, and for a longer text 100 bytes for each of its words."""
 
 
+LANGUAGES_KEPT = 256
+"""Names of languages whose parameters are remembered: articles may name any number."""
+
+
 class UnreadableError(Exception):
     """The text has no fingerprint; the message is the reason that is stored with the `failed` mark."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Split:
     """A text on its way: its place in its batch, its sentences, its title and its fingerprint version."""
 
@@ -69,6 +73,7 @@ class Fingerprinter:
         # By the language of the sentence parameters: articles may name any number of others.
         self._splitters: dict[str, SentenceSplitter] = {}
         self._versions: dict[str, int] = {}
+        self._known = lru_cache(LANGUAGES_KEPT)(self._find_known)
 
     def language(self, given: str | None) -> str:
         """The language whose sentence parameters a text gets: the given one or the corpus default."""
@@ -206,7 +211,7 @@ class Fingerprinter:
             self._splitters[chosen] = SentenceSplitter(self.model(language))
         return self._splitters[chosen]
 
-    def _known(self, language: str | None) -> str:
+    def _find_known(self, language: str | None) -> str:
         """The language of a text if it has sentence parameters, else ""."""
         chosen = self.language(language)
         return chosen if chosen == "en" or chosen in self._models else ""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 from dedup.text.characters import SENTENCE_END, SENTENCE_ENDS
 from dedup.text.clean import glued_blocks, unglued
@@ -33,7 +34,7 @@ _OTHER_END = re.compile(
 _CONTEXT = re.compile(rf"[.?!](?=(?P<after>[{re.escape(NON_WORDS)}]|\s+(?P<next>\S+)))")
 _QUOTES = "\"')]}\u2018\u2019\u201c\u201d\u00ab\u00bb"
 _CLOSING = re.compile(rf"[{re.escape(_QUOTES)}]+?(?:\s+|(?=--)|$)")
-_FOLLOWING, _QUOTE = frozenset(" " + NON_WORDS), frozenset(_QUOTES)
+_AFTER, _QUOTE = frozenset(NON_WORDS), frozenset(_QUOTES)
 
 
 class SentenceSplitter:
@@ -84,45 +85,44 @@ class SentenceSplitter:
         quoted = False
         start = word_start = word_stop = 0
         mark = -1
-        before = parts[0]
-        last = len(parts) - 1
-        for number in range(1, last + 1):
-            after = parts[number]
+        uncertain = self._uncertain
+        for before, after in pairwise(parts):
             mark += len(before) + 1
             first = after[:1] or block[mark + 1 : mark + 2]
-            if first in _FOLLOWING:
-                if first != " ":
-                    if number < last and " " not in after:
-                        return []  # of two places in one run only the last can be an end
-                    if glued and first in _QUOTE and after[1:2].isupper():
+            if first != " ":
+                if first not in _AFTER:
+                    if glued and first.isupper() and before[-1:].islower():
                         return []
-                space = before.rfind(" ")
-                if space >= 0:
-                    word = before[space + 1 :]
-                    word_start = mark - len(word)
-                else:
-                    space = block.rfind(" ", word_stop, mark)
-                    word_start = space + 1 if space > word_stop else word_start
-                    word = block[word_start:mark]
-                word_stop = mark
-                if self._is_plain_end(word, block[mark]) or self._ends(block, word_start, mark, first):
-                    stop = mark + 1
-                    found.append((start, stop))
-                    start = stop + 1 if first == " " else stop
-                    quoted = quoted or block[start] in _QUOTE
-            elif glued and first.isupper() and before[-1:].islower():
-                return []
-            before = after
+                    continue
+                if " " not in after and mark + len(after) + 1 < len(block):
+                    return []  # of two places in one run only the last can be an end
+                if glued and first in _QUOTE and after[1:2].isupper():
+                    return []
+            space = before.rfind(" ")
+            if space >= 0:
+                word = before[space + 1 :]
+                word_start = mark - len(word)
+            else:
+                space = block.rfind(" ", word_stop, mark)
+                word_start = space + 1 if space > word_stop else word_start
+                word = block[word_start:mark]
+            word_stop = mark
+            if (word.isalpha() and word.lower() not in uncertain and len(word) > 1) or self._ends(
+                block, word_start, mark, first
+            ):
+                found.append((start, mark + 1))
+                start = mark + 2 if first == " " else mark + 1
+                quoted = quoted or block[start] in _QUOTE
         found.append((start, len(block)))
         if quoted:
             found = list(_realigned(block, found))
         return [block[first:stop] for first, stop in found if first < stop]
 
-    def _is_plain_end(self, word: str, mark: str) -> bool:
-        return word.isalpha() and len(word) > 1 and (mark != "." or word.lower() not in self._uncertain)
-
     def _ends(self, block: str, word_start: int, mark: int, first: str) -> bool:
         """Whether a sentence ends at a mark, by all that Punkt knows."""
+        word = block[word_start:mark]
+        if word.isalpha() and len(word) > 1 and block[mark] != ".":
+            return True
         if mark - word_start > MAX_CONTEXT_CHARACTERS:
             return True
         stop = mark + 2
@@ -158,10 +158,7 @@ class SentenceSplitter:
             yield _end_of(held)
 
     def _is_end_of(self, block: str, word_start: int, match: re.Match[str]) -> bool:
-        mark = match.start()
-        return self._is_plain_end(block[word_start:mark], match[0]) or self._ends(
-            block, word_start, mark, match["after"][0]
-        )
+        return self._ends(block, word_start, match.start(), match["after"][0])
 
 
 def _realigned(block: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
