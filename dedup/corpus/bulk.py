@@ -119,12 +119,17 @@ def _joined(kind: Any, parts: Sequence[Any]) -> Any:
 # --- the state of the engine
 
 
-def begin(cursor: Cursor, run: int) -> None:
+def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
     """Say that the bulk engine is at work from now on. Needs the settle lock.
 
     Fingerprints that another one left behind stay, where they are of the present texts.
+
+    Args:
+        loading: fingerprints are about to wait; nobody notes them one by one, so all sentences are counted.
     """
-    cursor.execute("UPDATE dedup.corpus_state SET bulk_run = %s", [run])
+    cursor.execute(
+        "UPDATE dedup.corpus_state SET bulk_run = %s, recount_all = recount_all OR %s", [run, loading]
+    )
     cursor.execute("DELETE FROM dedup.bulk_change")
     cursor.execute(
         "DELETE FROM dedup.fingerprint_bulk f WHERE NOT EXISTS"

@@ -283,8 +283,9 @@ class _Run:
         with self._database.transaction() as cursor:
             rulebook = rulebooks.load_rulebook(cursor)
         loading = choice.loads_anew(self._database, self._options.engine)
+        self._fingerprinting.target = "fingerprint_bulk" if loading else "fingerprint"
         if loading:
-            self._bulk.begin(rulebook)
+            self._bulk.begin(rulebook, loading=True)
         read = self._fingerprint(rulebook)
         if self._stop():
             if loading:
@@ -317,7 +318,7 @@ class _Run:
         """Settle everything at once; what people change meanwhile is left to the next round."""
         self._note("memory")
         if not begun:
-            self._bulk.begin(rulebook)
+            self._bulk.begin(rulebook, loading=False)
         try:
             done = self._bulk.settle(rulebook)
         finally:

@@ -29,11 +29,11 @@ def usual_memory() -> int:
 
 def loads_anew(database: Database, engine: EngineName) -> bool:
     """Whether fingerprints are to be written without indexes, which are then built anew."""
-    if engine == "postgres":
-        return False
     with database.transaction() as cursor:
         if bulk.left_behind(cursor):
-            return True
+            return True  # whoever was stopped in the middle of this: it is brought to its end
+        if engine == "postgres":
+            return False
         waiting = fingerprints.count_unfingerprinted(cursor)
         present = fingerprints.count(cursor)
     if engine == "memory":

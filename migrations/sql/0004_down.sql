@@ -73,6 +73,7 @@ BEGIN
 END $$;
 
 DROP TABLE dedup.fingerprint_bulk, dedup.bulk_change;
-DROP FUNCTION dedup.note_bulk_change(bigint[]), dedup.index_bulk(integer, text), dedup.publish_bulk(integer);
+DROP FUNCTION dedup.note_bulk_change(bigint[]), dedup.waiting_went(bigint, integer);
+DROP FUNCTION dedup.index_bulk(integer, text), dedup.publish_bulk(integer);
 ALTER TABLE dedup.fingerprint ADD CONSTRAINT fingerprint_article_id_fkey
     FOREIGN KEY (article_id) REFERENCES dedup.article (id) ON DELETE CASCADE;

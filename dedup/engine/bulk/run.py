@@ -59,8 +59,11 @@ class BulkRun:
         self._database, self._run, self._memory = database, run, memory
         self._progress, self._timed, self._stop = progress, timed, stop
 
-    def begin(self, rulebook: Rulebook) -> None:
+    def begin(self, rulebook: Rulebook, *, loading: bool) -> None:
         """From now on hooks settle nothing, and changes are noted.
+
+        Args:
+            loading: fingerprints are about to be written without indexes.
 
         Raises:
             StaleRulesError: the settings changed.
@@ -69,7 +72,7 @@ class BulkRun:
         def begin() -> None:
             with self._database.transaction(settling=True) as cursor:
                 rulebook.check(cursor)
-                bulk.begin(cursor, self._run)
+                bulk.begin(cursor, self._run, loading=loading)
 
         retried(begin, self._database.timeouts.lock)
 
@@ -110,9 +113,8 @@ class BulkRun:
 
     def _read(self, rulebook: Rulebook) -> tuple[int, Snapshot, Counted | None]:
         settings = rulebook.settings
-        with self._database.transaction() as cursor:
-            since = bulk.last_change(cursor)
         with self._database.session() as session, session.transaction(snapshot=True) as cursor:
+            since = bulk.last_change(cursor)
             counting = common_sentences.anything_to_count(cursor)
             _, taken, _ = common_sentences.take_changes(cursor)
             snapshot = read(
