@@ -112,12 +112,12 @@ class BatchMaker:
         keys = text_of[at].astype(np.uint64) << np.uint64(32) | tokens.shingles(at)
         keys.sort()
         keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
-        signed, begin, counts = np.unique(
-            (keys >> np.uint64(32)).astype(np.int64), return_index=True, return_counts=True
-        )
-        made.shingle_count[signed] = counts
-        if not len(signed):
+        if not len(keys):
             return
+        of_keys = (keys >> np.uint64(32)).astype(np.int64)
+        begin = np.concatenate([[0], np.flatnonzero(of_keys[1:] != of_keys[:-1]) + 1])
+        signed = of_keys[begin]
+        made.shingle_count[signed] = np.diff(begin, append=len(keys))
         values = minhash_many(keys.astype(np.uint32), begin, self._settings.signature_size)
         made.signature[signed] = signature(values)
         made.buckets[signed] = buckets(values, self._of_buckets)

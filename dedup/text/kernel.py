@@ -21,6 +21,9 @@ _SPACE, _LINE_END = 0x20, 0x0A
 _STEP = 8
 """Bytes of a word that are taken at a time, as one number of 64 bits."""
 
+_CHUNK = 1 << 12
+"""Words hashed at a time: 32 kB for each array, which stays in the processor's nearest cache."""
+
 _LOW, _HALF, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(33)
 _UPPER = np.uint64(0xFFFFFFFF << 32)
 _FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(_STEP + 1)], np.uint64)
@@ -117,6 +120,14 @@ def _word_hashes(data: bytes, starts: Places, lengths: Places, hasher: Hasher) -
     padded = data + bytes(_STEP)
     # Any eight bytes of the data, wherever they begin, as one number.
     numbers = np.ndarray((len(data) + 1,), "<u8", padded, strides=(1,))
+    hashes = np.empty(len(starts), np.uint64)
+    for i in range(0, len(starts), _CHUNK):
+        part = slice(i, i + _CHUNK)
+        hashes[part] = _chunk_hashes(numbers, starts[part], lengths[part], hasher)
+    return hashes
+
+
+def _chunk_hashes(numbers: Hashes, starts: Places, lengths: Places, hasher: Hasher) -> Hashes:
     first = numbers[starts] & _FIRST_BYTES[np.minimum(lengths, _STEP)]
     low, high = first & _LOW, first >> _HALF
     halves = [low * half[1] + high * half[2] + half[0] for half in hasher.of_word]

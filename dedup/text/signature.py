@@ -64,7 +64,7 @@ def minhash_many(hashes: ShingleHashes, starts: npt.NDArray[np.int64], count: in
     multipliers, increments = _functions(count)
     # One function goes over many hashes: half the time of many functions over the hashes of one set.
     smallest = np.full((count, len(starts)), np.iinfo(np.uint32).max, np.uint32)
-    buffer = np.empty(_CHUNK, np.uint32)
+    buffer = np.empty(min(_CHUNK, count * len(hashes)), np.uint32)
     for start in range(0, len(hashes), _CHUNK):
         x = hashes[start : start + _CHUNK]
         first = int(np.searchsorted(starts, start, "right")) - 1
