@@ -1,0 +1,179 @@
+"""What one text costs on its way to a fingerprint, step by step, in a batch and alone, and beside NLTK.
+
+    .venv/bin/python scripts/benchmarks/fingerprint.py [FILE] [--articles N] [--json]
+
+Reads articles of a file that `dedup load` reads, by default the web news beside the checkout, and needs no
+database. Each figure is the best of several runs, in processor time of one core. The steps after the split
+are measured on the arrays of one batch after the other, as `fingerprint_many` takes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from dedup.article import Article
+from dedup.files.readers import read_articles
+from dedup.settings import Settings
+from dedup.text.clean import blocks, glued_blocks
+from dedup.text.fingerprint import BATCH_CHARACTERS, Fingerprinter, UnreadableError
+from dedup.text.hashing import Hasher
+from dedup.text.kernel import Tokens
+from dedup.text.lean_nltk import punkt
+from dedup.text.normalize import normalised
+from dedup.text.punkt import english
+from dedup.text.sentences import SentenceSplitter
+from dedup.text.signature import buckets, minhash_many
+from dedup.text.tasks import TextTask
+
+FILE = Path(__file__).parents[3] / "shared" / "data" / "reuters_web_2006_2010.jsonl.gz"
+ARTICLES = 2_000
+RUNS = 5
+
+Steps = dict[str, float]
+"""What each step took, in seconds for all texts."""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("file", nargs="?", type=Path, default=FILE)
+    parser.add_argument("--articles", type=int, default=ARTICLES)
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of the table")
+    arguments = parser.parse_args()
+    if not arguments.file.exists():
+        sys.exit(f"{arguments.file} is not there: name a file of articles")
+    found = (item for item in read_articles(arguments.file) if isinstance(item, Article))
+    texts = [article.text for article in islice(found, arguments.articles) if article.text.strip()]
+    megabytes = sum(len(text.encode("utf-8", "replace")) for text in texts) / 1e6
+    batch, single = in_batches(texts), alone(texts)
+    ratio = beside_nltk(texts)
+    if arguments.json:
+        figures = {"articles": len(texts), "megabytes": megabytes, "batch": batch, "single": single}
+        print(json.dumps({**figures, "times_as_fast_as_nltk": ratio}))
+        return
+    ascii_share = sum(map(str.isascii, texts)) / len(texts)
+    print(f"{arguments.file.name}: {len(texts):,} articles, {megabytes:.1f} MB, {ascii_share:.0%} ASCII\n")
+    print(f"{'step':<18}{'batch us/article':>18}{'MB/s':>10}{'alone us/article':>20}{'MB/s':>10}")
+    for step, seconds in batch.items():
+        cells = f"{step:<18}{seconds / len(texts) * 1e6:>18.1f}{megabytes / seconds:>10.1f}"
+        if step in single:
+            cells += f"{single[step] / len(texts) * 1e6:>20.1f}{megabytes / single[step]:>10.1f}"
+        print(cells)
+    print(f"\nSplitting is {ratio:.1f} times as fast as NLTK's Punkt on the same blocks.")
+
+
+def best(function: Callable[[], object], runs: int = RUNS) -> float:
+    """The least processor time of several runs, in seconds."""
+    found = []
+    for _ in range(runs):
+        started = time.process_time()
+        function()
+        found.append(time.process_time() - started)
+    return min(found)
+
+
+def in_batches(texts: list[str]) -> Steps:
+    """Each step over all texts; arrays in batches."""
+    settings = Settings()
+    splitter, hasher = SentenceSplitter(english()), Hasher()
+    steps = {"clean": best(lambda: [glued_blocks(text) for text in texts])}
+    sentences = [splitter.sentences(text) for text in texts]
+    whole = best(lambda: [splitter.sentences(text) for text in texts])
+    steps["split"] = whole - steps["clean"]
+    lines = ["\n".join([*found, ""]) for found in sentences]
+    steps["normalise"] = best(lambda: [normalised(line) for line in lines])
+    batches = list(batched([normalised(line) for line in lines]))
+    steps["words and hashes"] = best(lambda: [hashed(data, hasher) for data in batches])
+    tokens = [Tokens(b"".join(data), hasher) for data in batches]
+    starts = [
+        found.lines[np.cumsum([0, *(part.count(b"\n") for part in data)])]
+        for found, data in zip(tokens, batches, strict=True)
+    ]
+    places = [chosen(found, start, settings) for found, start in zip(tokens, starts, strict=True)]
+    pairs = list(zip(tokens, places, strict=True))
+    steps["shingles"] = best(lambda: [shingled(found, *place) for found, place in pairs])
+    keys = [shingled(found, *place) for found, place in pairs]
+    firsts = [np.unique(key >> np.uint64(32), return_index=True)[1] for key in keys]
+    signing = [(key.astype(np.uint32), first) for key, first in zip(keys, firsts, strict=True)]
+    size = settings.signature_size
+    steps["MinHash"] = best(lambda: [minhash_many(low, first, size) for low, first in signing])
+    values = [minhash_many(low, first, size) for low, first in signing]
+    coefficients = hasher.of_buckets(settings.bands, settings.rows)
+    steps["buckets"] = best(lambda: [buckets(found, coefficients) for found in values])
+    fingerprinter = Fingerprinter(settings)
+    tasks = [TextTask(i, 0, "en", None, text) for i, text in enumerate(texts)]
+    steps["all of it"] = best(lambda: fingerprinter.fingerprint_many(tasks))
+    return steps
+
+
+def batched(parts: list[bytes]) -> list[list[bytes]]:
+    """Texts together, up to the size of a batch."""
+    found: list[list[bytes]] = [[]]
+    size = 0
+    for part in parts:
+        found[-1].append(part)
+        size += len(part)
+        if size >= BATCH_CHARACTERS:
+            found.append([])
+            size = 0
+    return [batch for batch in found if batch]
+
+
+def hashed(data: list[bytes], hasher: Hasher) -> None:
+    """The hashes of all words, sentences and texts of a batch."""
+    tokens = Tokens(b"".join(data), hasher)
+    full = np.flatnonzero(np.diff(tokens.lines))
+    tokens.sequences(tokens.lines[full], tokens.lines[full + 1])
+    starts = tokens.lines[np.cumsum([0, *(part.count(b"\n") for part in data)])]
+    full = np.flatnonzero(np.diff(starts))
+    tokens.sequences(starts[full], starts[full + 1])
+
+
+def chosen(tokens: Tokens, starts: np.ndarray, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+    """Where shingles begin, and in which text."""
+    stops = tokens.lengths < settings.stop_word_length
+    stops[np.maximum(starts[1:] - 1, 0)] = stops[np.maximum(starts[1:] - 2, 0)] = False
+    at = np.flatnonzero(stops)
+    return at, np.repeat(np.arange(len(starts) - 1), np.diff(starts))[at]
+
+
+def shingled(tokens: Tokens, at: np.ndarray, text_of: np.ndarray) -> np.ndarray:
+    """The distinct shingles of a batch, each with the number of its text above it."""
+    keys = text_of.astype(np.uint64) << np.uint64(32) | tokens.shingles(at)
+    keys.sort()
+    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
+
+
+def alone(texts: list[str]) -> Steps:
+    """One text after the other."""
+    fingerprinter = Fingerprinter(Settings())
+
+    def each() -> None:
+        for text in texts:
+            try:
+                fingerprinter.fingerprint(text, "en")
+            except UnreadableError:
+                continue
+
+    return {"all of it": best(each, 3)}
+
+
+def beside_nltk(texts: list[str]) -> float:
+    """How many times as fast as NLTK blocks are split, with the same parameters."""
+    found = [block for text in texts[:500] for block in blocks(text)]
+    nltk = punkt.PunktSentenceTokenizer(english().to_nltk())
+    splitter = SentenceSplitter(english())
+    ours = best(lambda: [splitter.split(block) for block in found])
+    return best(lambda: [nltk.tokenize(block) for block in found], 2) / ours
+
+
+if __name__ == "__main__":
+    main()
