@@ -218,32 +218,27 @@ def each(settings: Settings, function: Callable[[TextTask], Fingerprint | str]) 
     """A function for one text, which returns a fingerprint or a reason, as one for many texts."""
 
     def many(tasks: Sequence[TextTask]) -> Fingerprints:
-        return as_arrays([function(task) for task in tasks], settings)
+        return Fingerprints.joined(_as_arrays(settings, function(task)) for task in tasks)
 
     return many
 
 
-def as_arrays(made: Sequence[Fingerprint | str], settings: Settings) -> Fingerprints:
-    """Fingerprints, or the reasons why there are none, as arrays."""
-    rows = replace(
-        Fingerprints.unmade(len(made), settings.signature_size, settings.bands),
-        sentence_hashes=np.array(
-            [h for one in made if isinstance(one, Fingerprint) for h in one.sentence_hashes], np.int64
-        ),
-        reasons=tuple(one if isinstance(one, str) else None for one in made),
+def _as_arrays(settings: Settings, made: Fingerprint | str) -> Fingerprints:
+    """One fingerprint, or the reason why there is none."""
+    rows = Fingerprints.unmade(1, settings.signature_size, settings.bands)
+    if isinstance(made, str):
+        return replace(rows, reasons=(made,))
+    rows.version[0], rows.content_hash[0] = made.version, made.content_hash
+    rows.word_count[0], rows.shingle_count[0] = made.word_count, made.shingle_count
+    if len(made.signature):
+        rows.signature[0] = made.signature
+    if made.buckets:
+        rows.buckets[0], rows.banded[0] = made.buckets, True
+    return replace(
+        rows,
+        sentence_hashes=np.array(made.sentence_hashes, np.int64),
+        sentence_starts=np.array([0, len(made.sentence_hashes)]),
     )
-    for i, one in enumerate(made):
-        rows.sentence_starts[i + 1] = rows.sentence_starts[i]
-        if isinstance(one, str):
-            continue
-        rows.version[i], rows.content_hash[i] = one.version, one.content_hash
-        rows.sentence_starts[i + 1] += len(one.sentence_hashes)
-        rows.word_count[i], rows.shingle_count[i] = one.word_count, one.shingle_count
-        if len(one.signature):
-            rows.signature[i] = one.signature
-        if one.buckets:
-            rows.buckets[i], rows.banded[i] = one.buckets, True
-    return rows
 
 
 def assert_right(database: AnyDatabase) -> Answer:
