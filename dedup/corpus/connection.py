@@ -6,6 +6,7 @@ defaults are: what a transaction needs is said in the transaction.
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,9 @@ ROW_SECONDS = 0.1
 WORTH_SAYING_SECONDS = 0.05
 """A shorter wait is not taken from what the statements after it may take."""
 
+FRESH_SECONDS = 1.0
+"""A connection that was used so short a time ago is taken without asking the server whether it is there."""
+
 GRACE_SECONDS = 5.0
 """How much longer than its own timeouts the server may take to answer before it counts as gone."""
 
@@ -42,10 +46,14 @@ class Connection(psycopg.Connection[Any]):
     Attributes:
         patience: seconds within which an answer must begin or go on.
         pooled: whether a pooler stands between, which lends server connections for a transaction.
+        seconds: what the session has for the timeouts of locks and statements; None: those of `Timeouts`.
+        used_at: when it was last given back, by the clock that cannot be set.
     """
 
     patience: float = Timeouts().connect + GRACE_SECONDS
     pooled: bool = False
+    seconds: float | None = None
+    used_at: float = 0.0
 
     def wait(self, gen: PQGen[_Value], interval: float = 0.1, timeout: float | None = None) -> _Value:
         """As psycopg's, but not for ever."""
@@ -58,6 +66,22 @@ class Connection(psycopg.Connection[Any]):
                 self.pgconn.finish()  # its state is unknown: nobody may use it again
                 raise psycopg.OperationalError(f"the server gave no answer for {limit:.0f} s") from None
             raise
+
+    def alive(self) -> bool:
+        """Whether the server is still there; asks only where the connection was not used for a while."""
+        if self.closed:
+            return False
+        try:
+            # A server says nothing to an idle client; what can be read is the end, or a word before it.
+            waiting = select.poll()
+            waiting.register(self.fileno(), select.POLLIN)
+            if waiting.poll(0):
+                return False
+            if time.monotonic() - self.used_at > FRESH_SECONDS:
+                self.execute("SELECT 1")
+        except psycopg.Error:
+            return False
+        return True
 
     @classmethod
     def open(cls, url: str, timeouts: Timeouts) -> Self:
@@ -72,6 +96,7 @@ class Connection(psycopg.Connection[Any]):
             client_encoding="UTF8",
         )
         connection.patience = timeouts.connect + GRACE_SECONDS
+        connection.used_at = time.monotonic()
         connection.isolation_level = IsolationLevel.READ_COMMITTED
         arrays.register(connection)
         row = connection.execute("SELECT pg_backend_pid()").fetchone()
@@ -121,29 +146,47 @@ class Session:
         """
         connection = self._connection
         patience = connection.patience
-        connection.patience = (self._timeouts.statement if seconds is None else seconds) + GRACE_SECONDS
+        working = (self._timeouts.statement if seconds is None else seconds) + GRACE_SECONDS
+        connection.patience = min(patience, working)  # to begin takes no time
         try:
+            self._set_timeouts(seconds)
             with connection.transaction(), connection.cursor(binary=True) as cursor:
+                connection.patience = working
                 self._begin(cursor, settling, snapshot, seconds)
                 yield cursor
         finally:
             connection.patience = patience
 
+    def _set_timeouts(self, seconds: float | None) -> None:
+        """Have the session's timeouts be those of the next transaction; mostly they are already."""
+        connection = self._connection
+        if not connection.pooled and connection.seconds != seconds:
+            connection.execute(_set(self._limits(seconds), local=False))
+            connection.seconds = seconds
+
+    def _limits(self, seconds: float | None) -> dict[str, str]:
+        values = _common(self._timeouts)
+        if seconds is not None:
+            values |= dict.fromkeys(("lock_timeout", "statement_timeout"), milliseconds(seconds))
+        return values
+
     def _begin(self, cursor: Cursor, settling: bool, snapshot: bool, seconds: float | None) -> None:
         if snapshot:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        values = _common(self._timeouts) if self._connection.pooled else {}
-        if seconds is not None:
-            values |= dict.fromkeys(("lock_timeout", "statement_timeout"), milliseconds(seconds))
-        if values:
-            cursor.execute(_set(values, local=True))
+        if self._connection.pooled:
+            cursor.execute(_set(self._limits(seconds), local=True))
         if settling:
             started = time.monotonic()
             hold_settle_lock(cursor)
-            waited = time.monotonic() - started
-            if seconds is not None and waited > WORTH_SAYING_SECONDS:
-                left = {"statement_timeout": milliseconds(max(seconds - waited, WORTH_SAYING_SECONDS))}
-                cursor.execute(_set(left, local=True))
+            if seconds is not None:
+                leave_less(cursor, seconds, time.monotonic() - started)
+
+
+def leave_less(cursor: Cursor, seconds: float, waited: float) -> None:
+    """Take what was waited for from what the statements of a transaction may take, if it is worth saying."""
+    if waited > WORTH_SAYING_SECONDS:
+        left = {"statement_timeout": milliseconds(max(seconds - waited, WORTH_SAYING_SECONDS))}
+        cursor.execute(_set(left, local=True))
 
 
 def hold_settle_lock(cursor: Cursor) -> None:

@@ -10,7 +10,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,7 +18,7 @@ import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 
-from dedup.corpus.connection import Connection, Cursor, Session, hold_settle_lock, prefer_indexes
+from dedup.corpus.connection import Connection, Cursor, Session, hold_settle_lock, leave_less, prefer_indexes
 from dedup.errors import (
     BusyError,
     ClosedError,
@@ -59,6 +59,7 @@ __all__ = [
     "Database",
     "Session",
     "hold_settle_lock",
+    "leave_less",
     "prefer_indexes",
     "retried",
     "translated",
@@ -152,10 +153,16 @@ class _Pool:
             poolclass=QueuePool,
             pool_size=2,
             max_overflow=MAX_CONNECTIONS - 2,
-            pool_pre_ping=True,
             # Nothing is left to roll back, and on a lost connection the attempt logs a traceback.
             pool_reset_on_return=None,
         )
+        event.listen(self.engine, "checkout", _refuse_dead)
+
+
+def _refuse_dead(connection: Connection, *_: object) -> None:
+    """Have the pool open another connection in place of a lost one."""
+    if not connection.alive():
+        raise DisconnectionError
 
 
 class Database:
@@ -228,10 +235,13 @@ class Database:
                 " use fewer threads"
             )
         try:
-            with translated(self.place), pool.engine.connect() as connection:
-                driver = connection.connection.driver_connection
+            with translated(self.place), closing(pool.engine.raw_connection()) as connection:
+                driver = connection.driver_connection
                 assert isinstance(driver, Connection)
-                yield Session(driver, self.timeouts)
+                try:
+                    yield Session(driver, self.timeouts)
+                finally:
+                    driver.used_at = time.monotonic()
         finally:
             pool.slots.release()
 

@@ -145,6 +145,12 @@ def load_state(cursor: Cursor) -> State:
     return State(*row)
 
 
+def bulk_run(cursor: Cursor) -> int | None:
+    """The run that settles the whole corpus at once, if one is at work; nobody else settles meanwhile."""
+    row = cursor.execute("SELECT bulk_run FROM dedup.corpus_state").fetchone()
+    return row[0] if row else None
+
+
 def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
     """Set some settings, for the next backfill to adopt; None goes back to the default.
 

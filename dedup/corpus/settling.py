@@ -270,10 +270,11 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     ).fetchall()
     for canonical in (False, True):
         changed = [id for id, flag in outcome.flags.items() if flag is canonical]
-        cursor.execute(
-            "UPDATE dedup.fingerprint SET canonical = %s WHERE article_id = ANY (%s)",
-            [canonical, bigints(changed)],
-        )
+        if changed:
+            cursor.execute(
+                "UPDATE dedup.fingerprint SET canonical = %s WHERE article_id = ANY (%s)",
+                [canonical, bigints(changed)],
+            )
     write_pairs(cursor, outcome.pairs)
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
@@ -282,6 +283,7 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
 
 
 def write_pairs(cursor: Cursor, pairs: PairRows) -> None:
+    """Write rows of `match`; a pair that is there already is replaced."""
     if not len(pairs.article_id):
         return
     cursor.execute(

@@ -7,13 +7,16 @@ no limits. The common sentences are never changed here.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dedup.article import Article, storable
-from dedup.corpus import arrivals, articles, fingerprints, settling, verdicts
+from dedup.corpus import arrivals, articles, fingerprints, rulebooks, settling, verdicts
 from dedup.corpus.articles import Known
-from dedup.corpus.database import Cursor, Database
+from dedup.corpus.database import Cursor, Database, hold_settle_lock, leave_less
 from dedup.corpus.rulebooks import Rulebook
+from dedup.engine import newcomers
 from dedup.engine.lookup import mark_of, related_to, verdict_of
 from dedup.engine.settle import Settled, TooManyCandidatesError, settle
 from dedup.errors import BusyError, CollisionError, DedupError
@@ -45,14 +48,37 @@ def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
     return fingerprint_task(rulebook.fingerprinter, task)
 
 
-def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted) -> Verdict:
-    """Store an article and settle it; the caller holds the settle lock and has checked the rulebook.
+def submit(
+    cursor: Cursor,
+    rulebook: Rulebook,
+    article: Article,
+    made: Fingerprinted,
+    seconds: float | None = None,
+) -> Verdict:
+    """Store an article and settle it, and hold the settle lock from then on.
 
     Args:
         made: from `fingerprint`, with the same rulebook.
+        seconds: how long a statement may work, what is spent on waiting for the lock included; None: as
+            the transaction has it.
+
+    Raises:
+        StaleRulesError: the stored results are of another rulebook.
     """
-    partners = articles.partners(cursor, [article.source_id])  # an edit makes them stale
-    arrivals.store(cursor, [article.source_id])
+    new, started = False, time.monotonic()
+    if made.fingerprint is not None:
+        verdict, new = newcomers.settle_new(cursor, rulebook, article, made.fingerprint)
+        if verdict is not None:
+            return verdict
+    else:
+        hold_settle_lock(cursor)
+        rulebook.check(cursor)
+    if seconds is not None:
+        leave_less(cursor, seconds, time.monotonic() - started)
+    partners: list[int] = []
+    if not new:
+        partners = articles.partners(cursor, [article.source_id])  # an edit makes them stale
+        arrivals.store(cursor, [article.source_id])
     known = store(cursor, article)
     if not known.settled:
         if (known.language, known.title) != (article.language, article.title):
@@ -101,7 +127,12 @@ def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> lis
 
 
 def settle_some(cursor: Cursor, settings: Settings, ids: Iterable[int]) -> None:
-    """Settle these articles and all that they unsettle, within the limits of the hook."""
+    """Settle these articles and all that they unsettle, within the limits of the hook.
+
+    While a run settles the whole corpus at once they are left to it.
+    """
+    if rulebooks.bulk_run(cursor) is not None:
+        return
     waiting, settled = set(ids), 0
     while waiting:
         settled += len(waiting)
@@ -146,7 +177,12 @@ def _verdict(cursor: Cursor, settings: Settings, source_id: str) -> Verdict:
     stored = verdicts.stored_mark(cursor, source_id)
     if stored is None:
         raise DedupError(DELETED)
-    if not stored.unsettled or stored.status in ("pending", "failed"):
+    if rulebooks.bulk_run(cursor) is not None:
+        # It is settled with the whole corpus; what it is marked until then is provisional.
+        stored = replace(stored, unsettled=max(1, stored.unsettled))
+    elif not stored.unsettled or stored.status == "pending":
+        return verdicts.verdict(cursor, source_id, stored)
+    if stored.status == "failed":
         return verdicts.verdict(cursor, source_id, stored)
     row = settling.named(cursor, settings, [source_id.encode()])[0]
     found = related_to(cursor, settings, row, everything=True)

@@ -56,9 +56,8 @@ class Submissions:
 
     def _settled(self, article: Article, seconds: float) -> Verdict:
         def attempt() -> Verdict:
-            with self._database.transaction(settling=True, seconds=seconds) as cursor:
-                rulebook.check(cursor)
-                return hook.submit(cursor, rulebook, article, made)
+            with self._database.transaction(seconds=seconds) as cursor:
+                return hook.submit(cursor, rulebook, article, made, seconds)
 
         for _ in range(RULEBOOK_RETRIES):
             rulebook = self._load_rulebook(seconds=seconds)

@@ -2,6 +2,7 @@
 
 ALTER TABLE dedup.corpus_state DROP COLUMN bulk_run;
 DROP INDEX dedup.fingerprint_canonical, dedup.fingerprint_duplicate;
+DROP FUNCTION dedup.submit_new, dedup.store_new;
 DROP FUNCTION dedup.refold(integer), dedup.make_indexes(regclass, integer), dedup.use_indexes(integer);
 DROP FUNCTION dedup.folded(bigint[]), dedup.folded_duplicate(bigint[]),
               dedup.keys(bigint[], bigint[], bigint);
@@ -79,5 +80,20 @@ CREATE OR REPLACE FUNCTION dedup.state_came() RETURNS trigger
 BEGIN
     NEW.recount_all := true;
     NEW.settled_through := NULL;
+    RETURN NEW;
+END $$;
+
+CREATE OR REPLACE FUNCTION dedup.article_new() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
+BEGIN
+    NEW.revision := 0;
+    NEW.status := 'pending';
+    NEW.stale := false;
+    NEW.takes_part := false;
+    NEW.duplicate_of := NULL;
+    NEW.score := NULL;
+    NEW.reason := NULL;
+    NEW.limit_fired := NULL;
+    NEW.marked_at := NULL;
     RETURN NEW;
 END $$;

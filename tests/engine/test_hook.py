@@ -5,10 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import threading
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from psycopg.abc import PQGen
 
 from dedup import Article, Deduplicator
+from dedup.corpus.connection import Connection
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from tests.corpora import answer, article, assert_right, code, deduplicator, load, window
@@ -202,3 +205,75 @@ def test_a_text_without_memory_to_read_it_has_not_failed(
         )
     backfill(database, workers=0)
     assert_right(database)
+
+
+@pytest.fixture
+def sent(database: Database, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What goes to the server from now on and is waited for, in the order of going."""
+    found: list[str] = []
+    wait = Connection.wait
+
+    def waited(self: Connection, gen: PQGen[Any], *given: Any, **more: Any) -> Any:
+        found.append(str(getattr(gen, "__name__", gen)))
+        return wait(self, gen, *given, **more)
+
+    monkeypatch.setattr(Connection, "wait", waited)
+    return found
+
+
+def test_few_round_trips_to_the_server(database: Database, sent: list[str]) -> None:
+    """BEGIN, one call and COMMIT for what is unlike all others; a second call where something is shared."""
+
+    def trips(given: Article) -> tuple[str, int]:
+        sent.clear()
+        return dd.submit(given).status, len(sent)
+
+    with deduplicator(database) as dd:
+        for i in range(10):  # the connection is open, and statements are prepared
+            dd.submit(article(f"other {i}", window(100 * i, 6, ring=10_000), i))
+        assert trips(article("new", window(5_000, 6, ring=10_000), 20)) == ("unique", 3)
+        assert trips(article("shares one", [code(5_000), *window(7_000, 9, ring=10_000)], 21))[1] <= 4
+        assert trips(article("copy", window(5_000, 6, ring=10_000), 22)) == ("duplicate", 5)
+        status, count = trips(article("like it", window(5_003, 6, ring=10_000), 23))
+        assert (status, count <= 30) == ("similar", True)
+    assert_right(database)
+
+
+def test_while_the_whole_corpus_is_settled_at_once_a_hook_settles_nothing(database: Database) -> None:
+    load(database, article("first", window(0, 6), 0), article("alone", window(40, 6, ring=100), 0))
+    backfill(database, workers=0)
+    with deduplicator(database) as dd:
+        with database.transaction(settling=True) as cursor:
+            cursor.execute("UPDATE dedup.corpus_state SET bulk_run = 1")
+        told = [
+            dd.submit(article("copy", window(0, 6), 1)),
+            dd.submit(article("copy of a copy", window(0, 6), 2)),
+            dd.submit(article("new", window(70, 6, ring=100), 3)),
+            dd.submit(article("first", window(20, 6, ring=100), 4)),
+        ]
+        dd.delete("alone")
+    assert [(v.status, v.duplicate_of, v.provisional) for v in told] == [
+        ("duplicate", "first", True),
+        ("duplicate", "first", True),
+        ("unique", None, True),
+        ("unique", None, True),
+    ]
+    with database.transaction(settling=True) as cursor:
+        row = cursor.execute(
+            "SELECT count(*) FROM dedup.article WHERE (status = 'pending' OR stale) AND NOT takes_part"
+        ).fetchone()
+        assert row == (4,)
+        cursor.execute("UPDATE dedup.corpus_state SET bulk_run = NULL")
+    backfill(database, workers=0)
+    assert_right(database)
+
+
+@pytest.mark.parametrize("minutes", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)])
+def test_newcomers_in_any_order_are_right(database: Database, minutes: tuple[int, ...]) -> None:
+    """What is plain is settled on a way of its own; here it meets what is not."""
+    given = [article(f"a{i}", window(2 * (i % 5), 6), minutes[i % 4] * 10 + i) for i in range(20)]
+    given += [article(f"short {i}", [code(i % 3)], minutes[i % 4], title=f"Title {i % 2}") for i in range(8)]
+    with deduplicator(database) as dd:
+        for new in given:
+            dd.submit(new)
+            assert_right(database)

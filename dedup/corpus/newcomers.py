@@ -1,0 +1,118 @@
+"""Articles that are new, stored with their mark in one call where they share nothing with others.
+
+Most articles of a scraper are such. Who shares something is told, with what decides; nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+import numpy as np
+
+from dedup.article import ARTICLE_FIELDS, Article, storable
+from dedup.corpus.arrays import Bigints, bigints
+from dedup.corpus.database import Cursor
+from dedup.corpus.rulebooks import Rulebook, StaleRulesError
+from dedup.corpus.settling import FingerprintRow, order_parameters
+from dedup.rules.marks import Mark
+from dedup.text.fingerprint import Fingerprint
+
+MOST_SHARED = 200
+"""Articles that are compared with a new one at once; of more it is told only that they are many."""
+
+Outcome = Literal["stored", "shares", "new", "known", "not plain"]
+"""What became of an article: stored as unique; new, and sharing something with a few others, or with many;
+known or waiting to be stored; or others are unsettled, or it is pinned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What a new article met.
+
+    Attributes:
+        time: its own in canonical order, where it shares something.
+        sentences: its own that are not common.
+        others: the canonical articles that share something with it.
+        other_sentences: theirs that are not common.
+    """
+
+    outcome: Outcome
+    time: datetime | None = None
+    sentences: Bigints = field(default_factory=lambda: bigints([]))
+    others: Sequence[FingerprintRow] = ()
+    other_sentences: Sequence[Bigints] = ()
+
+
+_KINDS = ["timestamptz" if name.endswith("_at") else "text" for name in ARTICLE_FIELDS]
+_KINDS += ["bigint", "bigint", "bigint[]", "bytea", "bigint[]", "integer", "integer", "text", "timestamptz"]
+_GIVEN = ", ".join(f"%s::{kind}" for kind in _KINDS)
+_SUBMIT = f"SELECT * FROM dedup.submit_new(%s::text[], %s::integer, {_GIVEN})".encode()
+_STORE = f"SELECT dedup.store_new({_GIVEN}, %s::bigint, %s::double precision, %s::text)".encode()
+
+
+def meet(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprint) -> Met:
+    """Take the settle lock, and store an article with its mark if it is new and shares nothing with others.
+
+    The transaction can go on as any that holds the settle lock.
+
+    Args:
+        made: the fingerprint of the article, by this rulebook.
+
+    Raises:
+        StaleRulesError: the stored results are of another rulebook.
+    """
+    state = rulebook.state
+    rules = [state.fingerprints, state.rules, str(state.algorithm), state.unicode]
+    rows = cursor.execute(_SUBMIT, [rules, MOST_SHARED, *_values(rulebook, article, made)]).fetchall()
+    first = rows[0]
+    if first[0] == "rules":
+        raise StaleRulesError
+    if first[0] != "shares":
+        return Met(first[0])
+    others = [
+        FingerprintRow(
+            id=row[1],
+            order=(row[2], row[3].encode()),
+            stored_canonical=True,
+            canonical=True,
+            settled=True,
+            pinned=False,
+            content_hash=row[4],
+            sentence_hashes=row[5],
+            signature=np.frombuffer(row[6], np.uint8),
+            buckets=row[7],
+            shingle_count=row[8],
+        )
+        for row in rows[1:]
+    ]
+    return Met("shares", first[2], first[5], others, [row.sentence_hashes for row in others])
+
+
+def store(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprint, mark: Mark) -> int | None:
+    """Store a new article as unique, or as a duplicate; needs the settle lock.
+
+    Returns:
+        Its id; None where someone has just stored it.
+    """
+    values = [*_values(rulebook, article, made), mark.duplicate_of, mark.score, mark.reason]
+    row = cursor.execute(_STORE, values).fetchone()
+    return row[0] if row else None
+
+
+def _values(rulebook: Rulebook, article: Article, made: Fingerprint) -> list[Any]:
+    order = order_parameters(rulebook.settings)
+    return [
+        *(storable(article.text) if name == "text" else getattr(article, name) for name in ARTICLE_FIELDS),
+        made.version,
+        made.content_hash,
+        bigints(made.sentence_hashes),
+        made.signature.tobytes(),
+        bigints(made.buckets),
+        made.word_count,
+        made.shingle_count,
+        order["policy"],
+        order["earliest"],
+    ]
