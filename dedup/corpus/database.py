@@ -142,7 +142,7 @@ class _Pool:
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
         # Here: a worker process, which has one connection of its own, need not pay for it.
-        from sqlalchemy import create_engine
+        from sqlalchemy import create_engine, event
         from sqlalchemy.pool import QueuePool
 
         self.process_id = os.getpid()
@@ -161,6 +161,8 @@ class _Pool:
 
 def _refuse_dead(connection: Connection, *_: object) -> None:
     """Have the pool open another connection in place of a lost one."""
+    from sqlalchemy.exc import DisconnectionError
+
     if not connection.alive():
         raise DisconnectionError
 

@@ -165,7 +165,7 @@ def test_whatever_people_do_meanwhile_the_marks_are_right_in_the_end(
 def meddle(database: Database, rng: random.Random, given: list) -> None:  # type: ignore[type-arg]
     """One change as people and scrapers make them."""
     one, other = rng.sample(given, 2)
-    what = rng.randrange(4)
+    what = rng.randrange(6)
     if what == 0:
         load(database, article(one.source_id, window(rng.randrange(40) * 3, 6, ring=80), rng.randrange(80)))
     elif what == 1:
