@@ -72,6 +72,16 @@ class BatchMaker:
         self._sign(tokens, starts, made)
         return made
 
+    def sentences(self, sentences: Sequence[str]) -> list[int | None]:
+        """The hashes of the sentences of a text; None of those too short to count."""
+        tokens = Tokens(normalised("\n".join([*sentences, ""])), self._hasher)
+        chosen = np.flatnonzero(tokens.line_characters() >= self._settings.sentence_min_characters)
+        hashes = tokens.sequences(tokens.lines[chosen], tokens.lines[chosen + 1])
+        found: list[int | None] = [None] * len(sentences)
+        for place, sentence_hash in zip(chosen.tolist(), hashes.tolist(), strict=True):
+            found[place] = sentence_hash
+        return found
+
     def _short(self, contents: Sequence[tuple[str | None, bytes]]) -> npt.NDArray[np.int64]:
         """The content hashes of short texts from their titles and lines."""
         data = bytearray()

@@ -103,7 +103,7 @@ class Fingerprinter:
     def sentences(self, text: str, language: str | None = None) -> list[tuple[str, int | None]]:
         """Every sentence of a text with its hash, or None where it is too short to count."""
         found = self.splitter(language).sentences(text)
-        return [(sentence, self._plain.sentence(sentence)) for sentence in found]
+        return list(zip(found, self._maker.sentences(found), strict=True))
 
     def fingerprint(self, text: str, language: str | None = None, title: str | None = None) -> Fingerprint:
         """The fingerprint of a text.
