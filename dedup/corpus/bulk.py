@@ -178,18 +178,17 @@ def waiting(cursor: Cursor) -> int:
     return int(row[0]) if row else 0
 
 
-def set_waiting_duplicates(cursor: Cursor, ids: Bigints) -> None:
-    """Flag waiting fingerprints as those of duplicates, and all others as canonical."""
-    cursor.execute(
-        "UPDATE dedup.fingerprint_bulk SET canonical = NOT canonical"
-        " WHERE canonical = (article_id = ANY (%s)) AND (NOT canonical OR article_id = ANY (%s))",
-        [ids, ids],
-    )
-
-
 def build_indexes(cursor: Cursor, bits: int, megabytes: int) -> None:
     """Build the indexes of the waiting fingerprints, which takes a while and no lock of others."""
     cursor.execute("SELECT dedup.index_bulk(%s, %s)", [bits, f"{megabytes}MB"])
+
+
+def index_progress(cursor: Cursor, process_id: int) -> tuple[int, int]:
+    """How many pages of how many a server process has indexed."""
+    row = cursor.execute(
+        "SELECT blocks_done, blocks_total FROM pg_stat_progress_create_index WHERE pid = %s", [process_id]
+    ).fetchone()
+    return (row[0], row[1]) if row else (0, 0)
 
 
 def publish(cursor: Cursor, bits: int) -> None:

@@ -186,6 +186,7 @@ def backfill(
                 heartbeat.run,
             ),
             lambda: stop() or heartbeat.superseded,
+            heartbeat,
         )
         try:
             run.all()
@@ -250,9 +251,10 @@ class _Run:
         progress: _Both,
         options: _Options,
         stop: Callable[[], bool],
+        heartbeat: Heartbeat,
     ) -> None:
         self._database, self._report, self._progress = database, report, progress
-        self._options, self._stop = options, stop
+        self._options, self._stop, self._heartbeat = options, stop, heartbeat
         self._rounds: Counter[tuple[int, ...]] = Counter()
         self._settled_in_memory = False
         self._fingerprinting = Fingerprinting(database, progress, options.pool, options.retry_seconds, stop)
@@ -395,6 +397,7 @@ class _Run:
 
     def _note(self, engine: str) -> None:
         """An engine settles."""
+        self._heartbeat.engine = engine
         if self._report.engines[-1:] != [engine]:
             self._report.engines.append(engine)
 

@@ -29,6 +29,7 @@ class Heartbeat:
 
     Attributes:
         other: the run that lives already, where `claim` found one; taken_over: the one whose place this took.
+        engine: what settles, once that is known; told with the stage.
         superseded: another run took the place of this one, which should end.
 
     Raises:
@@ -39,6 +40,7 @@ class Heartbeat:
         self.other: Run | None = None
         self.taken_over: Run | None = None
         self.superseded = False
+        self.engine: str | None = None
         self._database, self._what = database, what
         self._run: int | None = None
         self._stage, self._done, self._total, self._moved_at = "starting", 0, 0, time.monotonic()
@@ -129,7 +131,8 @@ class Heartbeat:
             owner, still = self._owner(cursor), time.monotonic() - self._moved_at
             assert self._run is not None
             if not self._ended.is_set():
-                alive = runs.beat(cursor, self._run, owner, self._stage, self._done, self._total, still)
+                stage = f"{self._stage}, {self.engine} engine" if self.engine else self._stage
+                alive = runs.beat(cursor, self._run, owner, stage, self._done, self._total, still)
                 self.superseded = not alive and not self._ended.is_set()
 
     def _owner(self, cursor: Cursor) -> Owner:

@@ -1,6 +1,8 @@
 """One run of the bulk engine, from a snapshot to marks: the path of many articles at once.
 
-    read everything -> count sentences -> decide -> build indexes, put fingerprints in use -> write marks
+    read everything -> count sentences -> decide -> put waiting fingerprints in use -> write marks
+
+The server builds the indexes of waiting fingerprints during the first three.
 
 Each step can be the last: what is committed is right, and the next run goes on from there.
 """
@@ -11,12 +13,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from dedup.corpus import bulk, common_sentences
+from dedup.corpus import bulk, common_sentences, fingerprints
 from dedup.corpus.database import Database, retried
 from dedup.corpus.folding import fold_bits
-from dedup.corpus.rulebooks import Rulebook
+from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.engine import refresh
-from dedup.engine.bulk.settle import BulkSettling, Plan, Written
+from dedup.engine.bulk.indexing import IndexBuild
+from dedup.engine.bulk.settle import BulkSettling, Written
 from dedup.engine.bulk.snapshot import Snapshot, read
 from dedup.engine.refresh import Counted, Refreshed
 from dedup.progress import Progress
@@ -24,9 +27,9 @@ from dedup.progress import Progress
 INDEX_MEGABYTES = 512
 """Memory in which the server builds an index of fingerprints."""
 
-LOCK_TRIES = 600.0
-"""Seconds for which the moment is awaited at which nobody reads the fingerprints, so that the new ones can be
-put in their place; each try waits for a tenth of a second."""
+PUBLISH_SECONDS = 600.0
+"""For so long a moment is awaited at which nobody reads the fingerprints, so that the new ones can take their
+place; each try waits for a tenth of a second."""
 
 
 @dataclass(slots=True)
@@ -92,6 +95,15 @@ class BulkRun:
         Raises:
             StaleRulesError: the settings changed; what is written is right.
         """
+        with self._database.transaction() as cursor:
+            waiting = bulk.waiting(cursor)
+            bits = fold_bits(waiting + fingerprints.count(cursor))
+        if not waiting:
+            return self._settle(rulebook, None, bits)
+        with IndexBuild(self._database, bits, INDEX_MEGABYTES) as build:
+            return self._settle(rulebook, build, bits)
+
+    def _settle(self, rulebook: Rulebook, build: IndexBuild | None, bits: int) -> Done:
         done = Done()
         with self._timed("reading"):
             since, snapshot, counted = self._read(rulebook)
@@ -104,9 +116,12 @@ class BulkRun:
         )
         with self._timed("comparing"):
             plan = settling.decide()
-        if snapshot.waiting.any() and not self._stop():
+        if build:
             with self._timed("indexing"):
-                self._publish(rulebook, snapshot, plan)
+                build.wait(self._progress, self._stop)
+                if self._stop():  # what waits goes on waiting
+                    return done
+                self._publish(rulebook, bits)
         with self._timed("writing"):
             done.written = settling.write(plan)
         return done
@@ -132,20 +147,14 @@ class BulkRun:
         moved = {change.sentence_hash for change in changes if change.enters or change.leaves}
         return since, snapshot, Counted(True, taken, snapshot.counts, changes, snapshot.carriers(moved))
 
-    def _publish(self, rulebook: Rulebook, snapshot: Snapshot, plan: Plan) -> None:
-        """Build the indexes of the waiting fingerprints, and put them in use."""
-        self._progress.start("building indexes", None)
-        bits = fold_bits(len(snapshot))
-        with self._database.transaction() as cursor:
-            bulk.set_waiting_duplicates(cursor, plan.duplicates())
-        with self._database.transaction() as cursor:
-            bulk.build_indexes(cursor, bits, INDEX_MEGABYTES)
+    def _publish(self, rulebook: Rulebook, bits: int) -> None:
+        """Put the waiting fingerprints in use."""
 
         def publish() -> None:
             with self._database.transaction(settling=True) as cursor:
                 rulebook.check(cursor)
-                if bulk.at_work(cursor, self._run):
-                    bulk.publish(cursor, bits)
+                if not bulk.at_work(cursor, self._run):
+                    raise StaleRulesError
+                bulk.publish(cursor, bits)
 
-        retried(publish, LOCK_TRIES)
-        snapshot.canonical[snapshot.waiting] = plan.decisions.original[snapshot.waiting] < 0
+        retried(publish, PUBLISH_SECONDS)

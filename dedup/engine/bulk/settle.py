@@ -226,10 +226,6 @@ class Plan:
         chunk = ((np.cumsum(weight) - weight) // CHUNK_ROWS)[component].astype(np.int64)
         return cls(snapshot, decisions, marks, writes, differs, chunk, old, dropped, not_likest, new)
 
-    def duplicates(self) -> Bigints:
-        """The ids of the duplicates."""
-        return self.snapshot.ids[self.decisions.original >= 0]
-
     def part(self, number: int, changed: Places) -> Part:
         """What chunk `number` writes, given the places of the articles that people have changed."""
         component, ids = self.decisions.component, self.snapshot.ids

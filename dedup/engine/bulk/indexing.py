@@ -1,0 +1,70 @@
+"""The indexes of waiting fingerprints, built by the server while this process does something else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from dedup.corpus import bulk
+from dedup.corpus.database import Database, translated
+from dedup.progress import Progress
+
+LOOK_SECONDS = 0.2
+"""Between two looks at how far the server is."""
+
+
+class IndexBuild:
+    """A build at work, from the beginning of a `with` block to its end at the latest.
+
+    Args:
+        bits: of the keys; see `corpus.folding`.
+        megabytes: memory for the server to build in.
+    """
+
+    def __init__(self, database: Database, bits: int, megabytes: int) -> None:
+        self._database, self._bits, self._megabytes = database, bits, megabytes
+        self._connection = database.connect()
+        self._thread = threading.Thread(target=self._build, daemon=True, name="dedup-indexing")
+        self._error: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._thread.is_alive():
+            with suppress(Exception):  # it ends with its connection in any case
+                self._connection.cancel_safe()
+            self._thread.join()
+        self._connection.close()
+
+    def wait(self, progress: Progress, stop: Callable[[], bool]) -> None:
+        """Wait for the end, and tell how far it is; not any longer once `stop` says so.
+
+        Raises:
+            DatabaseError: the server refused or went away.
+        """
+        if self._thread.is_alive():
+            progress.start("building indexes", None)
+        told = 0
+        while self._thread.is_alive() and not stop():
+            self._thread.join(LOOK_SECONDS)
+            with suppress(Exception), self._database.transaction() as cursor:
+                done, total = bulk.index_progress(cursor, self._connection.info.backend_pid)
+                if done > told:
+                    progress.advance(done - told, total)
+                    told = done
+        if self._error:
+            raise self._error
+
+    def _build(self) -> None:
+        try:
+            with translated(self._database.place), self._connection.transaction():
+                bulk.build_indexes(self._connection.cursor(), self._bits, self._megabytes)
+        except BaseException as error:  # told to whoever waits
+            self._error = error
