@@ -189,7 +189,7 @@ STATUSES = {
     "chains": {"similar", "duplicate"},
     "wire_story": {"similar", "duplicate"},
     "boilerplate": {"unique"},
-    "templates": {"similar", "duplicate"},
+    "templates": {"similar", "duplicate", "unique"},
     "families": {"similar", "duplicate"},
     "briefs": {"unique", "duplicate"},
     "excerpts": {"similar", "duplicate", "unique"},
