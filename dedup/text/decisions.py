@@ -1,7 +1,7 @@
 """Does a sentence end at this mark? Punkt's answer, from a model and the words around it.
 
 The classification of Kiss and Strunk ("Unsupervised multilingual sentence boundary detection", Computational
-Linguistics 32, 2006, section 4) as NLTK has it, without an object for each word: five times as fast, the same
+Linguistics 32, 2006, section 4) as NLTK has it, without an object for each word: the same
 answers, and no NLTK in the processes that fingerprint. Tests hold the two equal. It does not look for marks.
 """
 

@@ -42,7 +42,7 @@ TITLE_END = "/"
 """Stands between the words of a title and those of a short text, and is no word itself."""
 
 KEPT_COEFFICIENTS = 1 << 14
-"""Of each half of a sequence: for 8,000 words, more than all but live blogs have; 128 kB."""
+"""Of each half of a sequence: enough for texts of 8,191 words; 128 kB."""
 
 MIX = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 """Multipliers of MurmurHash3's 64-bit finaliser (Appleby 2011). It is one to one, so the bound stays, and it

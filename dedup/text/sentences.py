@@ -21,7 +21,7 @@ from dedup.text.decisions import NON_WORDS, Decisions
 from dedup.text.punkt import PunktModel
 
 CONTEXTS_KEPT = 1 << 14
-"""Decisions remembered per splitter: about 3 MB, and half of all hard contexts of a news corpus recur."""
+"""Decisions remembered per splitter, which bounds its memory."""
 
 MAX_CONTEXT_CHARACTERS = 200
 """A run without a space that is longer than this is no word; what ends it ends the sentence. It keeps
@@ -71,7 +71,7 @@ class SentenceSplitter:
     def _plainly_split(self, block: str, glued: bool) -> list[str]:
         """The same where no run of characters has two places at which a sentence may end; [] of others.
 
-        It goes from mark to mark with string operations, for half the price of a regular expression.
+        It goes from mark to mark with string operations, not with a regular expression.
 
         Args:
             glued: whether lost spaces have to come back first; [] then of a block that may have lost one.
