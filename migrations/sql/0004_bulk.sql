@@ -67,6 +67,23 @@ BEGIN
     RETURN NULL;
 END $$;
 
+-- As before, but each row is written once.
+CREATE OR REPLACE FUNCTION dedup.withdraw(ids bigint[]) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    -- OFFSET 0: looked up one by one, whatever the statistics say.
+    PERFORM make_stale(ARRAY(
+        SELECT later.article_id FROM unnest(ids) AS given (id)
+        CROSS JOIN LATERAL (SELECT m.article_id FROM match m WHERE m.other_id = given.id OFFSET 0) AS later
+        EXCEPT SELECT unnest(ids)));
+    UPDATE article a
+    SET takes_part = false,
+        stale = a.stale OR a.status IN ('unique', 'similar', 'duplicate')
+            AND (a.duplicate_of IS NULL OR (SELECT true FROM article o WHERE o.id = a.duplicate_of OFFSET 0)) IS TRUE
+    WHERE a.id = ANY (ids)
+      AND (a.takes_part OR NOT a.stale AND a.status IN ('unique', 'similar', 'duplicate'));
+END $$;
+
 CREATE OR REPLACE FUNCTION dedup.pair_pin_changed() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 DECLARE

@@ -72,6 +72,16 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE OR REPLACE FUNCTION dedup.withdraw(ids bigint[]) RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp SET enable_seqscan = off AS $$
+BEGIN
+    -- OFFSET 0: looked up one by one, whatever the statistics say.
+    PERFORM make_stale(ids || ARRAY(
+        SELECT later.article_id FROM unnest(ids) AS given (id)
+        CROSS JOIN LATERAL (SELECT m.article_id FROM match m WHERE m.other_id = given.id OFFSET 0) AS later));
+    UPDATE article a SET takes_part = false WHERE a.id = ANY (ids) AND a.takes_part;
+END $$;
+
 DROP TABLE dedup.fingerprint_bulk, dedup.bulk_change;
 DROP FUNCTION dedup.note_bulk_change(bigint[]), dedup.waiting_went(bigint, integer);
 DROP FUNCTION dedup.index_bulk(integer, text), dedup.publish_bulk(integer);
