@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.corpus.arrays import Bigints, bigints, sent_arrays
+from dedup.corpus.connection import Connection
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
 from dedup.corpus.statements import statement
@@ -351,6 +352,14 @@ def write_marks(cursor: Cursor, marks: StoredMarks) -> None:
                 "names": _NAMES,
             },
         )
+
+
+def vacuum(connection: Connection) -> None:
+    """Free the room of old versions of articles, so that the next ones are written there and not at the end.
+
+    Of a role that does not own the table nothing is done, nor where somebody else does it already.
+    """
+    connection.execute("VACUUM (SKIP_LOCKED, PROCESS_TOAST FALSE) dedup.article")
 
 
 def write_flags(cursor: Cursor, canonical: Bigints, duplicates: Bigints) -> None:

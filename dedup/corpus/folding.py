@@ -16,6 +16,9 @@ WANTED_SHARERS = 10
 """Keys that share an entry, at most, in an index that is made anew; at least half as many. With 8 it takes
 310 bytes an article, and a look-up of all its keys reads 280 rows for nothing, in 0.25 ms."""
 
+MOST_SHARERS = 24
+"""With more keys that share an entry the index is made anew: a look-up reads 840 rows for nothing by then."""
+
 FEWEST_BITS = 17
 """Of an empty corpus: enough for 36,000 articles."""
 
@@ -38,6 +41,11 @@ def present_bits(cursor: Cursor) -> int:
 def sharers(articles: int, bits: int) -> float:
     """How many keys share an entry, about, in a corpus of so many articles."""
     return articles * KEYS_PER_ARTICLE / (1 << bits)
+
+
+def too_coarse(cursor: Cursor, articles: int) -> bool:
+    """Whether the index was made for far fewer articles."""
+    return sharers(articles, present_bits(cursor)) > MOST_SHARERS
 
 
 def refold(cursor: Cursor, bits: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dedup import machine
-from dedup.corpus import bulk, fingerprints
+from dedup.corpus import bulk, fingerprints, folding
 from dedup.corpus.database import Database
 from dedup.engines import EngineName
 
@@ -47,6 +47,8 @@ def settles_in_memory(database: Database, engine: EngineName) -> bool:
         return False
     with database.transaction() as cursor:
         unsettled, present = fingerprints.count_unsettled(cursor), fingerprints.count(cursor)
+        if unsettled and folding.too_coarse(cursor, present):
+            return True  # the indexes are made anew on the way
     if engine == "memory":
         return unsettled > 0
     return unsettled >= BULK_ARTICLES and unsettled >= BULK_SHARE * present

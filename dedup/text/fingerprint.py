@@ -38,7 +38,7 @@ UNICODE_VERSION = unicodedata.unidata_version
 
 BATCH_CHARACTERS = 1 << 17
 """Texts are hashed together up to this size: enough for arrays to pay, and few enough to stay in the
-processor's cache. It bounds the memory: 5 MB on news, and for a longer text 100 bytes for each of its words."""
+processor's cache. It bounds the memory: 5 MB on news; a longer text takes 100 bytes for each of its words."""
 
 
 LANGUAGES_KEPT = 256

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from dedup.corpus import bulk, common_sentences, pins, rulebooks
+from dedup.corpus import bulk, common_sentences, folding, pins, rulebooks
 from dedup.corpus.database import Database
 from dedup.engine import choice
 from dedup.engine.backfill import BackfillReport, EngineName, backfill
@@ -222,3 +222,24 @@ def test_stopped_at_any_moment_it_loses_no_mark_and_the_next_run_goes_on(
     run(database, rng.choice(("memory", "auto")))
     assert_right(database)
     assert_counted(database)
+
+
+def test_an_index_that_has_become_too_coarse_is_made_anew(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(database, news(100))
+    run(database)
+    with database.transaction() as cursor:
+        cursor.execute("ANALYZE dedup.fingerprint")
+        before = folding.present_bits(cursor)
+    monkeypatch.setattr(folding, "KEYS_PER_ARTICLE", 1_000_000)
+    load(database, *(article(f"late {i}", window(3 * i, 6, ring=400)) for i in range(10)))
+    assert run(database, "auto").engines == ["memory"]
+    with database.transaction() as cursor:
+        assert folding.present_bits(cursor) > before
+        row = cursor.execute("SELECT count(*) FROM dedup.fingerprint_bulk").fetchone()
+    assert row == (0,)
+    assert_right(database)
+    monkeypatch.undo()
+    with deduplicator(database) as hook:
+        assert hook.submit(article("again", window(3, 6, ring=400), 50)).status == "duplicate"

@@ -24,23 +24,28 @@ Entries = tuple[Bigints, Places]
 
 def shared(keys: Bigints, places: Places) -> Entries:
     """The entries whose key more than one article has, sorted by key and place; each once."""
-    order = np.argsort(keys, kind="stable") if _ascending(places) else np.lexsort((places, keys))
+    order = np.argsort(keys)
     keys, places = keys[order], places[order]
-    del order
-    again = keys[1:] == keys[:-1]
-    fresh = np.ones(len(keys), np.bool_)
+    # Most are gone after this, so the exact order costs little.
+    several = _several(keys)
+    keys, places = keys[several], places[several]
+    order = np.lexsort((places, keys))
+    keys, places = keys[order], places[order]
     # An article may have a key twice: without shingles, all its buckets are one.
-    fresh[1:] = ~(again & (places[1:] == places[:-1]))
+    fresh = np.ones(len(keys), np.bool_)
+    fresh[1:] = (keys[1:] != keys[:-1]) | (places[1:] != places[:-1])
     keys, places = keys[fresh], places[fresh]
-    again = keys[1:] == keys[:-1]
-    several = np.zeros(len(keys), np.bool_)
-    several[1:] |= again
-    several[:-1] |= again
+    several = _several(keys)
     return keys[several], places[several]
 
 
-def _ascending(places: Places) -> bool:
-    return bool((places[1:] >= places[:-1]).all())
+def _several(keys: Bigints) -> Flags:
+    """Which of some sorted keys stand there more than once."""
+    again = keys[1:] == keys[:-1]
+    found = np.zeros(len(keys), np.bool_)
+    found[1:] |= again
+    found[:-1] |= again
+    return found
 
 
 class Groups:

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from dedup.corpus import bulk, common_sentences, fingerprints
+from dedup.corpus import bulk, common_sentences, fingerprints, folding
 from dedup.corpus.database import Database, retried
-from dedup.corpus.folding import fold_bits
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.engine import refresh
 from dedup.engine.bulk.indexing import IndexBuild
@@ -96,9 +95,10 @@ class BulkRun:
             StaleRulesError: the settings changed; what is written is right.
         """
         with self._database.transaction() as cursor:
-            waiting = bulk.waiting(cursor)
-            bits = fold_bits(waiting + fingerprints.count(cursor))
-        if not waiting:
+            waiting, present = bulk.waiting(cursor), fingerprints.count(cursor)
+            anew = waiting > 0 or folding.too_coarse(cursor, present)
+        bits = folding.fold_bits(waiting + present)
+        if not anew:
             return self._settle(rulebook, None, bits)
         with IndexBuild(self._database, bits, INDEX_MEGABYTES) as build:
             return self._settle(rulebook, build, bits)

@@ -9,6 +9,7 @@ people change meanwhile is noted, and its components are left to be settled thro
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from dedup.corpus import bulk, settling
 from dedup.corpus.bulk import NO_RULE, STATUSES, StoredMarks
-from dedup.corpus.database import Database, retried
+from dedup.corpus.database import Database, retried, translated
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.settling import PairRows
 from dedup.engine.bulk.decide import Decisions, PairArrays, Profiles, decide
@@ -30,6 +31,13 @@ from dedup.rules.pair import Relation
 
 CHUNK_ROWS = 2_000
 """Marks and pairs written under one hold of the settle lock, more or less: about a tenth of a second."""
+
+VACUUM_SHARE = 0.2
+"""A mark is a new version of its article. After such a share of them the room of the old ones is freed: the
+table grows by a fifth, and not to twice its size."""
+
+VACUUM_ARTICLES = 5_000
+"""Fewer of them need no more room than comes and goes every day."""
 
 UNIQUE, SIMILAR, DUPLICATE = (
     STATUSES.index(status) for status in (Status.UNIQUE, Status.SIMILAR, Status.DUPLICATE)
@@ -118,14 +126,21 @@ class BulkSettling:
         """
         done = Written(compared=plan.decisions.compared)
         self._progress.start("writing marks", int(plan.writes.sum()))
+        often = max(1, round(plan.chunks * VACUUM_SHARE))
         for number in range(plan.chunks):
             if self._stop():
                 break
+            if number and number % often == 0 and done.settled >= VACUUM_ARTICLES:
+                self._vacuum()
             settled, left = retried(partial(self._write, plan, number), self._database.timeouts.lock)
             done.settled += settled
             done.left += left
             self._progress.advance(settled)
         return done
+
+    def _vacuum(self) -> None:
+        with closing(self._database.connect()) as connection, translated(self._database.place):
+            bulk.vacuum(connection)
 
     def _write(self, plan: Plan, number: int) -> tuple[int, int]:
         snapshot = self._snapshot
