@@ -18,7 +18,15 @@ import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 
-from dedup.corpus.connection import Connection, Cursor, Session, hold_settle_lock, leave_less, prefer_indexes
+from dedup.corpus.connection import (
+    GRACE_SECONDS,
+    Connection,
+    Cursor,
+    Session,
+    hold_settle_lock,
+    leave_less,
+    prefer_indexes,
+)
 from dedup.errors import (
     BusyError,
     ClosedError,
@@ -211,11 +219,18 @@ class Database:
         self._closed = True
         self._pool.engine.dispose(close=self._pool.process_id == os.getpid())
 
-    def connect(self) -> Connection:
-        """A connection of its own, outside the pool, for locks that last as long as a command."""
+    def connect(self, *, patient: bool = False) -> Connection:
+        """A connection of its own, outside the pool, for what lasts as long as a command.
+
+        Args:
+            patient: its statements may take as long as `Timeouts.statement`, and not seconds only.
+        """
         self.check_open()
         with translated(self.place):
-            return self._connect()
+            connection = self._connect()
+        if patient:
+            connection.patience = self.timeouts.statement + GRACE_SECONDS
+        return connection
 
     @contextmanager
     def session(self, seconds: float | None = None) -> Iterator[Session]:

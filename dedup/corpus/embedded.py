@@ -32,6 +32,7 @@ from urllib.parse import quote
 import platformdirs
 import psycopg
 
+from dedup import machine
 from dedup.errors import EmbeddedServerError
 
 MAJOR = 18  # another major cannot read its data
@@ -48,7 +49,8 @@ PATH_BYTES = 103 - len(f"/.s.PGSQL.{PORT}")  # the room in a socket's address on
 # Settings of a new cluster, written to its postgresql.conf; a newsroom may change them there.
 # fsync and synchronous_commit keep their defaults: what is stored survives a power cut.
 NEW_CLUSTER = {
-    "shared_buffers": "256MB",  # the hot part of the band index; the default 128MB is for tiny machines
+    # The indexes that a look-up goes through: a page that is not there costs 0.1 ms, and there are dozens.
+    "shared_buffers": f"{min(max(machine.memory() // 16_000_000, 256), 1_024)}MB",
     "work_mem": "32MB",  # candidates are sorted in memory, not on disk
     "maintenance_work_mem": "128MB",  # index builds of the backfill
     "max_wal_size": "2GB",  # a backfill writes more than the default 1GB between timed checkpoints

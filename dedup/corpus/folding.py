@@ -1,26 +1,26 @@
 """How many bits the keys of the index of fingerprints have, and making that index anew with others.
 
 An article has some 36 keys (sentences and buckets). Folded to few bits they share the entries of the index,
-which makes it small; each entry then leads to a few articles that only share the folded key, and a look-up
-has to read their rows. Which articles a look-up finds does not depend on it.
+which makes it small. Each is folded twice, and a look-up wants both, so it reads hardly a row for nothing: of
+n articles s * s / n for each key, where s share an entry. Which articles it finds does not depend on that.
 """
 
 from __future__ import annotations
 
 from dedup.corpus.database import Cursor
 
-KEYS_PER_ARTICLE = 36
-"""News of 2.8 kB: 20 sentences, and one bucket per band. Only the size of the index depends on it."""
+KEYS_PER_ARTICLE = 72
+"""News of 2.8 kB: 20 sentences, and one bucket per band, each folded twice. Only the size depends on it."""
 
-WANTED_SHARERS = 10
-"""Keys that share an entry, at most, in an index that is made anew; at least half as many. With 8 it takes
-310 bytes an article, and a look-up of all its keys reads 280 rows for nothing, in 0.25 ms."""
+WANTED_SHARERS = 512
+"""Keys that share an entry, at most, in an index that is made anew; at least half as many. At 1,000,000
+articles that takes 390 bytes an article."""
 
-MOST_SHARERS = 24
-"""With more keys that share an entry the index is made anew: a look-up reads 840 rows for nothing by then."""
+MOST_SHARERS = 2_048
+"""With more of them the index is made anew: to add an article costs the more, the longer the lists are."""
 
-FEWEST_BITS = 17
-"""Of an empty corpus: enough for 36,000 articles."""
+FEWEST_BITS = 16
+"""Of an empty corpus: enough for 466,000 articles."""
 
 MOST_BITS = 31
 

@@ -1,8 +1,9 @@
 -- The index of fingerprints, with its keys folded to few bits, and what says that a bulk engine is at work.
 --
 -- Nearly every sentence and bucket key belongs to one article, and an index entry of its own costs 28 bytes on
--- pages that are half empty. Folded keys share their entries: the index is a quarter as large. A look-up finds
--- some articles that share a folded key only; the whole keys in their rows tell them apart.
+-- pages that are half empty. Folded keys share their entries: the index is a quarter as large. Each key is folded
+-- twice, by its lowest bits and by those above them, and an article is found by both: so hardly one comes along
+-- that shares the folded keys only, and the whole keys in its row tell it apart.
 
 DROP INDEX dedup.fingerprint_canonical, dedup.fingerprint_duplicate, dedup.fingerprint_content;
 
@@ -14,11 +15,11 @@ COMMENT ON FUNCTION dedup.keys(bigint[], bigint[], bigint) IS
 
 -- Made anew by dedup.refold. Inlined into look-ups, so that their condition is the one of the indexes.
 CREATE FUNCTION dedup.folded(keys bigint[]) RETURNS integer[]
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN (keys::bit(1)[])::integer[];
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN (keys::bit(1)[])::integer[] || (keys::bit(2)[]::bit(1)[])::integer[];
 COMMENT ON FUNCTION dedup.folded(bigint[]) IS
-    'Keys as the index of canonical articles has them: their lowest bits.';
+    'Keys as the index of canonical articles has them: their lowest bits, and the bits above those.';
 CREATE FUNCTION dedup.folded_duplicate(keys bigint[]) RETURNS integer[]
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN (keys::bit(1)[])::integer[];
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN (keys::bit(1)[])::integer[] || (keys::bit(2)[]::bit(1)[])::integer[];
 COMMENT ON FUNCTION dedup.folded_duplicate(bigint[]) IS
     'Keys as the index of duplicates has them, which are fewer: two bits less.';
 
@@ -33,17 +34,22 @@ CREATE FUNCTION dedup.make_indexes(owner regclass, bits integer) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
 DECLARE
     kind text;
+    own_bits integer;
 BEGIN
     IF bits IS NULL OR bits NOT BETWEEN 10 AND 31 THEN
         RAISE EXCEPTION 'between 10 and 31 bits, not %', bits USING ERRCODE = 'invalid_parameter_value';
     END IF;
     FOREACH kind IN ARRAY ARRAY['canonical', 'duplicate'] LOOP
+        own_bits := CASE kind WHEN 'canonical' THEN bits ELSE bits - 2 END;
         EXECUTE format('DROP INDEX IF EXISTS %I', 'fingerprint_new_' || kind);
         EXECUTE format(
-            'CREATE INDEX %I ON %s USING gin (((CASE WHEN buckets = ''{}'' THEN sentence_hashes'
-            ' || content_hash ELSE sentence_hashes || buckets END::bit(%s)[])::integer[]))'
-            ' WITH (fastupdate = off) WHERE %s',
-            'fingerprint_new_' || kind, owner, CASE kind WHEN 'canonical' THEN bits ELSE bits - 2 END,
+            'CREATE INDEX %1$I ON %2$s USING gin (('
+            ' (CASE WHEN buckets = ''{}'' THEN sentence_hashes || content_hash'
+            '  ELSE sentence_hashes || buckets END::bit(%3$s)[])::integer[]'
+            ' || (CASE WHEN buckets = ''{}'' THEN sentence_hashes || content_hash'
+            '  ELSE sentence_hashes || buckets END::bit(%4$s)[]::bit(%3$s)[])::integer[]))'
+            ' WITH (fastupdate = off) WHERE %5$s',
+            'fingerprint_new_' || kind, owner, own_bits, 2 * own_bits,
             CASE kind WHEN 'canonical' THEN '' ELSE 'NOT ' END || 'canonical');
     END LOOP;
 END $$;
@@ -54,15 +60,17 @@ CREATE FUNCTION dedup.use_indexes(bits integer) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
 DECLARE
     kind text;
+    own_bits integer;
 BEGIN
     FOREACH kind IN ARRAY ARRAY['canonical', 'duplicate'] LOOP
+        own_bits := CASE kind WHEN 'canonical' THEN bits ELSE bits - 2 END;
         EXECUTE format('DROP INDEX IF EXISTS %I', 'fingerprint_' || kind);
         EXECUTE format('ALTER INDEX %I RENAME TO %I', 'fingerprint_new_' || kind, 'fingerprint_' || kind);
         EXECUTE format(
-            'CREATE OR REPLACE FUNCTION dedup.%I(keys bigint[]) RETURNS integer[]'
-            ' LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN (keys::bit(%s)[])::integer[]',
-            CASE kind WHEN 'canonical' THEN 'folded' ELSE 'folded_duplicate' END,
-            CASE kind WHEN 'canonical' THEN bits ELSE bits - 2 END);
+            'CREATE OR REPLACE FUNCTION dedup.%1$I(keys bigint[]) RETURNS integer[]'
+            ' LANGUAGE sql IMMUTABLE PARALLEL SAFE'
+            ' RETURN (keys::bit(%2$s)[])::integer[] || (keys::bit(%3$s)[]::bit(%2$s)[])::integer[]',
+            CASE kind WHEN 'canonical' THEN 'folded' ELSE 'folded_duplicate' END, own_bits, 2 * own_bits);
     END LOOP;
 END $$;
 COMMENT ON FUNCTION dedup.use_indexes(integer) IS
@@ -95,36 +103,36 @@ BEGIN
         RETURN QUERY
         SELECT hit.article_id FROM unnest(sentences) AS key (hash) CROSS JOIN LATERAL (
             SELECT f.article_id FROM fingerprint f
-            WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) && folded(ARRAY[key.hash])
+            WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) @> folded(ARRAY[key.hash])
               AND key.hash = ANY (f.sentence_hashes) AND f.canonical OFFSET 0) AS hit
         UNION
         SELECT hit.article_id FROM unnest(bucket_keys) AS key (hash) CROSS JOIN LATERAL (
             SELECT f.article_id FROM fingerprint f
-            WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) && folded(ARRAY[key.hash])
+            WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) @> folded(ARRAY[key.hash])
               AND key.hash = ANY (f.buckets) AND f.canonical OFFSET 0) AS hit
         UNION
         SELECT hit.article_id FROM unnest(contents) AS key (hash) CROSS JOIN LATERAL (
             SELECT f.article_id FROM fingerprint f
-            WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) && folded(ARRAY[key.hash])
+            WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) @> folded(ARRAY[key.hash])
               AND f.content_hash = key.hash AND f.buckets = '{}' AND f.canonical OFFSET 0) AS hit;
     ELSE
         RETURN QUERY
         SELECT hit.article_id FROM unnest(sentences) AS key (hash) CROSS JOIN LATERAL (
             SELECT f.article_id FROM fingerprint f
             WHERE folded_duplicate(keys(f.sentence_hashes, f.buckets, f.content_hash))
-                  && folded_duplicate(ARRAY[key.hash])
+                  @> folded_duplicate(ARRAY[key.hash])
               AND key.hash = ANY (f.sentence_hashes) AND NOT f.canonical OFFSET 0) AS hit
         UNION
         SELECT hit.article_id FROM unnest(bucket_keys) AS key (hash) CROSS JOIN LATERAL (
             SELECT f.article_id FROM fingerprint f
             WHERE folded_duplicate(keys(f.sentence_hashes, f.buckets, f.content_hash))
-                  && folded_duplicate(ARRAY[key.hash])
+                  @> folded_duplicate(ARRAY[key.hash])
               AND key.hash = ANY (f.buckets) AND NOT f.canonical OFFSET 0) AS hit
         UNION
         SELECT hit.article_id FROM unnest(contents) AS key (hash) CROSS JOIN LATERAL (
             SELECT f.article_id FROM fingerprint f
             WHERE folded_duplicate(keys(f.sentence_hashes, f.buckets, f.content_hash))
-                  && folded_duplicate(ARRAY[key.hash])
+                  @> folded_duplicate(ARRAY[key.hash])
               AND f.content_hash = key.hash AND f.buckets = '{}' AND NOT f.canonical OFFSET 0) AS hit;
     END IF;
 END $$;
@@ -138,13 +146,13 @@ BEGIN
     RETURN QUERY
     SELECT key.hash, hit.article_id, hit.buckets FROM unnest(sentences) AS key (hash) CROSS JOIN LATERAL (
         SELECT f.article_id, f.buckets FROM fingerprint f
-        WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) && folded(ARRAY[key.hash])
+        WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) @> folded(ARRAY[key.hash])
           AND key.hash = ANY (f.sentence_hashes) AND f.canonical OFFSET 0) AS hit
     UNION ALL
     SELECT key.hash, hit.article_id, hit.buckets FROM unnest(sentences) AS key (hash) CROSS JOIN LATERAL (
         SELECT f.article_id, f.buckets FROM fingerprint f
         WHERE folded_duplicate(keys(f.sentence_hashes, f.buckets, f.content_hash))
-                  && folded_duplicate(ARRAY[key.hash])
+                  @> folded_duplicate(ARRAY[key.hash])
           AND key.hash = ANY (f.sentence_hashes) AND NOT f.canonical OFFSET 0) AS hit;
 END $$;
 
@@ -157,13 +165,13 @@ BEGIN
     RETURN QUERY
     SELECT key.hash, hit.sentence_hashes, hit.buckets FROM unnest(bucket_keys) AS key (hash) CROSS JOIN LATERAL (
         SELECT f.sentence_hashes, f.buckets FROM fingerprint f
-        WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) && folded(ARRAY[key.hash])
+        WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) @> folded(ARRAY[key.hash])
           AND key.hash = ANY (f.buckets) AND f.canonical OFFSET 0) AS hit
     UNION ALL
     SELECT key.hash, hit.sentence_hashes, hit.buckets FROM unnest(bucket_keys) AS key (hash) CROSS JOIN LATERAL (
         SELECT f.sentence_hashes, f.buckets FROM fingerprint f
         WHERE folded_duplicate(keys(f.sentence_hashes, f.buckets, f.content_hash))
-                  && folded_duplicate(ARRAY[key.hash])
+                  @> folded_duplicate(ARRAY[key.hash])
           AND key.hash = ANY (f.buckets) AND NOT f.canonical OFFSET 0) AS hit;
 END $$;
 

@@ -152,11 +152,10 @@ CREATE TRIGGER fingerprint_went AFTER DELETE ON dedup.fingerprint_bulk
 CREATE TRIGGER fingerprint_emptied AFTER TRUNCATE ON dedup.fingerprint_bulk
     FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
 
--- Of the rights of the schema's owner: who runs a backfill need not own the tables. Much memory: it is to be quick,
--- and its pages fill up again as articles come. One process: the others would slow down what goes on beside it.
+-- Of the rights of the schema's owner: who runs a backfill need not own the tables. Much memory, and several
+-- processes where the server has them: it is to be quick, and its pages fill up again as articles come.
 CREATE FUNCTION dedup.index_bulk(bits integer, memory text) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp
-    SET max_parallel_maintenance_workers = 0 AS $$
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
     INSERT INTO fingerprint_bulk SELECT * FROM fingerprint ON CONFLICT (article_id) DO NOTHING;
     PERFORM set_config('maintenance_work_mem', memory, true);

@@ -143,7 +143,9 @@ def test_a_new_cluster_is_private_and_durable_and_has_our_settings(first: First)
         "full_page_writes": "on",
         "synchronous_commit": "on",
         "data_checksums": "on",
-        "shared_buffers": str(256 * 128),  # pages of 8 kB
+        "shared_buffers": str(
+            int(embedded.NEW_CLUSTER["shared_buffers"].removesuffix("MB")) * 128
+        ),  # of 8 kB
         "work_mem": str(32 * 1024),
         "max_wal_size": "2048",
         "jit": "off",

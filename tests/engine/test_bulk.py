@@ -232,7 +232,7 @@ def test_an_index_that_has_become_too_coarse_is_made_anew(
     with database.transaction() as cursor:
         cursor.execute("ANALYZE dedup.fingerprint")
         before = folding.present_bits(cursor)
-    monkeypatch.setattr(folding, "KEYS_PER_ARTICLE", 1_000_000)
+    monkeypatch.setattr(folding, "KEYS_PER_ARTICLE", 10_000_000)
     load(database, *(article(f"late {i}", window(3 * i, 6, ring=400)) for i in range(10)))
     assert run(database, "auto").engines == ["memory"]
     with database.transaction() as cursor:

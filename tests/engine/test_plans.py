@@ -32,7 +32,7 @@ LARGE = ("article", "fingerprint", "match", "common_sentence", "sentence_count")
 ROWS = 600
 """At most so many rows are fetched for one article; it has about 10 relatives, and 36 keys."""
 
-SHARED = folding.KEYS_PER_ARTICLE * folding.WANTED_SHARERS
+SHARED = folding.KEYS_PER_ARTICLE
 """And so many fingerprints for each look-up of all keys of an article: those that only share a folded key."""
 
 FILL = """
@@ -204,7 +204,7 @@ def test_the_index_finds_the_same_with_keys_of_any_size(large: Database, bits: i
             own = "dedup.keys(sentence_hashes, buckets, content_hash)"
             plan = cursor.execute(
                 f"EXPLAIN SELECT FROM dedup.fingerprint WHERE {among}canonical"
-                f" AND dedup.{fold}({own}) && dedup.{fold}(ARRAY[4711])".encode()
+                f" AND dedup.{fold}({own}) @> dedup.{fold}(ARRAY[4711])".encode()
             ).fetchall()
             assert f"fingerprint_{'duplicate' if among else 'canonical'}" in str(plan)
         built, _ = rows_read(cursor)["fingerprint"]
@@ -214,7 +214,7 @@ def test_the_index_finds_the_same_with_keys_of_any_size(large: Database, bits: i
 
 def test_keys_become_longer_as_the_corpus_grows() -> None:
     assert folding.fold_bits(0) == folding.FEWEST_BITS
-    for articles in (36_000, 58_051, 1_000_000, 20_000_000):
+    for articles in (400_000, 1_000_000, 20_000_000):
         shared = folding.sharers(articles, folding.fold_bits(articles))
         assert folding.WANTED_SHARERS / 2 - 0.1 <= shared <= folding.WANTED_SHARERS
 

@@ -26,7 +26,7 @@ class IndexBuild:
 
     def __init__(self, database: Database, bits: int, megabytes: int) -> None:
         self._database, self._bits, self._megabytes = database, bits, megabytes
-        self._connection = database.connect()
+        self._connection = database.connect(patient=True)
         self._thread = threading.Thread(target=self._build, daemon=True, name="dedup-indexing")
         self._error: BaseException | None = None
 

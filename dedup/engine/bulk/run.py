@@ -23,8 +23,9 @@ from dedup.engine.bulk.snapshot import Snapshot, read
 from dedup.engine.refresh import Counted, Refreshed
 from dedup.progress import Progress
 
-INDEX_MEGABYTES = 512
-"""Memory in which the server builds an index of fingerprints."""
+INDEX_SHARE = 0.25
+"""Of the memory that the engine may use, what the server builds an index in: with too little for all keys at
+once it takes twice as long."""
 
 PUBLISH_SECONDS = 600.0
 """For so long a moment is awaited at which nobody reads the fingerprints, so that the new ones can take their
@@ -100,7 +101,7 @@ class BulkRun:
         bits = folding.fold_bits(waiting + present)
         if not anew:
             return self._settle(rulebook, None, bits)
-        with IndexBuild(self._database, bits, INDEX_MEGABYTES) as build:
+        with IndexBuild(self._database, bits, max(64, int(INDEX_SHARE * self._memory / 1e6))) as build:
             return self._settle(rulebook, build, bits)
 
     def _settle(self, rulebook: Rulebook, build: IndexBuild | None, bits: int) -> Done:

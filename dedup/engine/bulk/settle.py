@@ -139,7 +139,7 @@ class BulkSettling:
         return done
 
     def _vacuum(self) -> None:
-        with closing(self._database.connect()) as connection, translated(self._database.place):
+        with closing(self._database.connect(patient=True)) as connection, translated(self._database.place):
             bulk.vacuum(connection)
 
     def _write(self, plan: Plan, number: int) -> tuple[int, int]:
