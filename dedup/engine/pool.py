@@ -20,6 +20,7 @@ from dedup.engine.reader import (
     FingerprintFunction,
     Part,
     Reader,
+    ReaderHere,
     Source,
     make_function,
     read_chunk,
@@ -58,12 +59,14 @@ class FingerprintPool:
         stop: Callable[[], bool] = lambda: False,
         target: Target = "fingerprint",
     ) -> None:
-        database.check_open()
         settings, models, timeouts = rulebook.settings, rulebook.models, database.timeouts
-        source = Source(database.url, timeouts, rulebook.state, settings.text_max_characters, target)
         count = cores() if workers is None else workers
+        if count:
+            database.check_open()
+        url = database.url if count else ""
+        source = Source(url, timeouts, rulebook.state, settings.text_max_characters, target)
         self._limits, self._stop = limits or Limits(), stop
-        self._here = None if count else _Here(Reader(source), factory(settings, models))
+        self._here = None if count else _Here(ReaderHere(source, database), factory(settings, models))
         self._supervisor = None
         if count:
             # A store waits for others as long as it may, and then tries once more.

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from dedup.corpus import fingerprints
-from dedup.corpus.database import Connection, Cursor, Session, place, retried, translated
+from dedup.corpus.database import Connection, Cursor, Database, Session, place, retried, translated
 from dedup.corpus.fingerprints import Batch, Chunk, Target
 from dedup.corpus.rulebooks import State
 from dedup.settings import Settings
@@ -138,6 +138,22 @@ class Reader:
         assert self._connection
         session = Session(self._connection, self._source.timeouts)
         with translated(self._place), session.transaction(settling=settling) as cursor:
+            yield cursor
+
+
+class ReaderHere(Reader):
+    """The same through the connections of this process."""
+
+    def __init__(self, source: Source, database: Database) -> None:
+        super().__init__(source)
+        self._database = database
+
+    def connect(self) -> None:
+        """Nothing: the pool connects when it has to."""
+
+    @contextmanager
+    def _transaction(self, *, settling: bool = False) -> Iterator[Cursor]:
+        with self._database.transaction(settling=settling) as cursor:
             yield cursor
 
 
