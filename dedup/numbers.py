@@ -43,19 +43,38 @@ def pairs_of(keys: Keys, size: int) -> Pairs:
     return np.stack(np.divmod(keys, max(size, 1)), axis=1).astype(np.int32)
 
 
-def linked(size: int, pairs: Pairs) -> Groups:
-    """The connected components of `size` things under some pairs, in the order of their first members.
+class Components:
+    """The connected components of `size` things, while pairs that join them come in.
 
     Every thing points to one of its component that has no larger number, at first to itself. In each round
-    the ends of a pair that still point apart are joined at the smaller number; then all pointers are followed
-    to their end.
+    the ends of a pair that lead apart are joined at the smaller number.
     """
-    root = np.arange(size)
-    while len(pairs):
-        ends = np.sort(root[pairs], axis=1)
-        apart = ends[:, 0] != ends[:, 1]
-        pairs, ends = pairs[apart], ends[apart]
-        np.minimum.at(root, ends[:, 1], ends[:, 0])
-        while not np.array_equal(further := root[root], root):
-            root = further
-    return np.unique(root, return_inverse=True)[1].astype(np.int32)
+
+    def __init__(self, size: int) -> None:
+        self._above = np.arange(size, dtype=np.int32)
+
+    def join(self, pairs: Pairs) -> None:
+        """Join the ends of some pairs, which may come in any order."""
+        while len(pairs):
+            ends = np.sort(self._followed(pairs), axis=1)
+            apart = ends[:, 0] != ends[:, 1]
+            pairs, ends = pairs[apart], ends[apart]
+            np.minimum.at(self._above, ends[:, 1], ends[:, 0])
+
+    def firsts(self) -> Groups:
+        """Of each thing the first of its component."""
+        self._above = self._followed(self._above)
+        return self._above
+
+    def _followed(self, things: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Where the pointers from some things end."""
+        while not np.array_equal(further := self._above[things], things):
+            things = further
+        return things
+
+
+def linked(size: int, pairs: Pairs) -> Groups:
+    """The connected components of `size` things under some pairs, in the order of their first members."""
+    components = Components(size)
+    components.join(pairs)
+    return np.unique(components.firsts(), return_inverse=True)[1].astype(np.int32)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dedup.engine.bulk.keys import Bigints, Entries, Groups, Places, code, pair
 from dedup.engine.index import CODE
-from dedup.numbers import Counts, Flags, Shares
+from dedup.numbers import Components, Counts, Flags, Shares
 from dedup.rules.pair import Relation, Rule
 from dedup.rules.pairs import SCORED_AT_ONCE, Codes, Scored, score
 from dedup.settings import Settings
@@ -151,7 +151,7 @@ class _Decider:
         self._rule = np.zeros(size, np.int8)
         self._likest = PairArrays.none()
         self._kept: list[PairArrays] = []
-        self._component = np.arange(size, dtype=np.int32)
+        self._components = Components(size)
         self._compared = 0
         self._gone = 0
         pins = sorted(profiles.pins.items())
@@ -176,7 +176,7 @@ class _Decider:
             self._rule,
             PairArrays.joined([pairs, likest[new]]),
             np.concatenate([flags, np.ones(int(new.sum()), np.bool_)]),
-            self._components(),
+            self._components.firsts(),
             self._compared,
         )
 
@@ -192,7 +192,7 @@ class _Decider:
         self._original[start:stop] = NOBODY
         self._find_duplicates(start, duplicates)
         found = found[self._canonical[found.earlier]]
-        self._connect(found)
+        self._components.join(np.stack([found.earlier, found.later], axis=1))
         originals = found[found.duplicate]
         similar = found[~found.duplicate & self._canonical[found.later]]
         self._keep_originals(originals)
@@ -306,29 +306,6 @@ class _Decider:
     def _best(self, ranked: PairArrays, rank: npt.NDArray[np.int64]) -> PairArrays:
         """Of the pairs of each later article those that are kept: the best, and pinned ones."""
         return ranked[(rank < self._settings.similar_pairs) | (ranked.rule == CODE[Rule.PINNED])]
-
-    def _connect(self, found: PairArrays) -> None:
-        """Articles that are related settle together."""
-        a, b = found.later, found.earlier
-        while len(a):
-            a, b = self._root(a), self._root(b)
-            apart = a != b
-            a, b = a[apart], b[apart]
-            np.minimum.at(self._component, np.maximum(a, b), np.minimum(a, b))
-
-    def _root(self, places: Places) -> Places:
-        while True:
-            above = self._component[places]
-            if (above == places).all():
-                return places
-            places = above
-
-    def _components(self) -> Places:
-        while True:
-            above = self._component[self._component]
-            if (above == self._component).all():
-                return above
-            self._component = above
 
 
 def _arrays(later: Places, earlier: Places, duplicate: Flags, rule: Codes, scored: Scored) -> PairArrays:
