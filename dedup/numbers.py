@@ -6,6 +6,9 @@ database.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Self
+
 import numpy as np
 import numpy.typing as npt
 
@@ -31,6 +34,24 @@ Keys = npt.NDArray[np.int64]
 """Shape (m,): one number for each pair."""
 
 NO_PAIRS: Pairs = np.empty((0, 2), np.int32)
+
+
+class Columns:
+    """A table as one array per column, for dataclasses with slots: every attribute is of shape (m,)."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(getattr(self, self.__slots__[0]))
+
+    def __getitem__(self, chosen: npt.NDArray[np.int64] | Flags) -> Self:
+        """Some of the rows."""
+        return type(self)(*(getattr(self, name)[chosen] for name in self.__slots__))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """The rows of several tables, one after the other."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
 
 
 def pair_keys(pairs: Pairs, size: int) -> Keys:

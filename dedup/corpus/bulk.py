@@ -7,7 +7,7 @@ state row names its run: hooks then settle nothing, and what people change is no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,9 +18,9 @@ import numpy.typing as npt
 from dedup.corpus.arrays import Bigints, bigints, sent_arrays
 from dedup.corpus.connection import Connection
 from dedup.corpus.database import Cursor
-from dedup.corpus.settling import order_parameters
+from dedup.corpus.settling import PairRows, order_parameters
 from dedup.corpus.statements import statement
-from dedup.numbers import Flags, Shares
+from dedup.numbers import Columns, Flags, Shares
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation
 from dedup.rules.pairs import RULES, Codes
@@ -61,7 +61,7 @@ class FingerprintPage:
 
 
 @dataclass(slots=True)
-class StoredMarks:
+class StoredMarks(Columns):
     """The marks of some articles as they are stored, arrays of m rows.
 
     Attributes:
@@ -78,43 +78,6 @@ class StoredMarks:
     duplicate_of: Bigints
     score: Shares
     reason: Codes
-
-    @classmethod
-    def joined(cls, parts: Sequence[StoredMarks]) -> StoredMarks:
-        """Several together."""
-        found: StoredMarks = _joined(cls, parts)
-        return found
-
-
-@dataclass(slots=True)
-class StoredPairs:
-    """Rows of `match` as arrays of m rows; see `settling.PairRows`."""
-
-    article_id: Bigints
-    other_id: Bigints
-    duplicate: Flags
-    rule: Codes
-    score: Shares
-    sentence_jaccard: Shares
-    signature_jaccard: Shares
-    containment: Shares
-    likest: Flags
-
-    @classmethod
-    def joined(cls, parts: Sequence[StoredPairs]) -> StoredPairs:
-        """Several together."""
-        found: StoredPairs = _joined(cls, parts)
-        return found
-
-    def __len__(self) -> int:
-        return len(self.article_id)
-
-    def __getitem__(self, chosen: npt.NDArray[np.int64] | Flags) -> StoredPairs:
-        return StoredPairs(*(getattr(self, name)[chosen] for name in self.__slots__))
-
-
-def _joined(kind: Any, parts: Sequence[Any]) -> Any:
-    return kind(*(np.concatenate([getattr(part, name) for part in parts]) for name in kind.__slots__))
 
 
 # --- the state of the engine
@@ -265,20 +228,20 @@ def unsettled(cursor: Cursor) -> Bigints:
     return np.asarray(row[0])
 
 
-def pairs(cursor: Cursor, ids: Bigints) -> StoredPairs:
+def pairs(cursor: Cursor, ids: Bigints) -> PairRows:
     """The pairs in which these articles are the later one.
 
     Args:
         ids: ascending; others in between come too.
     """
-    parts = [StoredPairs(*(np.empty(0, kind) for kind in _PAIR_KINDS))]
+    parts = [PairRows(*(np.empty(0, kind) for kind in _PAIR_KINDS))]
     for first, last in _ranges(ids):
         values = {"first": first, "last": last, "names": _NAMES}
         row = cursor.execute(statement("bulk_pairs"), values).fetchone()
         assert row is not None
         if row[0] is not None:
-            parts.append(StoredPairs(*(a.astype(k) for a, k in zip(row, _PAIR_KINDS, strict=True))))
-    return StoredPairs.joined(parts)
+            parts.append(PairRows(*(a.astype(k) for a, k in zip(row, _PAIR_KINDS, strict=True))))
+    return PairRows.joined(parts)
 
 
 _FLOATS = (np.float64,) * 4

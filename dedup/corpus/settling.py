@@ -15,7 +15,7 @@ import numpy as np
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import statement
-from dedup.numbers import Flags, Shares
+from dedup.numbers import Columns, Flags, Shares
 from dedup.rules.marks import Mark, OrderKey
 from dedup.rules.pair import Relation
 from dedup.rules.pairs import RULES, Codes
@@ -208,7 +208,7 @@ def decided_by(cursor: Cursor, ids: Collection[int]) -> set[int]:
 
 
 @dataclass(slots=True)
-class PairRows:
+class PairRows(Columns):
     """Rows of `match`, each attribute of shape (m,); see `rules.marks.Pair`.
 
     Attributes:

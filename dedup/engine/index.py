@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dedup.corpus.arrays import Bigints
 from dedup.corpus.settling import FingerprintRow, PairPins
-from dedup.numbers import Flags, Shares
+from dedup.numbers import Columns, Flags, Shares
 from dedup.rules.pair import Profile, Related, Relation, relate
 from dedup.rules.pairs import RULES, Codes, Scored, score
 from dedup.settings import Settings
@@ -32,7 +32,7 @@ CODE = {rule: place for place, rule in enumerate(RULES)}
 
 
 @dataclass(slots=True)
-class Relations:
+class Relations(Columns):
     """The articles that one is related to, each attribute of shape (m,).
 
     Attributes:
@@ -63,18 +63,6 @@ class Relations:
             np.array([r.scores.signature_jaccard for r in related], np.float64),
             np.array([r.scores.containment for r in related], np.float64),
         )
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __getitem__(self, chosen: npt.NDArray[np.int64] | Flags) -> Relations:
-        """Some of them."""
-        return Relations(*(getattr(self, name)[chosen] for name in self.__slots__))
-
-    @classmethod
-    def joined(cls, parts: Sequence[Relations]) -> Relations:
-        """Several together."""
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
 
 
 NO_RELATIONS = Relations.of([])

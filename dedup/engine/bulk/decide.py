@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dedup.engine.bulk.keys import Bigints, Entries, Groups, Places, code, pair
 from dedup.engine.index import CODE
-from dedup.numbers import Components, Counts, Flags, Shares
+from dedup.numbers import Columns, Components, Counts, Flags, Shares
 from dedup.rules.pair import Relation, Rule
 from dedup.rules.pairs import SCORED_AT_ONCE, Codes, Scored, score
 from dedup.settings import Settings
@@ -55,7 +55,7 @@ class Profiles:
 
 
 @dataclass(slots=True)
-class PairArrays:
+class PairArrays(Columns):
     """Pairs with their relation and scores, each attribute of shape (m,).
 
     Attributes:
@@ -72,17 +72,6 @@ class PairArrays:
     sentence_jaccard: Shares
     signature_jaccard: Shares
     containment: Shares
-
-    def __len__(self) -> int:
-        return len(self.later)
-
-    def __getitem__(self, chosen: npt.NDArray[np.int64] | Flags) -> PairArrays:
-        return PairArrays(*(getattr(self, name)[chosen] for name in self.__slots__))
-
-    @classmethod
-    def joined(cls, parts: list[PairArrays]) -> PairArrays:
-        """Several together."""
-        return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in cls.__slots__))
 
     @classmethod
     def none(cls) -> PairArrays:

@@ -248,7 +248,7 @@ class Plan:
         here = self.chunk == number
         go = here & ~blocked
         chosen = np.flatnonzero(go & self.writes)
-        marks = StoredMarks(*(getattr(self.marks, name)[chosen] for name in StoredMarks.__slots__))
+        marks = self.marks[chosen]
         marks.takes_part = self.differs[chosen]
         later, earlier = self.old.T
         first = np.minimum(_of(self.chunk, later), _of(self.chunk, earlier))

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.corpus import bulk
-from dedup.corpus.bulk import FingerprintPage, StoredMarks, StoredPairs
+from dedup.corpus.bulk import FingerprintPage, StoredMarks
 from dedup.corpus.common_sentences import SentenceCount
 from dedup.corpus.database import Cursor
+from dedup.corpus.settling import PairRows
 from dedup.engine.bulk.count import count, frequent
 from dedup.engine.bulk.keys import Bigints, Entries, Places, in_slices
 from dedup.numbers import Flags
@@ -60,7 +61,7 @@ class Snapshot:
     watched: Entries
     counts: list[SentenceCount]
     marks: StoredMarks
-    pairs: StoredPairs
+    pairs: PairRows
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -244,5 +245,4 @@ def _entries(keys: Bigints, places: Places, counts: Bigints) -> Entries:
 def _in_order(marks: StoredMarks, ids: Bigints) -> StoredMarks:
     """Marks in the order of the articles, without those that are not among them."""
     order = np.argsort(marks.id, kind="stable")
-    rows = order[np.searchsorted(marks.id[order], ids)]
-    return StoredMarks(*(getattr(marks, name)[rows] for name in StoredMarks.__slots__))
+    return marks[order[np.searchsorted(marks.id[order], ids)]]
