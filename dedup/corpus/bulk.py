@@ -42,14 +42,12 @@ class FingerprintPage:
     """Some fingerprints as arrays of m rows.
 
     Attributes:
-        waiting: which of them are in `fingerprint_bulk`.
         sentence_counts: how many of the flat `sentence_hashes` belong to each.
         signature: shape (m, k); rows without shingles are zeros.
         bucket_counts: how many of the flat `buckets` belong to each: one per band, or none.
     """
 
     id: Bigints
-    waiting: Flags
     canonical: Flags
     content_hash: Bigints
     shingle_count: Bigints
@@ -65,14 +63,12 @@ class StoredMarks(Columns):
     """The marks of some articles as they are stored, arrays of m rows.
 
     Attributes:
-        unsettled: pending or stale.
         status: as its place in `STATUSES`.
         duplicate_of: an id, or 0.
         score: NO_SCORE where there is none; reason: a place in `rules.pairs.RULES`, or NO_RULE.
     """
 
     id: Bigints
-    unsettled: Flags
     takes_part: Flags
     status: Codes
     duplicate_of: Bigints
@@ -181,14 +177,13 @@ def fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:
         assert row is not None
         if row[0] is None:
             continue
-        id, waits, canonical, content_hash, shingle_count, sentences, buckets, *data = row
+        id, canonical, content_hash, shingle_count, sentences, buckets, *data = row
         signed = shingle_count > 0
         width = len(data[0]) // max(int(signed.sum()), 1)
         signature = np.zeros((len(id), width), np.uint8)
         signature[signed] = np.frombuffer(data[0], np.uint8).reshape(-1, width) if width else 0
         yield FingerprintPage(
             id,
-            waits > 0,
             canonical > 0,
             content_hash,
             shingle_count,
@@ -216,7 +211,7 @@ def marks(cursor: Cursor, ids: Bigints) -> StoredMarks:
     return StoredMarks.joined(parts)
 
 
-_MARK_KINDS: tuple[Any, ...] = (np.int64, np.bool_, np.bool_, np.int8, np.int64, np.float64, np.int8)
+_MARK_KINDS: tuple[Any, ...] = (np.int64, np.bool_, np.int8, np.int64, np.float64, np.int8)
 
 
 def unsettled(cursor: Cursor) -> Bigints:
@@ -287,30 +282,24 @@ def settled_through(cursor: Cursor, time: datetime | None) -> None:
     cursor.execute("UPDATE dedup.corpus_state SET settled_through = greatest(settled_through, %s)", [time])
 
 
-def write_marks(cursor: Cursor, marks: StoredMarks) -> None:
-    """Write the marks of articles that have changed; of the others only that they are settled.
-
-    Args:
-        marks: `takes_part` says whether the mark differs from the stored one.
-    """
-    order = np.argsort(marks.id)
-    id, new = marks.id[order], marks.takes_part[order]
-    if len(id):
+def write_marks(cursor: Cursor, new: StoredMarks, kept: Bigints) -> None:
+    """Write new marks, and of the articles that keep theirs only that they are settled."""
+    if len(kept):
         cursor.execute(
             "UPDATE dedup.article SET stale = false, takes_part = true, limit_fired = NULL"
             " WHERE id = ANY (%s)",
-            [id[~new]],
+            [kept],
         )
-    if new.any():
-        chosen = order[new]
+    if len(new):
+        new = new[np.argsort(new.id)]
         cursor.execute(
             statement("bulk_write_marks", place="width_bucket(a.id, %(ids)s::bigint[])"),
             {
-                "ids": marks.id[chosen],
-                "statuses": marks.status[chosen].astype(np.int64) + 1,
-                "originals": marks.duplicate_of[chosen],
-                "scores": marks.score[chosen],
-                "reasons": marks.reason[chosen].astype(np.int64) + 1,
+                "ids": new.id,
+                "statuses": new.status.astype(np.int64) + 1,
+                "originals": new.duplicate_of,
+                "scores": new.score,
+                "reasons": new.reason.astype(np.int64) + 1,
                 "status_names": [s.value for s in STATUSES],
                 "names": _NAMES,
             },

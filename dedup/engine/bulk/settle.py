@@ -50,12 +50,10 @@ class Written:
 
     Attributes:
         settled: articles that got a mark, or kept it.
-        left: articles that people changed meanwhile, or that are related to such.
         compared: pairs scored.
     """
 
     settled: int = 0
-    left: int = 0
     compared: int = 0
 
 
@@ -132,9 +130,8 @@ class BulkSettling:
                 break
             if number and number % often == 0 and done.settled >= VACUUM_ARTICLES:
                 self._vacuum()
-            settled, left = retried(partial(self._write, plan, number), self._database.timeouts.lock)
+            settled = retried(partial(self._write, plan, number), self._database.timeouts.lock)
             done.settled += settled
-            done.left += left
             self._progress.advance(settled)
         return done
 
@@ -142,7 +139,7 @@ class BulkSettling:
         with closing(self._database.connect(patient=True)) as connection, translated(self._database.place):
             bulk.vacuum(connection)
 
-    def _write(self, plan: Plan, number: int) -> tuple[int, int]:
+    def _write(self, plan: Plan, number: int) -> int:
         snapshot = self._snapshot
         with self._database.transaction(settling=True) as cursor:
             self._rulebook.check(cursor)
@@ -154,10 +151,10 @@ class BulkSettling:
             bulk.set_not_likest(cursor, *part.not_likest)
             bulk.write_flags(cursor, *part.flags)
             settling.write_pairs(cursor, part.pairs)
-            bulk.write_marks(cursor, part.marks)
+            bulk.write_marks(cursor, part.marks, part.kept)
             settling.make_stale(cursor, part.left.tolist())
             bulk.settled_through(cursor, snapshot.through)
-        return len(part.marks.id), len(part.left)
+        return len(part.marks) + len(part.kept)
 
 
 def _pins(snapshot: Snapshot, said: list[tuple[int, int, Relation]]) -> dict[tuple[int, int], Relation]:
@@ -174,13 +171,14 @@ class Part:
     """What one transaction writes; ids of articles, not places.
 
     Attributes:
-        marks: `takes_part` says whether the mark is a new one.
+        marks: the new ones; kept: the articles that are settled and keep theirs.
         drop, not_likest: pairs as (article_ids, other_ids).
         flags: the articles that become canonical, and those that become duplicates.
         left: articles whose marks would change, but wait for others.
     """
 
     marks: StoredMarks
+    kept: Bigints
     pairs: PairRows
     drop: tuple[Bigints, Bigints]
     not_likest: tuple[Bigints, Bigints]
@@ -247,9 +245,6 @@ class Plan:
         blocked = np.isin(component, component[changed])
         here = self.chunk == number
         go = here & ~blocked
-        chosen = np.flatnonzero(go & self.writes)
-        marks = self.marks[chosen]
-        marks.takes_part = self.differs[chosen]
         later, earlier = self.old.T
         first = np.minimum(_of(self.chunk, later), _of(self.chunk, earlier))
         mine = first == number
@@ -263,7 +258,8 @@ class Plan:
         canonical = self.decisions.original < 0
         flags = go & (canonical != self.snapshot.canonical)
         return Part(
-            marks,
+            self.marks[go & self.differs],
+            ids[go & self.writes & ~self.differs],
             _rows(pairs[new], self.decisions.likest[new], ids),
             (self.snapshot.pairs.article_id[drop], self.snapshot.pairs.other_id[drop]),
             (self.snapshot.pairs.article_id[not_likest], self.snapshot.pairs.other_id[not_likest]),
@@ -282,7 +278,6 @@ def _marks(snapshot: Snapshot, decisions: Decisions) -> StoredMarks:
     size = len(snapshot)
     return StoredMarks(
         snapshot.ids,
-        np.zeros(size, np.bool_),
         np.ones(size, np.bool_),
         np.where(canonical, np.where(alone, UNIQUE, SIMILAR), DUPLICATE).astype(np.int8),
         np.where(canonical, 0, snapshot.ids[decisions.original]) if size else snapshot.ids,

@@ -39,7 +39,7 @@ class Snapshot:
         through: the time of the last one.
         sorted_ids, sorted_places: the ids in ascending order, and where each stands.
         sentence_counts: sentences of each, common ones included.
-        canonical, waiting: flags of the stored fingerprints; see `corpus.bulk.FingerprintPage`.
+        canonical: flags of the stored fingerprints.
         signature: shape (n, k).
         shared: entries of sentences, buckets and contents of short texts that several articles have.
         watched: entries of the sentences that were common or are pinned, however few carry them.
@@ -55,7 +55,6 @@ class Snapshot:
     shingle_count: Bigints
     sentence_counts: Bigints
     canonical: Flags
-    waiting: Flags
     signature: npt.NDArray[np.uint8]
     shared: tuple[Entries, Entries, Entries]
     watched: Entries
@@ -118,7 +117,6 @@ def read(
         reader.shingle_count,
         reader.sentence_counts,
         reader.canonical,
-        reader.waiting,
         reader.signature,
         (by_sentence, by_bucket, by_content),
         reader.watched_entries(),
@@ -140,7 +138,7 @@ class _Reader:
         self.sorted_ids, self.sorted_places = ids[order], order.astype(np.int32)
         self.content_hash, self.shingle_count = np.zeros(size, np.int64), np.zeros(size, np.int64)
         self.sentence_counts, self._banded = np.zeros(size, np.int64), np.zeros(size, np.bool_)
-        self.canonical, self.waiting = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+        self.canonical = np.zeros(size, np.bool_)
         shape = (size, settings.signature_size)
         self.signature: npt.NDArray[np.uint8] = (
             np.memmap(tempfile.TemporaryFile(), np.uint8, "w+", shape=shape)  # noqa: SIM115 - its own to close
@@ -163,7 +161,7 @@ class _Reader:
             self.shingle_count[places] = page.shingle_count
             self.sentence_counts[places] = page.sentence_counts
             self._banded[places] = page.bucket_counts > 0
-            self.canonical[places], self.waiting[places] = page.canonical, page.waiting
+            self.canonical[places] = page.canonical
             if page.signature.shape[1]:
                 self.signature[places] = page.signature
             sentences = _entries(page.sentence_hashes, places, page.sentence_counts)
