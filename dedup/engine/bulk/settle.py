@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -124,8 +125,9 @@ class BulkSettling:
         """
         done = Written(compared=plan.decisions.compared)
         self._progress.start("writing marks", int(plan.writes.sum()))
-        often = max(1, round(plan.chunks * VACUUM_SHARE))
-        for number in range(plan.chunks):
+        chunks = len(plan.places)
+        often = max(1, round(chunks * VACUUM_SHARE))
+        for number in range(chunks):
             if self._stop():
                 break
             if number and number % often == 0 and done.settled >= VACUUM_ARTICLES:
@@ -192,10 +194,11 @@ class Plan:
 
     Attributes:
         marks: the new marks, in canonical order; writes: which of them are written; differs: which are new.
-        chunk: shape (n,): the chunk of each article.
         old: shape (m, 2): the stored pairs by place, the later first; -1 for an article without fingerprint.
         dropped: which of them go; not_likest: which of them stay, and lose their flag.
-        new: which pairs of the decisions are written.
+        places: for each chunk those at which a mark or a canonical flag is written, in canonical order.
+        old_pairs: for each chunk the stored pairs that go or lose their flag, by their places in `old`.
+        new_pairs: for each chunk the pairs that are written, by their places in `decisions.pairs`.
     """
 
     snapshot: Snapshot
@@ -203,16 +206,12 @@ class Plan:
     marks: StoredMarks
     writes: Flags
     differs: Flags
-    chunk: npt.NDArray[np.int64]
-    old: npt.NDArray[np.int64]
+    old: Bigints
     dropped: Flags
     not_likest: Flags
-    new: Flags
-
-    @property
-    def chunks(self) -> int:
-        """How many transactions there are."""
-        return int(self.chunk.max()) + 1 if len(self.chunk) else 0
+    places: list[Bigints]
+    old_pairs: list[Bigints]
+    new_pairs: list[Bigints]
 
     @classmethod
     def of(cls, snapshot: Snapshot, decisions: Decisions, unsettled: Places) -> Plan:
@@ -237,40 +236,58 @@ class Plan:
         touched = old[dropped | not_likest].max(axis=1) if len(old) else np.empty(0, np.int64)
         weight += np.bincount(component[touched[touched >= 0]], minlength=len(component))
         chunk = ((np.cumsum(weight) - weight) // CHUNK_ROWS)[component].astype(np.int64)
-        return cls(snapshot, decisions, marks, writes, differs, chunk, old, dropped, not_likest, new)
+        count = int(chunk.max()) + 1 if len(chunk) else 0
+        flags = (decisions.original < 0) != snapshot.canonical
+        # A stored pair goes with the first of its articles; one of no article that is here, with none.
+        of_old = np.where(old >= 0, chunk[old], count).min(axis=1) if count else np.zeros(len(old), np.int64)
+        return cls(
+            snapshot,
+            decisions,
+            marks,
+            writes,
+            differs,
+            old,
+            dropped,
+            not_likest,
+            _by_chunk(writes | flags, chunk, count),
+            _by_chunk(dropped | not_likest, of_old, count),
+            _by_chunk(new, chunk[decisions.pairs.later], count),
+        )
 
     def part(self, number: int, changed: Places) -> Part:
         """What chunk `number` writes, given the places of the articles that people have changed."""
-        component, ids = self.decisions.component, self.snapshot.ids
-        blocked = np.isin(component, component[changed])
-        here = self.chunk == number
-        go = here & ~blocked
-        later, earlier = self.old.T
-        first = np.minimum(_of(self.chunk, later), _of(self.chunk, earlier))
-        mine = first == number
-        free_later = (later >= 0) & ~blocked[later]
-        free_earlier = (earlier >= 0) & ~blocked[earlier]
-        drop = mine & self.dropped & free_later
-        not_likest = mine & (self.dropped & ~free_later & free_earlier | self.not_likest & free_earlier)
-        not_likest &= self.snapshot.pairs.likest
-        pairs = self.decisions.pairs
-        new = np.flatnonzero(self.new & go[pairs.later])
-        canonical = self.decisions.original < 0
-        flags = go & (canonical != self.snapshot.canonical)
+        ids, stored, pairs = self.snapshot.ids, self.snapshot.pairs, self.decisions.pairs
+        component = self.decisions.component
+        blocked = np.unique(component[changed])
+
+        def free(places: npt.NDArray[Any]) -> Flags:
+            return (places >= 0) & ~np.isin(component[places], blocked)
+
+        here, old, new = self.places[number], self.old_pairs[number], self.new_pairs[number]
+        ready = free(here)
+        go, wait = here[ready], here[~ready]
+        differs, canonical = self.differs[go], self.decisions.original[go] < 0
+        flags = canonical != self.snapshot.canonical[go]
+        later, earlier = free(self.old[old, 0]), free(self.old[old, 1])
+        drop = old[self.dropped[old] & later]
+        not_likest = old[earlier & stored.likest[old] & (self.not_likest[old] | (self.dropped[old] & ~later))]
+        new = new[free(pairs.later[new])]
         return Part(
-            self.marks[go & self.differs],
-            ids[go & self.writes & ~self.differs],
+            self.marks[go[differs]],
+            ids[go[self.writes[go] & ~differs]],
             _rows(pairs[new], self.decisions.likest[new], ids),
-            (self.snapshot.pairs.article_id[drop], self.snapshot.pairs.other_id[drop]),
-            (self.snapshot.pairs.article_id[not_likest], self.snapshot.pairs.other_id[not_likest]),
-            (ids[flags & canonical], ids[flags & ~canonical]),
-            ids[here & blocked & self.differs],
+            (stored.article_id[drop], stored.other_id[drop]),
+            (stored.article_id[not_likest], stored.other_id[not_likest]),
+            (ids[go[flags & canonical]], ids[go[flags & ~canonical]]),
+            ids[wait[self.differs[wait]]],
         )
 
 
-def _of(chunk: npt.NDArray[np.int64], places: Bigints) -> npt.NDArray[np.int64]:
-    """The chunks of places; that of no place is beyond all."""
-    return np.where(places >= 0, chunk[places], np.iinfo(np.int64).max)
+def _by_chunk(wanted: Flags, chunk: Bigints, count: int) -> list[Bigints]:
+    """Where `wanted` is set, for each of `count` chunks: sorted once, not searched for every chunk."""
+    found = np.flatnonzero(wanted)
+    found = found[np.argsort(chunk[found], kind="stable")]
+    return np.split(found, np.searchsorted(chunk[found], np.arange(1, count + 1)))[:count]
 
 
 def _marks(snapshot: Snapshot, decisions: Decisions) -> StoredMarks:
