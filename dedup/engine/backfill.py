@@ -183,7 +183,6 @@ def backfill(
                 tuple(retry_seconds),
                 engine,
                 memory or choice.usual_memory(),
-                heartbeat.run,
             ),
             lambda: stop() or heartbeat.superseded,
             heartbeat,
@@ -238,7 +237,6 @@ class _Options:
     retry_seconds: Sequence[float]
     engine: EngineName
     memory: int
-    run: int
 
 
 class _Run:
@@ -258,7 +256,6 @@ class _Run:
         self._rounds: Counter[tuple[int, ...]] = Counter()
         self._settled_in_memory = False
         self._fingerprinting = Fingerprinting(database, progress, options.pool, options.retry_seconds, stop)
-        self._bulk = BulkRun(database, options.run, options.memory, progress, self._timed, stop)
 
     def all(self) -> None:
         """Go on until nothing is left to do, or until told to stop."""
@@ -287,16 +284,12 @@ class _Run:
         loading = choice.loads_anew(self._database, self._options.engine)
         self._fingerprinting.target = "fingerprint_bulk" if loading else "fingerprint"
         if loading:
-            self._bulk.begin(rulebook, loading=True)
+            return self._settle_in_memory(rulebook, None)
         read = self._fingerprint(rulebook)
         if self._stop():
-            if loading:
-                self._bulk.end()
             return ()
-        if loading or (
-            not self._settled_in_memory and choice.settles_in_memory(self._database, self._options.engine)
-        ):
-            return self._settle_in_memory(rulebook, read, begun=loading)
+        if not self._settled_in_memory and choice.settles_in_memory(self._database, self._options.engine):
+            return self._settle_in_memory(rulebook, read)
         self._progress.first.start("counting sentences", 0)
         with self._timed("counting"):
             refreshed = refresh(self._database, rulebook, full=self._options.full_count)
@@ -316,15 +309,28 @@ class _Run:
         self._report.lost += read.lost
         return read
 
-    def _settle_in_memory(self, rulebook: Rulebook, read: Read, *, begun: bool) -> tuple[int, ...]:
-        """Settle everything at once; what people change meanwhile is left to the next round."""
-        self._note("memory")
-        if not begun:
-            self._bulk.begin(rulebook, loading=False)
-        try:
-            done = self._bulk.settle(rulebook)
-        finally:
-            self._bulk.end()
+    def _settle_in_memory(self, rulebook: Rulebook, read: Read | None) -> tuple[int, ...]:
+        """Settle everything at once; what people change meanwhile is left to the next round.
+
+        Args:
+            read: what was fingerprinted before; None: that is done here, and the indexes are built after it.
+        """
+        with BulkRun(
+            self._database,
+            rulebook,
+            self._heartbeat.run,
+            self._options.memory,
+            self._progress,
+            self._timed,
+            self._stop,
+            loading=read is None,
+        ) as run:
+            if read is None:
+                read = self._fingerprint(rulebook)
+                if self._stop():
+                    return ()
+            self._note("memory")
+            done = run.settle()
         self._settled_in_memory = True
         self._report.common_entered += done.refreshed.entered
         self._report.common_left += done.refreshed.left

@@ -192,6 +192,26 @@ def meddle(database: Database, rng: random.Random, given: list) -> None:  # type
             hook.submit(article(one.source_id, window(rng.randrange(40) * 3, 5, ring=80), rng.randrange(80)))
 
 
+@pytest.mark.parametrize("stage", STAGES)
+def test_when_a_stage_fails_hooks_settle_again_and_the_next_run_goes_on(
+    database: Database, stage: str
+) -> None:
+    fill(database, news(60))
+
+    def happens(begun: str) -> None:
+        if begun == stage:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(database, progress=Meddling(happens))
+    with deduplicator(database) as hook:
+        hook.submit(article("new", window(500, 6, ring=1_000)))
+    assert "new" not in unsettled(database)
+    run(database)
+    assert_right(database)
+    assert_counted(database)
+
+
 class Stopped(BaseException):
     """Stands for a process that is gone."""
 
@@ -214,7 +234,7 @@ def test_stopped_at_any_moment_it_loses_no_mark_and_the_next_run_goes_on(
                 raise Stopped
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("dedup.engine.bulk.run.BulkRun.end", lambda self: None)
+            patch.setattr("dedup.engine.bulk.run.BulkRun.__exit__", lambda *_: None)
             with suppress(Stopped):
                 run(database, progress=Meddling(happens))
         found = answer(database).marks

@@ -10,8 +10,10 @@ Each step can be the last: what is committed is right, and the next run goes on 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
 
 from dedup.corpus import bulk, common_sentences, fingerprints, folding
 from dedup.corpus.database import Database, retried
@@ -41,55 +43,59 @@ class Done:
 
 
 class BulkRun:
-    """The bulk engine at work for one backfill.
+    """The bulk engine at work, from the beginning of a `with` block to its end.
+
+    All the while hooks settle nothing, and what people change is noted.
 
     Args:
+        rulebook: by which it settles.
         run: the number of the backfill in `dedup.run`.
         memory: bytes that it may use, more or less.
         timed: measures a stage by its name.
         stop: asked all the while.
+        loading: fingerprints are about to be written without indexes.
+
+    Raises:
+        StaleRulesError: the settings changed.
     """
 
     def __init__(
         self,
         database: Database,
+        rulebook: Rulebook,
         run: int,
         memory: int,
         progress: Progress,
         timed: Callable[[str], AbstractContextManager[None]],
         stop: Callable[[], bool],
+        *,
+        loading: bool,
     ) -> None:
-        self._database, self._run, self._memory = database, run, memory
-        self._progress, self._timed, self._stop = progress, timed, stop
+        self._database, self._rulebook, self._run, self._memory = database, rulebook, run, memory
+        self._progress, self._timed, self._stop, self._loading = progress, timed, stop, loading
 
-    def begin(self, rulebook: Rulebook, *, loading: bool) -> None:
-        """From now on hooks settle nothing, and changes are noted.
-
-        Args:
-            loading: fingerprints are about to be written without indexes.
-
-        Raises:
-            StaleRulesError: the settings changed.
-        """
-
+    def __enter__(self) -> Self:
         def begin() -> None:
             with self._database.transaction(settling=True) as cursor:
-                rulebook.check(cursor)
-                bulk.begin(cursor, self._run, loading=loading)
+                self._rulebook.check(cursor)
+                bulk.begin(cursor, self._run, loading=self._loading)
 
         retried(begin, self._database.timeouts.lock)
+        return self
 
-    def end(self) -> None:
-        """Hooks settle again."""
-
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         def end() -> None:
             with self._database.transaction(settling=True) as cursor:
                 if bulk.at_work(cursor, self._run):
                     bulk.end(cursor)
 
-        retried(end, self._database.timeouts.lock)
+        # What went wrong first is what is told; whoever cannot end the work here leaves that to the next run.
+        with suppress(Exception) if error else nullcontext():
+            retried(end, self._database.timeouts.lock)
 
-    def settle(self, rulebook: Rulebook) -> Done:
+    def settle(self) -> Done:
         """Settle everything that has a fingerprint.
 
         Raises:
@@ -100,20 +106,20 @@ class BulkRun:
             anew = waiting > 0 or folding.too_coarse(cursor, present)
         bits = folding.fold_bits(waiting + present)
         if not anew:
-            return self._settle(rulebook, None, bits)
+            return self._settle(None, bits)
         with IndexBuild(self._database, bits, max(64, int(INDEX_SHARE * self._memory / 1e6))) as build:
-            return self._settle(rulebook, build, bits)
+            return self._settle(build, bits)
 
-    def _settle(self, rulebook: Rulebook, build: IndexBuild | None, bits: int) -> Done:
+    def _settle(self, build: IndexBuild | None, bits: int) -> Done:
         done = Done()
         with self._timed("reading"):
-            since, snapshot, counted = self._read(rulebook)
+            since, snapshot, counted = self._read()
         if counted:
             self._progress.start("counting sentences", None)
             with self._timed("counting"):
-                done.refreshed = refresh.apply(self._database, rulebook, counted)
+                done.refreshed = refresh.apply(self._database, self._rulebook, counted)
         settling = BulkSettling(
-            self._database, rulebook, self._run, snapshot, since, self._progress, self._stop
+            self._database, self._rulebook, self._run, snapshot, since, self._progress, self._stop
         )
         with self._timed("comparing"):
             plan = settling.decide()
@@ -122,13 +128,13 @@ class BulkRun:
                 build.wait(self._progress, self._stop)
                 if self._stop():  # what waits goes on waiting
                     return done
-                self._publish(rulebook, bits)
+                self._publish(bits)
         with self._timed("writing"):
             done.written = settling.write(plan)
         return done
 
-    def _read(self, rulebook: Rulebook) -> tuple[int, Snapshot, Counted | None]:
-        settings = rulebook.settings
+    def _read(self) -> tuple[int, Snapshot, Counted | None]:
+        settings = self._rulebook.settings
         with self._database.session() as session, session.transaction(snapshot=True) as cursor:
             since = bulk.last_change(cursor)
             counting = common_sentences.anything_to_count(cursor)
@@ -148,12 +154,12 @@ class BulkRun:
         moved = {change.sentence_hash for change in changes if change.enters or change.leaves}
         return since, snapshot, Counted(True, taken, snapshot.counts, changes, snapshot.carriers(moved))
 
-    def _publish(self, rulebook: Rulebook, bits: int) -> None:
+    def _publish(self, bits: int) -> None:
         """Put the waiting fingerprints in use."""
 
         def publish() -> None:
             with self._database.transaction(settling=True) as cursor:
-                rulebook.check(cursor)
+                self._rulebook.check(cursor)
                 if not bulk.at_work(cursor, self._run):
                     raise StaleRulesError
                 bulk.publish(cursor, bits)
