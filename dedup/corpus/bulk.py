@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dedup.corpus import rulebooks
 from dedup.corpus.arrays import Bigints, bigints, sent_arrays
 from dedup.corpus.connection import Connection
 from dedup.corpus.database import Cursor
+from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.settling import PairRows, order_parameters
 from dedup.corpus.statements import statement
 from dedup.numbers import Columns, Flags, Shares
@@ -97,15 +99,22 @@ def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
     )
 
 
-def at_work(cursor: Cursor, run: int) -> bool:
-    """Whether this run of the engine is still the one at work, and what it read still holds."""
-    row = cursor.execute("SELECT bulk_run FROM dedup.corpus_state").fetchone()
-    return bool(row and row[0] == run)
+def check(cursor: Cursor, rulebook: Rulebook, run: int) -> None:
+    """Make sure that this run of the engine is still at work, by this rulebook. Needs the settle lock.
+
+    Raises:
+        StaleRulesError: the settings changed, or another run took over.
+    """
+    rulebook.check(cursor)
+    if rulebooks.bulk_run(cursor) != run:
+        raise StaleRulesError
 
 
-def end(cursor: Cursor) -> None:
-    """Say that no bulk engine is at work. Needs the settle lock."""
-    cursor.execute("UPDATE dedup.corpus_state SET bulk_run = NULL WHERE bulk_run IS NOT NULL")
+def end(cursor: Cursor, run: int) -> None:
+    """Say that no bulk engine is at work, unless another run took over. Needs the settle lock."""
+    if rulebooks.bulk_run(cursor) != run:
+        return
+    cursor.execute("UPDATE dedup.corpus_state SET bulk_run = NULL")
     cursor.execute("DELETE FROM dedup.bulk_change")
 
 

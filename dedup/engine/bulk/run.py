@@ -17,7 +17,7 @@ from typing import Self
 
 from dedup.corpus import bulk, common_sentences, fingerprints, folding
 from dedup.corpus.database import Database, retried
-from dedup.corpus.rulebooks import Rulebook, StaleRulesError
+from dedup.corpus.rulebooks import Rulebook
 from dedup.engine import refresh
 from dedup.engine.bulk.indexing import IndexBuild
 from dedup.engine.bulk.settle import BulkSettling, Written
@@ -88,8 +88,7 @@ class BulkRun:
     ) -> None:
         def end() -> None:
             with self._database.transaction(settling=True) as cursor:
-                if bulk.at_work(cursor, self._run):
-                    bulk.end(cursor)
+                bulk.end(cursor, self._run)
 
         # What went wrong first is what is told; whoever cannot end the work here leaves that to the next run.
         with suppress(Exception) if error else nullcontext():
@@ -159,9 +158,7 @@ class BulkRun:
 
         def publish() -> None:
             with self._database.transaction(settling=True) as cursor:
-                self._rulebook.check(cursor)
-                if not bulk.at_work(cursor, self._run):
-                    raise StaleRulesError
+                bulk.check(cursor, self._rulebook, self._run)
                 bulk.publish(cursor, bits)
 
         retried(publish, PUBLISH_SECONDS)

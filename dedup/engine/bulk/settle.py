@@ -20,7 +20,7 @@ import numpy.typing as npt
 from dedup.corpus import bulk, settling
 from dedup.corpus.bulk import NO_RULE, STATUSES, StoredMarks
 from dedup.corpus.database import Database, retried, translated
-from dedup.corpus.rulebooks import Rulebook, StaleRulesError
+from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.settling import PairRows
 from dedup.engine.bulk.decide import Decisions, PairArrays, Profiles, decide
 from dedup.engine.bulk.keys import Bigints, Entries, Places
@@ -144,9 +144,7 @@ class BulkSettling:
     def _write(self, plan: Plan, number: int) -> int:
         snapshot = self._snapshot
         with self._database.transaction(settling=True) as cursor:
-            self._rulebook.check(cursor)
-            if not bulk.at_work(cursor, self._run):
-                raise StaleRulesError
+            bulk.check(cursor, self._rulebook, self._run)
             changed = snapshot.places(bulk.changed_since(cursor, self._since))
             part = plan.part(number, changed[changed >= 0])
             bulk.drop_pairs(cursor, *part.drop)
