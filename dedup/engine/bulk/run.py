@@ -136,8 +136,7 @@ class BulkRun:
         settings = self._rulebook.settings
         with self._database.session() as session, session.transaction(snapshot=True) as cursor:
             since = bulk.last_change(cursor)
-            counting = common_sentences.anything_to_count(cursor)
-            _, taken, _ = common_sentences.take_changes(cursor)
+            recount, taken, _ = common_sentences.take_changes(cursor)
             snapshot = read(
                 cursor,
                 settings,
@@ -145,7 +144,7 @@ class BulkRun:
                 lambda total: self._progress.start("reading fingerprints", total),
                 self._progress.advance,
             )
-            if not counting:
+            if not recount and not len(taken):
                 return since, snapshot, None
             changes = common_sentences.changes(
                 cursor, snapshot.counts, settings, everything=True, complete=True

@@ -103,7 +103,8 @@ def read(
     reader = _Reader(cursor, settings, ids, progress, slices)
     reader.read()
     by_sentence = in_slices(slices, reader.sentences)
-    counted = reader.watched(by_sentence, settings.common_stories)
+    watched = reader.watched()
+    counted = _counted(by_sentence, watched, settings.common_stories)
     reader.gather(counted[1])
     by_bucket = in_slices(slices, reader.buckets)
     by_content = in_slices(1, reader.contents)
@@ -119,7 +120,7 @@ def read(
         reader.canonical,
         reader.signature,
         (by_sentence, by_bucket, by_content),
-        reader.watched_entries(),
+        watched,
         count(counted, ids, *reader.gathered()),
         marks,
         bulk.pairs(cursor, reader.sorted_ids),
@@ -212,19 +213,10 @@ class _Reader:
         places = np.flatnonzero(~self._banded).astype(np.int32)
         yield self.content_hash[places], places
 
-    def watched_entries(self) -> Entries:
+    def watched(self) -> Entries:
         """The sentences that were common or are pinned, sorted as shared ones are."""
         keys = np.concatenate([np.empty(0, np.int64), *(found[0] for found in self._watched)])
         places = np.concatenate([np.empty(0, np.int32), *(found[1] for found in self._watched)])
-        order = np.lexsort((places, keys))
-        return keys[order], places[order]
-
-    def watched(self, shared: Entries, limit: int) -> Entries:
-        """The sentences to be counted: those that more than `limit` articles carry, and the watched ones."""
-        keys, places = frequent(shared, limit)
-        watched, at = self.watched_entries()
-        other = ~np.isin(watched, keys)
-        keys, places = np.concatenate([keys, watched[other]]), np.concatenate([places, at[other]])
         order = np.lexsort((places, keys))
         return keys[order], places[order]
 
@@ -234,6 +226,15 @@ class _Reader:
             assert (self.sorted_ids[at] == page.id).all(), "the transaction sees one moment"
             yield page, self.sorted_places[at]
             self._progress(len(page.id))
+
+
+def _counted(shared: Entries, watched: Entries, limit: int) -> Entries:
+    """The sentences to be counted: those that more than `limit` articles carry, and the watched ones."""
+    keys, places = frequent(shared, limit)
+    other = ~np.isin(watched[0], keys)
+    keys, places = np.concatenate([keys, watched[0][other]]), np.concatenate([places, watched[1][other]])
+    order = np.lexsort((places, keys))
+    return keys[order], places[order]
 
 
 def _entries(keys: Bigints, places: Places, counts: Bigints) -> Entries:
