@@ -323,38 +323,19 @@ def vacuum(connection: Connection) -> None:
     connection.execute("VACUUM (SKIP_LOCKED, PROCESS_TOAST FALSE) dedup.article")
 
 
-def write_flags(cursor: Cursor, canonical: Bigints, duplicates: Bigints) -> None:
-    """Set the canonical flags that change."""
-    for ids, flag in ((canonical, True), (duplicates, False)):
-        if len(ids):
-            cursor.execute(
-                "UPDATE dedup.fingerprint SET canonical = %s WHERE article_id = ANY (%s)", [flag, ids]
-            )
-
-
 def drop_pairs(cursor: Cursor, articles: Bigints, others: Bigints) -> None:
     """Remove rows of `match`."""
     if len(articles):
-        cursor.execute(
-            """
-            DELETE FROM dedup.match WHERE ctid = ANY (ARRAY(
-                SELECT m.ctid FROM unnest(%s::bigint[], %s::bigint[]) AS given (article_id, other_id)
-                CROSS JOIN LATERAL (SELECT ctid FROM dedup.match
-                    WHERE article_id = given.article_id AND other_id = given.other_id OFFSET 0) AS m))
-            """,
-            [articles, others],
-        )
+        cursor.execute(f"DELETE FROM dedup.match WHERE {_GIVEN}".encode(), [articles, others])
 
 
 def set_not_likest(cursor: Cursor, articles: Bigints, others: Bigints) -> None:
     """Take away the flag of pairs that no longer are of the likest articles."""
     if len(articles):
-        cursor.execute(
-            """
-            UPDATE dedup.match SET likest = false WHERE ctid = ANY (ARRAY(
-                SELECT m.ctid FROM unnest(%s::bigint[], %s::bigint[]) AS given (article_id, other_id)
-                CROSS JOIN LATERAL (SELECT ctid FROM dedup.match
-                    WHERE article_id = given.article_id AND other_id = given.other_id OFFSET 0) AS m))
-            """,
-            [articles, others],
-        )
+        cursor.execute(f"UPDATE dedup.match SET likest = false WHERE {_GIVEN}".encode(), [articles, others])
+
+
+_GIVEN = """ctid = ANY (ARRAY(
+    SELECT m.ctid FROM unnest(%s::bigint[], %s::bigint[]) AS given (article_id, other_id)
+    CROSS JOIN LATERAL (SELECT ctid FROM dedup.match
+        WHERE article_id = given.article_id AND other_id = given.other_id OFFSET 0) AS m))"""

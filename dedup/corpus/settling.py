@@ -268,18 +268,22 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
         """,
         [bigints(outcome.likest)],
     ).fetchall()
-    for canonical in (False, True):
-        changed = [id for id, flag in outcome.flags.items() if flag is canonical]
-        if changed:
-            cursor.execute(
-                "UPDATE dedup.fingerprint SET canonical = %s WHERE article_id = ANY (%s)",
-                [canonical, bigints(changed)],
-            )
+    flagged = {flag: [id for id in outcome.flags if outcome.flags[id] is flag] for flag in (True, False)}
+    write_flags(cursor, bigints(flagged[True]), bigints(flagged[False]))
     write_pairs(cursor, outcome.pairs)
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
     write_canonical(cursor, outcome.canonical)
     return make_stale(cursor, outcome.unsettled)
+
+
+def write_flags(cursor: Cursor, canonical: Bigints, duplicates: Bigints) -> None:
+    """Set the canonical flags that change."""
+    for ids, flag in ((duplicates, False), (canonical, True)):
+        if len(ids):
+            cursor.execute(
+                "UPDATE dedup.fingerprint SET canonical = %s WHERE article_id = ANY (%s)", [flag, ids]
+            )
 
 
 def write_pairs(cursor: Cursor, pairs: PairRows) -> None:

@@ -23,7 +23,7 @@ from dedup.corpus.database import Database, retried, translated
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.settling import PairRows
 from dedup.engine.bulk.decide import Decisions, PairArrays, Profiles, decide
-from dedup.engine.bulk.keys import Bigints, Entries, Places
+from dedup.engine.bulk.keys import Bigints, Entries, Places, code
 from dedup.engine.bulk.snapshot import Snapshot
 from dedup.numbers import Flags
 from dedup.progress import Progress
@@ -149,7 +149,7 @@ class BulkSettling:
             part = plan.part(number, changed[changed >= 0])
             bulk.drop_pairs(cursor, *part.drop)
             bulk.set_not_likest(cursor, *part.not_likest)
-            bulk.write_flags(cursor, *part.flags)
+            settling.write_flags(cursor, *part.flags)
             settling.write_pairs(cursor, part.pairs)
             bulk.write_marks(cursor, part.marks, part.kept)
             settling.make_stale(cursor, part.left.tolist())
@@ -306,8 +306,8 @@ def _pair_changes(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, Fl
     stored, found = snapshot.pairs, decisions.pairs
     later, earlier = snapshot.places(stored.article_id), snapshot.places(stored.other_id)
     old = np.stack([later, earlier], axis=1).astype(np.int64)
-    before = old[:, 0] << 32 | (old[:, 1] & 0xFFFFFFFF)
-    now = found.later.astype(np.int64) << 32 | found.earlier
+    # Negative where an article has no fingerprint: no pair of now is that.
+    before, now = code(later, earlier), code(found.later, found.earlier)
     order = np.argsort(before)
     at = np.minimum(np.searchsorted(before[order], now), max(len(before) - 1, 0))
     same = np.zeros(len(now), np.bool_)
