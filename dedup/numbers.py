@@ -7,7 +7,7 @@ database.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +62,35 @@ def pair_keys(pairs: Pairs, size: int) -> Keys:
 def pairs_of(keys: Keys, size: int) -> Pairs:
     """The pairs that have these keys."""
     return np.stack(np.divmod(keys, max(size, 1)), axis=1).astype(np.int32)
+
+
+def begins_run(*columns: npt.NDArray[Any]) -> Flags:
+    """Whether each row of some columns differs from the row before it; the first one does."""
+    found = np.zeros(len(columns[0]), np.bool_)
+    found[:1] = True
+    for column in columns:
+        found[1:] |= column[1:] != column[:-1]
+    return found
+
+
+def runs(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where each run of equal rows of some columns starts, and how many rows it has."""
+    starts = np.flatnonzero(begins_run(*columns))
+    return starts, np.diff(starts, append=len(columns[0]))
+
+
+def ranges(
+    starts: npt.NDArray[np.integer[Any]] | int, counts: npt.NDArray[np.integer[Any]]
+) -> npt.NDArray[np.int64]:
+    """The numbers from each start on, so many of each, one range after the other.
+
+    Args:
+        starts: one for each range, or one for all.
+    """
+    ends = np.cumsum(counts, dtype=np.int64)
+    found: npt.NDArray[np.int64] = np.repeat(starts - (ends - counts), counts)
+    found += np.arange(len(found))
+    return found
 
 
 class Components:

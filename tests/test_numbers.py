@@ -1,6 +1,8 @@
-"""Numbers of pairs and groups, against a library of graphs."""
+"""Numbers of pairs, groups and runs, against a library of graphs and plain loops."""
 
 from __future__ import annotations
+
+from itertools import groupby
 
 import networkx
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.numbers import NO_PAIRS, linked, pair_keys, pairs_of
+from dedup.numbers import NO_PAIRS, begins_run, linked, pair_keys, pairs_of, ranges, runs
 
 
 @given(st.integers(1, 9), st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=8))
@@ -42,3 +44,32 @@ def test_the_keys_of_pairs_sort_as_they_do_and_lead_back() -> None:
     assert keys.tolist() == sorted(keys.tolist())
     assert pairs_of(keys, 70_000).tolist() == pairs.tolist()
     assert pairs_of(keys[:0], 0).tolist() == []
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=12)
+
+
+@given(ROWS)
+def test_runs_are_rows_that_are_equal_side_by_side(rows: list[tuple[int, int]]) -> None:
+    columns = np.array(rows, np.int32).reshape(-1, 2).T
+    # A run ends where any column changes.
+    for given_columns, plain in ((columns, rows), (columns[:1], [row[0] for row in rows])):
+        sizes = [len(list(run)) for _, run in groupby(plain)]
+        starts = [sum(sizes[:i]) for i in range(len(sizes))]
+        found_starts, found_sizes = runs(*given_columns)
+        assert (found_starts.tolist(), found_sizes.tolist()) == (starts, sizes)
+        assert begins_run(*given_columns).tolist() == [i in starts for i in range(len(rows))]
+
+
+@given(
+    st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 4)), max_size=6),
+    st.sampled_from([np.int32, np.int64]),
+)
+def test_ranges_are_those_of_python_one_after_the_other(
+    given_ranges: list[tuple[int, int]], kind: type[np.int32 | np.int64]
+) -> None:
+    starts, counts = np.array(given_ranges, kind).reshape(-1, 2).T
+    found = ranges(starts, counts)
+    assert found.dtype == np.int64
+    assert found.tolist() == [i for start, count in given_ranges for i in range(start, start + count)]
+    assert ranges(1, counts).tolist() == [i for _, count in given_ranges for i in range(1, 1 + count)]

@@ -18,6 +18,8 @@ from psycopg import pq
 from psycopg.abc import DumperKey
 from psycopg.adapt import Buffer, Dumper, Loader, PyFormat
 
+from dedup.numbers import ranges
+
 Bigints = npt.NDArray[np.int64]
 """Shape (n,): signed 64-bit hashes as Postgres stores them."""
 
@@ -104,8 +106,7 @@ def sent_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> Bigints:
     # Three words for an empty array; otherwise five, and three for each element: its length and both halves.
     sizes = np.where(counts > 0, 5 + 3 * counts, 3)
     starts = np.cumsum(sizes) - sizes
-    step = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    places = np.repeat(starts, counts) + 6 + 3 * step
+    places = np.repeat(starts, counts) + 6 + 3 * ranges(0, counts)
     high, low = words[places].astype(np.int64), words[places + 1].astype(np.uint32)
     return np.asarray(high << 32 | low)
 

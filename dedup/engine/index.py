@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dedup.corpus.arrays import Bigints
 from dedup.corpus.settling import FingerprintRow, PairPins
-from dedup.numbers import Columns, Flags, Shares
+from dedup.numbers import Columns, Flags, Shares, begins_run
 from dedup.rules.pair import Profile, Related, Relation, relate
 from dedup.rules.pairs import RULES, Codes, Scored, score
 from dedup.settings import Settings
@@ -223,11 +223,8 @@ class _Keys:
         order = np.argsort(everything, kind="stable")
         names, members = everything[order], owners[order]
         # An article may have a key twice: without shingles, all its buckets are one.
-        another = np.ones(len(names), np.bool_)
-        another[1:] = names[1:] != names[:-1]
-        fresh = another.copy()
-        fresh[1:] |= members[1:] != members[:-1]
-        groups, members = (np.cumsum(another) - 1)[fresh], members[fresh]
+        fresh = begins_run(names, members)
+        groups, members = (np.cumsum(begins_run(names)) - 1)[fresh], members[fresh]
         several = np.bincount(groups)[groups] > 1 if len(groups) else np.empty(0, np.bool_)
         _, groups = np.unique(groups[several], return_inverse=True)
         self._members = members[several].astype(np.int32)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dedup.numbers import NO_PAIRS, Counts, Flags, Groups, Pairs, Shares
+from dedup.numbers import NO_PAIRS, Counts, Flags, Groups, Pairs, Shares, ranges, runs
 from dedup.rules.marks import OrderKey
 from dedup.rules.pair import Rule, Scores
 from dedup.settings import Settings
@@ -262,8 +262,7 @@ class _Sets:
             small, large = np.where(swap, part[:, 1], part[:, 0]), np.where(swap, part[:, 0], part[:, 1])
             counts = self.sizes[small]
             row = np.repeat(np.arange(len(part)), counts)
-            place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-            wanted = large[row] * self._width + self._codes[self._starts[small[row]] + place]
+            wanted = large[row] * self._width + self._codes[ranges(self._starts[small], counts)]
             at = np.searchsorted(self._entries, wanted)
             hit = at < len(self._entries)
             hit[hit] = self._entries[at[hit]] == wanted[hit]
@@ -272,20 +271,17 @@ class _Sets:
 
     def meeting(self) -> Iterator[Pairs]:
         """The pairs whose sets share a member, in pieces; a pair may come more than once."""
-        if not len(self._codes_sorted):
-            return
-        _, starts = np.unique(self._codes_sorted, return_index=True)
-        ends = np.append(starts[1:], len(self._codes_sorted))
-        group_end = np.repeat(ends, ends - starts)
+        starts, sizes = runs(self._codes_sorted)
+        group_end = np.repeat(starts + sizes, sizes)
         later = group_end - np.arange(len(group_end)) - 1  # members of the group behind each entry
         steps = np.concatenate([[0], np.cumsum(later)])
         start = 0
         while start < len(later):
             stop = max(start + 1, int(np.searchsorted(steps, steps[start] + WORK_AT_ONCE, side="right")) - 1)
             counts = later[start:stop]
-            entry = np.repeat(np.arange(start, stop), counts)
-            place = np.arange(len(entry)) - np.repeat(np.cumsum(counts) - counts, counts)
-            yield _distinct([np.stack([self._by_code[entry], self._by_code[entry + 1 + place]], axis=1)])
+            entries = np.arange(start, stop)
+            one, other = np.repeat(entries, counts), ranges(entries + 1, counts)
+            yield _distinct([np.stack([self._by_code[one], self._by_code[other]], axis=1)])
             start = stop
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dedup.numbers import begins_run, runs
 from dedup.settings import Settings
 from dedup.text.hashing import TITLE_END, Hasher
 from dedup.text.kernel import Places, Tokens
@@ -102,10 +103,9 @@ class BatchMaker:
         hashes = tokens.sequences(tokens.lines[chosen], tokens.lines[chosen + 1])
         # Equal ones of a text beside each other, the first one first: the others go.
         order = np.lexsort((hashes, text_of))
-        again = np.zeros(len(order), np.bool_)
-        equal = (hashes[order[1:]] == hashes[order[:-1]]) & (text_of[order[1:]] == text_of[order[:-1]])
-        again[order[1:][equal]] = True
-        hashes, text_of = hashes[~again], text_of[~again]
+        first = np.empty(len(order), np.bool_)
+        first[order] = begins_run(hashes[order], text_of[order])
+        hashes, text_of = hashes[first], text_of[first]
         return hashes, np.searchsorted(text_of, np.arange(len(banded) + 1))
 
     def _sign(self, tokens: Tokens, starts: Places, made: Made) -> None:
@@ -121,13 +121,13 @@ class BatchMaker:
         at = np.flatnonzero(stops)
         keys = text_of[at].astype(np.uint64) << np.uint64(32) | tokens.shingles(at)
         keys.sort()
-        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
+        keys = keys[begins_run(keys)]
         if not len(keys):
             return
         of_keys = (keys >> np.uint64(32)).astype(np.int64)
-        begin = np.concatenate([[0], np.flatnonzero(of_keys[1:] != of_keys[:-1]) + 1])
+        begin, counts = runs(of_keys)
         signed = of_keys[begin]
-        made.shingle_count[signed] = np.diff(begin, append=len(keys))
+        made.shingle_count[signed] = counts
         values = minhash_many(keys.astype(np.uint32), begin, self._settings.signature_size)
         made.signature[signed] = signature(values)
         made.buckets[signed] = buckets(values, self._of_buckets)

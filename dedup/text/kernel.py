@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dedup.numbers import ranges
 from dedup.text.hashing import MIX, SHINGLE_WORDS, Hasher, Hashes
 from dedup.text.normalize import MAX_WORD_CHARACTERS, cut_long_runs
 from dedup.text.signature import ShingleHashes
@@ -67,10 +68,10 @@ class Tokens:
         counts = stops - starts
         coefficients = self._hasher.of_sequence(int(counts.max()))
         whole = len(starts) == 1 or bool((starts[1:] == stops[:-1]).all())
-        where = slice(int(starts[0]), int(stops[-1])) if whole else _ranges(starts, counts)
+        where = slice(int(starts[0]), int(stops[-1])) if whole else ranges(starts, counts)
         low, high = self._low[where], self._high[where]
         begin = np.cumsum(counts) - counts
-        position = np.arange(1, len(low) + 1) - np.repeat(begin, counts)
+        position = ranges(1, counts)
         upper, lower = (
             np.add.reduceat(low * half[0::2][position] + high * half[1::2][position], begin)
             + counts.astype(np.uint64) * half[1]
@@ -148,10 +149,3 @@ def _chunk_hashes(numbers: Hashes, starts: Places, lengths: Places, hasher: Hash
         hashes *= np.uint64(multiplier)
     hashes ^= hashes >> _SHIFT
     return hashes
-
-
-def _ranges(starts: Places, counts: Places) -> Places:
-    """The numbers from each start on, so many of each."""
-    ends = np.cumsum(counts)
-    found: Places = np.arange(int(ends[-1])) + np.repeat(starts - (ends - counts), counts)
-    return found

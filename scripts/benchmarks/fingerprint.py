@@ -21,6 +21,7 @@ import numpy as np
 
 from dedup.article import Article
 from dedup.files.readers import read_articles
+from dedup.numbers import begins_run
 from dedup.settings import Settings
 from dedup.text.clean import blocks, glued_blocks
 from dedup.text.fingerprint import BATCH_CHARACTERS, Fingerprinter, UnreadableError
@@ -149,7 +150,7 @@ def shingled(tokens: Tokens, at: np.ndarray, text_of: np.ndarray) -> np.ndarray:
     """The distinct shingles of a batch, each with the number of its text above it."""
     keys = text_of.astype(np.uint64) << np.uint64(32) | tokens.shingles(at)
     keys.sort()
-    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
+    return keys[begins_run(keys)]
 
 
 def alone(texts: list[str]) -> Steps:

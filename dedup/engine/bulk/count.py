@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from dedup.corpus.common_sentences import SentenceCount
 from dedup.engine.bulk.keys import Bigints, Entries, Places
+from dedup.numbers import runs
 
 
 def frequent(entries: Entries, limit: int) -> Entries:
@@ -19,7 +20,7 @@ def frequent(entries: Entries, limit: int) -> Entries:
         entries: sorted by key.
     """
     keys, places = entries
-    sizes = _run_lengths(keys)
+    _, sizes = runs(keys)
     many = np.repeat(sizes > limit, sizes)
     return keys[many], places[many]
 
@@ -35,7 +36,7 @@ def count(
         places: ascending, of the carriers; buckets: their keys, a row for each and a column for each band.
     """
     sentences, carriers = entries
-    sizes = _run_lengths(sentences)
+    first, sizes = runs(sentences)
     group = np.repeat(np.arange(len(sizes)), sizes)
     rows = np.searchsorted(places, carriers)
     agreeing = np.zeros(len(sizes), np.int64)
@@ -43,22 +44,10 @@ def count(
         keys = buckets[rows, band]
         order = np.lexsort((keys, group))
         keys, owner = keys[order], group[order]
-        another = np.ones(len(keys), np.bool_)
-        another[1:] = (keys[1:] != keys[:-1]) | (owner[1:] != owner[:-1])
-        starts = np.flatnonzero(another)
-        copies = np.diff(np.append(starts, len(keys)))
+        starts, copies = runs(keys, owner)
         np.add.at(agreeing, owner[starts], copies * (copies - 1))
-    starts = np.cumsum(sizes) - sizes
-    names, examples = sentences[starts], ids[carriers[starts]]
+    names, examples = sentences[first], ids[carriers[first]]
     return [
         SentenceCount(*row)
         for row in zip(names.tolist(), sizes.tolist(), agreeing.tolist(), examples.tolist(), strict=True)
     ]
-
-
-def _run_lengths(keys: Bigints) -> Bigints:
-    """How often each key stands in a row."""
-    if not len(keys):
-        return np.empty(0, np.int64)
-    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-    return np.diff(np.append(starts, len(keys)))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dedup.engine.bulk.keys import Bigints, Entries, Groups, Places, code, pair
 from dedup.engine.index import CODE
-from dedup.numbers import Columns, Components, Counts, Flags, Shares
+from dedup.numbers import Columns, Components, Counts, Flags, Shares, ranges, runs
 from dedup.rules.pair import Relation, Rule
 from dedup.rules.pairs import SCORED_AT_ONCE, Codes, Scored, score
 from dedup.settings import Settings
@@ -312,7 +312,5 @@ def _arrays(later: Places, earlier: Places, duplicate: Flags, rule: Codes, score
 
 def _rank(groups: Places) -> npt.NDArray[np.int64]:
     """The place of each member in its group; the members of a group stand side by side."""
-    another = np.ones(len(groups), np.bool_)
-    another[1:] = groups[1:] != groups[:-1]
-    starts = np.flatnonzero(another)
-    return np.arange(len(groups)) - np.repeat(starts, np.diff(np.append(starts, len(groups))))
+    _, sizes = runs(groups)
+    return ranges(0, sizes)

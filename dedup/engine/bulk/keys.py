@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dedup.numbers import Flags
+from dedup.numbers import Flags, begins_run, ranges, runs
 
 Bigints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
@@ -32,8 +32,7 @@ def shared(keys: Bigints, places: Places) -> Entries:
     order = np.lexsort((places, keys))
     keys, places = keys[order], places[order]
     # An article may have a key twice: without shingles, all its buckets are one.
-    fresh = np.ones(len(keys), np.bool_)
-    fresh[1:] = (keys[1:] != keys[:-1]) | (places[1:] != places[:-1])
+    fresh = begins_run(keys, places)
     keys, places = keys[fresh], places[fresh]
     several = _several(keys)
     return keys[several], places[several]
@@ -59,17 +58,12 @@ class Groups:
     def __init__(self, entries: Entries, size: int) -> None:
         keys, self._places = entries
         self._size = size
-        another = np.ones(len(keys), np.bool_)
-        another[1:] = keys[1:] != keys[:-1]
-        self._set_groups(np.cumsum(another, dtype=np.int32))
+        self._set_groups(np.cumsum(begins_run(keys), dtype=np.int32))
 
     def _set_groups(self, group: Places) -> None:
         """Take over the number of the group of each entry, and find the entries of each article."""
         self._group = group
-        another = np.ones(len(group), np.bool_)
-        another[1:] = group[1:] != group[:-1]
-        starts = np.flatnonzero(another)
-        sizes = np.diff(np.append(starts, len(group)))
+        starts, sizes = runs(group)
         self._start = np.repeat(starts, sizes).astype(np.int32)
         self._by_place = np.argsort(self._places, kind="stable").astype(np.int32)
         counts = np.bincount(self._places, minlength=self._size)
@@ -106,10 +100,7 @@ class Groups:
         starts = self._start[entries]
         counts = entries - starts
         entries, starts, counts = entries[counts > 0], starts[counts > 0], counts[counts > 0]
-        if not len(entries):
-            return np.empty(0, np.int64)
-        step = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        others = self._places[np.repeat(starts, counts) + step]
+        others = self._places[ranges(starts, counts)]
         counting = among[others]
         later = np.repeat(self._places[entries], counts)[counting]
         return code(later, others[counting])

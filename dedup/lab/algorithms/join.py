@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from dedup.lab.algorithms.incidence import carriers, jaccard, shared, shared_of, sizes
-from dedup.numbers import Pairs
+from dedup.numbers import Pairs, ranges
 
 
 def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
@@ -59,7 +59,6 @@ def rarest(matrix: csr_array, counts: npt.NDArray[np.int64]) -> csr_array:
     row = np.repeat(np.arange(matrix.shape[0]), size)
     ranks = rank[matrix.indices]
     ranks = ranks[np.lexsort((ranks, row))]
-    place = np.arange(len(row)) - np.repeat(matrix.indptr[:-1], size)
-    keep = place < counts[row]
+    keep = ranges(0, size) < counts[row]
     ends = np.concatenate([[0], np.cumsum(np.minimum(size, counts))])
     return csr_array((np.ones(ends[-1], np.int32), ranks[keep], ends), shape=matrix.shape)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from dedup.lab.algorithms.hashing import combine, doubled, letters
+from dedup.numbers import ranges, runs
 from dedup.text.hashing import Hashes
 
 GRAM = 32
@@ -40,9 +41,8 @@ def fingerprints(text: str) -> Hashes:
     windows = sliding_window_view(hashes, WINDOW)[:, ::-1]  # reversed: argmin takes the first of equals
     places = np.unique(np.arange(len(windows)) + WINDOW - 1 - windows.argmin(axis=1))
     selected = np.sort(hashes[places])
-    starts = np.flatnonzero(np.concatenate([[True], selected[1:] != selected[:-1]]))
-    lengths = np.diff(np.concatenate([starts, [len(selected)]]))
-    occurrence = np.arange(len(selected)) - np.repeat(starts, lengths)
+    _, sizes = runs(selected)
+    occurrence = ranges(0, sizes)
     return combine(selected, occurrence.astype(np.uint64))
 
 
