@@ -30,6 +30,9 @@ _FLOAT8_ARRAY = 1022
 _HEADER = np.dtype(">i4")
 ELEMENT = np.dtype([("size", ">i4"), ("value", ">i8")])
 _FLOAT_ELEMENT = np.dtype([("size", ">i4"), ("value", ">f8")])
+_ELEMENTS = {INT8: (ELEMENT, np.int64), _FLOAT8: (_FLOAT_ELEMENT, np.float64)}
+"""Of each element type: what an element is as it is sent, and as what it comes out."""
+
 _EMPTY = np.array([0, 0, INT8], _HEADER).tobytes()
 
 
@@ -74,25 +77,14 @@ def _dumped(values: npt.NDArray[Any], kind: int, element: np.dtype[Any]) -> byte
 class _ArrayLoader(Loader):
     format = pq.Format.BINARY
 
-    def load(self, data: Buffer) -> Bigints:
-        header = np.frombuffer(data, _HEADER, 3)
-        if header[0] == 0:
-            return np.empty(0, np.int64)
-        if header[0] != 1 or header[1]:
-            raise psycopg.DataError("expected a bigint[] of one dimension without nulls")
-        return np.frombuffer(data, ELEMENT, offset=20)["value"].astype(np.int64)
-
-
-class _FloatArrayLoader(Loader):
-    format = pq.Format.BINARY
-
-    def load(self, data: Buffer) -> npt.NDArray[np.float64]:
-        header = np.frombuffer(data, _HEADER, 3)
-        if header[0] == 0:
-            return np.empty(0, np.float64)
-        if header[0] != 1 or header[1]:
-            raise psycopg.DataError("expected a double precision[] of one dimension without nulls")
-        return np.frombuffer(data, _FLOAT_ELEMENT, offset=20)["value"].astype(np.float64)
+    def load(self, data: Buffer) -> npt.NDArray[Any]:
+        dimensions, has_null, kind = np.frombuffer(data, _HEADER, 3).tolist()
+        element, values = _ELEMENTS[kind]
+        if dimensions == 0:
+            return np.empty(0, values)
+        if dimensions != 1 or has_null:
+            raise psycopg.DataError("expected an array of one dimension without nulls")
+        return np.frombuffer(data, element, offset=20)["value"].astype(values)
 
 
 def sent_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> Bigints:
@@ -115,4 +107,4 @@ def register(connection: psycopg.Connection[Any]) -> None:
     """Let a connection send and receive bigint[] as numpy arrays (binary format only)."""
     connection.adapters.register_dumper(np.ndarray, _ArrayDumper)
     connection.adapters.register_loader(_INT8_ARRAY, _ArrayLoader)
-    connection.adapters.register_loader(_FLOAT8_ARRAY, _FloatArrayLoader)
+    connection.adapters.register_loader(_FLOAT8_ARRAY, _ArrayLoader)
