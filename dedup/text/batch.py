@@ -7,75 +7,60 @@ split, and a text that is unreadable does not come here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from dedup.numbers import begins_run, runs
 from dedup.settings import Settings
+from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import TITLE_END, Hasher
 from dedup.text.kernel import Places, Tokens
 from dedup.text.normalize import normalised, words
 from dedup.text.signature import buckets, minhash_many, signature
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What became of n texts; as in `Fingerprints`, without versions and reasons."""
-
-    content_hash: npt.NDArray[np.int64]
-    sentence_hashes: npt.NDArray[np.int64]
-    sentence_starts: npt.NDArray[np.int64]
-    signature: npt.NDArray[np.uint8]
-    buckets: npt.NDArray[np.int64]
-    banded: npt.NDArray[np.bool_]
-    word_count: npt.NDArray[np.int32]
-    shingle_count: npt.NDArray[np.int32]
-
-
 class BatchMaker:
-    """Makes fingerprints under one set of settings."""
+    """Makes fingerprints under one set of settings.
+
+    Attributes:
+        hasher: of the corpus.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._hasher = Hasher(settings.hash_key)
-        self._of_buckets = self._hasher.of_buckets(settings.bands, settings.rows)
-        listed = [self._hasher.word(word) for word in words(settings.stop_words)]
+        self.hasher = Hasher(settings.hash_key)
+        self._of_buckets = self.hasher.of_buckets(settings.bands, settings.rows)
+        listed = [self.hasher.word(word) for word in words(settings.stop_words)]
         self._stop_words = np.array(sorted(set(listed)), np.uint64)
 
-    def make(self, texts: Sequence[Sequence[str]], titles: Sequence[str | None]) -> Made:
-        """The fingerprints of some texts, each given by its sentences; one without words has zeros."""
+    def make(self, texts: Sequence[Sequence[str]], titles: Sequence[str | None]) -> Fingerprints:
+        """The fingerprints of some texts, each given by its sentences; one without words has zeros.
+
+        Versions and reasons are the caller's: here they are 0 and None.
+        """
         settings = self._settings
+        made = Fingerprints.unmade(len(texts), settings.signature_size, settings.bands)
         lines = [normalised("\n".join([*text, ""])) for text in texts]
-        tokens = Tokens(b"".join(lines), self._hasher)
+        tokens = Tokens(b"".join(lines), self.hasher)
         first_lines = np.cumsum([0, *map(len, texts)])
         starts = tokens.lines[first_lines]
-        word_count = np.diff(starts)
-        content_hash = np.zeros(len(texts), np.int64)
-        worded = np.flatnonzero(word_count)
-        content_hash[worded] = tokens.sequences(starts[worded], starts[worded + 1])
-        banded = word_count >= max(settings.text_min_words, 1)
-        short = np.flatnonzero((word_count > 0) & ~banded)
+        made.word_count[:] = np.diff(starts)
+        worded = np.flatnonzero(made.word_count)
+        made.content_hash[worded] = tokens.sequences(starts[worded], starts[worded + 1])
+        made.banded[:] = made.word_count >= max(settings.text_min_words, 1)
+        short = np.flatnonzero((made.word_count > 0) & ~made.banded)
         if len(short):
-            content_hash[short] = self._short([(titles[i], lines[i]) for i in short.tolist()])
-        sentence_hashes, sentence_starts = self._sentences(tokens, first_lines, banded)
-        made = Made(
-            content_hash,
-            sentence_hashes,
-            sentence_starts,
-            np.zeros((len(texts), settings.signature_size), np.uint8),
-            np.where(banded[:, None], content_hash[:, None], 0).repeat(settings.bands, axis=1),
-            banded,
-            word_count.astype(np.int32),
-            np.zeros(len(texts), np.int32),
-        )
+            made.content_hash[short] = self._short([(titles[i], lines[i]) for i in short.tolist()])
+        made.buckets[made.banded] = made.content_hash[made.banded, None]
         self._sign(tokens, starts, made)
-        return made
+        sentence_hashes, made.sentence_starts[:] = self._sentences(tokens, first_lines, made.banded)
+        return replace(made, sentence_hashes=sentence_hashes)
 
     def sentences(self, sentences: Sequence[str]) -> list[int | None]:
         """The hashes of the sentences of a text; None of those too short to count."""
-        tokens = Tokens(normalised("\n".join([*sentences, ""])), self._hasher)
+        tokens = Tokens(normalised("\n".join([*sentences, ""])), self.hasher)
         chosen = np.flatnonzero(tokens.line_characters() >= self._settings.sentence_min_characters)
         hashes = tokens.sequences(tokens.lines[chosen], tokens.lines[chosen + 1])
         found: list[int | None] = [None] * len(sentences)
@@ -89,7 +74,7 @@ class BatchMaker:
         for title, lines in contents:
             data += normalised(title or "").replace(b"\n", b" ")
             data += f"\n{TITLE_END} ".encode() + lines.replace(b"\n", b" ") + b"\n"
-        tokens = Tokens(bytes(data), self._hasher)
+        tokens = Tokens(bytes(data), self.hasher)
         return tokens.sequences(tokens.lines[0:-1:2], tokens.lines[2::2])
 
     def _sentences(
@@ -108,7 +93,7 @@ class BatchMaker:
         hashes, text_of = hashes[first], text_of[first]
         return hashes, np.searchsorted(text_of, np.arange(len(banded) + 1))
 
-    def _sign(self, tokens: Tokens, starts: Places, made: Made) -> None:
+    def _sign(self, tokens: Tokens, starts: Places, made: Fingerprints) -> None:
         """Shingles, signatures and buckets, written where they belong."""
         text_of = np.repeat(np.arange(len(made.banded)), np.diff(starts))
         if len(self._stop_words):

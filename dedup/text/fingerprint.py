@@ -22,7 +22,6 @@ from dedup.text.batch import BatchMaker
 from dedup.text.fingerprints import Fingerprint as Fingerprint
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.normalize import words
-from dedup.text.plain import PlainMaker
 from dedup.text.punkt import NEUTRAL, PunktModel, english
 from dedup.text.sentences import SentenceSplitter
 
@@ -98,7 +97,7 @@ class Fingerprinter:
 
     def sentence_hash(self, sentence: str) -> int:
         """The hash of one sentence, whether it counts or not."""
-        return self._plain.hasher.words(words(sentence))
+        return self._maker.hasher.words(words(sentence))
 
     def sentences(self, text: str, language: str | None = None) -> list[tuple[str, int | None]]:
         """Every sentence of a text with its hash, or None where it is too short to count."""
@@ -176,29 +175,21 @@ class Fingerprinter:
 
     def _gathered(self, split: list[_Split], count: int, reasons: dict[int, str]) -> Fingerprints:
         """The fingerprints of so many texts: of those that were split, and the reasons of the others."""
-        rows = Fingerprints.unmade(count, self.settings.signature_size, self.settings.bands)
-        made = self._maker.make([one.sentences for one in split], [one.title for one in split])
-        places = np.array([one.place for one in split], np.int64)
-        found: list[str | None] = [reasons.get(i) for i in range(count)]
-        for place, words_found in zip(places.tolist(), made.word_count.tolist(), strict=True):
-            if not words_found:
-                found[place] = "empty: the text has no words"
-        sentence_counts = np.zeros(count, np.int64)
-        sentence_counts[places] = np.diff(made.sentence_starts)
-        versions = np.array([one.version for one in split], np.int64)
-        rows.version[places] = np.where(made.word_count > 0, versions, 0)
-        for name in ("content_hash", "signature", "buckets", "banded", "word_count", "shingle_count"):
-            getattr(rows, name)[places] = getattr(made, name)
-        np.cumsum(sentence_counts, out=rows.sentence_starts[1:])
-        return replace(rows, sentence_hashes=made.sentence_hashes, reasons=tuple(found))
+        # The others have no sentences here, so they come out as rows of zeros.
+        sentences: list[Sequence[str]] = [()] * count
+        titles: list[str | None] = [None] * count
+        for one in split:
+            sentences[one.place], titles[one.place] = one.sentences, one.title
+        made = self._maker.make(sentences, titles)
+        found = dict.fromkeys(np.flatnonzero(made.word_count == 0).tolist(), "empty: the text has no words")
+        found |= reasons
+        for one in split:
+            made.version[one.place] = 0 if one.place in found else one.version
+        return replace(made, reasons=tuple(map(found.get, range(count))))
 
     @cached_property
     def _maker(self) -> BatchMaker:
         return BatchMaker(self.settings)
-
-    @cached_property
-    def _plain(self) -> PlainMaker:
-        return PlainMaker(self.settings)
 
     @cached_property
     def _settings_digest(self) -> str:
