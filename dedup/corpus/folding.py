@@ -1,4 +1,4 @@
-"""How many bits the keys of the index of fingerprints have, and making that index anew with others.
+"""How many bits the keys of the index of fingerprints have, and when it should be made anew with others.
 
 An article has some 36 keys (sentences and buckets). Folded to few bits they share the entries of the index,
 which makes it small. Each is folded twice, and a look-up wants both, so it reads hardly a row for nothing: of
@@ -46,8 +46,3 @@ def sharers(articles: int, bits: int) -> float:
 def too_coarse(cursor: Cursor, articles: int) -> bool:
     """Whether the index was made for far fewer articles."""
     return sharers(articles, present_bits(cursor)) > MOST_SHARERS
-
-
-def refold(cursor: Cursor, bits: int) -> None:
-    """Make the index anew with keys of so many bits. Takes the settle lock, and 0.07 ms an article."""
-    cursor.execute("SELECT dedup.refold(%s)", [bits])

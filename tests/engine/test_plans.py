@@ -197,7 +197,7 @@ def test_the_index_finds_the_same_with_keys_of_any_size(large: Database, bits: i
         shared = "SELECT * FROM dedup.sharing(true, %s, %s, %s) ORDER BY 1"
         before = cursor.execute(shared, keys).fetchall()
         assert len(before) >= 5
-        folding.refold(cursor, bits)
+        cursor.execute("SELECT dedup.refold(%s)", [bits])
         assert folding.present_bits(cursor) == bits
         assert cursor.execute(shared, keys).fetchall() == before
         for among, fold in (("", "folded"), ("NOT ", "folded_duplicate")):
