@@ -175,15 +175,19 @@ class Nodes:
         """What the rules see of an article; made when it is first compared, since most articles never are."""
         found = self._profiles[place]
         if found is None:
-            row = self.rows[place]
-            found = self._profiles[place] = Profile(
-                row.content_hash,
-                frozenset(self._sentences[place].tolist()),
-                row.signature,
-                frozenset(row.buckets.tolist()),
-                row.shingle_count,
-            )
+            found = self._profiles[place] = profile_of(self.rows[place], self._sentences[place])
         return found
+
+
+def profile_of(row: FingerprintRow, sentences: Bigints) -> Profile:
+    """What the rules see of a stored article, given those of its sentences that are not common."""
+    return Profile(
+        row.content_hash,
+        frozenset(sentences.tolist()),
+        row.signature,
+        frozenset(row.buckets.tolist()),
+        row.shingle_count,
+    )
 
 
 def _relations(scored: Scored, others: Places, settings: Settings) -> Relations:

@@ -15,7 +15,7 @@ from dedup.corpus.database import Cursor
 from dedup.corpus.newcomers import Met
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.settling import PairRows
-from dedup.engine.index import Relations
+from dedup.engine.index import Relations, profile_of
 from dedup.engine.lookup import verdict_of
 from dedup.rules.marks import Partner, Status, decide, kept_originals
 from dedup.rules.pair import Profile, Relation, relate
@@ -64,14 +64,7 @@ def _related(made: Fingerprint, met: Met, settings: Settings) -> list[Partner]:
     )
     found: list[Partner] = []
     for row, sentences in zip(met.others, met.other_sentences, strict=True):
-        other = Profile(
-            row.content_hash,
-            frozenset(sentences.tolist()),
-            row.signature,
-            frozenset(row.buckets.tolist()),
-            row.shingle_count,
-        )
-        related = relate(own, other, settings)
+        related = relate(own, profile_of(row, sentences), settings)
         if related:
             found.append((row.order, row.id, related))
     return found
