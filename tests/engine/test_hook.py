@@ -11,8 +11,10 @@ import pytest
 from psycopg.abc import PQGen
 
 from dedup import Article, Deduplicator
+from dedup.corpus import newcomers, rulebooks
 from dedup.corpus.connection import Connection
-from dedup.corpus.database import Database
+from dedup.corpus.database import Cursor, Database, hold_settle_lock
+from dedup.engine import hook
 from dedup.engine.backfill import backfill
 from tests.corpora import answer, article, assert_right, code, deduplicator, load, window
 
@@ -277,3 +279,36 @@ def test_newcomers_in_any_order_are_right(database: Database, minutes: tuple[int
         for new in given:
             dd.submit(new)
             assert_right(database)
+
+
+def test_a_newcomer_is_settled_under_the_settings_of_all_settling(database: Database) -> None:
+    """The database sets them for a newcomer, in the same call; the program sets them for all else."""
+    with deduplicator(database) as dd:
+        dd.submit(article("first", window(0, 6), 0))
+    given = article("second", window(6, 6), 1)
+    with database.transaction() as cursor:
+        rulebook = rulebooks.load_rulebook(cursor)
+        made = hook.fingerprint(rulebook, given).fingerprint
+        assert made is not None
+        before = _session(cursor)
+    with database.transaction() as cursor:
+        hold_settle_lock(cursor)
+        settling = _session(cursor)
+    with database.transaction() as cursor:
+        assert newcomers.meet(cursor, rulebook, given, made).outcome == "stored"
+        newcomer = _session(cursor)
+    changed = {name for name in settling if settling[name] != before[name]}
+    assert {"lock_timeout", "enable_seqscan", "dedup.settling"} <= changed
+    assert newcomer == settling
+
+
+def _session(cursor: Cursor) -> dict[str, str | None]:
+    """Every setting of a transaction."""
+    return dict(
+        cursor.execute(
+            """
+            SELECT name, setting FROM pg_settings
+            UNION ALL SELECT 'dedup.settling', current_setting('dedup.settling', true)
+            """
+        ).fetchall()
+    )
