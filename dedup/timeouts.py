@@ -30,7 +30,8 @@ class Timeouts:
         lock: for what another transaction holds, everywhere but in the hook.
         statement: for one statement, everywhere but in the hook; counting a large corpus takes minutes.
         idle: after this the server ends a transaction of ours that does nothing, such as that of a
-            process that was stopped, so that it holds no lock.
+            process that was stopped, so that it holds no lock. Not those that only read at one moment, which
+            hold none.
 
     Raises:
         InputError: a value is no number, or out of range.

@@ -141,7 +141,8 @@ class Session:
         Args:
             settling: hold the settle lock to the end of the transaction, and reach rows as
                 `prefer_indexes` has it.
-            snapshot: see one moment of the database all through.
+            snapshot: see one moment of the database all through. It is to read only, and may do nothing for
+                as long as a statement may work: what was read of a large corpus is worked on meanwhile.
             seconds: wait, and let a statement work, no longer than this.
         """
         connection = self._connection
@@ -175,6 +176,9 @@ class Session:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         if self._connection.pooled:
             cursor.execute(_set(self._limits(seconds), local=True))
+        if snapshot:
+            patient = {"idle_in_transaction_session_timeout": milliseconds(self._timeouts.statement)}
+            cursor.execute(_set(patient, local=True))
         if settling:
             started = time.monotonic()
             hold_settle_lock(cursor)

@@ -402,6 +402,15 @@ def test_every_transaction_has_timeouts(database: Database) -> None:
         assert cursor.execute(shown).fetchone() == ("100ms", "400ms", "1min")
 
 
+def test_what_only_reads_may_think_for_longer(database: Database) -> None:
+    shown = b"SHOW idle_in_transaction_session_timeout"
+    with database.session() as session:
+        with session.transaction(snapshot=True) as cursor:
+            assert cursor.execute(shown).fetchone() == ("1h",)
+        with session.transaction() as cursor:
+            assert cursor.execute(shown).fetchone() == ("1min",)
+
+
 def test_the_library_takes_a_timeout(database: Database) -> None:
     with Deduplicator(database.url) as corpus, held(database, HOLD["the settle lock"]):
         started = time.monotonic()
