@@ -18,6 +18,7 @@ from dedup.engine import choice
 from dedup.engine.backfill import BackfillReport, EngineName, backfill
 from dedup.engine.bulk import settle
 from dedup.engine.bulk.snapshot import read
+from dedup.errors import BusyError, DatabaseError
 from dedup.rules.pair import Relation
 from tests.corpora import (
     answer,
@@ -263,3 +264,30 @@ def test_an_index_that_has_become_too_coarse_is_made_anew(
     monkeypatch.undo()
     with deduplicator(database) as hook:
         assert hook.submit(article("again", window(3, 6, ring=400), 50)).status == "duplicate"
+
+
+def test_a_first_load_leaves_tight_indexes(database: Database) -> None:
+    def pages() -> list[int]:
+        with database.transaction() as cursor:
+            return [
+                cursor.execute("SELECT pg_relation_size(%s) / 8192", [f"dedup.{name}"]).fetchall()[0][0]
+                for name in bulk.LOOSE_INDEXES
+            ]
+
+    fill(database, news(600))
+    run(database)
+    found = pages()
+    for name in bulk.LOOSE_INDEXES:
+        with database.transaction() as cursor:
+            bulk.compact(cursor, name)
+    assert found == pages()
+
+
+def test_whoever_holds_a_table_keeps_its_indexes_as_they_are(database: Database) -> None:
+    fill(database, news(50))
+    with database.transaction() as holder:
+        holder.execute("LOCK TABLE dedup.article IN ROW EXCLUSIVE MODE")
+        with pytest.raises(BusyError), database.transaction() as cursor:
+            bulk.compact(cursor, "article_pkey")
+    with pytest.raises(DatabaseError), database.transaction() as cursor:
+        bulk.compact(cursor, "article_duplicate_of")

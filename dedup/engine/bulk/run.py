@@ -25,6 +25,9 @@ from dedup.engine.bulk.snapshot import Snapshot, read
 from dedup.engine.refresh import Counted, Refreshed
 from dedup.progress import Progress
 
+COMPACT_SHARE = 0.5
+"""From so large a share of articles loaded and marked in one go, their indexes are made anew at the end."""
+
 INDEX_SHARE = 0.25
 """Of the memory that the engine may use, what the server builds an index in: with too little for all keys at
 once it takes twice as long."""
@@ -130,6 +133,8 @@ class BulkRun:
                 self._publish(bits)
         with self._timed("writing"):
             done.written = settling.write(plan)
+            if self._loading and done.written.settled >= COMPACT_SHARE * len(snapshot):
+                settling.compact()
         return done
 
     def _read(self) -> tuple[int, Snapshot, Counted | None]:

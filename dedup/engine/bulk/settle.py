@@ -9,7 +9,7 @@ people change meanwhile is noted, and its components are left to be settled thro
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,6 +25,7 @@ from dedup.corpus.settling import PairRows
 from dedup.engine.bulk.decide import Decisions, PairArrays, Profiles, decide
 from dedup.engine.bulk.keys import Bigints, Entries, Places, code
 from dedup.engine.bulk.snapshot import Snapshot
+from dedup.errors import BusyError
 from dedup.numbers import Flags
 from dedup.progress import Progress
 from dedup.rules.marks import Status
@@ -136,6 +137,12 @@ class BulkSettling:
             done.settled += settled
             self._progress.advance(settled)
         return done
+
+    def compact(self) -> None:
+        """Make the indexes anew that a large load leaves half empty, but for those in use."""
+        for index in bulk.LOOSE_INDEXES:
+            with suppress(BusyError), self._database.transaction() as cursor:
+                bulk.compact(cursor, index)
 
     def _vacuum(self) -> None:
         with closing(self._database.connect(patient=True)) as connection, translated(self._database.place):
