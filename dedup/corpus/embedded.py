@@ -50,7 +50,7 @@ PATH_BYTES = 103 - len(f"/.s.PGSQL.{PORT}")  # the room in a socket's address on
 # fsync and synchronous_commit keep their defaults: what is stored survives a power cut.
 NEW_CLUSTER = {
     # The indexes that a look-up goes through: a page that is not there costs 0.1 ms, and there are dozens.
-    "shared_buffers": f"{min(max(machine.memory() // 16_000_000, 256), 1_024)}MB",
+    "shared_buffers": f"{min(max(machine.memory() // 16_000_000, 256), 1_536)}MB",
     "work_mem": "32MB",  # candidates are sorted in memory, not on disk
     "maintenance_work_mem": "128MB",  # index builds of the backfill
     "max_wal_size": "2GB",  # a backfill writes more than the default 1GB between timed checkpoints
