@@ -7,7 +7,7 @@ table and index; then a night of 2,000 new articles; at the largest size the hoo
 the articles of the file the corpus is made of copies in words of their own (`rotated.py`).
 
 Every size is written to RESULTS as soon as it is done, and the same command goes on after the last one that
-is there. `plot.py` draws them. At 1,000,000 articles a run takes hours and 20 GB of disk.
+is there. `plot.py` draws them. At 1,000,000 articles a run takes half an hour and 20 GB of disk.
 """
 
 from __future__ import annotations
