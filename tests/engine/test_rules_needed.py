@@ -611,8 +611,8 @@ VERDICT_MUTANTS = [
     Mutant(
         "a provisional verdict is not compared with all",
         HOOK,
-        "if not stored.unsettled or stored.status in",
-        "if True or stored.status in",
+        'elif not stored.unsettled or stored.status == "pending":',
+        "elif True:",
         rare=True,
     ),
 ]
