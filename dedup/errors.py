@@ -9,6 +9,7 @@
     ├── ClosedError           a `Deduplicator` was used after it was closed
     └── DatabaseError         the database said no
         ├── UnreachableError      it does not answer
+        │   └── LoginError            it refuses the login
         ├── RightsError           the role lacks a privilege
         ├── SchemaError           the schema is missing, older or newer than the program
         ├── StorageError          disk full or out of memory on the server
@@ -64,6 +65,10 @@ class DatabaseError(DedupError):
 
 class UnreachableError(DatabaseError):
     """The database does not answer."""
+
+
+class LoginError(UnreachableError):
+    """The database refuses the login."""
 
 
 class RightsError(DatabaseError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 
@@ -23,3 +24,21 @@ class SilentProgress:
 
     def advance(self, count: int, total: int | None = None) -> None:
         """Nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Tells two."""
+
+    first: Progress
+    second: Progress
+
+    def start(self, stage: str, total: int | None) -> None:
+        """A stage begins."""
+        self.first.start(stage, total)
+        self.second.start(stage, total)
+
+    def advance(self, count: int, total: int | None = None) -> None:
+        """So many more are done."""
+        self.first.advance(count, total)
+        self.second.advance(count, total)

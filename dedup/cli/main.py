@@ -19,7 +19,7 @@ from typing import Annotated
 import typer
 
 import dedup
-from dedup.cli import admin, completion, judge, lab, output, pin, read, signals, write
+from dedup.cli import admin, completion, judge, lab, output, pin, read, signals, worker, write
 from dedup.errors import DedupError, InputError, SettingError
 
 FAILED, WRONG_USAGE = 1, 2
@@ -55,6 +55,7 @@ SIGTERM or SIGHUP before all was done: what was finished is kept, and the same c
 """,
 )
 write.register(app)
+worker.register(app)
 read.register(app)
 admin.register(app)
 judge.register(app)

@@ -1,12 +1,14 @@
 """Ctrl-C, SIGTERM and SIGHUP: how a command ends, and the exit code it then has.
 
 A command that is stopped before its work is done ends with 128 and the number of the signal, as shells show
-it: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP. There are three ways:
+it: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP. There are four ways:
 
 - By default each of the three ends the command at once by a KeyboardInterrupt: what was finished is kept.
 - Within `stopping`, SIGTERM and SIGHUP set an event. The command finishes the batch in hand, looks at the
   event, and calls `unfinished` if that leaves work to do; if all was done it ends as ever, with 0.
   One that waits for a line of input or for a lock meanwhile is ended after `STOP_SECONDS`.
+- Within `leaving`, for a command that has no end of its own, Ctrl-C is as SIGTERM, and a second signal ends
+  the command at once. One that is not done after `LEAVE_SECONDS` is ended too.
 - A command that fails after it was asked to stop, for instance because the lock it waited for stayed taken,
   says why, and ends with the code of the signal.
 
@@ -32,6 +34,10 @@ STOPPING = (signal.SIGTERM, signal.SIGHUP)
 STOP_SECONDS = 20.0
 """For the batch in hand. Far more than a batch takes, and less than the 30 seconds after which orchestrators
 kill what they have asked to stop."""
+
+LEAVE_SECONDS = 5.0
+"""For the batch in hand of a command that has promised to be gone within ten: to cancel a statement of a
+server that does not answer may take the rest."""
 
 _Handler = Callable[[int, FrameType | None], None]
 
@@ -112,6 +118,39 @@ def stopping() -> Iterator[Event]:
             signal.signal(signal.SIGALRM, handler)
 
 
+class Leave(Event):
+    """Set when the command is to come to an end.
+
+    Attributes:
+        late: it has taken too long, and is being ended.
+    """
+
+    late = False
+
+
+@contextmanager
+def leaving() -> Iterator[Leave]:
+    """An event that Ctrl-C, SIGTERM and SIGHUP set; a second signal, or too much time, ends the command."""
+    event = Leave()
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGALRM:
+            event.late = True
+        if event.is_set():
+            _end(number, frame)
+        note(number)
+        event.set()
+        signal.setitimer(signal.ITIMER_REAL, LEAVE_SECONDS)
+
+    timer = signal.getitimer(signal.ITIMER_REAL)
+    try:
+        with _handled(leave, signal.SIGINT, signal.SIGALRM, *STOPPING):
+            yield event
+            signal.setitimer(signal.ITIMER_REAL, *timer)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+
+
 @contextmanager
 def ending() -> Iterator[None]:
     """SIGTERM and SIGHUP are as Ctrl-C: processes at work are ended, and temporary files removed."""
@@ -142,8 +181,8 @@ def note(number: int) -> None:
 
 
 @contextmanager
-def _handled(handler: _Handler) -> Iterator[None]:
-    previous = _handle(handler, *STOPPING)
+def _handled(handler: _Handler, *numbers: signal.Signals) -> Iterator[None]:
+    previous = _handle(handler, *(numbers or STOPPING))
     try:
         yield
     finally:

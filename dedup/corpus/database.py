@@ -34,6 +34,7 @@ from dedup.errors import (
     DatabaseError,
     DedupError,
     InputError,
+    LoginError,
     RightsError,
     SchemaError,
     StorageError,
@@ -363,7 +364,7 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
         case pg.InvalidCatalogName():
             return UnreachableError(f"{where} does not exist; create it with `createdb`")
         case pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():
-            return UnreachableError(f"{where} refused the login; check user and password in {URL_VARIABLE}")
+            return LoginError(f"{where} refused the login; check user and password in {URL_VARIABLE}")
         case pg.SerializationFailure() | pg.DeadlockDetected():
             return CollisionError(f"{where}: another transaction was in the way; run it again")
         case pg.LockNotAvailable():
@@ -381,14 +382,21 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
         case pg.AdminShutdown() | pg.CrashShutdown() | pg.CannotConnectNow():
             return UnreachableError(f"{where} is shutting down or starting; run it again when it is up")
         case psycopg.OperationalError() if state is None:
-            return UnreachableError(f"{where} does not answer; {_hint(str(error))}")
+            hint = _hint(str(error))
+            kind = LoginError if hint.startswith(_REFUSED) else UnreachableError
+            return kind(f"{where} does not answer; {hint}")
     return DatabaseError(f"{where}: {message or type(error).__name__} (SQLSTATE {state})")
+
+
+_REFUSED = "it refused the login"
 
 
 def _hint(text: str) -> str:
     """The next step for a failed connection, from libpq's words but without repeating them."""
-    if "password" in text or "authentication" in text or "role" in text:
-        return f"it refused the login: check user and password in {URL_VARIABLE}"
+    if "too many connections" in text or "connection slots" in text:
+        return "it has no connection to spare: run it again"
+    if "pg_hba.conf" in text or "password" in text or "authentication" in text or "role" in text:
+        return f"{_REFUSED}: check user and password in {URL_VARIABLE}"
     if "does not exist" in text:
         return "there is no such database: create it with `createdb`"
     if "refused" in text:

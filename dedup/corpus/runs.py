@@ -7,8 +7,12 @@ be seen. Two runs at once do no harm, since all that they write is written under
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
 
 from dedup.answer import Answer
 from dedup.corpus.database import Cursor
@@ -71,6 +75,40 @@ class Run(Answer):
             f"since {self.started_at:%Y-%m-%d %H:%M} UTC on {self.host}, process {self.process_id}"
             f" ({self.stage}{progress})"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Did:
+    """What a run did, or a part of it.
+
+    Attributes:
+        seconds: stage to how long it took; of the others see the columns of `dedup.run`.
+    """
+
+    fingerprinted: int
+    settled: int
+    failed: int
+    lost: int
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun(Answer):
+    """A run of the past, or the present one; see the columns of `dedup.run_history`."""
+
+    id: int
+    what: str
+    host: str
+    started_at: datetime
+    ended_at: datetime | None
+    seconds: float
+    outcome: str
+    error: str | None
+    fingerprinted: int
+    settled: int
+    failed: int
+    lost: int
+    stage_seconds: dict[str, float]
 
 
 def current(cursor: Cursor, what: str) -> Run | None:
@@ -145,9 +183,66 @@ def end(cursor: Cursor, run: int, outcome: str, error: str | None) -> None:
     """
     cursor.execute(
         "UPDATE dedup.run SET ended_at = clock_timestamp(), outcome = %s, error = %s"
-        " WHERE id = %s AND ended_at IS NULL",
+        " WHERE id = %s AND ended_at IS NULL RETURNING id",
         [outcome, error, run],
     )
+    if cursor.fetchone():
+        _total(cursor, {(f"runs {outcome}", ""): 1})
+
+
+def add(cursor: Cursor, run: int, did: Did) -> None:
+    """Add to what a run did, and to what all runs did together."""
+    counts = {name: getattr(did, name) for name in ("fingerprinted", "settled", "failed", "lost")}
+    cursor.execute(
+        """
+        UPDATE dedup.run
+        SET fingerprinted = fingerprinted + %(fingerprinted)s, settled = settled + %(settled)s,
+            failed = failed + %(failed)s, lost = lost + %(lost)s,
+            seconds = seconds || coalesce((
+                SELECT jsonb_object_agg(key, coalesce((seconds ->> key)::numeric, 0) + value::numeric)
+                FROM jsonb_each_text(%(stages)s)), '{}')
+        WHERE id = %(run)s
+        """,
+        {**counts, "stages": Jsonb(dict(did.seconds)), "run": run},
+    )
+    _total(
+        cursor,
+        {
+            **{(name, ""): count for name, count in counts.items()},
+            **{("seconds", stage): seconds for stage, seconds in did.seconds.items()},
+        },
+    )
+
+
+def _total(cursor: Cursor, values: Mapping[tuple[str, str], float]) -> None:
+    found = sorted((name, stage, value) for (name, stage), value in values.items() if value)
+    cursor.execute(
+        """
+        INSERT INTO dedup.run_total AS t (name, stage, value)
+        SELECT * FROM unnest(%s::text[], %s::text[], %s::double precision[])
+        ON CONFLICT (name, stage) DO UPDATE SET value = t.value + excluded.value
+        """,
+        [[f[0] for f in found], [f[1] for f in found], [float(f[2]) for f in found]],
+    )
+
+
+def totals(cursor: Cursor) -> dict[tuple[str, str], float]:
+    """What all runs did together: name and stage to the sum; see `dedup.run_total`."""
+    rows = cursor.execute("SELECT name, stage, value FROM dedup.run_total ORDER BY name, stage").fetchall()
+    return {(name, stage): value for name, stage, value in rows}
+
+
+def history(cursor: Cursor, limit: int) -> list[PastRun]:
+    """The last runs, the latest first."""
+    rows: list[Any] = cursor.execute(
+        """
+        SELECT id, what, host, started_at, ended_at, seconds, outcome, error,
+               fingerprinted, settled, failed, lost, stage_seconds
+        FROM dedup.run_history ORDER BY id DESC LIMIT %s
+        """,
+        [limit],
+    ).fetchall()
+    return [PastRun(*row) for row in rows]
 
 
 def session(cursor: Cursor) -> tuple[int, datetime | None]:

@@ -23,7 +23,7 @@ from dedup.answer import Answer
 from dedup.corpus import attempts, fingerprints, rulebooks, stories
 from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Adoption, Rulebook, StaleRulesError
-from dedup.corpus.runs import Run
+from dedup.corpus.runs import Did, Run
 from dedup.corpus.stories import Reprints
 from dedup.engine import choice
 from dedup.engine.adopt import adopt
@@ -35,7 +35,7 @@ from dedup.engine.pool import Factory, Limits, make_function
 from dedup.engine.refresh import refresh
 from dedup.engine.settle import Settled, settle
 from dedup.engines import EngineName
-from dedup.progress import Progress, SilentProgress
+from dedup.progress import Both, Progress, SilentProgress
 
 BATCH_ARTICLES = 1_000
 """Articles per settle transaction at most: a quarter of a second where few of them are related."""
@@ -133,6 +133,10 @@ class BackfillReport(Answer):
     engines: list[str] = field(default_factory=list)
     reprints: Reprints | None = None
 
+    def did(self) -> Did:
+        """What is kept of it in the row of the run."""
+        return Did(self.fingerprinted, self.settled, self.failed, self.lost, self.seconds)
+
 
 def backfill(
     database: Database,
@@ -172,23 +176,16 @@ def backfill(
             report.already_running, report.running = True, heartbeat.other
             return report
         report.taken_over = heartbeat.taken_over
-        run = _Run(
-            database,
-            report,
-            _Both(heartbeat, progress or SilentProgress()),
-            _Options(
-                batch,
-                full_count,
-                PoolOptions(workers, factory, limits or Limits()),
-                tuple(retry_seconds),
-                engine,
-                memory or choice.usual_memory(),
-            ),
-            lambda: stop() or heartbeat.superseded,
-            heartbeat,
+        options = Options(
+            batch,
+            full_count,
+            PoolOptions(workers, factory, limits or Limits()),
+            tuple(retry_seconds),
+            engine,
+            memory or choice.usual_memory(),
         )
         try:
-            run.all()
+            work(database, report, heartbeat, options, progress or SilentProgress(), stop)
         except BaseException as error:
             with suppress(Exception):  # the database may be the error; the next run sees that this is gone
                 heartbeat.end("failed", type(error).__name__)
@@ -203,6 +200,27 @@ def backfill(
         heartbeat.close()
 
 
+def work(
+    database: Database,
+    report: BackfillReport,
+    heartbeat: Heartbeat,
+    options: Options,
+    progress: Progress,
+    stop: Callable[[], bool],
+) -> None:
+    """Settle all that waits, within a run that has begun; what was done is added to the run's row."""
+    ending = partial(_ends, stop, heartbeat)
+    try:
+        _Run(database, report, Both(heartbeat, progress), options, ending, heartbeat).all()
+    finally:
+        with suppress(Exception):  # the counts are for people
+            heartbeat.add(report.did())
+
+
+def _ends(stop: Callable[[], bool], heartbeat: Heartbeat) -> bool:
+    return stop() or heartbeat.superseded
+
+
 def fitting_batch(articles: int, seconds: float) -> int:
     """How many articles the next settle transaction should take, after one that took so long for so many.
 
@@ -212,24 +230,8 @@ def fitting_batch(articles: int, seconds: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Both:
-    """Progress that is told twice."""
-
-    first: Progress
-    second: Progress
-
-    def start(self, stage: str, total: int | None) -> None:
-        self.first.start(stage, total)
-        self.second.start(stage, total)
-
-    def advance(self, count: int, total: int | None = None) -> None:
-        self.first.advance(count, total)
-        self.second.advance(count, total)
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """What `backfill` was told."""
+class Options:
+    """What `backfill` was told; `patient`: it waits until a lost text can be tried again."""
 
     batch: int
     full_count: bool | None
@@ -237,6 +239,7 @@ class _Options:
     retry_seconds: Sequence[float]
     engine: EngineName
     memory: int
+    patient: bool = True
 
 
 class _Run:
@@ -246,8 +249,8 @@ class _Run:
         self,
         database: Database,
         report: BackfillReport,
-        progress: _Both,
-        options: _Options,
+        progress: Both,
+        options: Options,
         stop: Callable[[], bool],
         heartbeat: Heartbeat,
     ) -> None:
@@ -267,7 +270,7 @@ class _Run:
                 continue  # someone changed a setting: begin again with the new ones
             if did:
                 self._check_round(did)
-            elif not self._stop() and not self._wait():
+            elif not self._options.patient or (not self._stop() and not self._wait()):
                 return
         self._report.stopped = True
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from dedup.corpus import attempts, fingerprints
 from dedup.corpus.database import Database, retried
 from dedup.corpus.fingerprints import Chunk, Page, Target
 from dedup.corpus.rulebooks import Rulebook
+from dedup.engine.keeper import PoolKeeper
 from dedup.engine.pool import Factory, FingerprintPool, Limits, Part
 from dedup.errors import StuckError
 from dedup.machine import cores
@@ -39,11 +41,16 @@ ANALYZE_ARTICLES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
-    """What the pool is told; see `FingerprintPool`."""
+    """What the pool is told; see `FingerprintPool`.
+
+    Attributes:
+        keeper: who keeps the pool for the next round; None: it ends with this one.
+    """
 
     workers: int | None
     factory: Factory
     limits: Limits
+    keeper: PoolKeeper | None = None
 
 
 @dataclass(slots=True)
@@ -112,7 +119,8 @@ class Fingerprinting:
         self._progress.start("fingerprinting", total)
         self._in_hand.clear()
         options = self._options
-        pool = FingerprintPool(
+        make = partial(
+            FingerprintPool,
             self._database,
             rulebook,
             options.workers,
@@ -123,7 +131,8 @@ class Fingerprinting:
         )
         share = -(-total // max(cores() if options.workers is None else options.workers, 1))
         size = min(CHUNK_ARTICLES, max(FEW_ARTICLES, share))
-        with pool:
+        keeper = options.keeper
+        with keeper.lend((rulebook.state, self.target), make) if keeper else make() as pool:
             for part in pool.run(self._chunks(size)):
                 self._count(part, read)
                 self._progress.advance(len(part.articles))

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from dedup.corpus import runs
 from dedup.corpus.database import Cursor, Database, translated
-from dedup.corpus.runs import Owner, Run
+from dedup.corpus.runs import Did, Owner, Run
 from dedup.errors import StuckError
 
 BEAT_SECONDS = 5.0
@@ -101,6 +101,15 @@ class Heartbeat:
         if self._run is not None:
             with self._database.transaction() as cursor:
                 runs.end(cursor, self._run, outcome, error)
+
+    def add(self, did: Did) -> None:
+        """Add to what the run did.
+
+        Raises:
+            DatabaseError: the server refused or went away.
+        """
+        with self._database.transaction() as cursor:
+            runs.add(cursor, self.run, did)
 
     def close(self) -> None:
         """Stop the heart."""

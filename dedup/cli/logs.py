@@ -1,0 +1,60 @@
+"""Logs of long-lived commands: one line per event on stderr, as text or as JSON.
+
+The events come from loggers named `dedup.…`, which a program that uses the library can listen to as well.
+Neither the text of an article nor a password is ever part of one. What is not ours is not shown.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from typing import Literal
+
+from dedup.printable import as_json, printable
+
+LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+_PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+"""What every record has; the rest is the event's own."""
+
+
+def begin(format_: LogFormat, level: LogLevel) -> None:
+    """Show what the loggers of this program say from now on."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Json() if format_ == "json" else _Text())
+    logger = logging.getLogger("dedup")
+    for before in list(logger.handlers):
+        logger.removeHandler(before)
+    logger.addHandler(handler)
+    logger.setLevel(level.upper())
+    logger.propagate = False
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+
+
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(
+            f"{_time(record)} {record.levelname.lower()} {record.name}: {record.getMessage()}{_error(record)}"
+        )
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        own = {name: value for name, value in vars(record).items() if name not in _PLAIN}
+        said = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage() + _error(record),
+        }
+        return as_json({**said, **own}, default=str)
+
+
+def _error(record: logging.LogRecord) -> str:
+    """The kind of error, and not its message, which could hold the text of an article."""
+    kind = record.exc_info[0] if record.exc_info else None
+    return f" ({kind.__name__})" if kind else ""

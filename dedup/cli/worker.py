@@ -1,0 +1,95 @@
+"""The command `worker`: settles what arrives, until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated
+
+import typer
+
+from dedup.cli import logs
+from dedup.cli.shared import corpus
+from dedup.cli.signals import leaving, unfinished
+
+LogFormatOption = Annotated[
+    logs.LogFormat, typer.Option("--log-format", help="One line of text per event, or one of JSON.")
+]
+LogLevelOption = Annotated[
+    logs.LogLevel, typer.Option("--log-level", help="The least important events that are told.")
+]
+
+log = logging.getLogger("dedup.worker")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(worker)
+
+
+def worker(
+    once: Annotated[
+        bool, typer.Option("--once", help="Settle what waits and end, as `backfill` does; for cron.")
+    ] = False,
+    poll: Annotated[
+        float,
+        typer.Option(
+            min=0.1, max=3600, help="Seconds after which an article is noticed that no notification told of."
+        ),
+    ] = 1.0,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, max=256, help="Processes that fingerprint texts; default: one per core."),
+    ] = None,
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
+) -> None:
+    """Settle what arrives within a second, until stopped.
+
+    Any number of them may run, on any machines: one works, the others stand by and take over when it is gone.
+    A database that is away is waited for; a refused login, or a schema that is not this program's, ends it
+    with exit code 1.
+
+    SIGTERM, SIGHUP or Ctrl-C has it finish the batch in hand and end with exit code 0, within 10 seconds. A
+    second signal ends it at once. Whatever it leaves unfinished the next one goes on with.
+
+    **Examples**
+
+        dedup worker --log-format json
+
+        dedup worker --once
+    """
+    logs.begin(log_format, log_level)
+    if once:
+        _once(workers)
+        return
+    from dedup.worker import work
+
+    with leaving() as leave:
+        try:
+            work(stop=leave.is_set, poll=poll, workers=workers)
+        except KeyboardInterrupt:
+            if not leave.late:
+                raise
+            log.warning("stopped in the middle of a statement, which is undone; nothing is lost")
+
+
+def _once(workers: int | None) -> None:
+    with corpus() as dd, leaving() as leave:
+        report = dd.backfill(workers=workers, stop=leave.is_set)
+    if report.taken_over:
+        log.warning("took over from a run that is gone: %s", report.taken_over)
+    if report.already_running:
+        log.info("a run is at work %s; nothing to do", report.running, extra={"event": "standing by"})
+    else:
+        counts = {
+            name: getattr(report, name) for name in ("fingerprinted", "settled", "failed", "lost", "held")
+        }
+        log.info(
+            "fingerprinted %d, settled %d, failed %d, lost %d, held by others %d",
+            *counts.values(),
+            extra={"event": "settled", **counts, "seconds": report.seconds},
+        )
+    if report.stopped:
+        unfinished()
+    if report.held:
+        raise typer.Exit(1)

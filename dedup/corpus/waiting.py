@@ -1,0 +1,62 @@
+"""Whether anything waits to be settled: what a worker asks every second, so it must cost nothing.
+
+Each source of work is one query that an index answers. A new source is a line in `SOURCES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dedup.corpus.database import Cursor, prefer_indexes
+
+SOURCES = {
+    "pending or stale articles": """
+        SELECT FROM dedup.article a WHERE (a.status = 'pending' OR a.stale) AND NOT EXISTS (
+            SELECT FROM dedup.attempt t, (VALUES (%(pauses)s::double precision[])) AS p (pauses)
+            WHERE t.article_id = a.id AND t.revision = a.revision
+              AND extract(epoch FROM clock_timestamp() - t.last_at)
+                  < p.pauses[least(t.attempts, cardinality(p.pauses))])
+    """,
+    "versions put aside": "SELECT FROM dedup.arrival",
+    "a bulk run that was left behind": "SELECT FROM dedup.corpus_state WHERE bulk_run IS NOT NULL",
+    "fingerprints not yet in use": "SELECT FROM dedup.fingerprint_bulk",
+    "changed settings": "SELECT FROM dedup.setting WHERE value IS DISTINCT FROM adopted",
+    "new sentence parameters": "SELECT FROM dedup.sentence_model WHERE NOT adopted",
+}
+"""What may wait, to a query that finds a row where it does."""
+
+COUNTING = "SELECT FROM dedup.corpus_state WHERE recount_all UNION ALL SELECT FROM dedup.sentence_change"
+"""Finds a row where sentences are to be counted, which every article that a hook settles leaves behind."""
+
+_QUERY = "SELECT " + ", ".join(
+    f"EXISTS ({source})" for source in (" UNION ALL ".join(SOURCES.values()), COUNTING)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What there is to do.
+
+    Attributes:
+        settling: articles wait, or changed settings. A changed program is noticed by the first round only.
+        counting: sentences are to be counted, after which articles may wait.
+    """
+
+    settling: bool
+    counting: bool
+
+    def __bool__(self) -> bool:
+        return self.settling or self.counting
+
+
+def look(cursor: Cursor, pauses: Sequence[float]) -> Waiting:
+    """What there is to do now.
+
+    Args:
+        pauses: as in `attempts.waiting`; an article that is not to be tried yet does not count.
+    """
+    prefer_indexes(cursor)
+    row = cursor.execute(_QUERY.encode(), {"pauses": list(pauses)}).fetchone()
+    assert row is not None
+    return Waiting(*row)

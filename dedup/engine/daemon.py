@@ -1,0 +1,279 @@
+"""What arrives is settled within a second, for years: the loop of `dedup worker` around the backfill.
+
+Every poll, and every notification before it, asks the database whether anything waits (`corpus/waiting.py`).
+Of all workers one works at a time, the one that holds the run that a backfill would hold; the others stand by
+and take over when it is gone. A run goes on for as long as work keeps coming, so that there is one row for a
+working period and not for every article. Worker processes for texts outlive it.
+
+A database that is away is waited for. What ends the loop is `stop`, a refused login, a lack of rights, or a
+schema that is not this program's.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from dedup.corpus import runs, waiting, workers
+from dedup.corpus.database import Database
+from dedup.corpus.waiting import Waiting
+from dedup.engine import backfill
+from dedup.engine.backfill import BackfillReport, Options
+from dedup.engine.heartbeat import Heartbeat
+from dedup.engine.keeper import PoolKeeper
+from dedup.engine.listener import Listener
+from dedup.errors import DatabaseError, LoginError, RightsError, SchemaError, StuckError, WorkerError
+from dedup.progress import SilentProgress
+
+POLL_SECONDS = 1.0
+"""How long an article waits at most that no notification told of."""
+
+IDLE_SECONDS = 60.0
+"""A run ends when nothing came for so long."""
+
+RUN_SECONDS = 3_600.0
+"""A run that never has nothing to do ends after so long, so that its row tells how the hour was."""
+
+SEEN_SECONDS = 15.0
+"""How often a worker that waits says that it lives."""
+
+COUNT_SECONDS = 5.0
+"""How often sentences are counted where nothing else waits: a hook settles by itself, and may do so often."""
+
+DOWN_SECONDS = (1.0, 30.0)
+"""Pauses before a database that is away is asked again: the first, doubled each time up to the second."""
+
+FATAL = (LoginError, RightsError, SchemaError)
+"""What no waiting heals."""
+
+log = logging.getLogger("dedup.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often things happen, in seconds; see the constants of this module."""
+
+    poll: float = POLL_SECONDS
+    idle: float = IDLE_SECONDS
+    run: float = RUN_SECONDS
+    count: float = COUNT_SECONDS
+    down: tuple[float, float] = DOWN_SECONDS
+
+
+class Daemon:
+    """A worker at work; `run` is its life.
+
+    Args:
+        options: as for a backfill; its pool should have a keeper.
+        stop: asked all the while; when it says so, the batch in hand is finished and the life ends.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        options: Options,
+        stop: Callable[[], bool],
+        pace: Pace | None = None,
+        keeper: PoolKeeper | None = None,
+    ) -> None:
+        self._database, self._options, self._stop = database, options, stop
+        self._pace, self._keeper = pace or Pace(), keeper or PoolKeeper()
+        self._listener = Listener(database)
+        self._heartbeat: Heartbeat | None = None
+        self._worker: int | None = None
+        self._seen_at = self._began_at = self._worked_at = self._counted_at = float("-inf")
+        self._first = True
+        self._other: int | None = None
+        self._down = 0
+
+    def run(self) -> None:
+        """Work until told to stop.
+
+        Raises:
+            LoginError, RightsError, SchemaError: the database is there, and refuses.
+        """
+        log.info("worker started on %s", self._database.place, extra={"event": "started"})
+        told = False
+        try:
+            while not self._stop():
+                pause = self._once()
+                if pause:
+                    self._listener.wait(pause, self._stop)
+            told = True
+        except Exception:
+            told = True
+            raise
+        finally:  # whoever ends it by force does not wait for the database
+            self._leave(tell=told)
+        log.info("worker stopped", extra={"event": "stopped"})
+
+    def _once(self) -> float:
+        """Do what there is to do; returns for how long nothing need be done."""
+        try:
+            again = self._work()
+        except FATAL:
+            raise
+        except StuckError as error:
+            log.error("%s", error, extra={"event": "stuck"})
+            return self._failed()
+        except (DatabaseError, WorkerError) as error:
+            if not self._down:
+                log.warning(
+                    "%s; waiting for it", error, extra={"event": "down", "error": type(error).__name__}
+                )
+            return self._failed()
+        if self._down:
+            log.info("going on after %d failed attempts", self._down, extra={"event": "up"})
+            self._down = 0
+        return 0.0 if again else self._pace.poll
+
+    def _failed(self) -> float:
+        """Let go of everything; returns for how long to wait before the next attempt."""
+        self._down += 1
+        self._end("failed")
+        self._keeper.close()
+        self._listener.close()
+        first, most = self._pace.down
+        return min(first * 2.0 ** min(self._down - 1, 30), most)
+
+    def _work(self) -> bool:
+        """Settle what waits, if this worker is the one to do so; says whether to look again at once."""
+        with self._database.transaction() as cursor:
+            found = waiting.look(cursor, self._options.retry_seconds)
+        now = time.monotonic()
+        if self._first:  # a program of another revision shows in no table
+            found = Waiting(True, found.counting)
+        self._be_seen(now, idle=not found)
+        if not found or (not found.settling and now - self._counted_at < self._pace.count):
+            self._rest(now)
+            return False
+        if not self._begin(now):
+            return False
+        did = self._round()
+        self._first = False
+        self._worked_at = self._counted_at = time.monotonic()
+        return did
+
+    def _rest(self, now: float) -> None:
+        """Nothing waits: end the run where that has been so for a while."""
+        if self._heartbeat and (self._heartbeat.superseded or now - self._worked_at >= self._pace.idle):
+            self._end("done")
+
+    def _begin(self, now: float) -> bool:
+        """Begin a run, or go on with the one there is; False if another worker or a backfill is at work."""
+        if self._heartbeat and (self._heartbeat.superseded or now - self._began_at >= self._pace.run):
+            self._end("done")
+        if self._heartbeat:
+            return True
+        with self._database.transaction() as cursor:
+            other = runs.current(cursor, "backfill")
+        if other and not other.gone:
+            self._stand_by(other)
+            return False
+        heartbeat = Heartbeat(self._database, "backfill")
+        try:
+            claimed = heartbeat.claim()
+        except BaseException:
+            heartbeat.close()
+            raise
+        if not claimed:
+            heartbeat.close()
+            return False
+        if heartbeat.taken_over:
+            log.warning(
+                "took over from a run that is gone: %s", heartbeat.taken_over, extra={"event": "taken over"}
+            )
+        self._heartbeat, self._began_at, self._worked_at, self._other = heartbeat, now, now, None
+        return True
+
+    def _stand_by(self, other: runs.Run) -> None:
+        if self._other != other.id:
+            log.info("standing by: a run is at work %s", other, extra={"event": "standing by"})
+            self._other = other.id
+
+    def _round(self) -> bool:
+        """Settle all that waits; says whether that was anything."""
+        assert self._heartbeat
+        report = BackfillReport()
+        started = time.monotonic()
+        try:
+            backfill.work(
+                self._database, report, self._heartbeat, self._options, SilentProgress(), self._stop
+            )
+        finally:
+            self._tell(report, time.monotonic() - started)
+        self._heartbeat.engine = None
+        self._heartbeat.start("waiting for articles", 0)
+        return bool(report.settled or report.fingerprinted or report.failed)
+
+    def _tell(self, report: BackfillReport, seconds: float) -> None:
+        if not (report.settled or report.fingerprinted or report.failed or report.lost):
+            return
+        counts = {name: getattr(report, name) for name in ("fingerprinted", "settled", "failed", "lost")}
+        log.log(
+            logging.WARNING if report.failed or report.lost else logging.INFO,
+            "fingerprinted %d, settled %d, failed %d, lost %d in %.3f s",
+            *counts.values(),
+            seconds,
+            extra={"event": "settled", **counts, "seconds": round(seconds, 3)},
+        )
+
+    def _be_seen(self, now: float, *, idle: bool) -> None:
+        if now - self._seen_at < SEEN_SECONDS:
+            return
+        with self._database.transaction() as cursor:
+            if self._worker is None or not workers.see(cursor, self._worker, idle=idle):
+                self._worker = workers.begin(cursor, socket.gethostname(), os.getpid())
+                if idle:
+                    workers.see(cursor, self._worker, idle=True)
+        self._seen_at = now
+
+    def _end(self, outcome: str, *, tell: bool = True) -> None:
+        """End the run, if there is one."""
+        heartbeat, self._heartbeat = self._heartbeat, None
+        if heartbeat:
+            with suppress(DatabaseError):  # the next one sees that this is gone
+                if tell:
+                    heartbeat.end(outcome)
+            heartbeat.close()
+
+    def _leave(self, *, tell: bool) -> None:
+        """Let go of everything, and say so where the database can be told."""
+        tell = tell and not self._down
+        self._end("stopped" if self._stop() else "failed", tell=tell)
+        self._keeper.close()
+        self._listener.close()
+        if self._worker is not None and tell:
+            with suppress(DatabaseError), self._database.transaction() as cursor:
+                workers.end(cursor, self._worker)
+
+
+def wait_for(
+    open_: Callable[[], Database], stop: Callable[[], bool], down: Sequence[float]
+) -> Database | None:
+    """Open a database, as soon as that can be done; None if it is to stop before.
+
+    Raises:
+        LoginError, RightsError, SchemaError: the database is there, and refuses.
+    """
+    failures = 0
+    while not stop():
+        try:
+            return open_()
+        except FATAL:
+            raise
+        except DatabaseError as error:
+            if not failures:
+                log.warning(
+                    "%s; waiting for it", error, extra={"event": "down", "error": type(error).__name__}
+                )
+            until = time.monotonic() + min(down[0] * 2 ** min(failures, 30), down[1])
+            failures += 1
+            while not stop() and time.monotonic() < until:
+                time.sleep(0.1)
+    return None

@@ -1,0 +1,80 @@
+"""A worker: settles what arrives, until it is told to stop. For programs that want one beside their own work.
+
+    from dedup import worker
+    worker.work(stop=event.is_set)
+
+It logs to the loggers `dedup.worker` and `dedup.listener`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dedup.corpus import migrate
+from dedup.corpus.database import Database
+from dedup.door import checks
+from dedup.engine import choice, daemon
+from dedup.engine.backfill import BATCH_ARTICLES, RETRY_SECONDS, Options
+from dedup.engine.daemon import POLL_SECONDS, Daemon, Pace
+from dedup.engine.fingerprinting import PoolOptions
+from dedup.engine.keeper import PoolKeeper
+from dedup.engine.pool import Limits, make_function
+from dedup.timeouts import Timeouts, check_seconds
+
+__all__ = ["work"]
+
+MAX_WORKERS = 256
+
+
+def work(
+    url: str | None = None,
+    *,
+    stop: Callable[[], bool],
+    poll: float = POLL_SECONDS,
+    workers: int | None = None,
+    timeouts: Timeouts | None = None,
+) -> None:
+    """Settle what arrives in a corpus, until `stop` says so; then the batch in hand is finished.
+
+    Any number of them may work on a corpus, on any machines: one works, the others stand by.
+
+    Args:
+        url: as of `Deduplicator`; a database that is away is waited for.
+        poll: seconds after which an article is noticed at the latest.
+        workers: processes that fingerprint texts; None for one per core, at least 1: a text can end one.
+
+    Raises:
+        LoginError: the database refuses the login.
+        RightsError: the role lacks a privilege.
+        SchemaError: the schema is missing, older or newer; the message names the next step.
+    """
+    check_seconds("the poll interval", poll)
+    if workers is not None:
+        checks.whole_number("workers", workers, 1, MAX_WORKERS)
+    database = daemon.wait_for(lambda: _open(url, timeouts), stop, daemon.DOWN_SECONDS)
+    if database is None:
+        return
+    keeper = PoolKeeper()
+    try:
+        options = Options(
+            BATCH_ARTICLES,
+            None,
+            PoolOptions(workers, make_function, Limits(), keeper),
+            RETRY_SECONDS,
+            "auto",
+            choice.usual_memory(),
+            patient=False,
+        )
+        Daemon(database, options, stop, Pace(poll=poll), keeper).run()
+    finally:
+        database.close()
+
+
+def _open(url: str | None, timeouts: Timeouts | None) -> Database:
+    database = Database(url, timeouts)
+    try:
+        migrate.prepare(database)
+    except BaseException:
+        database.close()
+        raise
+    return database

@@ -1,0 +1,434 @@
+"""A worker settles what arrives within a second, whatever becomes of its listener, its database or itself.
+
+docs/reliability.md, promises 5, 6 and 14.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from dedup import worker
+from dedup.corpus import migrate, runs, waiting, workers
+from dedup.corpus.database import Database, conninfo
+from dedup.engine import daemon as daemon_module
+from dedup.engine.backfill import RETRY_SECONDS, Options
+from dedup.engine.daemon import Daemon, Pace
+from dedup.engine.fingerprinting import PoolOptions
+from dedup.engine.pool import Limits
+from dedup.errors import LoginError, SchemaError
+from tests import corpora
+from tests.conftest import Server
+from tests.corpora import (
+    article,
+    assert_right,
+    deduplicator,
+    load,
+    make_function,
+    unsettled,
+    wait_until,
+    window,
+)
+
+pytestmark = pytest.mark.timeout(120)
+
+POLL = 0.3
+LONG = 600.0
+
+
+class Working:
+    """A worker in a thread of this process."""
+
+    def __init__(self, url: str, pace: Pace, pauses: tuple[float, ...] = RETRY_SECONDS) -> None:
+        self.database = Database(url)
+        self.stopped = Event()
+        self.error: BaseException | None = None
+        options = Options(
+            1_000, None, PoolOptions(0, make_function, Limits()), pauses, "auto", 1 << 26, patient=False
+        )
+        self.daemon = Daemon(self.database, options, self.stopped.is_set, pace)
+        self.thread = Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        try:
+            self.daemon.run()
+        except BaseException as error:
+            self.error = error
+
+    def stop(self) -> None:
+        self.stopped.set()
+        self.thread.join(20)
+        assert not self.thread.is_alive()
+        self.database.close()
+
+
+@contextmanager
+def working(url: str, poll: float = POLL, **pace: Any) -> Iterator[Working]:
+    """A worker that has looked around and found nothing more to do."""
+    found = Working(url, Pace(poll, **pace))
+    found.thread.start()
+    try:
+        wait_until(lambda: found.error is not None or listens(found.database))
+        yield found
+    finally:
+        found.stop()
+
+
+def query(database: Database, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    with database.transaction() as cursor:
+        return cursor.execute(statement.encode(), values).fetchall()
+
+
+def listeners(database: Database) -> list[int]:
+    """The server processes that listen in this database."""
+    rows = query(
+        database,
+        "SELECT pid FROM pg_stat_activity WHERE query = 'LISTEN dedup' AND datname = current_database()",
+    )
+    return [row[0] for row in rows]
+
+
+def listens(database: Database) -> bool:
+    return bool(listeners(database)) and bool(query(database, "SELECT FROM dedup.worker"))
+
+
+def settled(database: Database) -> Callable[[], bool]:
+    return lambda: not unsettled(database)
+
+
+def test_a_notification_is_answered_at_once(database: Database, corpus_url: str) -> None:
+    with working(corpus_url, poll=LONG):
+        for number in range(3):
+            load(database, article(f"a{number}", window(0, 6), number))
+            wait_until(settled(database), 10)
+    assert_right(database)
+
+
+def test_one_row_for_a_working_period_and_none_for_idle_polls(database: Database, corpus_url: str) -> None:
+    def ended() -> int:
+        """How many runs there are, if none is at work."""
+        rows = query(database, "SELECT ended_at IS NULL FROM dedup.run")
+        return 0 if (True,) in rows else len(rows)
+
+    with working(corpus_url, poll=0.05, idle=2):
+        wait_until(lambda: ended() == 1)
+        before = ended()
+        for number in range(3):
+            load(database, article(f"a{number}", window(number, 6), number))
+            wait_until(settled(database))
+        wait_until(lambda: ended() > before)
+        with database.transaction() as cursor:
+            history, totals = runs.history(cursor, 10), runs.totals(cursor)
+    assert len(history) == before + 1
+    assert history[0].outcome == "done"
+    assert history[0].fingerprinted == 3
+    assert history[0].settled >= 3
+    assert history[0].stage_seconds["settling"] > 0
+    assert totals["fingerprinted", ""] == 3
+    assert totals["runs done", ""] == len(history)
+    assert totals["seconds", "settling"] == pytest.approx(
+        sum(run.stage_seconds["settling"] for run in history)
+    )
+
+
+@pytest.fixture
+def seconds() -> Callable[[Database, str], float]:
+    """How long an article waits for its mark."""
+
+    def measure(database: Database, name: str) -> float:
+        load(database, article(name, window(3, 6), 5))
+        started = time.monotonic()
+        wait_until(settled(database))
+        return time.monotonic() - started
+
+    return measure
+
+
+SLACK = 2.0
+"""What a busy machine may take beside the poll."""
+
+
+def test_a_terminated_listener_costs_one_poll(
+    database: Database, corpus_url: str, seconds: Callable[[Database, str], float]
+) -> None:
+    with working(corpus_url):
+        before = listeners(database)
+        query(database, "SELECT pg_terminate_backend(%s)", before[0])
+        assert seconds(database, "a") < POLL + SLACK
+        wait_until(lambda: listeners(database) not in ([], before))
+
+
+def test_a_peer_that_says_nothing_costs_one_poll(
+    database: Database, corpus_url: str, seconds: Callable[[Database, str], float]
+) -> None:
+    with working(corpus_url):
+        peer = listeners(database)[0]
+        os.kill(peer, signal.SIGSTOP)
+        try:
+            assert seconds(database, "a") < POLL + SLACK
+        finally:
+            os.kill(peer, signal.SIGCONT)
+
+
+def test_a_dropped_notification_costs_one_poll(
+    database: Database, corpus_url: str, seconds: Callable[[Database, str], float]
+) -> None:
+    with working(corpus_url):
+        with database.transaction() as cursor:
+            cursor.execute("ALTER TABLE dedup.article DISABLE TRIGGER article_waits")
+        try:
+            assert seconds(database, "a") < POLL + SLACK
+        finally:
+            with database.transaction() as cursor:
+                cursor.execute("ALTER TABLE dedup.article ENABLE ALWAYS TRIGGER article_waits")
+
+
+@pytest.fixture
+def heard(database: Database) -> Iterator[Callable[[], int]]:
+    """How many notifications came since it was last asked."""
+    with psycopg.connect(database.url, autocommit=True) as connection:
+        connection.execute("LISTEN dedup")
+
+        def count() -> int:
+            # Whatever was sent before this has come when this has.
+            with psycopg.connect(database.url, autocommit=True) as other:
+                other.execute("SELECT pg_notify('dedup', 'last')")
+            return next(i for i, said in enumerate(connection.notifies()) if said.payload == "last")
+
+        yield count
+
+
+def test_who_notifies(database: Database, heard: Callable[[], int]) -> None:
+    load(database, article("a", window(0, 6)))
+    assert heard() == 0, "nobody is there to be told"
+    with database.transaction() as cursor:
+        workers.begin(cursor, "elsewhere", 1)
+    load(database, article("b", window(1, 6)))
+    assert heard() == 1
+    with database.transaction() as cursor:
+        cursor.execute(
+            "INSERT INTO dedup.article (source_id, text)"
+            " SELECT 'c' || n, 'words' FROM generate_series(1, 9) n"
+        )
+    assert heard() == 1, "once per statement"
+    with database.transaction() as cursor:
+        cursor.execute("UPDATE dedup.article SET text = 'others' WHERE source_id = 'c1'")
+    assert heard() == 1
+    with database.transaction() as cursor:
+        cursor.execute("UPDATE dedup.article SET url = 'https://example.org' WHERE source_id = 'c1'")
+    assert heard() == 0, "what is not compared makes nothing pending"
+    with database.transaction() as cursor:
+        cursor.execute("DELETE FROM dedup.article WHERE source_id = 'c1'")
+    assert heard() == 1
+    dd = deduplicator(database)
+    dd.backfill(workers=0)
+    dd.submit(article("hook", window(5, 6)))
+    dd.submit(article("hook", window(6, 6)))
+    assert heard() == 0, "a hook settles what it stores"
+
+
+ATTEMPTED = (
+    "INSERT INTO dedup.attempt (article_id, revision, reason) SELECT id, revision, 'x' FROM dedup.article"
+)
+
+
+def test_an_idle_look_finds_every_kind_of_work_and_no_other(database: Database) -> None:
+    def look() -> tuple[bool, bool]:
+        with database.transaction() as cursor:
+            found = waiting.look(cursor, RETRY_SECONDS)
+        return found.settling, found.counting
+
+    dd = deduplicator(database)
+    dd.backfill(workers=0)
+    assert look() == (False, False)
+    load(database, article("a", window(0, 6)))
+    assert look()[0]
+    dd.backfill(workers=0)
+    assert look() == (False, False)
+    dd.submit(article("b", window(3, 6)))
+    assert look() == (False, True), "a hook leaves sentences to be counted"
+    dd.backfill(workers=0)
+    dd.settings.change({"common_stories": 7})
+    assert look()[0]
+    dd.backfill(workers=0)
+    assert look() == (False, False)
+    with database.transaction(settling=True) as cursor:
+        cursor.execute("INSERT INTO dedup.arrival (source_id, text) VALUES ('b', 'other words')")
+    assert look()[0]
+    dd.backfill(workers=0)
+    load(database, article("lost", window(0, 6)))
+    with database.transaction(settling=True) as cursor:
+        cursor.execute(f"{ATTEMPTED} WHERE source_id = 'lost'".encode())
+        assert not waiting.look(cursor, [LONG]).settling, "not yet to be tried again"
+        assert waiting.look(cursor, [0.0]).settling
+
+
+def test_a_text_that_waits_for_another_attempt_keeps_no_other_waiting(
+    database: Database, corpus_url: str
+) -> None:
+    load(database, article("lost", window(9, 6)))
+    with database.transaction() as cursor:
+        cursor.execute(ATTEMPTED.encode())
+    found = Working(corpus_url, Pace(POLL), (LONG,))
+    found.thread.start()
+    try:
+        load(database, article("next", window(0, 6)))
+        wait_until(lambda: unsettled(database) == {"lost"})
+    finally:
+        found.stop()
+
+
+@pytest.fixture
+def other(server: Server) -> Iterator[str]:
+    """A corpus in a database of its own, whose door can be shut."""
+    name = "dedup_shut"
+    url = server.create(name)
+    made = Database(url)
+    migrate.initialize(made)
+    made.close()
+    yield url
+    door(server, url, is_open=True)
+    server.drop(name)
+
+
+def door(server: Server, url: str, *, is_open: bool) -> None:
+    """Let nobody connect to a database any more, and end who is; or let them again."""
+    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(
+            sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}").format(
+                sql.Identifier(str(name)), sql.SQL(str(is_open).lower())
+            )
+        )
+        if not is_open:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+            )
+
+
+def test_a_database_that_goes_away_is_waited_for_and_told_of_once(
+    server: Server, other: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "dedup")
+
+    def events() -> list[str]:
+        return [getattr(record, "event", "") for record in caplog.records]
+
+    with working(other, down=(0.05, 0.1)) as found:
+        door(server, other, is_open=False)
+        wait_until(lambda: found.daemon._down > 3)
+        assert found.error is None
+        door(server, other, is_open=True)
+        wait_until(lambda: "up" in events())
+        database = Database(other)
+        load(database, article("a", window(0, 6)))
+        wait_until(settled(database))
+        database.close()
+    assert events().count("down") == 1
+
+
+def test_a_database_that_is_away_at_the_start_is_waited_for(
+    server: Server, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon_module, "DOWN_SECONDS", (0.05, 0.1))
+    door(server, other, is_open=False)
+    stop, asked = Event(), []
+
+    def stopping() -> bool:
+        asked.append(1)
+        return stop.is_set()
+
+    thread = Thread(target=lambda: worker.work(other, stop=stopping, poll=POLL, workers=1), daemon=True)
+    thread.start()
+    wait_until(lambda: len(asked) > 5)
+    door(server, other, is_open=True)
+    database = Database(other)
+    wait_until(lambda: listens(database))
+    database.close()
+    stop.set()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_what_no_waiting_heals_ends_it(server: Server) -> None:
+    name = "dedup_none"
+    empty = server.create(name)
+    with pytest.raises(SchemaError, match="dedup init"):
+        worker.work(empty, stop=lambda: False)
+    server.drop(name)
+    nobody = psycopg.conninfo.make_conninfo(conninfo(server.url), user="nobody_of_that_name")
+    with pytest.raises(LoginError, match="login"):
+        worker.work(nobody, stop=lambda: False)
+
+
+@contextmanager
+def process(url: str, log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A `dedup worker`."""
+    with log.open("ab") as file:
+        found = subprocess.Popen(
+            [sys.executable, "-m", "dedup.cli.main", "worker", "--workers", "1", *arguments],
+            env={**os.environ, "DEDUP_DATABASE_URL": url},
+            stderr=file,
+        )
+    try:
+        yield found
+    finally:
+        found.kill()
+        found.wait()
+
+
+def many(database: Database, count: int, first: int = 0) -> None:
+    load(database, *(article(f"a{i:04}", window(i % 14, 6), i) for i in range(first, first + count)))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_in_the_middle_of_a_backfill(
+    database: Database, corpus_url: str, tmp_path: Path, number: signal.Signals
+) -> None:
+    many(database, 600)
+    with process(corpus_url, tmp_path / "log") as running:
+        wait_until(lambda: bool(query(database, "SELECT FROM dedup.fingerprint LIMIT 1")))
+        started = time.monotonic()
+        running.send_signal(number)
+        assert running.wait(20) == 0
+        assert time.monotonic() - started < 10
+    assert query(database, "SELECT FROM dedup.worker") == []
+    assert query(database, "SELECT FROM dedup.run WHERE ended_at IS NULL") == []
+    deduplicator(database).backfill(workers=0)
+    assert_right(database)
+
+
+def test_two_workers_and_one_is_killed(database: Database, corpus_url: str, tmp_path: Path) -> None:
+    many(database, 300)
+    log = tmp_path / "log"
+    with process(corpus_url, log) as one, process(corpus_url, log) as two:
+        wait_until(lambda: len(query(database, "SELECT FROM dedup.worker")) == 2)
+        wait_until(lambda: bool(query(database, "SELECT FROM dedup.run WHERE ended_at IS NULL")))
+        at_work = query(database, "SELECT process_id FROM dedup.run WHERE ended_at IS NULL")[0][0]
+        killed, left = (one, two) if one.pid == at_work else (two, one)
+        many(database, 200, 300)
+        killed.kill()
+        wait_until(settled(database), 60)
+        assert query(database, "SELECT outcome FROM dedup.run WHERE process_id = %s", at_work) == [
+            ("taken over",)
+        ]
+        many(database, 10, 500)
+        wait_until(settled(database), 60)
+        left.terminate()
+        assert left.wait(20) == 0
+    assert corpora.answer(database).marks
+    assert_right(database)
+    assert log.read_text().count("took over") == 1
