@@ -14,14 +14,14 @@ import numpy as np
 
 from dedup.article import ARTICLE_FIELDS, Article, storable
 from dedup.corpus.arrays import Bigints, bigints
-from dedup.corpus.database import Cursor
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.settling import FingerprintRow, order_parameters
+from dedup.corpus.steps import Ask, Steps
 from dedup.rules.marks import Mark
 from dedup.text.fingerprint import Fingerprint
 
 MOST_SHARED = 200
-"""Articles that are compared with a new one at once; of more it is told only that they are many."""
+"""Articles that are compared with a new one at once."""
 
 Outcome = Literal["stored", "shares", "new", "known", "not plain"]
 """What became of an article: stored as unique; new, and sharing something with a few others, or with many;
@@ -53,20 +53,21 @@ _SUBMIT = f"SELECT * FROM dedup.submit_new(%s::text[], %s::integer, {_GIVEN})".e
 _STORE = f"SELECT dedup.store_new({_GIVEN}, %s::bigint, %s::double precision, %s::text)".encode()
 
 
-def meet(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprint) -> Met:
+def meet(rulebook: Rulebook, article: Article, made: Fingerprint, most: int = MOST_SHARED) -> Steps[Met]:
     """Take the settle lock, and store an article with its mark if it is new and shares nothing with others.
 
     The transaction can go on as any that holds the settle lock.
 
     Args:
         made: the fingerprint of the article, by this rulebook.
+        most: articles that share something with it; of more it is told only that they are many.
 
     Raises:
         StaleRulesError: the stored results are of another rulebook.
     """
     state = rulebook.state
     rules = [state.fingerprints, state.rules, str(state.algorithm), state.unicode]
-    rows = cursor.execute(_SUBMIT, [rules, MOST_SHARED, *_values(rulebook, article, made)]).fetchall()
+    rows = yield Ask(_SUBMIT, [rules, most, *_values(rulebook, article, made)])
     first = rows[0]
     if first[0] == "rules":
         raise StaleRulesError
@@ -91,15 +92,15 @@ def meet(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprint
     return Met("shares", first[2], first[5], others, [row.sentence_hashes for row in others])
 
 
-def store(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprint, mark: Mark) -> int | None:
+def store(rulebook: Rulebook, article: Article, made: Fingerprint, mark: Mark) -> Steps[int | None]:
     """Store a new article as unique, or as a duplicate; needs the settle lock.
 
     Returns:
         Its id; None where someone has just stored it.
     """
     values = [*_values(rulebook, article, made), mark.duplicate_of, mark.score, mark.reason]
-    row = cursor.execute(_STORE, values).fetchone()
-    return row[0] if row else None
+    rows = yield Ask(_STORE, values)
+    return rows[0][0] if rows else None
 
 
 def _values(rulebook: Rulebook, article: Article, made: Fingerprint) -> list[Any]:

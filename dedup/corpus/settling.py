@@ -15,6 +15,7 @@ import numpy as np
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import statement
+from dedup.corpus.steps import Ask, Steps, run
 from dedup.numbers import Columns, Flags, Shares
 from dedup.rules.marks import Mark, OrderKey
 from dedup.rules.pair import Relation
@@ -270,7 +271,7 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     ).fetchall()
     flagged = {flag: [id for id in outcome.flags if outcome.flags[id] is flag] for flag in (True, False)}
     write_flags(cursor, bigints(flagged[True]), bigints(flagged[False]))
-    write_pairs(cursor, outcome.pairs)
+    run(cursor, write_pairs(outcome.pairs))
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
     write_canonical(cursor, outcome.canonical)
@@ -286,11 +287,11 @@ def write_flags(cursor: Cursor, canonical: Bigints, duplicates: Bigints) -> None
             )
 
 
-def write_pairs(cursor: Cursor, pairs: PairRows) -> None:
+def write_pairs(pairs: PairRows) -> Steps[None]:
     """Write rows of `match`; a pair that is there already is replaced."""
     if not len(pairs.article_id):
         return
-    cursor.execute(
+    yield Ask(
         statement("write_pairs"),
         {
             "articles": pairs.article_id,

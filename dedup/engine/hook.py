@@ -16,6 +16,7 @@ from dedup.corpus import arrivals, articles, fingerprints, rulebooks, settling, 
 from dedup.corpus.articles import Known
 from dedup.corpus.database import Cursor, Database, hold_settle_lock, leave_less
 from dedup.corpus.rulebooks import Rulebook
+from dedup.corpus.steps import run
 from dedup.engine import newcomers
 from dedup.engine.lookup import mark_of, related_to, verdict_of
 from dedup.engine.settle import Settled, TooManyCandidatesError, settle
@@ -67,7 +68,7 @@ def submit(
     """
     new, started = False, time.monotonic()
     if made.fingerprint is not None:
-        verdict, new = newcomers.settle_new(cursor, rulebook, article, made.fingerprint)
+        verdict, new = run(cursor, newcomers.settle_new(rulebook, article, made.fingerprint))
         if verdict is not None:
             return verdict
     else:

@@ -11,10 +11,10 @@ import numpy as np
 from dedup.article import Article
 from dedup.corpus import newcomers, settling
 from dedup.corpus.arrays import bigints
-from dedup.corpus.database import Cursor
-from dedup.corpus.newcomers import Met
+from dedup.corpus.newcomers import MOST_SHARED, Met
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.settling import PairRows
+from dedup.corpus.steps import Steps
 from dedup.engine.index import Relations, profile_of
 from dedup.engine.lookup import verdict_of
 from dedup.rules.marks import Partner, Status, decide, kept_originals
@@ -25,9 +25,12 @@ from dedup.verdict import Verdict
 
 
 def settle_new(
-    cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprint
-) -> tuple[Verdict | None, bool]:
+    rulebook: Rulebook, article: Article, made: Fingerprint, most: int = MOST_SHARED
+) -> Steps[tuple[Verdict | None, bool]]:
     """Take the settle lock, and store and mark an article if that is plain.
+
+    Args:
+        most: it is not plain where it shares something with more articles than this.
 
     Returns:
         The verdict; None where it is not plain, and nothing was stored. And whether the article is new.
@@ -35,7 +38,7 @@ def settle_new(
     Raises:
         StaleRulesError: the stored results are of another rulebook.
     """
-    met = newcomers.meet(cursor, rulebook, article, made)
+    met = yield from newcomers.meet(rulebook, article, made, most)
     if met.outcome == "stored":
         return Verdict(article.source_id, Status.UNIQUE.value, None, None, None), True
     if met.outcome != "shares":
@@ -45,12 +48,11 @@ def settle_new(
     mark = decide((p for p in earlier if p[2].relation is Relation.DUPLICATE), ())
     if found and mark.status is Status.UNIQUE:
         return None, True  # others change with it
-    article_id = newcomers.store(cursor, rulebook, article, made, mark)
+    article_id = yield from newcomers.store(rulebook, article, made, mark)
     if article_id is None:
         return None, False
     kept = kept_originals((p for p in earlier if p[2].relation is Relation.DUPLICATE), rulebook.settings)
-    if kept:
-        settling.write_pairs(cursor, _pairs(article_id, kept))
+    yield from settling.write_pairs(_pairs(article_id, kept))
     return verdict_of(article.source_id, mark, kept, 0), True
 
 

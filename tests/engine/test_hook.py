@@ -14,6 +14,7 @@ from dedup import Article, Deduplicator
 from dedup.corpus import newcomers, rulebooks
 from dedup.corpus.connection import Connection
 from dedup.corpus.database import Cursor, Database, hold_settle_lock
+from dedup.corpus.steps import run
 from dedup.engine import hook
 from dedup.engine.backfill import backfill
 from tests.corpora import answer, article, assert_right, code, deduplicator, load, window
@@ -295,7 +296,7 @@ def test_a_newcomer_is_settled_under_the_settings_of_all_settling(database: Data
         hold_settle_lock(cursor)
         settling = _session(cursor)
     with database.transaction() as cursor:
-        assert newcomers.meet(cursor, rulebook, given, made).outcome == "stored"
+        assert run(cursor, newcomers.meet(rulebook, given, made)).outcome == "stored"
         newcomer = _session(cursor)
     changed = {name for name in settling if settling[name] != before[name]}
     assert {"lock_timeout", "enable_seqscan", "dedup.settling"} <= changed

@@ -22,6 +22,7 @@ from dedup.corpus.bulk import NO_RULE, STATUSES, StoredMarks
 from dedup.corpus.database import Database, retried, translated
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.settling import PairRows
+from dedup.corpus.steps import run
 from dedup.engine.bulk.decide import Decisions, PairArrays, Profiles, decide
 from dedup.engine.bulk.keys import Bigints, Entries, Places, code
 from dedup.engine.bulk.snapshot import Snapshot
@@ -157,7 +158,7 @@ class BulkSettling:
             bulk.drop_pairs(cursor, *part.drop)
             bulk.set_not_likest(cursor, *part.not_likest)
             settling.write_flags(cursor, *part.flags)
-            settling.write_pairs(cursor, part.pairs)
+            run(cursor, settling.write_pairs(part.pairs))
             bulk.write_marks(cursor, part.marks, part.kept)
             settling.make_stale(cursor, part.left.tolist())
             bulk.settled_through(cursor, snapshot.through)
