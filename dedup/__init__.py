@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     __version__: str
 
     from dedup.article import Article as Article
+    from dedup.async_deduplicator import AsyncDeduplicator as AsyncDeduplicator
     from dedup.corpus.exports import MarkRow as MarkRow
     from dedup.corpus.exports import MatchRow as MatchRow
     from dedup.corpus.overview import Overview as Overview
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Article": "dedup.article",
+    "AsyncDeduplicator": "dedup.async_deduplicator",
     "BackfillReport": "dedup.engine.backfill",
     "DedupError": "dedup.errors",
     "Deduplicator": "dedup.deduplicator",
@@ -76,6 +78,7 @@ _HOMES = {
 
 __all__ = [
     "Article",
+    "AsyncDeduplicator",
     "BackfillReport",
     "DedupError",
     "Deduplicator",

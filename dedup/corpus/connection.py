@@ -72,10 +72,7 @@ class Connection(psycopg.Connection[Any]):
         if self.closed:
             return False
         try:
-            # A server says nothing to an idle client; what can be read is the end, or a word before it.
-            waiting = select.poll()
-            waiting.register(self.fileno(), select.POLLIN)
-            if waiting.poll(0):
+            if readable(self):
                 return False
             if time.monotonic() - self.used_at > FRESH_SECONDS:
                 self.execute("SELECT 1")
@@ -86,15 +83,7 @@ class Connection(psycopg.Connection[Any]):
     @classmethod
     def open(cls, url: str, timeouts: Timeouts) -> Self:
         """Connect. Outside of transactions every statement stands alone."""
-        # libpq counts whole seconds, and takes 1 for 2.
-        seconds = max(2, round(timeouts.connect))
-        connection = cls.connect(
-            url,
-            autocommit=True,
-            connect_timeout=seconds,
-            application_name=APPLICATION,
-            client_encoding="UTF8",
-        )
+        connection = cls.connect(url, autocommit=True, **parameters(timeouts))
         connection.patience = timeouts.connect + GRACE_SECONDS
         connection.used_at = time.monotonic()
         connection.isolation_level = IsolationLevel.READ_COMMITTED
@@ -105,8 +94,30 @@ class Connection(psycopg.Connection[Any]):
         if connection.pooled:
             connection.prepare_threshold = None  # a prepared statement stays with its server connection
         else:
-            connection.execute(_set(_common(timeouts), local=False))
+            connection.execute(set_values(limits(timeouts, None), local=False))
         return connection
+
+
+def readable(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+    """Whether the server has said something to an idle client: its end, or a word before it."""
+    waiting = select.poll()
+    waiting.register(connection.fileno(), select.POLLIN)
+    return bool(waiting.poll(0))
+
+
+def parameters(timeouts: Timeouts) -> dict[str, Any]:
+    """What every connection is opened with."""
+    # libpq counts whole seconds, and takes 1 for 2.
+    seconds = max(2, round(timeouts.connect))
+    return {"connect_timeout": seconds, "application_name": APPLICATION, "client_encoding": "UTF8"}
+
+
+def limits(timeouts: Timeouts, seconds: float | None) -> dict[str, str]:
+    """What a transaction needs that waits, and lets a statement work, no longer than some seconds."""
+    values = _common(timeouts)
+    if seconds is not None:
+        values |= dict.fromkeys(("lock_timeout", "statement_timeout"), milliseconds(seconds))
+    return values
 
 
 def _common(timeouts: Timeouts) -> dict[str, str]:
@@ -120,7 +131,7 @@ def _common(timeouts: Timeouts) -> dict[str, str]:
     }
 
 
-def _set(values: dict[str, str], *, local: bool) -> bytes:
+def set_values(values: dict[str, str], *, local: bool) -> bytes:
     """A statement that sets parameters; names and values are of this program, never of a user."""
     calls = (f"set_config('{name}', '{value}', {str(local).lower()})" for name, value in values.items())
     return f"SELECT {', '.join(calls)}".encode()
@@ -162,23 +173,17 @@ class Session:
         """Have the session's timeouts be those of the next transaction; mostly they are already."""
         connection = self._connection
         if not connection.pooled and connection.seconds != seconds:
-            connection.execute(_set(self._limits(seconds), local=False))
+            connection.execute(set_values(limits(self._timeouts, seconds), local=False))
             connection.seconds = seconds
-
-    def _limits(self, seconds: float | None) -> dict[str, str]:
-        values = _common(self._timeouts)
-        if seconds is not None:
-            values |= dict.fromkeys(("lock_timeout", "statement_timeout"), milliseconds(seconds))
-        return values
 
     def _begin(self, cursor: Cursor, settling: bool, snapshot: bool, seconds: float | None) -> None:
         if snapshot:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         if self._connection.pooled:
-            cursor.execute(_set(self._limits(seconds), local=True))
+            cursor.execute(set_values(limits(self._timeouts, seconds), local=True))
         if snapshot:
             patient = {"idle_in_transaction_session_timeout": milliseconds(self._timeouts.statement)}
-            cursor.execute(_set(patient, local=True))
+            cursor.execute(set_values(patient, local=True))
         if settling:
             started = time.monotonic()
             hold_settle_lock(cursor)
@@ -190,7 +195,7 @@ def leave_less(cursor: Cursor, seconds: float, waited: float) -> None:
     """Take what was waited for from what the statements of a transaction may take, if it is worth saying."""
     if waited > WORTH_SAYING_SECONDS:
         left = {"statement_timeout": milliseconds(max(seconds - waited, WORTH_SAYING_SECONDS))}
-        cursor.execute(_set(left, local=True))
+        cursor.execute(set_values(left, local=True))
 
 
 def hold_settle_lock(cursor: Cursor) -> None:
@@ -200,7 +205,7 @@ def hold_settle_lock(cursor: Cursor) -> None:
     """
     values = _PREFER_INDEXES | {"lock_timeout": milliseconds(ROW_SECONDS), "dedup.settling": "on"}
     # In this order: the lock itself is waited for as long as the transaction may wait.
-    cursor.execute(b"SELECT dedup.settle_lock(), " + _set(values, local=True).removeprefix(b"SELECT "))
+    cursor.execute(b"SELECT dedup.settle_lock(), " + set_values(values, local=True).removeprefix(b"SELECT "))
 
 
 def prefer_indexes(cursor: Cursor) -> None:
@@ -208,4 +213,4 @@ def prefer_indexes(cursor: Cursor) -> None:
 
     The planner cannot know how rare the given keys are; its other plans read whole tables.
     """
-    cursor.execute(_set(_PREFER_INDEXES, local=True))
+    cursor.execute(set_values(_PREFER_INDEXES, local=True))

@@ -34,6 +34,11 @@ class Submissions:
         self._database = database
         self._rulebook: Rulebook | None = None
 
+    @property
+    def rulebook(self) -> Rulebook | None:
+        """What the last article was read by; None before the first one."""
+        return self._rulebook
+
     def submit(self, article: Article, seconds: float) -> Verdict:
         """Store an article, or its new version, and settle it; what cannot be settled is stored for later.
 
@@ -43,7 +48,7 @@ class Submissions:
         try:
             return self._settled(article, seconds)
         except (BusyError, CollisionError):
-            return self._put_off(article, IN_USE.format(seconds=seconds))
+            return self.put_off(article, IN_USE.format(seconds=seconds))
 
     def lookup(self, article: Article | str) -> Verdict:
         """What an article, or a bare text, would be marked; nothing is stored."""
@@ -64,18 +69,19 @@ class Submissions:
             if not rulebook.state.same_program():  # a backfill may have adopted this program since
                 rulebook = self._load_rulebook(fresh=True, seconds=seconds)
             if not rulebook.state.same_program():
-                return self._put_off(article, OTHER_PROGRAM)
+                return self.put_off(article, OTHER_PROGRAM)
             try:
                 made = hook.fingerprint(rulebook, article)
             except MemoryError:
-                return self._put_off(article, NO_MEMORY)
+                return self.put_off(article, NO_MEMORY)
             try:
                 return retried(attempt)
             except StaleRulesError:
                 self._rulebook = None
         raise BusyError("the settings keep changing; submit the article again")
 
-    def _put_off(self, article: Article, why: str) -> Verdict:
+    def put_off(self, article: Article, why: str) -> Verdict:
+        """Store an article for the next backfill; its verdict is `pending` until then."""
         hook.store_for_later(self._database, article)
         return Verdict(article.source_id, "pending", None, None, why)
 

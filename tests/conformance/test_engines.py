@@ -6,12 +6,14 @@ none of the order in which an engine met the articles. A new engine is one small
 
 from __future__ import annotations
 
+import asyncio
 import random
 from functools import cache
 from typing import Protocol
 
 import pytest
 
+from dedup import AsyncDeduplicator
 from dedup.corpus import pins
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
@@ -59,6 +61,25 @@ class OneAtATime:
         with deduplicator(database) as hook:
             for article in given:
                 hook.submit(article)
+        pin(database, corpus, slice(half, None))
+        backfill(database, workers=0, factory=make_function)
+
+
+class AsyncHook:
+    """The hook of asyncio, several articles at once; half of the pins before and half after."""
+
+    name = "async hook"
+
+    def run(self, database: Database, corpus: Corpus) -> None:
+        given = random.Random(4).sample(corpus.articles, len(corpus.articles))
+        half = len(corpus.pairs) // 2
+        pin(database, corpus, slice(None, half))
+
+        async def submit() -> None:
+            async with AsyncDeduplicator(database.url) as hook:
+                await hook.submit_many(given, at_once=3)
+
+        asyncio.run(submit())
         pin(database, corpus, slice(half, None))
         backfill(database, workers=0, factory=make_function)
 
@@ -125,6 +146,7 @@ ENGINES: list[Engine] = [
     OneAtATime(1),
     OneAtATime(2),
     OneAtATime(3),
+    AsyncHook(),
     Batches(1),
     Batches(3),
     Batches(1_000),

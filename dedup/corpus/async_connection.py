@@ -1,0 +1,187 @@
+"""Connections of an asyncio program: a few at most, each with one transaction at a time.
+
+What a transaction begins with is said in `connection.py`. Here is only what waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Self, TypeVar
+
+import psycopg
+from psycopg import IsolationLevel
+from psycopg.abc import PQGen
+from psycopg.pq import TransactionStatus
+
+from dedup.corpus import arrays
+from dedup.corpus.connection import FRESH_SECONDS, GRACE_SECONDS, limits, parameters, readable, set_values
+from dedup.corpus.database import translated
+from dedup.errors import BusyError, ClosedError
+from dedup.timeouts import Timeouts
+
+AsyncCursor = psycopg.AsyncCursor[Any]
+_Value = TypeVar("_Value")
+
+MAX_CONNECTIONS = 4
+"""Of one pool. All who settle wait for one lock; more connections would only wait in the server."""
+
+
+class AsyncConnection(psycopg.AsyncConnection[Any]):
+    """A connection that gives up on a server that is connected and does not answer.
+
+    Attributes:
+        patience, pooled, seconds, used_at: as of `connection.Connection`.
+    """
+
+    patience: float = Timeouts().connect + GRACE_SECONDS
+    pooled: bool = False
+    seconds: float | None = None
+    used_at: float = 0.0
+
+    async def wait(self, gen: PQGen[_Value], interval: float = 0.1, timeout: float | None = None) -> _Value:
+        """As psycopg's, but not for ever."""
+        limit = self.patience if timeout is None else min(timeout, self.patience)
+        deadline = time.monotonic() + limit
+        try:
+            return await super().wait(gen, interval, limit)
+        except psycopg.OperationalError as error:
+            if error.sqlstate is None and timeout is None and time.monotonic() >= deadline:
+                self.pgconn.finish()  # its state is unknown: nobody may use it again
+                raise psycopg.OperationalError(f"the server gave no answer for {limit:.0f} s") from None
+            raise
+
+    async def alive(self) -> bool:
+        """Whether the server is still there; asks only where the connection was not used for a while."""
+        if self.closed:
+            return False
+        try:
+            if readable(self):
+                return False
+            if time.monotonic() - self.used_at > FRESH_SECONDS:
+                await self.execute("SELECT 1")
+        except psycopg.Error:
+            return False
+        return True
+
+    def idle(self) -> bool:
+        """Whether it can be used again: open, and in no transaction."""
+        return not self.closed and self.pgconn.transaction_status == TransactionStatus.IDLE
+
+    @classmethod
+    async def open(cls, url: str, timeouts: Timeouts) -> Self:
+        """Connect. Outside of transactions every statement stands alone."""
+        connection = await cls.connect(url, autocommit=True, **parameters(timeouts))
+        try:
+            connection.patience = timeouts.connect + GRACE_SECONDS
+            connection.used_at = time.monotonic()
+            await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
+            arrays.register(connection)
+            row = await (await connection.execute("SELECT pg_backend_pid()")).fetchone()
+            connection.pooled = row is None or row[0] != connection.info.backend_pid
+            if connection.pooled:
+                connection.prepare_threshold = None
+            else:
+                await connection.execute(set_values(limits(timeouts, None), local=False))
+        except BaseException:
+            connection.pgconn.finish()
+            raise
+        return connection
+
+    @asynccontextmanager
+    async def limited(self, timeouts: Timeouts, seconds: float) -> AsyncIterator[AsyncCursor]:
+        """A cursor in a transaction that commits at the end, and rolls back on any error and when cancelled.
+
+        Args:
+            seconds: wait, and let a statement work, no longer than this.
+        """
+        patience = self.patience
+        self.patience = seconds + GRACE_SECONDS
+        try:
+            if not self.pooled and self.seconds != seconds:
+                await self.execute(set_values(limits(timeouts, seconds), local=False))
+                self.seconds = seconds
+            async with self.transaction(), self.cursor(binary=True) as cursor:
+                if self.pooled:
+                    await cursor.execute(set_values(limits(timeouts, seconds), local=True))
+                yield cursor
+        finally:
+            self.patience = patience
+
+
+class AsyncPool:
+    """The connections of one event loop; they are opened when they are needed.
+
+    Args:
+        url: in libpq form.
+        place: host and database, for people.
+    """
+
+    def __init__(self, url: str, place: str, timeouts: Timeouts) -> None:
+        self._url, self._place, self._timeouts = url, place, timeouts
+        self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._idle: list[AsyncConnection] = []
+        self._closed = False
+
+    @asynccontextmanager
+    async def transaction(self, seconds: float) -> AsyncIterator[AsyncCursor]:
+        """A transaction on a free connection.
+
+        Args:
+            seconds: as of `AsyncConnection.limited`; for its turn a task waits as long as `Timeouts.lock`.
+
+        Raises:
+            ClosedError: `close` was called.
+            BusyError: other tasks used all connections for too long.
+            DatabaseError: one of its kinds, for every error of the server.
+        """
+        await self._take_turn()
+        try:
+            with translated(self._place):
+                connection = await self._connection()
+                try:
+                    async with connection.limited(self._timeouts, seconds) as cursor:
+                        yield cursor
+                finally:
+                    self._give_back(connection)
+        finally:
+            self._slots.release()
+
+    async def close(self) -> None:
+        """Close the connections; those in use are closed when they are given back."""
+        self._closed = True
+        while self._idle:
+            await self._idle.pop().close()
+
+    async def _take_turn(self) -> None:
+        try:
+            async with asyncio.timeout(self._timeouts.lock):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise BusyError(
+                f"{self._place}: all {MAX_CONNECTIONS} connections of this program were in use for"
+                f" {self._timeouts.lock:g} s; submit fewer articles at once"
+            ) from None
+
+    async def _connection(self) -> AsyncConnection:
+        if self._closed:
+            raise ClosedError(f"{self._place}: this AsyncDeduplicator is closed; open another one")
+        while self._idle:
+            connection = self._idle.pop()
+            try:
+                if await connection.alive():
+                    return connection
+            except BaseException:
+                connection.pgconn.finish()
+                raise
+            connection.pgconn.finish()
+        return await AsyncConnection.open(self._url, self._timeouts)
+
+    def _give_back(self, connection: AsyncConnection) -> None:
+        connection.used_at = time.monotonic()
+        if self._closed or not connection.idle():
+            connection.pgconn.finish()
+        else:
+            self._idle.append(connection)
