@@ -19,11 +19,11 @@ INSTALLS = [
 ]
 SHELL = [line for kind, code in BLOCKS if kind == "sh" for line in code.splitlines() if line not in INSTALLS]
 PYTHON = [code for kind, code in BLOCKS if kind == "python"]
+SQL = [code for kind, code in BLOCKS if kind == "sql"]
 
 NO_DOWNLOADS = "import duckdb; duckdb.sql('SET autoinstall_known_extensions = false')\n"
 
 
-# Stands in for `Deduplicator.engine()` where the library does not have it: delete it as soon as it does.
 @pytest.fixture(scope="module")
 def made(own_folder: Path, installed: Environment, wheel: Path) -> dict[str, Environment]:
     """An environment for each `pip install` of the page, by its last word."""
@@ -54,7 +54,7 @@ def test_the_page_has_what_is_tested() -> None:
     assert len([line for line in SHELL if line.startswith("dedup ")]) == 2
     assert len(SHELL) == 4
     assert {re.findall(r"^import (\w+)", code, re.MULTILINE)[0] for code in PYTHON} == {"pandas", "duckdb"}
-    assert {kind for kind, _ in BLOCKS} == {"sh", "python"}
+    assert {kind for kind, _ in BLOCKS} == {"sh", "python", "sql"}
 
 
 def test_every_command_for_the_shell_works(exported: User) -> None:
@@ -62,6 +62,15 @@ def test_every_command_for_the_shell_works(exported: User) -> None:
     assert (work / "days.csv").read_text("utf-8").startswith("day,articles,")
     assert len((work / "marks.jsonl").read_text("utf-8").splitlines()) == 82
     assert "Tarn Hollow" in exported.run("bash", "-c", SHELL[0]).stdout
+
+
+@pytest.mark.parametrize("query", SQL)
+def test_a_dashboard_can_ask_it(exported: User, query: str) -> None:
+    command = 'psql -v ON_ERROR_STOP=1 --csv -c "$0" "$(dedup db url)"'
+    lines = exported.run("bash", "-euo", "pipefail", "-c", command, query).stdout.splitlines()
+    assert len(lines) > 1
+    wrapped = f"SELECT * FROM ({query}) AS dataset LIMIT 5"  # as these programs send it
+    exported.run("bash", "-euo", "pipefail", "-c", command, wrapped)
 
 
 @pytest.mark.parametrize("code", [code for code in PYTHON if "pandas" in code])
