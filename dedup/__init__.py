@@ -7,7 +7,8 @@
         print(verdict.status, verdict.duplicate_of)
 
 The names are imported when they are first used, so that the pure core can be imported without a database.
-The errors are in `dedup.errors`, the embedded server in `dedup.server`.
+The errors are in `dedup.errors`, the embedded server in `dedup.server`,
+a worker in `dedup.worker`, metrics in `dedup.metrics`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from dedup.async_deduplicator import AsyncDeduplicator as AsyncDeduplicator
     from dedup.corpus.exports import MarkRow as MarkRow
     from dedup.corpus.exports import MatchRow as MatchRow
+    from dedup.corpus.monitoring import Vitals as Vitals
     from dedup.corpus.overview import Overview as Overview
+    from dedup.corpus.runs import PastRun as PastRun
     from dedup.corpus.stories import Reprints as Reprints
     from dedup.corpus.stories import Story as Story
     from dedup.corpus.stories import StoryArticle as StoryArticle
@@ -64,6 +67,7 @@ _HOMES = {
     "MatchRow": "dedup.corpus.exports",
     "Noted": "dedup.files.report",
     "Overview": "dedup.corpus.overview",
+    "PastRun": "dedup.corpus.runs",
     "Preview": "dedup.engine.backfill",
     "Progress": "dedup.progress",
     "Reprints": "dedup.corpus.stories",
@@ -74,6 +78,7 @@ _HOMES = {
     "Timeouts": "dedup.timeouts",
     "Verdict": "dedup.verdict",
     "Verification": "dedup.engine.verify",
+    "Vitals": "dedup.corpus.monitoring",
 }
 
 __all__ = [
@@ -94,6 +99,7 @@ __all__ = [
     "MatchRow",
     "Noted",
     "Overview",
+    "PastRun",
     "Preview",
     "Progress",
     "Reprints",
@@ -104,6 +110,7 @@ __all__ = [
     "Timeouts",
     "Verdict",
     "Verification",
+    "Vitals",
 ]
 
 

@@ -19,7 +19,7 @@ from typing import Annotated
 import typer
 
 import dedup
-from dedup.cli import admin, completion, judge, lab, output, pin, read, signals, worker, write
+from dedup.cli import admin, completion, judge, lab, monitor, output, pin, read, signals, worker, write
 from dedup.errors import DedupError, InputError, SettingError
 
 FAILED, WRONG_USAGE = 1, 2
@@ -57,6 +57,7 @@ SIGTERM or SIGHUP before all was done: what was finished is kept, and the same c
 write.register(app)
 worker.register(app)
 read.register(app)
+monitor.register(app)
 admin.register(app)
 judge.register(app)
 pin.register(app)

@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from dedup.cli import output
+from dedup.cli.monitor import CheckOption, MaxAgeOption, run_check
 from dedup.cli.shared import JsonOption, corpus, moment
 from dedup.errors import InputError, NotFoundError
 from dedup.verdict import StatusName
@@ -305,8 +306,15 @@ def _sentence_or_hash(given: str) -> str | int:
     return int(given) if given.lstrip("-").isdecimal() and given.isascii() else given
 
 
-def status(json: JsonOption = False) -> None:
-    """Show the corpus: articles by status, what is pending and why, limits that fired, sizes."""
+def status(check: CheckOption = False, max_age: MaxAgeOption = "26h", json: JsonOption = False) -> None:
+    """Show the corpus: articles by status, what is pending and why, limits that fired, sizes.
+
+    `--check` is for Nagios and cron. All is well if everything was settled within that time, no article has
+    waited longer or failed since, no run is stuck, and there is a worker left if there were any.
+    """
+    if check:
+        run_check(max_age, json)
+        return
     with corpus() as dd:
         place, found = dd.place, dd.status()
     if json:

@@ -154,6 +154,18 @@ def moment(given: str) -> datetime:
     )
 
 
+def seconds_of(given: str) -> float:
+    """A time span of the command line: `90s`, `30m`, `26h`, `7d`.
+
+    Raises:
+        InputError: it is none.
+    """
+    found = re.fullmatch(r"(\d{1,6}) ?([smhd])", given.strip())
+    if not found or not int(found[1]):
+        raise InputError(f"{given!r} is no time span: write 90s, 30m, 26h or 7d")
+    return int(found[1]) * {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}[found[2]]
+
+
 def hash_key(given: str) -> str:
     """The hash key that a user asks for: `random` makes one, - reads it from stdin.
 

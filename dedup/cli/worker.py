@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
 
 from dedup.cli import logs
+from dedup.cli.monitor import needs_metrics
 from dedup.cli.shared import corpus
 from dedup.cli.signals import leaving, unfinished
+from dedup.errors import InputError
 
 LogFormatOption = Annotated[
     logs.LogFormat, typer.Option("--log-format", help="One line of text per event, or one of JSON.")
@@ -40,6 +44,14 @@ def worker(
         int | None,
         typer.Option(min=1, max=256, help="Processes that fingerprint texts; default: one per core."),
     ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Answer Prometheus there; needs `newsdedup[metrics]`."),
+    ] = None,
+    metrics_host: Annotated[
+        str,
+        typer.Option(help="The address that it listens on; others than this one are open to the network."),
+    ] = "127.0.0.1",
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
 ) -> None:
@@ -64,13 +76,29 @@ def worker(
         return
     from dedup.worker import work
 
-    with leaving() as leave:
+    with leaving() as leave, ExitStack() as stack:
+        if metrics_port is not None:
+            stack.callback(_serve(metrics_port, metrics_host))
         try:
             work(stop=leave.is_set, poll=poll, workers=workers)
         except KeyboardInterrupt:
             if not leave.late:
                 raise
             log.warning("stopped in the middle of a statement, which is undone; nothing is lost")
+
+
+def _serve(port: int, host: str) -> Callable[[], None]:
+    needs_metrics()
+    from dedup.metrics import Metrics
+
+    metrics = Metrics()
+    try:
+        closing = metrics.serve(port, host)
+    except OSError as error:
+        raise InputError(f"metrics: {host}:{port} cannot be used: {error.strerror}") from None
+    port = metrics.port
+    log.info("metrics on http://%s:%d/metrics", host, port, extra={"event": "metrics", "port": port})
+    return closing
 
 
 def _once(workers: int | None) -> None:

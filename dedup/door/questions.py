@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dedup.article import Article
-from dedup.corpus import articles, exports, overview, rulebooks, stories, verdicts
+from dedup.corpus import articles, exports, monitoring, overview, rulebooks, runs, stories, verdicts
 from dedup.corpus.database import Database
 from dedup.corpus.exports import MarkRow, MatchRow
+from dedup.corpus.monitoring import Vitals
 from dedup.corpus.overview import Overview
+from dedup.corpus.runs import PastRun
 from dedup.corpus.stories import Story, StorySummary
 from dedup.corpus.verdicts import MarkedArticle
 from dedup.door import checks
@@ -90,6 +92,20 @@ class Questions:
         with self._database.transaction() as cursor:
             names = (checks.text("source_id", name) for name in (a, b))
             return comparison.explain(cursor, rulebooks.load_rulebook(cursor), *names)
+
+    def vitals(self, *, lately: float = 86_400.0) -> Vitals:
+        """What a monitor asks every minute: cheap at any size, and partly an estimate.
+
+        Args:
+            lately: seconds; what failed within them is told apart.
+        """
+        with self._database.transaction() as cursor:
+            return monitoring.vitals(cursor, lately)
+
+    def runs(self, limit: int = 20) -> list[PastRun]:
+        """The last runs, the latest first."""
+        with self._database.transaction() as cursor:
+            return runs.history(cursor, checks.whole_number("limit", limit, 0))
 
     def status(self) -> Overview:
         """The state of the corpus: counts, sizes, what is at work, what limits fired."""

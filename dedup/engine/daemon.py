@@ -36,9 +36,6 @@ POLL_SECONDS = 1.0
 IDLE_SECONDS = 60.0
 """A run ends when nothing came for so long."""
 
-RUN_SECONDS = 3_600.0
-"""A run that never has nothing to do ends after so long, so that its row tells how the hour was."""
-
 SEEN_SECONDS = 15.0
 """How often a worker that waits says that it lives."""
 
@@ -60,7 +57,6 @@ class Pace:
 
     poll: float = POLL_SECONDS
     idle: float = IDLE_SECONDS
-    run: float = RUN_SECONDS
     count: float = COUNT_SECONDS
     down: tuple[float, float] = DOWN_SECONDS
 
@@ -86,7 +82,7 @@ class Daemon:
         self._listener = Listener(database)
         self._heartbeat: Heartbeat | None = None
         self._worker: int | None = None
-        self._seen_at = self._began_at = self._worked_at = self._counted_at = float("-inf")
+        self._seen_at = self._worked_at = self._counted_at = float("-inf")
         self._first = True
         self._other: int | None = None
         self._down = 0
@@ -166,7 +162,7 @@ class Daemon:
 
     def _begin(self, now: float) -> bool:
         """Begin a run, or go on with the one there is; False if another worker or a backfill is at work."""
-        if self._heartbeat and (self._heartbeat.superseded or now - self._began_at >= self._pace.run):
+        if self._heartbeat and self._heartbeat.superseded:
             self._end("done")
         if self._heartbeat:
             return True
@@ -188,7 +184,7 @@ class Daemon:
             log.warning(
                 "took over from a run that is gone: %s", heartbeat.taken_over, extra={"event": "taken over"}
             )
-        self._heartbeat, self._began_at, self._worked_at, self._other = heartbeat, now, now, None
+        self._heartbeat, self._worked_at, self._other = heartbeat, now, None
         return True
 
     def _stand_by(self, other: runs.Run) -> None:

@@ -1,0 +1,126 @@
+"""Commands that watch: runs, metrics, and the check of `status`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dedup.cli import output
+from dedup.cli.shared import JsonOption, corpus, seconds_of
+from dedup.errors import InputError
+
+CheckOption = Annotated[
+    bool, typer.Option("--check", help="Say in one line whether all is well, cheaply; exit code 1 if not.")
+]
+MaxAgeOption = Annotated[
+    str,
+    typer.Option(
+        "--max-age",
+        metavar="TIME",
+        help="With `--check`: how old the last success may be, and how long articles may wait: 90s, 26h, 2d.",
+    ),
+]
+
+COUNTS = ("settled", "fingerprinted", "failed", "lost")
+
+NOT_WELL = 1
+"""Exit code of a check that found something wrong; also where the database does not answer."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(runs)
+    app.command()(metrics)
+
+
+def needs_metrics() -> None:
+    """Refuse what cannot be done without the extra.
+
+    Raises:
+        InputError: its package is missing.
+    """
+    if importlib.util.find_spec("prometheus_client") is None:
+        raise InputError("metrics need prometheus_client: run `pip install 'newsdedup[metrics]'`")
+
+
+def run_check(max_age: str, json: bool) -> None:
+    """Say in one line whether all is well; exit code 1 if not."""
+    seconds = seconds_of(max_age)
+    with corpus() as dd:
+        found = dd.vitals(lately=seconds)
+    problems = found.problems(seconds)
+    if json:
+        output.write_json({"well": not problems, "problems": problems, **found.as_dict()})
+    else:
+        waiting = f"{'about ' if found.estimated else ''}{found.pending + found.stale:,} articles wait"
+        words = f"NOT WELL: {'; '.join(problems)}" if problems else f"OK: {waiting}"
+        output.console().print(output.printable(words), soft_wrap=True, markup=False)
+    if problems:
+        raise typer.Exit(NOT_WELL)
+
+
+def runs(
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 20,
+    json: JsonOption = False,
+) -> None:
+    """List the last runs: backfills, and the working periods of workers.
+
+    The last 1,000 are kept; in SQL, `dedup.run_history`.
+    """
+    with corpus() as dd:
+        found = dd.runs(limit)
+    if json:
+        output.write_json([run.as_dict() for run in found])
+        return
+    output.table(
+        "",
+        ("id", "started", "seconds", "outcome", *COUNTS, "host", "error"),
+        (
+            (
+                str(run.id),
+                run.started_at,
+                f"{run.seconds:,.1f}",
+                run.outcome,
+                *(getattr(run, name) for name in COUNTS),
+                run.host,
+                run.error,
+            )
+            for run in found
+        ),
+        ("seconds", *COUNTS),
+    )
+
+
+def metrics(
+    to: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write to this file, which is whole at every moment."),
+    ] = None,
+) -> None:
+    """Print metrics for Prometheus, or write them to a file for the node exporter.
+
+    Needs `pip install 'newsdedup[metrics]'`. Exit code 1 if the database does not answer; then the only
+    metric is `dedup_up 0`.
+
+    **Example**
+
+        dedup metrics -o /var/lib/node_exporter/dedup.prom
+    """
+    needs_metrics()
+    from dedup.metrics import Metrics
+
+    found = Metrics()
+    try:
+        if to:
+            found.write(to)
+        else:
+            sys.stdout.write(found.text())
+    finally:
+        found.close()
+    if not found.up:
+        output.say("the database did not answer: `dedup status` says why")
+        raise typer.Exit(NOT_WELL)

@@ -1,0 +1,159 @@
+"""What a monitor asks every minute, cheaply at any size: what waits, for how long, what failed, who works.
+
+Nothing here reads a table as a whole. Up to `SAMPLE` articles of a kind are counted; above that the number of
+unsettled ones is the planner's estimate, and how they divide is taken from the sample. What `dedup status`
+shows is exact, and reads everything (`overview.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from dedup.answer import Answer
+from dedup.corpus import runs, workers
+from dedup.corpus.database import Cursor, prefer_indexes
+from dedup.corpus.runs import Run
+from dedup.corpus.statements import statement
+from dedup.corpus.workers import Worker
+
+SAMPLE = 10_000
+"""Articles of a kind that are looked at: about 20 ms."""
+
+QUEUES = {"arrivals": "dedup.arrival", "attempts": "dedup.attempt"}
+"""Tables of what waits, by the name of their number in `Vitals.queues`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals(Answer):
+    """The state of a corpus as a monitor sees it.
+
+    Attributes:
+        at: the time of the server.
+        articles: about how many there are, as the planner knows.
+        pending, stale: articles without a mark, and with one that is to be settled again.
+        estimated: pending and stale are estimates, since there are more than `SAMPLE`.
+        waiting_seconds: for how long the oldest of them has waited, at most; where they are estimates, at
+            least.
+        failed: reason, without its numbers, to articles; of the last `SAMPLE` at most.
+        failed_lately: those that failed within the time that was asked for.
+        limits: safety limit to unsettled articles that it left, of `SAMPLE` at most.
+        queues: name to the rows that wait, `SAMPLE` + 1 at most.
+        totals: what all runs did, as in `runs.totals`, with names such as "settled" and "seconds settling".
+        quiet_at: when last nothing waited, as far as anyone looked; None: never.
+        run: the run at work, or None.
+        workers: those there are, alive or gone.
+    """
+
+    at: datetime
+    articles: int
+    pending: int
+    stale: int
+    estimated: bool
+    waiting_seconds: float | None
+    failed: dict[str, int]
+    failed_lately: int
+    limits: dict[str, int]
+    queues: dict[str, int]
+    totals: dict[str, float]
+    quiet_at: datetime | None
+    run: Run | None
+    workers: list[Worker]
+
+    def problems(self, seconds: float) -> list[str]:
+        """What is wrong, in words; nothing if all is well.
+
+        Args:
+            seconds: how old the last success may be, and how long articles may wait.
+        """
+        found = []
+        if self.run and self.run.stuck:
+            found.append(f"a run is probably stuck {self.run}")
+        since = None if self.quiet_at is None else (self.at - self.quiet_at).total_seconds()
+        if (since is None or since > seconds) and not (self.run and not self.run.gone):
+            ago = "never" if since is None else f"not for {_hours(since)}"
+            found.append(f"everything was settled {ago}: is `dedup backfill` or `dedup worker` still run?")
+        if self.waiting_seconds is not None and self.waiting_seconds > seconds:
+            found.append(f"an article has waited for {_hours(self.waiting_seconds)}")
+        if self.failed_lately:
+            found.append(f"{self.failed_lately:,} articles failed lately: `dedup status` says why")
+        if self.workers and not any(worker.alive for worker in self.workers):
+            last = max(self.workers, key=lambda worker: worker.seen_at)
+            silent = _hours((self.at - last.seen_at).total_seconds())
+            found.append(f"the worker on {last.host}, process {last.process_id}, is silent for {silent}")
+        return found
+
+
+def _hours(seconds: float) -> str:
+    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
+    """The state of the corpus now.
+
+    Args:
+        lately: seconds; what failed within them counts as `failed_lately`.
+    """
+    prefer_indexes(cursor)
+    row = cursor.execute(statement("unsettled_sample"), {"sample": SAMPLE}).fetchone()
+    assert row is not None
+    at, articles, index_rows, seen, pending, oldest, limits = row
+    estimated = seen > SAMPLE
+    unsettled = max(seen, int(index_rows)) if estimated else seen
+    pending = round(unsettled * pending / seen) if seen else 0
+    everyone = workers.everyone(cursor)
+    quiet_at = _quiet_at(cursor, everyone)
+    waiting = None
+    if oldest is not None:
+        # Since when an edited article waits is not known; but not since before nothing waited.
+        since = oldest if quiet_at is None or estimated else max(oldest, quiet_at)
+        waiting = max(0.0, (at - since).total_seconds())
+    failed, lately_failed = _failed(cursor, lately)
+    run = runs.current(cursor, "backfill")
+    return Vitals(
+        at=at.astimezone(UTC),
+        articles=articles,
+        pending=pending,
+        stale=unsettled - pending,
+        estimated=estimated,
+        waiting_seconds=waiting,
+        failed=failed,
+        failed_lately=lately_failed,
+        limits=limits,
+        queues={name: _bounded_count(cursor, table) for name, table in QUEUES.items()},
+        totals={" ".join(filter(None, key)): value for key, value in runs.totals(cursor).items()},
+        quiet_at=quiet_at,
+        run=None if run and run.gone else run,
+        workers=everyone,
+    )
+
+
+def _quiet_at(cursor: Cursor, everyone: list[Worker]) -> datetime | None:
+    row = cursor.execute("SELECT max(ended_at) FROM dedup.run WHERE outcome = 'done'").fetchone()
+    times = [row[0] if row else None, *(worker.idle_at for worker in everyone)]
+    return max((time for time in times if time is not None), default=None)
+
+
+def _failed(cursor: Cursor, lately: float) -> tuple[dict[str, int], int]:
+    rows = cursor.execute(
+        """
+        SELECT split_part(reason, ':', 1), count(*),
+               count(*) FILTER (WHERE marked_at > clock_timestamp() - make_interval(secs => %s))
+        FROM (
+            SELECT reason, marked_at FROM dedup.article WHERE status = 'failed' ORDER BY id DESC LIMIT %s
+        ) AS f
+        GROUP BY 1 ORDER BY 1
+        """,
+        [lately, SAMPLE],
+    ).fetchall()
+    return {reason: count for reason, count, _ in rows}, sum(row[2] for row in rows)
+
+
+def _bounded_count(cursor: Cursor, table: str) -> int:
+    row = cursor.execute(
+        f"SELECT count(*) FROM (SELECT FROM {table} LIMIT %s) AS looked_at".encode(), [SAMPLE + 1]
+    ).fetchone()
+    return int(row[0]) if row else 0

@@ -1,0 +1,174 @@
+"""Metrics for Prometheus, made by its own client library: the extra `newsdedup[metrics]`.
+
+They are of the corpus, not of a process, and read from the database when they are asked for: every worker
+tells the same. Where the database does not answer there is `dedup_up 0` and nothing else.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, generate_latest, start_http_server, write_to_textfile
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from dedup.corpus import migrate
+from dedup.corpus.database import Database
+from dedup.corpus.monitoring import SAMPLE, Vitals, vitals
+from dedup.errors import DatabaseError
+
+__all__ = ["Metrics"]
+
+ANSWER_SECONDS = 5.0
+"""How long the database may take; a scrape waits 10 seconds by default."""
+
+_ESTIMATE = f"an estimate of the planner where there are more than {SAMPLE:,}"
+
+
+class Metrics:
+    """The metrics of a corpus, opened when they are first asked for.
+
+    Args:
+        url: as of `Deduplicator`.
+
+    Attributes:
+        up: whether the database answered the last time.
+        port: what `serve` listens on; 0 chooses one.
+    """
+
+    def __init__(self, url: str | None = None) -> None:
+        self.up, self.port = False, 0
+        self._url = url
+        self._database: Database | None = None
+        self._lock = threading.Lock()
+        self._registry = CollectorRegistry()
+        self._registry.register(_Collector(self._vitals))
+
+    def text(self) -> str:
+        """The metrics in Prometheus' text format."""
+        return generate_latest(self._registry).decode()
+
+    def write(self, path: str | Path) -> None:
+        """Write them to a file, which is whole at every moment: for the textfile collector."""
+        write_to_textfile(str(path), self._registry)
+
+    def serve(self, port: int, host: str) -> Callable[[], None]:
+        """Answer scrapes on a port, in a thread; returns what ends that.
+
+        Raises:
+            OSError: the port cannot be used.
+        """
+        server, thread = start_http_server(port, host, self._registry)
+        self.port = server.server_port
+
+        def close() -> None:
+            server.shutdown()
+            server.server_close()
+            thread.join(5)
+            self.close()
+
+        return close
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._database:
+            self._database.close()
+
+    def _vitals(self) -> Vitals | None:
+        try:
+            with self._lock:
+                if self._database is None:
+                    database = Database(self._url)
+                    migrate.prepare(database)
+                    self._database = database
+            with self._database.transaction(seconds=ANSWER_SECONDS) as cursor:
+                found = vitals(cursor)
+        except DatabaseError:
+            self.up = False
+            return None
+        self.up = True
+        return found
+
+
+class _Collector(Collector):
+    def __init__(self, ask: Callable[[], Vitals | None]) -> None:
+        self._ask = ask
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: to be registered is no reason to ask the database."""
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        """All metrics, now."""
+        found = self._ask()
+        yield GaugeMetricFamily("dedup_up", "Whether the database answered.", 0 if found is None else 1)
+        if found is not None:
+            yield from _gauges(found)
+            yield from _counters(found)
+
+
+def _gauges(found: Vitals) -> Iterable[Metric]:
+    yield GaugeMetricFamily("dedup_articles", "Articles stored; an estimate of the planner.", found.articles)
+    yield _labelled(
+        "dedup_unsettled_articles",
+        f"Articles that wait for a mark (pending) or for another one (stale); {_ESTIMATE}.",
+        "state",
+        {"pending": found.pending, "stale": found.stale},
+    )
+    yield GaugeMetricFamily(
+        "dedup_waiting_seconds",
+        "For how long the oldest unsettled article has waited; 0 where none does.",
+        found.waiting_seconds or 0.0,
+    )
+    yield _labelled(
+        "dedup_failed_articles",
+        f"Articles that cannot be fingerprinted, of the last {SAMPLE:,} that failed.",
+        "reason",
+        found.failed,
+    )
+    yield _labelled(
+        "dedup_limited_articles",
+        f"Unsettled articles that a safety limit left to the backfill, of the first {SAMPLE:,} unsettled.",
+        "limit",
+        found.limits,
+    )
+    yield _labelled("dedup_queue_rows", f"Rows that wait, up to {SAMPLE + 1:,}.", "queue", found.queues)
+    yield _labelled(
+        "dedup_workers",
+        "Workers that live, and such as are gone without a word.",
+        "state",
+        {"alive": sum(w.alive for w in found.workers), "gone": sum(not w.alive for w in found.workers)},
+    )
+    yield GaugeMetricFamily("dedup_run_active", "Whether a run is at work.", int(found.run is not None))
+    if found.quiet_at is not None:
+        yield GaugeMetricFamily(
+            "dedup_last_success_timestamp_seconds", "When last nothing waited.", found.quiet_at.timestamp()
+        )
+
+
+def _counters(found: Vitals) -> Iterable[Metric]:
+    for name, counter, about in (
+        ("fingerprinted", "dedup_articles_fingerprinted", "Texts that got a fingerprint."),
+        ("settled", "dedup_articles_settled", "Marks written by runs, not those by the hook."),
+        ("failed", "dedup_articles_failed", "Texts that could not get a fingerprint."),
+        ("lost", "dedup_attempts_lost", "Attempts to read a text that lost their process."),
+    ):
+        yield CounterMetricFamily(counter, about, found.totals.get(name, 0.0))
+    for prefix, counter, about, label in (
+        ("seconds ", "dedup_stage_seconds", "How long the stages of runs took.", "stage"),
+        ("runs ", "dedup_runs", "Runs that ended.", "outcome"),
+    ):
+        family = CounterMetricFamily(counter, about, labels=[label])
+        for name, value in found.totals.items():
+            if name.startswith(prefix):
+                family.add_metric([name.removeprefix(prefix)], value)
+        yield family
+
+
+def _labelled(name: str, about: str, label: str, values: dict[str, int]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, about, labels=[label])
+    for value, count in values.items():
+        family.add_metric([value], count)
+    return family

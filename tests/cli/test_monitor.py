@@ -1,0 +1,374 @@
+"""Watching a corpus: the check for Nagios and cron, the list of runs, metrics for Prometheus, logs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from dedup.cli import logs, monitor
+from dedup.corpus import monitoring, runs, waiting, workers
+from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.metrics import Metrics
+from tests.cli.conftest import HARBOUR, Dedup
+from tests.corpora import article, deduplicator, load, wait_until, window
+
+
+def change(database: Database, table: str, values: str, where: str = "true") -> None:
+    execute(database, f"UPDATE dedup.{table} SET {values} WHERE {where}")
+
+
+def execute(database: Database, statement: str) -> None:
+    with database.transaction(settling=True) as cursor:
+        cursor.execute(statement.encode())
+
+
+@pytest.fixture
+def settled(database: Database) -> Database:
+    """Twelve articles, settled."""
+    load(database, *(article(f"a{i:02}", window(i, 6), i) for i in range(12)))
+    deduplicator(database).backfill(workers=0)
+    return database
+
+
+def check(dedup: Dedup, *arguments: str) -> tuple[int, str]:
+    found = dedup("status", "--check", *arguments)
+    assert found.out.count("\n") == 1, "one line"
+    return found.code, found.out
+
+
+def test_all_is_well_after_a_backfill(dedup: Dedup, settled: Database) -> None:
+    assert check(dedup) == (0, "OK: 0 articles wait\n")
+
+
+def test_never_settled(dedup: Dedup, database: Database) -> None:
+    code, line = check(dedup)
+    assert code == 1
+    assert line.startswith("NOT WELL: everything was settled never")
+
+
+def test_a_success_that_is_too_old(dedup: Dedup, settled: Database) -> None:
+    change(settled, "run", "ended_at = now() - interval '27 hours'")
+    assert check(dedup)[0] == 1
+    assert "not for 27 hours" in check(dedup)[1]
+    assert check(dedup, "--max-age", "28h")[0] == 0
+
+
+def test_a_failed_run_is_no_success(dedup: Dedup, settled: Database) -> None:
+    change(settled, "run", "outcome = 'failed'")
+    assert check(dedup)[0] == 1
+
+
+def test_a_worker_that_found_nothing_to_do_is_a_success(dedup: Dedup, settled: Database) -> None:
+    change(settled, "run", "ended_at = now() - interval '27 hours'")
+    with settled.transaction() as cursor:
+        workers.see(cursor, workers.begin(cursor, "here", 1), idle=True)
+    assert check(dedup)[0] == 0
+
+
+def test_an_article_that_waits_too_long(dedup: Dedup, settled: Database) -> None:
+    load(settled, article("late", window(3, 6)))
+    execute(
+        settled, "UPDATE dedup.article SET added_at = now() - interval '3 hours' WHERE source_id = 'late'"
+    )
+    execute(
+        settled,
+        "UPDATE dedup.run SET started_at = now() - interval '5 hours', ended_at = now() - interval '4 hours'",
+    )
+    code, line = check(dedup, "--max-age", "5h")
+    assert (code, line) == (0, f"OK: {deduplicator(settled).vitals().stale + 1} articles wait\n")
+    code, line = check(dedup, "--max-age", "2h")
+    assert code == 1
+    assert "waited for 3 hours" in line
+
+
+def test_an_edited_article_has_not_waited_since_it_was_stored(dedup: Dedup, settled: Database) -> None:
+    execute(
+        settled, "UPDATE dedup.article SET added_at = now() - interval '300 days' WHERE source_id = 'a01'"
+    )
+    assert deduplicator(settled).vitals().waiting_seconds < 60  # type: ignore[operator]
+    assert check(dedup, "--max-age", "1h")[0] == 0
+
+
+def test_a_failed_article_is_told_for_a_while(dedup: Dedup, settled: Database) -> None:
+    load(settled, article("empty", ()))
+    deduplicator(settled).backfill(workers=0)
+    code, line = check(dedup, "--max-age", "1h")
+    assert code == 1
+    assert "1 articles failed lately" in line
+    execute(
+        settled, "UPDATE dedup.article SET marked_at = now() - interval '2 hours' WHERE status = 'failed'"
+    )
+    assert check(dedup, "--max-age", "1h")[0] == 0
+
+
+def test_workers_that_are_all_gone(dedup: Dedup, settled: Database) -> None:
+    with settled.transaction() as cursor:
+        workers.begin(cursor, "desk-1", 17)
+        workers.begin(cursor, "desk-2", 18)
+    change(settled, "worker", "seen_at = now() - interval '3 minutes'", "host = 'desk-1'")
+    assert check(dedup)[0] == 0, "one is left"
+    change(settled, "worker", "seen_at = now() - interval '3 minutes'")
+    code, line = check(dedup)
+    assert code == 1
+    assert "the worker on desk-1, process 17, is silent for 3 minutes" in line
+    with settled.transaction() as cursor:
+        workers.begin(cursor, "desk-3", 19)
+    assert check(dedup)[0] == 0, "the next one removes their rows"
+
+
+def test_a_worker_that_works_is_not_gone(settled: Database) -> None:
+    with settled.transaction() as cursor:
+        workers.begin(cursor, "desk-1", 17)
+        runs.claim(cursor, "backfill", runs.Owner("desk-1", 17, None, None))
+        cursor.execute("UPDATE dedup.worker SET seen_at = now() - interval '3 minutes'")
+        assert [worker.alive for worker in workers.everyone(cursor)] == [True]
+
+
+def test_a_stuck_run(dedup: Dedup, settled: Database) -> None:
+    with settled.transaction() as cursor:
+        runs.claim(cursor, "backfill", runs.Owner("desk-1", 17, None, None))
+        cursor.execute(
+            "UPDATE dedup.run SET progress_at = now() - interval '11 minutes' WHERE ended_at IS NULL"
+        )
+    assert "probably stuck" in check(dedup)[1]
+
+
+def test_the_check_as_json(dedup: Dedup, settled: Database) -> None:
+    found = json.loads(dedup("status", "--check", "--json").out)
+    assert found["well"] is True
+    assert found["problems"] == []
+    assert found["totals"]["settled"] == 12
+
+
+@pytest.mark.parametrize("given", ["yesterday", "0h", "26", "-1h", ""])
+def test_a_time_that_is_none(dedup: Dedup, given: str) -> None:
+    found = dedup("status", "--check", f"--max-age={given}")
+    assert found.code == 2
+    assert "write 90s, 30m, 26h or 7d" in found.err
+
+
+def test_the_last_runs(dedup: Dedup, settled: Database) -> None:
+    found = json.loads(dedup("runs", "--json").out)
+    assert [(run["outcome"], run["settled"], run["fingerprinted"]) for run in found] == [("done", 12, 12)]
+    assert set(found[0]["stage_seconds"]) >= {"fingerprinting", "counting", "settling"}
+    shown = dedup("runs").out.splitlines()
+    assert shown[0].split() == ["id", "started", "seconds", "outcome", *monitor.COUNTS, "host", "error"]
+    assert shown[1].split()[4:7] == ["done", "12", "12"]
+    assert json.loads(dedup("runs", "--json", "--limit", "1").out) == found
+
+
+def samples(text: str) -> dict[tuple[str, ...], float]:
+    """Name and labels to the value of every sample, read by the client library's own parser."""
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_metrics_of_a_corpus(dedup: Dedup, settled: Database) -> None:
+    load(settled, article("empty", ()))
+    deduplicator(settled).backfill(workers=0)
+    load(settled, article("new", window(3, 6), 90))
+    change(settled, "article", "limit_fired = 'too many'", "source_id = 'new'")
+    found = samples(dedup("metrics").out)
+    assert found["dedup_up",] == 1
+    assert found["dedup_unsettled_articles", "pending"] == 1
+    assert found["dedup_unsettled_articles", "stale"] == 0
+    assert found["dedup_articles_settled_total",] >= 12
+    assert found["dedup_articles_fingerprinted_total",] == 12
+    assert found["dedup_articles_failed_total",] == 1
+    assert found["dedup_failed_articles", "empty"] == 1
+    assert found["dedup_limited_articles", "too many"] == 1
+    assert found["dedup_queue_rows", "arrivals"] == 0
+    assert found["dedup_runs_total", "done"] == 2
+    assert found["dedup_stage_seconds_total", "settling"] > 0
+    assert found["dedup_last_success_timestamp_seconds",] > 1.7e9
+    assert all(name.startswith("dedup_") for name, *_ in found)
+
+
+def test_metrics_as_a_file(dedup: Dedup, settled: Database, tmp_path: Path) -> None:
+    file = tmp_path / "dedup.prom"
+    file.write_text("what was there before")
+    assert dedup("metrics", "-o", str(file)).code == 0
+    assert samples(file.read_text())["dedup_up",] == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["dedup.prom"]
+
+
+def test_metrics_of_a_database_that_is_away(
+    dedup: Dedup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, f"host={tmp_path} dbname=none")
+    found = dedup("metrics")
+    assert found.code == 1
+    assert samples(found.out) == {("dedup_up",): 0}
+
+
+def test_a_scrape(settled: Database, corpus_url: str) -> None:
+    metrics = Metrics(corpus_url)
+    close = metrics.serve(0, "127.0.0.1")
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{metrics.port}/metrics", timeout=20) as answer:
+            assert samples(answer.read().decode())["dedup_up",] == 1
+    finally:
+        close()
+
+
+@pytest.fixture
+def large(settled: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
+    """A corpus whose unsettled articles are more than are looked at."""
+    monkeypatch.setattr(monitoring, "SAMPLE", 4)
+    change(settled, "article", "text = text || ' more'", "source_id < 'a06'")
+    execute(settled, "ANALYZE dedup.article")
+    return settled
+
+
+def test_estimates_say_that_they_are(large: Database) -> None:
+    found = deduplicator(large).vitals()
+    assert found.estimated
+    assert found.pending + found.stale >= 6
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for part in plan.get("Plans", []):
+        yield from nodes(part)
+
+
+class Noting:
+    """A cursor that notes what it is asked."""
+
+    def __init__(self, cursor: Any) -> None:
+        self.cursor = cursor
+        self.asked: list[tuple[str, Any]] = []
+
+    def execute(self, query: Any, values: Any = None) -> Any:
+        self.asked.append((query if isinstance(query, str) else bytes(query).decode(), values))
+        return self.cursor.execute(query, values)
+
+
+def test_a_look_reads_no_table_as_a_whole(settled: Database) -> None:
+    """The plans say how, whatever the size; `dedup.run` and `dedup.worker` are small by themselves."""
+    with settled.transaction() as cursor:
+        noting: Any = Noting(cursor)
+        monitoring.vitals(noting)
+        waiting.look(noting, [1.0])
+        statements = [(query, values) for query, values in noting.asked if "set_config" not in query]
+        explained = [
+            cursor.execute(f"EXPLAIN (FORMAT JSON) {query}".encode(), values).fetchone()
+            for query, values in statements
+        ]
+    found = [node for row in explained if row for node in nodes(row[0][0]["Plan"])]
+    assert len(statements) >= 8
+    assert {"article_unsettled", "article_failed"} <= {node.get("Index Name") for node in found}
+    whole = {node.get("Relation Name") for node in found if node["Node Type"] == "Seq Scan"}
+    assert not whole & {"article", "fingerprint", "match", "arrival", "attempt", "sentence_change"}
+
+
+def record(caplog_text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in caplog_text.splitlines()]
+
+
+def run_worker(url: str, *arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "dedup.cli.main", "worker", "--workers", "1", *arguments],
+        env={**os.environ, URL_VARIABLE: url},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == ""
+    return done.returncode, done.stderr
+
+
+def test_once_settles_and_ends(database: Database, corpus_url: str) -> None:
+    load(database, article("a", window(0, 6)))
+    code, said = run_worker(corpus_url, "--once", "--log-format", "json")
+    assert code == 0
+    (event,) = record(said)
+    assert (event["event"], event["level"], event["logger"]) == ("settled", "info", "dedup.worker")
+    assert (event["settled"], event["fingerprinted"]) == (1, 1)
+    code, said = run_worker(corpus_url, "--once")
+    assert code == 0
+    assert "info dedup.worker: fingerprinted 0, settled 0" in said
+
+
+def test_once_beside_another_run(settled: Database, corpus_url: str) -> None:
+    with settled.transaction() as cursor:
+        runs.claim(cursor, "backfill", runs.Owner("desk-1", 17, None, None))
+    code, said = run_worker(corpus_url, "--once")
+    assert code == 0
+    assert "a run is at work since" in said
+
+
+def test_a_refused_login_ends_a_worker(corpus_url: str) -> None:
+    url = psycopg.conninfo.make_conninfo(corpus_url, user="nobody_of_that_name", password="not to be told")
+    code, said = run_worker(url)
+    assert code == 1
+    assert "check user and password" in said
+    assert "told" not in said
+
+
+def test_a_port_that_is_taken(settled: Database, corpus_url: str) -> None:
+    metrics = Metrics(corpus_url)
+    close = metrics.serve(0, "127.0.0.1")
+    try:
+        code, said = run_worker(corpus_url, "--metrics-port", str(metrics.port))
+    finally:
+        close()
+    assert code == 2
+    assert "cannot be used" in said
+
+
+@pytest.mark.parametrize("format_", ["text", "json"])
+def test_a_log_line_is_one_line_and_harmless(
+    format_: logs.LogFormat, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs.begin(format_, "info")
+    log = logging.getLogger("dedup.worker")
+    try:
+        log.info("one\ntwo \x1b[31m", extra={"event": "x"})
+        log.debug("not shown")
+        try:
+            raise ValueError(HARBOUR)
+        except ValueError:
+            log.exception("went wrong")
+    finally:
+        logging.getLogger("dedup").handlers.clear()
+        logging.getLogger("dedup").propagate = True
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 2
+    assert "\x1b" not in said
+    assert "harbour" not in said
+    assert "went wrong (ValueError)" in said
+
+
+def test_a_worker_answers_prometheus(database: Database, corpus_url: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with log.open("wb") as file:
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "dedup.cli.main", "worker", "--metrics-port", "0", "--log-format", "json"],
+            env={**os.environ, URL_VARIABLE: corpus_url},
+            stderr=file,
+        )
+    try:
+        wait_until(lambda: "metrics" in log.read_text())
+        port = next(event["port"] for event in record(log.read_text()) if event.get("event") == "metrics")
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+            assert samples(answer.read().decode())["dedup_up",] == 1
+        worker.terminate()
+        assert worker.wait(20) == 0
+    finally:
+        worker.kill()
+        worker.wait()
