@@ -7,6 +7,7 @@
     ├── WorkerError           worker processes cannot be started, or do not stay alive
     ├── StuckError            a backfill makes no progress
     ├── ClosedError           a `Deduplicator` was used after it was closed
+    ├── SpoolError            an article cannot be kept on disk until the database is back
     └── DatabaseError         the database said no
         ├── UnreachableError      it does not answer
         │   └── LoginError            it refuses the login
@@ -57,6 +58,10 @@ class StuckError(DedupError):
 
 class ClosedError(DedupError):
     """A `Deduplicator` was used after it was closed."""
+
+
+class SpoolError(DedupError):
+    """An article cannot be kept on disk until the database is back."""
 
 
 class DatabaseError(DedupError):

@@ -1,0 +1,193 @@
+"""Articles kept on disk until a database can take them: one JSONL file, appended, emptied when delivered.
+
+Any number of threads and processes may use one file. Each line is on disk when `add` returns, also if the
+machine crashes then. `dedup load FILE` reads the file too.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from dedup.answer import plain
+from dedup.article import ARTICLE_FIELDS, Article, storable
+from dedup.errors import ClosedError, DatabaseError, InputError, SpoolError
+
+MAX_BYTES = 1_000_000_000
+"""Of a spool: 200,000 articles of 5 kB."""
+
+
+class Spool:
+    """A file of articles that wait.
+
+    Args:
+        path: the file; it is made when it is needed, in a folder that is there.
+        max_bytes: how large it may become.
+
+    Attributes:
+        refused: the file of lines that could not be delivered and never will, beside it.
+    """
+
+    def __init__(self, path: str | Path, max_bytes: int = MAX_BYTES) -> None:
+        self.path = Path(path)
+        self.refused = self.path.with_name(f"{self.path.name}.refused")
+        self._max_bytes = max_bytes
+
+    def __bool__(self) -> bool:
+        """Whether an article waits in it."""
+        try:
+            return self.path.stat().st_size > 0
+        except FileNotFoundError:
+            return False
+
+    def add(self, article: Article) -> None:
+        """Keep an article; one without a time of its own keeps the present one, for the order of the corpus.
+
+        Raises:
+            SpoolError: it would become too large, or cannot be written.
+        """
+        if article.added_at is None:
+            article = replace(article, added_at=datetime.now(UTC))
+        self._append(self.path, _line(article))
+
+    def refuse(self, article: Article) -> None:
+        """Keep an article that the database will never take.
+
+        Raises:
+            SpoolError: as of `add`.
+        """
+        self._append(self.refused, _line(article))
+
+    def deliver(self, send: Callable[[Article], object]) -> int:
+        """Send every article in the order in which they came, and empty the file.
+
+        What comes meanwhile is sent too. If it is interrupted, the next delivery begins again: to send an
+        article twice must do no harm. Where another process delivers, nothing is done.
+
+        Args:
+            send: raises a kind of DatabaseError where the database cannot take anything now. Any other error
+                is held against the article, whose line goes to `refused`.
+
+        Returns:
+            How many were sent.
+
+        Raises:
+            DatabaseError: `send` did.
+            SpoolError: the file cannot be read or written.
+        """
+        if not self:
+            return 0
+        with _plainly(self.path), self._only_delivery() as alone:
+            if not alone:
+                return 0
+            sent, position = 0, 0
+            with self.path.open("r+b") as file:
+                while not self._emptied(file, position):
+                    with _locked(file):
+                        end = file.seek(0, os.SEEK_END)
+                    file.seek(position)
+                    while position < end:
+                        line = file.readline()
+                        sent += self._send(line, send)
+                        position += len(line)
+            return sent
+
+    def _send(self, line: bytes, send: Callable[[Article], object]) -> bool:
+        try:
+            send(_article(line))
+        except (ClosedError, MemoryError):
+            raise
+        except Exception as error:
+            if isinstance(error, DatabaseError) and type(error) is not DatabaseError:
+                raise
+        else:
+            return True
+        self._append(self.refused, line)
+        return False
+
+    def _emptied(self, file: BinaryIO, position: int) -> bool:
+        with _locked(file):
+            if file.seek(0, os.SEEK_END) > position:
+                return False
+            file.truncate(0)
+            os.fsync(file.fileno())
+            return True
+
+    def _append(self, path: Path, line: bytes) -> None:
+        with _plainly(path):
+            new = not path.exists()
+            with path.open("ab") as file, _locked(file):
+                size = file.seek(0, os.SEEK_END)
+                if size + len(line) > self._max_bytes:
+                    raise SpoolError(f"{path} would be larger than {self._max_bytes:,} bytes")
+                if size and not _ends_a_line(path):
+                    line = b"\n" + line  # a program was killed while it wrote
+                file.write(line.rstrip(b"\n") + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            if new:
+                _sync_folder(path.parent)
+
+    @contextmanager
+    def _only_delivery(self) -> Iterator[bool]:
+        with self.path.with_name(f"{self.path.name}.lock").open("wb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+
+
+def _line(article: Article) -> bytes:
+    values = {name: plain(getattr(article, name)) for name in ARTICLE_FIELDS}
+    given = {name: value for name, value in values.items() if value is not None}
+    given["text"] = storable(article.text)
+    return json.dumps(given, ensure_ascii=False).encode() + b"\n"
+
+
+def _article(line: bytes) -> Article:
+    """Raises ValueError, TypeError or InputError for a line that `add` did not write, or not to its end."""
+    values = json.loads(line)
+    if not isinstance(values, dict) or set(values) - set(ARTICLE_FIELDS):
+        raise InputError("not an article")
+    return Article(**values)
+
+
+def _ends_a_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+@contextmanager
+def _locked(file: BinaryIO) -> Iterator[None]:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
+@contextmanager
+def _plainly(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SpoolError(f"{path} cannot be used: {error.strerror or type(error).__name__}") from None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the name of a new file on disk too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
