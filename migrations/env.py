@@ -1,6 +1,7 @@
 """Runs the migrations: one transaction, one at a time, and never waiting long for a busy table.
 
-Called by `dedup init` with a connection, or by the `alembic` command with DEDUP_DATABASE_URL.
+Called by `dedup init` with a connection, or by the `alembic` command with DEDUP_DATABASE_URL. With `--sql` of
+either the statements are printed, and no connection is made.
 """
 
 from __future__ import annotations
@@ -29,8 +30,25 @@ def run(connection: Connection) -> None:
         context.run_migrations()
 
 
+def write() -> None:
+    context.configure(dialect_name="postgresql", target_metadata=None, version_table_schema=SCHEMA)
+    with context.begin_transaction():
+        for statement in (
+            f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'",
+            f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'",
+            f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
+            *context.config.attributes.get("first", ()),
+        ):
+            context.execute(statement)
+        context.run_migrations()
+        for statement in context.config.attributes.get("last", ()):
+            context.execute(statement)
+
+
 given = context.config.attributes.get("connection")
-if given is not None:
+if context.is_offline_mode():
+    write()
+elif given is not None:
     run(given)
 else:
     database = Database()

@@ -25,6 +25,11 @@ from dedup.printable import as_json, guarded
 from dedup.printable import printable as printable
 
 
+def write_text(text: str) -> None:
+    """Text on stdout as it is, for another program."""
+    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+
+
 def write_json(value: Any, *, indent: int | None = 2) -> None:
     """A value as JSON on stdout."""
     sys.stdout.write(as_json(value, indent=indent, default=_plain) + "\n")

@@ -56,11 +56,20 @@ def init(
             " `-` reads one from stdin.",
         ),
     ] = None,
+    sql: Annotated[
+        bool,
+        typer.Option(
+            "--sql", help="Print the statements as one transaction for psql; run nothing. See below."
+        ),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Create the schema in the database, or upgrade it.
 
     Safe to run again, and at the same time from several places. The embedded server needs no `init`.
+
+    With `--sql` nothing is changed. With `DEDUP_DATABASE_URL` it prints what upgrades that database; without,
+    what makes the schema from nothing, and then it needs no database.
 
     A hash key keeps strangers from crafting words that make unrelated articles duplicates. It is stored with
     the corpus and is part of its backups. `random` leaves the corpus a key that it has; `-` ends with an
@@ -70,6 +79,8 @@ def init(
 
         dedup init --hash-key random
 
+        dedup init --sql | psql -v ON_ERROR_STOP=1 news
+
         dedup settings --show-secrets --json | jq -r .hash_key    # for a corpus with equal hashes elsewhere
     """
     from dedup import Deduplicator
@@ -77,6 +88,11 @@ def init(
 
     if key not in (None, "random", "-"):
         raise InputError("--hash-key takes random, or - to read the key from stdin")
+    if sql:
+        if key or json:
+            raise InputError("--sql prints statements only: leave out --hash-key and --json")
+        _print_schema()
+        return
     wanted = hash_key(key) if key else None
     say_if_started()
     made = Deduplicator.initialize()
@@ -96,6 +112,16 @@ def init(
         output.say(f"hash key: {masked(present)}{'' if new else ', as before'}; it is part of every backup")
     if found and found.adoption:
         output.say(f"next: dedup backfill, which reads every text again ({previewed(found)})")
+
+
+def _print_schema() -> None:
+    from dedup.operation import printed_schema
+
+    script = printed_schema()
+    if script:
+        output.write_text(script)
+    else:
+        output.say("nothing to do: the schema is up to date")
 
 
 def backfill(

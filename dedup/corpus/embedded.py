@@ -110,6 +110,11 @@ class _Postmaster:  # as the file postmaster.pid describes it, which may be stal
             return isinstance(error, psutil.AccessDenied)  # root in a container may not see the folder
 
 
+def programs() -> Path:
+    """The folder of the programs of the package, for clients: the server itself is started by `start`."""
+    return _package() / "bin"
+
+
 def home() -> Path:
     """The folder of the embedded server: $DEDUP_HOME, else a per-user data folder. Not created here."""
     return Path(os.environ.get("DEDUP_HOME") or platformdirs.user_data_path("dedup")).expanduser().absolute()

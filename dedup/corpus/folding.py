@@ -24,6 +24,12 @@ FEWEST_BITS = 16
 
 MOST_BITS = 31
 
+FOLD_BITS = (
+    f"least({MOST_BITS}, greatest({FEWEST_BITS}, length(ltrim("
+    f"(greatest(1, {{articles}} * {KEYS_PER_ARTICLE} / {WANTED_SHARERS}) - 1)::bit(64)::text, '0'))))"
+)
+"""What `fold_bits` says, as SQL of a number of articles: a migration may be printed, and run elsewhere."""
+
 
 def fold_bits(articles: int) -> int:
     """How many bits the keys should have in a corpus of so many articles."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-from alembic import command, context
+from alembic import command, context, op
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from psycopg import errors as pg
@@ -32,14 +32,14 @@ def upgrade(database: Database, revision: str = "head") -> tuple[str | None, str
         SchemaError: the schema is newer than this program.
         DatabaseError: the server refused.
     """
-    config = _config()
+    config = configuration()
     with translated(database.place), database.engine().connect() as connection:
         connection.execute(text(f"SELECT pg_advisory_lock({MIGRATION_LOCK_KEY})"))
         connection.commit()
         try:
             with database.transaction() as cursor:
                 before = current(cursor)
-            _refuse_newer(before, database.place)
+            refuse_newer(before, database.place)
             config.attributes["connection"] = connection
             command.upgrade(config, revision)
         finally:
@@ -58,7 +58,7 @@ def prepare(database: Database) -> None:
     """
     with database.transaction() as cursor:
         found = current(cursor)
-    if database.embedded and found != _scripts().get_current_head():
+    if database.embedded and found != head():
         initialize(database)
         return
     require_head(found, database.place)
@@ -81,8 +81,15 @@ def initialize(database: Database) -> tuple[str | None, str | None]:
 def current(cursor: Cursor) -> str | None:
     """The revision of the schema in the database, or None where there is none."""
     try:
+        return _revision(cursor, b"SELECT version_num FROM dedup.alembic_version")
+    except pg.InsufficientPrivilege:
+        return _revision(cursor, b"SELECT version_num FROM dedup.schema_version")
+
+
+def _revision(cursor: Cursor, query: bytes) -> str | None:
+    try:
         with cursor.connection.transaction():
-            row = cursor.execute("SELECT version_num FROM dedup.alembic_version").fetchone()
+            row = cursor.execute(query).fetchone()
     except (pg.UndefinedTable, pg.InvalidSchemaName):
         return None
     return str(row[0]) if row else None
@@ -94,11 +101,29 @@ def require_head(found: str | None, place: str) -> None:
     Raises:
         SchemaError: there is none, or it is older or newer than this program.
     """
-    _refuse_newer(found, place)
+    refuse_newer(found, place)
     if found is None:
         raise SchemaError(f"{place} has no dedup schema; run `dedup init`")
-    if found != _scripts().get_current_head():
+    if found != head():
         raise SchemaError(f"{place} has the schema of an older dedup; run `dedup init` to upgrade it")
+
+
+def run_file(path: Path) -> None:
+    """Called by a migration: `run_statements` of a file."""
+    run_statements(path.read_text("utf-8"))
+
+
+def run_statements(statements: str) -> None:
+    """Called by a migration: run statements, or print them where they are asked for.
+
+    They are handed over as they are: SQLAlchemy would read ':name' and '%' in them.
+    """
+    if context.is_offline_mode():
+        op.get_context().impl.static_output(f"{statements.strip()}\n")
+    else:
+        driver = op.get_bind().connection.driver_connection
+        assert driver is not None
+        driver.execute(statements.encode())
 
 
 def refuse_to_discard(connection: Connection, *tables: str) -> None:
@@ -119,16 +144,28 @@ def refuse_to_discard(connection: Connection, *tables: str) -> None:
         )
 
 
-def _refuse_newer(found: str | None, place: str) -> None:
-    if found is not None and found not in {script.revision for script in _scripts().walk_revisions()}:
+def refuse_newer(found: str | None, place: str) -> None:
+    """Refuse a schema that this program does not know.
+
+    Raises:
+        SchemaError: it is newer.
+    """
+    if found is not None and found not in {script.revision for script in scripts().walk_revisions()}:
         raise SchemaError(f"{place} has the schema of a newer dedup ({found}); upgrade this program")
 
 
-def _scripts() -> ScriptDirectory:
-    return ScriptDirectory.from_config(_config())
+def head() -> str | None:
+    """The revision of the schema that this program works with."""
+    return scripts().get_current_head()
 
 
-def _config() -> Config:
+def scripts() -> ScriptDirectory:
+    """The migrations."""
+    return ScriptDirectory.from_config(configuration())
+
+
+def configuration() -> Config:
+    """What Alembic needs to find the migrations."""
     packaged = Path(str(resources.files("dedup") / "migrations"))
     folder = packaged if packaged.is_dir() else packaged.parent.parent / "migrations"
     config = Config()

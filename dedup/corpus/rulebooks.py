@@ -366,6 +366,11 @@ def _wanted_state(cursor: Cursor) -> State:
     return _state(load_wanted(cursor), rows, ALGORITHM_REVISION, UNICODE_VERSION)
 
 
+def default_state() -> State:
+    """What the results of a new corpus will be made with."""
+    return _state(Settings(), (), ALGORITHM_REVISION, UNICODE_VERSION)
+
+
 def state_in_force(cursor: Cursor) -> State:
     """What the stored results are made with, going by the settings in force."""
     rows = cursor.execute(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from alembic import op
 
-from dedup.corpus.migrate import refuse_to_discard
+from dedup.corpus.migrate import refuse_to_discard, run_file
 
 revision = "0001"
 down_revision = None
@@ -15,10 +15,8 @@ SQL = Path(__file__).parent.parent / "sql"
 
 
 def upgrade() -> None:
-    connection = op.get_bind().connection.driver_connection
     for name in ("0001_tables.sql", "0001_triggers.sql", "0001_views.sql"):
-        # Handed to the driver as it is: SQLAlchemy would read ':name' and '%' in it.
-        connection.execute((SQL / name).read_text("utf-8").encode())
+        run_file(SQL / name)
 
 
 def downgrade() -> None:

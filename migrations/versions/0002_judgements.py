@@ -6,7 +6,7 @@ from pathlib import Path
 
 from alembic import op
 
-from dedup.corpus.migrate import refuse_to_discard
+from dedup.corpus.migrate import refuse_to_discard, run_file
 
 revision = "0002"
 down_revision = "0001"
@@ -15,9 +15,7 @@ SQL = Path(__file__).parent.parent / "sql"
 
 
 def upgrade() -> None:
-    connection = op.get_bind().connection.driver_connection
-    # Handed to the driver as it is: SQLAlchemy would read ':name' and '%' in it.
-    connection.execute((SQL / "0002_judgements.sql").read_text("utf-8").encode())
+    run_file(SQL / "0002_judgements.sql")
 
 
 def downgrade() -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from alembic import op
-from sqlalchemy import text
-
-from dedup.corpus.folding import fold_bits
+from dedup.corpus.folding import FOLD_BITS
+from dedup.corpus.migrate import run_file, run_statements
 
 revision = "0003"
 down_revision = "0002"
@@ -16,12 +14,16 @@ SQL = Path(__file__).parent.parent / "sql"
 
 
 def upgrade() -> None:
-    bind = op.get_bind()
-    # Handed to the driver as it is: SQLAlchemy would read ':name' and '%' in it.
-    bind.connection.driver_connection.execute((SQL / "0003_folded_index.sql").read_text("utf-8").encode())
-    articles = bind.scalar(text("SELECT count(*) FROM dedup.fingerprint"))
-    bind.execute(text("SELECT dedup.refold(:bits)"), {"bits": fold_bits(articles)})
+    run_file(SQL / "0003_folded_index.sql")
+    bits = FOLD_BITS.format(articles="count(*)")
+    # In two steps: an index cannot be made anew by a statement that reads its table.
+    run_statements(f"""
+        DO $$ DECLARE bits integer; BEGIN
+            SELECT {bits} INTO bits FROM dedup.fingerprint;
+            PERFORM dedup.refold(bits);
+        END $$;
+    """)
 
 
 def downgrade() -> None:
-    op.get_bind().connection.driver_connection.execute((SQL / "0003_down.sql").read_text("utf-8").encode())
+    run_file(SQL / "0003_down.sql")

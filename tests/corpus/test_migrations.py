@@ -60,7 +60,7 @@ def test_up_down_up_is_the_same_schema(fresh: Database) -> None:
     migrate.initialize(fresh)
     first = catalogue(fresh)
     assert {row[0] for row in first} >= {"column", "index", "trigger", "function", "view", "comment"}
-    config = migrate._config()
+    config = migrate.configuration()
     with fresh.engine().connect() as connection:
         config.attributes["connection"] = connection
         command.downgrade(config, "base")
@@ -121,7 +121,7 @@ def test_the_schema_is_the_one_described(fresh: Database) -> None:
 
 
 def downgrade(database: Database, *given: str) -> None:
-    config = migrate._config()
+    config = migrate.configuration()
     config.cmd_opts = Namespace(x=list(given))
     with database.engine().connect() as connection:
         config.attributes["connection"] = connection
