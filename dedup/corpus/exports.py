@@ -40,15 +40,14 @@ class MatchRow(TypedDict):
 
 
 MARKS = """
-    SELECT a.source_id AS id, a.status, o.source_id AS duplicate_of, a.score, a.reason, a.stale
-    FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
+    SELECT a.source_id AS id, a.status, a.original_source_id AS duplicate_of, a.score, a.reason, a.stale
+    FROM dedup.mark a
 """
 
 MATCHES = """
-    SELECT a.source_id AS a, o.source_id AS b, m.relation, m.rule, m.score, m.sentence_jaccard,
-           m.signature_jaccard, m.containment
-    FROM dedup.match m JOIN dedup.article a ON a.id = m.article_id JOIN dedup.article o ON o.id = m.other_id
-    ORDER BY a.source_id, o.source_id
+    SELECT source_id AS a, other_source_id AS b, relation, rule, score, sentence_jaccard, signature_jaccard,
+           containment
+    FROM dedup.scored_pair ORDER BY source_id, other_source_id
 """
 
 

@@ -176,11 +176,8 @@ def common_sentences(cursor: Cursor, limit: int | None = None) -> list[CommonSen
     """The common and the pinned sentences, those of most effective stories first."""
     rows = cursor.execute(
         """
-        SELECT sentence_hash, c.carriers, c.effective_stories, c.sentence_hash IS NOT NULL,
-               CASE p.common WHEN true THEN 'always' WHEN false THEN 'never' END,
-               coalesce(c.example, p.example), c.since
-        FROM dedup.common_sentence c FULL JOIN dedup.sentence_pin p USING (sentence_hash)
-        ORDER BY c.effective_stories DESC NULLS LAST, sentence_hash LIMIT %s
+        SELECT sentence_hash, carriers, effective_stories, common, pin, example, since
+        FROM dedup.sentence ORDER BY effective_stories DESC NULLS LAST, sentence_hash LIMIT %s
         """,
         [limit],
     )

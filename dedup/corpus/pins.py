@@ -112,7 +112,7 @@ class PairPin(Answer):
 def pair_pins(cursor: Cursor) -> list[PairPin]:
     """The pinned pairs, the newest first."""
     rows = cursor.execute(
-        "SELECT source_id, other_source_id, relation, pinned_by, reason, pinned_at FROM dedup.pair_pin"
+        "SELECT source_id, other_source_id, relation, pinned_by, reason, pinned_at FROM dedup.pinned_pair"
         " ORDER BY pinned_at DESC, source_id, other_source_id"
     )
     return [PairPin(*row) for row in rows.fetchall()]

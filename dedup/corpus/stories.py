@@ -1,4 +1,4 @@
-"""Stories: a canonical article with its duplicates. Read-only."""
+"""Stories: a canonical article with its duplicates. Reads views only, as an analyst may."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def story(cursor: Cursor, source_id: str) -> Story:
     """
     rows = cursor.execute(
         f"""
-        WITH original AS (SELECT coalesce(duplicate_of, id) AS id FROM dedup.article WHERE source_id = %s)
-        SELECT {_ARTICLE} FROM dedup.article
+        WITH original AS (SELECT coalesce(duplicate_of, id) AS id FROM dedup.mark WHERE source_id = %s)
+        SELECT {_ARTICLE} FROM dedup.mark
         WHERE id = (SELECT id FROM original) OR duplicate_of = (SELECT id FROM original)
         ORDER BY duplicate_of IS NOT NULL, coalesce(published_at, added_at), source_id
         """.encode(),
@@ -121,16 +121,16 @@ _LARGEST = """
     WITH top AS MATERIALIZED (  -- the copies are looked into of these stories only
         SELECT c.id, c.source_id, c.title, c.publication, s.copies,
                coalesce(c.published_at, c.added_at) AS first_at
-        FROM (SELECT duplicate_of, count(*) AS copies FROM dedup.article
+        FROM (SELECT duplicate_of, count(*) AS copies FROM dedup.mark
               WHERE duplicate_of IS NOT NULL GROUP BY duplicate_of) AS s
-        JOIN dedup.article c ON c.id = s.duplicate_of
+        JOIN dedup.mark c ON c.id = s.duplicate_of
         ORDER BY s.copies DESC, c.source_id LIMIT %s)
     SELECT top.source_id, top.title, top.publication, top.copies, d.copied_by, top.first_at, d.last_at
     FROM top CROSS JOIN LATERAL (
         SELECT coalesce(array_agg(DISTINCT publication ORDER BY publication)
                         FILTER (WHERE publication IS NOT NULL), '{}') AS copied_by,
                max(coalesce(published_at, added_at)) AS last_at
-        FROM dedup.article WHERE duplicate_of = top.id) AS d
+        FROM dedup.mark WHERE duplicate_of = top.id) AS d
     ORDER BY top.copies DESC, top.source_id
 """
 
@@ -143,7 +143,7 @@ def largest(cursor: Cursor, limit: int) -> list[StorySummary]:
 def reprints(cursor: Cursor, most: int) -> Reprints:
     """How many duplicates there are, of how many stories, and the stories of the most copies."""
     row = cursor.execute(
-        "SELECT count(*), count(DISTINCT duplicate_of) FROM dedup.article WHERE duplicate_of IS NOT NULL"
+        "SELECT count(*), count(DISTINCT duplicate_of) FROM dedup.mark WHERE duplicate_of IS NOT NULL"
     ).fetchone()
     assert row is not None
     duplicates, reprinted = row
