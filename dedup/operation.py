@@ -1,16 +1,27 @@
-"""What the owner of a corpus does beside its use: the statements of its schema.
+"""What the owner of a corpus does: rights for others, the statements of the schema, and its end.
 
-What everyone does with a corpus is in `deduplicator.py`; the embedded server in `server.py`.
+    with Operation() as owner:
+        owner.grant(worker=["night"], analyst=["ann"])
+
+It works as the role it connects as, which must own the schema. What everyone does with a corpus is in
+`deduplicator.py`; the embedded server in `server.py`.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
 
-from dedup.corpus import ddl, migrate
+from dedup.corpus import ddl, migrate, removal, roles
 from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.corpus.removal import Contents
+from dedup.corpus.roles import Role
+from dedup.errors import InputError
+from dedup.timeouts import Timeouts
 
-__all__ = ["printed_schema"]
+__all__ = ["Contents", "Operation", "printed_schema"]
 
 
 def printed_schema(url: str | None = None) -> str:
@@ -37,3 +48,87 @@ def printed_schema(url: str | None = None) -> str:
     finally:
         database.close()
     return ddl.script(before)
+
+
+class Operation:
+    """A corpus in the hands of its owner.
+
+    Args:
+        url: as of `Deduplicator`.
+    """
+
+    def __init__(self, url: str | None = None, *, timeouts: Timeouts | None = None) -> None:
+        self._database = Database(url, timeouts)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._database.close()
+
+    @property
+    def place(self) -> str:
+        """Host and database, for people; never a password."""
+        return self._database.place
+
+    def grant(
+        self,
+        *,
+        worker: Sequence[str] = (),
+        scraper: Sequence[str] = (),
+        analyst: Sequence[str] = (),
+        revoke: bool = False,
+        dry_run: bool = False,
+    ) -> list[str]:
+        """Give roles of the database exactly the rights of what they are for, in one transaction.
+
+        Args:
+            worker: may settle: `backfill`, `load`, `submit`.
+            scraper: may store articles and ask about them: `submit`, `check`, `lookup`.
+            analyst: may read the views: `marks`, `matches`, `stories`.
+            revoke: take all rights in the schema from them instead.
+            dry_run: change nothing.
+
+        Returns:
+            The statements, as people type them.
+
+        Raises:
+            InputError: no role is named, or one does not exist.
+            RightsError: the schema is not this role's own.
+        """
+        given: dict[Role, Sequence[str]] = {"worker": worker, "scraper": scraper, "analyst": analyst}
+        names = [name for listed in given.values() for name in listed]
+        if not names:
+            raise InputError("name a role: --worker, --scraper or --analyst ROLE")
+        with self._database.transaction() as cursor:
+            migrate.require_head(migrate.current(cursor), self.place)
+            roles.checked(cursor, names)
+            roles.require_owner(cursor, self.place)
+            wanted = roles.statements(cursor, given, revoke=revoke)
+            if not dry_run:
+                for statement in wanted:
+                    cursor.execute(statement)
+            return [roles.readable(statement, cursor.connection) for statement in wanted]
+
+    def contents(self) -> Contents:
+        """What `uninstall` would remove.
+
+        Raises:
+            SchemaError: there is no schema.
+        """
+        with self._database.transaction() as cursor:
+            return removal.contents(cursor, self.place)
+
+    def uninstall(self) -> Contents:
+        """Remove the schema with everything in it, and nothing else; there is no way back but a backup.
+
+        Raises:
+            InputError: something outside of the schema depends on it.
+            SchemaError: there is no schema.
+            RightsError: it is not this role's own.
+            BusyError: others work with it.
+        """
+        with self._database.transaction() as cursor:
+            return removal.remove(cursor, self.place)

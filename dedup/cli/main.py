@@ -19,7 +19,20 @@ from typing import Annotated
 import typer
 
 import dedup
-from dedup.cli import admin, completion, judge, lab, monitor, output, pin, read, signals, worker, write
+from dedup.cli import (
+    admin,
+    completion,
+    judge,
+    lab,
+    monitor,
+    operate,
+    output,
+    pin,
+    read,
+    signals,
+    worker,
+    write,
+)
 from dedup.errors import DedupError, InputError, SettingError
 
 FAILED, WRONG_USAGE = 1, 2
@@ -59,6 +72,7 @@ worker.register(app)
 read.register(app)
 monitor.register(app)
 admin.register(app)
+operate.register(app)
 judge.register(app)
 pin.register(app)
 lab.register(app)

@@ -76,6 +76,13 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
     return counts
 
 
+def add(cursor: Cursor, article: Article) -> bool:
+    """Store an article if its source_id is new, which needs no right but to insert; whether it was."""
+    values: list[Any] = [[getattr(article, name)] for name in ARTICLE_FIELDS]
+    values[ARTICLE_FIELDS.index("text")] = [storable(article.text)]
+    return cursor.execute(_INSERT.encode(), values).rowcount > 0
+
+
 def _last_of_each(articles: Sequence[Article]) -> list[Article]:
     """The last article of each source_id, with what it leaves out taken from those before it."""
     last: dict[str, Article] = {}

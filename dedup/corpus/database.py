@@ -359,8 +359,10 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
     match error:
         case pg.InsufficientPrivilege():
             return RightsError(
-                f"{where}: {message}; ask its owner for the privilege, or connect as the owner"
+                f"{where}: {message}; its owner gives it with `dedup grant`, or connect as the owner"
             )
+        case pg.ReadOnlySqlTransaction():
+            return RightsError(f"{where} is read-only, as a standby is; connect to the primary to write")
         case pg.InvalidCatalogName():
             return UnreachableError(f"{where} does not exist; create it with `createdb`")
         case pg.InvalidPassword() | pg.InvalidAuthorizationSpecification():

@@ -114,6 +114,21 @@ def store_for_later(database: Database, article: Article) -> None:
         arrivals.add(cursor, article)
 
 
+def hand_in(database: Database, article: Article) -> None:
+    """Leave an article for the next backfill, with no right but to insert.
+
+    A new version of a stored one is put aside, as one that another transaction holds.
+    """
+    try:
+        with database.transaction(seconds=STORE_SECONDS) as cursor:
+            if not arrivals.any_of(cursor, article.source_id) and articles.add(cursor, article):
+                return
+    except (BusyError, CollisionError):
+        pass
+    with database.transaction() as cursor:
+        arrivals.add(cursor, article)
+
+
 def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> list[str]:
     """Delete articles and settle what that unsettles; the caller holds the settle lock.
 

@@ -1,13 +1,15 @@
 """Submitting and looking up, with all that may come between: others at work, new settings, another program.
 
-The decision itself is in `hook.py` and `lookup.py`; here is what is done when it cannot be had. One object
-serves any number of threads.
+The decision itself is in `hook.py` and `lookup.py`; here is what is done when it cannot be had, or when the
+role may not settle (`../corpus/roles.py`). One object serves any number of threads.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dedup.article import Article
-from dedup.corpus import rulebooks
+from dedup.corpus import roles, rulebooks
 from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.engine import hook, lookup
@@ -19,6 +21,9 @@ RULEBOOK_RETRIES = 5
 
 IN_USE = "others held the corpus for {seconds:g} s: the next backfill settles it"
 """Why a verdict is `pending` that could not be had in time."""
+
+NOT_ASKED = "it is stored, and others held the corpus: the next backfill settles it"
+"""Why a verdict is `pending` of an article that this role may store and not settle."""
 
 NO_MEMORY = "no memory to read the text with: the next backfill tries it"
 """Why a verdict is `pending` whose text could not be read; that passes, so the article has not failed."""
@@ -33,6 +38,7 @@ class Submissions:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._rulebook: Rulebook | None = None
+        self._may_settle: bool | None = None
 
     @property
     def rulebook(self) -> Rulebook | None:
@@ -46,6 +52,11 @@ class Submissions:
             seconds: how long to wait for others, and for a statement to work.
         """
         try:
+            if self._may_settle is None:
+                with self._database.transaction(seconds=seconds) as cursor:
+                    self._may_settle = roles.may_settle(cursor)
+            if not self._may_settle:
+                return self._handed_in(article)
             return self._settled(article, seconds)
         except (BusyError, CollisionError):
             return self.put_off(article, IN_USE.format(seconds=seconds))
@@ -58,6 +69,15 @@ class Submissions:
             return Verdict(own_id, "pending", None, None, OTHER_PROGRAM)
         with self._database.transaction() as cursor:
             return lookup.lookup(cursor, rulebook, article)
+
+    def _handed_in(self, article: Article) -> Verdict:
+        """Of a role that may not settle: the article is stored, and what it would be marked is looked up."""
+        hook.hand_in(self._database, article)
+        try:
+            verdict = self.lookup(article)
+        except (BusyError, CollisionError):
+            return Verdict(article.source_id, "pending", None, None, NOT_ASKED)
+        return replace(verdict, unsettled=max(1, verdict.unsettled))
 
     def _settled(self, article: Article, seconds: float) -> Verdict:
         def attempt() -> Verdict:

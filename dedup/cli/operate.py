@@ -1,0 +1,114 @@
+"""Commands of the corpus' owner: grant, uninstall."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from dedup.cli import output
+from dedup.cli.shared import JsonOption, counted, say_if_started
+from dedup.errors import InputError
+
+MEGABYTE = 1_000_000
+
+_NOUNS = {
+    "article": ("article", "articles"),
+    "arrival": ("article put aside", "articles put aside"),
+    "sentence_pin": ("pin of a sentence", "pins of sentences"),
+    "pair_pin": ("pin of a pair", "pins of pairs"),
+    "setting": ("setting", "settings"),
+    "sentence_model": ("trained language", "trained languages"),
+    "judgement": ("judgement", "judgements"),
+    "review_pair": ("pair to judge", "pairs to judge"),
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(grant)
+    app.command()(uninstall)
+
+
+def _role(name: str, what: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(name, metavar="ROLE", help=f"{what} May be repeated.")
+    return option
+
+
+def grant(
+    worker: Annotated[
+        list[str] | None, _role("--worker", "A role that settles: backfill, load, retry, check, verify.")
+    ] = None,
+    scraper: Annotated[
+        list[str] | None,
+        _role("--scraper", "A role that stores articles and asks: check, and new ones by load."),
+    ] = None,
+    analyst: Annotated[
+        list[str] | None,
+        _role("--analyst", "A role that reads views: marks, matches, stories, common, pin list."),
+    ] = None,
+    revoke: Annotated[
+        bool, typer.Option("--revoke", help="Take all rights in the schema from them.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the statements; run nothing.")] = False,
+) -> None:
+    """Give roles of the database the rights that they need, and take away all others in the schema.
+
+    Connect as the owner of the schema. The roles must exist; their rights elsewhere stay as they are. Run it
+    again after `dedup init` has upgraded the schema.
+
+    A scraper's article is stored at once, and its verdict is provisional: the next backfill marks it.
+
+    **Example**
+
+        dedup grant --worker night --scraper crawl --analyst ann
+    """
+    from dedup.operation import Operation
+
+    say_if_started()
+    with Operation() as owner:
+        done = owner.grant(
+            worker=worker or (),
+            scraper=scraper or (),
+            analyst=analyst or (),
+            revoke=revoke,
+            dry_run=dry_run,
+        )
+    if dry_run:
+        for statement in done:
+            output.write_text(statement)
+        return
+    names = [*(worker or ()), *(scraper or ()), *(analyst or ())]
+    roles = counted(len(set(names)), "role has", "roles have")
+    output.say(
+        f"{roles} no rights in the schema any more" if revoke else f"{roles} these rights and no others"
+    )
+
+
+def uninstall(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Remove the schema with all articles, marks, pins and judgements; nothing else in the database changes.
+
+    Says what will go, and asks; without a terminal it needs `--yes`. There is no way back but a backup.
+    If a view of yours, or anything else outside of the schema, rests on it, it is named and nothing is done.
+    """
+    from dedup.operation import Operation
+
+    say_if_started()
+    with Operation() as owner:
+        found = owner.contents()
+        listed = [counted(count, *_NOUNS[table]) for table, count in found.rows.items()]
+        size = f"{found.bytes / MEGABYTE:,.0f} MB"
+        output.say(f"{owner.place}: the schema dedup with {', '.join(listed) or 'nothing in it'} ({size})")
+        if not yes:
+            if not (sys.stdin.isatty() and sys.stderr.isatty()):
+                raise InputError("this removes all of it for good: add --yes")
+            typer.confirm("remove all of it for good?", abort=True, err=True)
+        owner.uninstall()
+    if json:
+        output.write_json(found.as_dict())
+    else:
+        output.say("removed")

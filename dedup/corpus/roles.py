@@ -1,0 +1,219 @@
+"""Who may do what: the rights of a worker, a scraper and an analyst, and the statements that give them.
+
+The one home of rights: every table and function of the schema is named here, and a test holds that it is.
+Views show no text that is not an article's own, and no secret: whoever may ask may read all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, get_args
+
+import psycopg
+from psycopg import sql
+
+from dedup.article import ARTICLE_FIELDS
+from dedup.corpus.connection import Cursor
+from dedup.errors import InputError, RightsError
+
+Role = Literal["worker", "scraper", "analyst"]
+"""What a database role is for: it settles; it stores articles and asks about them; it reads the views."""
+
+ROLES: tuple[Role, ...] = get_args(Role)
+
+IDENTIFIER_BYTES = 63
+"""Postgres cuts a longer name without a word, and would then mean another role."""
+
+_GIVEN = ", ".join(ARTICLE_FIELDS)
+_ASKED = "id, source_id, published_at, added_at, revision, status, stale, takes_part, score, reason"
+
+TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
+    # A scraper compares fingerprints: it needs no text, and no column that tells one.
+    "article": {
+        "worker": ("SELECT", "INSERT", "UPDATE"),
+        "scraper": (f"SELECT ({_ASKED})", f"INSERT ({_GIVEN})"),
+    },
+    "arrival": {
+        "worker": ("SELECT", "INSERT", "DELETE"),
+        "scraper": ("SELECT (source_id)", f"INSERT ({_GIVEN})"),
+    },
+    # Either of the two may be the one in use: they change places (migrations/sql/0004_bulk.sql).
+    "fingerprint": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE"), "scraper": ("SELECT",)},
+    "fingerprint_bulk": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE"), "scraper": ("SELECT",)},
+    "match": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE")},
+    "common_sentence": {
+        "worker": ("SELECT", "INSERT", "UPDATE", "DELETE"),
+        "scraper": ("SELECT (sentence_hash)",),
+    },
+    "sentence_count": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE")},
+    "sentence_change": {"worker": ("SELECT", "DELETE")},
+    "bulk_change": {"worker": ("SELECT", "DELETE")},
+    # A new hash key gives pinned sentences other hashes.
+    "sentence_pin": {"worker": ("SELECT", "UPDATE")},
+    "pair_pin": {"worker": ("SELECT",), "scraper": ("SELECT (source_id, other_source_id, relation)",)},
+    # A scraper makes the fingerprint that it asks about, and for that it needs the hash key.
+    "setting": {"worker": ("SELECT", "UPDATE", "DELETE"), "scraper": ("SELECT",)},
+    "sentence_model": {"worker": ("SELECT", "UPDATE", "DELETE"), "scraper": ("SELECT",)},
+    "corpus_state": {"worker": ("SELECT", "UPDATE"), "scraper": ("SELECT",)},
+    # Who may lock this row may write marks.
+    "settle_turn": {"worker": ("SELECT", "UPDATE")},
+    "attempt": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE")},
+    "run": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE")},
+    # What people say: their owner's business.
+    "judgement": {},
+    "review_pair": {},
+    "alembic_version": {"worker": ("SELECT",)},
+}
+"""Table to role to privileges, as GRANT takes them."""
+
+VIEW_READERS: frozenset[Role] = frozenset({"worker", "analyst"})
+"""Who reads every view, those of attached tables included."""
+
+VIEWS: Mapping[str, frozenset[Role]] = {"schema_version": frozenset(ROLES)}
+"""Views with other readers."""
+
+_WORKER: frozenset[Role] = frozenset({"worker"})
+_ASKING: frozenset[Role] = frozenset({"worker", "scraper"})
+
+FUNCTIONS: Mapping[str, frozenset[Role]] = {
+    # Of a look-up.
+    **dict.fromkeys(("canonical_time", "keys", "folded", "folded_duplicate", "sharing"), _ASKING),
+    # Of settling.
+    **dict.fromkeys(("settle_lock", "make_stale", "withdraw", "remove_pairs", "carrier", "holder"), _WORKER),
+    **dict.fromkeys(("submit_new", "store_new", "refold"), _WORKER),
+    **dict.fromkeys(("index_bulk", "publish_bulk", "compact_index"), _WORKER),
+    # The view of judged pairs calls it with the rights of who reads it.
+    "text_hash": VIEW_READERS,
+    # Called by others with the rights of the owner.
+    **dict.fromkeys(
+        ("make_indexes", "use_indexes", "note_bulk_change", "waiting_went", "fire_always"), frozenset()
+    ),
+}
+"""Function to the roles that may call it. Those of triggers are called by nobody."""
+
+
+def may_settle(cursor: Cursor) -> bool:
+    """Whether the role of this session may write marks; a scraper may not."""
+    row = cursor.execute("SELECT has_table_privilege('dedup.settle_turn', 'UPDATE')").fetchone()
+    return bool(row and row[0])
+
+
+def checked(cursor: Cursor, names: Iterable[str]) -> None:
+    """Make sure that roles of these names exist and can be given rights.
+
+    Raises:
+        InputError: one cannot be.
+    """
+    for name in names:
+        if not name or "\x00" in name:
+            raise InputError("the name of a role is empty, or holds a NUL character")
+        if len(name.encode("utf-8", "surrogatepass")) > IDENTIFIER_BYTES:
+            raise InputError(
+                f"{name[:20]!r}… is longer than {IDENTIFIER_BYTES} bytes:"
+                " Postgres would cut the name of the role"
+            )
+        row = cursor.execute(
+            "SELECT r.rolname = pg_get_userbyid(n.nspowner) FROM pg_roles r"
+            " LEFT JOIN pg_namespace n ON n.nspname = 'dedup' WHERE r.rolname = %s",
+            [name],
+        ).fetchone()
+        if row is None:
+            raise InputError(f"there is no role {quoted(name)}; make it: CREATE ROLE {quoted(name)} LOGIN")
+        if row[0]:
+            raise InputError(f"role {quoted(name)} owns the schema, and with it has every right already")
+
+
+def require_owner(cursor: Cursor, place: str) -> None:
+    """Make sure that this role may give rights: from others Postgres takes some statements and does nothing.
+
+    Raises:
+        RightsError: it does not own the schema.
+    """
+    row = cursor.execute(
+        "SELECT pg_has_role(nspowner, 'USAGE'), pg_get_userbyid(nspowner) FROM pg_namespace"
+        " WHERE nspname = 'dedup'"
+    ).fetchone()
+    if row is None or not row[0]:
+        owner = f", {quoted(row[1])}," if row else ""
+        raise RightsError(f"{place}: only the owner of the schema{owner} gives rights; connect as the owner")
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def statements(
+    cursor: Cursor, given: Mapping[Role, Iterable[str]], *, revoke: bool = False
+) -> list[sql.Composed]:
+    """What gives these roles exactly the rights of what they are for, or takes all rights from them.
+
+    Args:
+        given: what it is for to the names of roles; `checked` has seen them.
+    """
+    names = {name: None for role in ROLES for name in given.get(role, ())}
+    found = [statement for name in names for statement in _revoked(name)]
+    if not revoke:
+        for role in ROLES:
+            for name in given.get(role, ()):
+                found += _granted(cursor, role, sql.Identifier(name))
+        for name in given.get("worker", ()):
+            found += _temporary(cursor, name)
+    return found
+
+
+def _revoked(name: str) -> list[sql.Composed]:
+    role = sql.Identifier(name)
+    kinds = ("ALL TABLES IN SCHEMA", "ALL SEQUENCES IN SCHEMA", "ALL FUNCTIONS IN SCHEMA", "SCHEMA")
+    return [sql.SQL("REVOKE ALL ON {} {} FROM {}").format(sql.SQL(kind), _SCHEMA, role) for kind in kinds]
+
+
+_SCHEMA = sql.Identifier("dedup")
+
+
+def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Composed]:
+    found = [sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(_SCHEMA, name)]
+    relations = cursor.execute(
+        "SELECT relname, relkind IN ('v', 'm') FROM pg_class WHERE relnamespace = 'dedup'::regnamespace"
+        " AND relkind IN ('r', 'p', 'v', 'm') ORDER BY relkind, relname"
+    ).fetchall()
+    for relation, is_view in relations:
+        if is_view:
+            readable = role in VIEWS.get(relation, VIEW_READERS)
+            privileges: tuple[str, ...] = ("SELECT",) if readable else ()
+        else:
+            privileges = TABLES.get(relation, {}).get(role, ())
+        if privileges:
+            found.append(
+                sql.SQL("GRANT {} ON {} TO {}").format(
+                    sql.SQL(", ".join(privileges)), sql.Identifier("dedup", relation), name
+                )
+            )
+    functions = cursor.execute(
+        "SELECT proname, pg_get_function_identity_arguments(oid) FROM pg_proc"
+        " WHERE pronamespace = 'dedup'::regnamespace AND prorettype <> 'trigger'::regtype ORDER BY 1, 2"
+    ).fetchall()
+    for function, arguments in functions:
+        if role in FUNCTIONS.get(function, frozenset()):
+            found.append(
+                sql.SQL("GRANT EXECUTE ON FUNCTION {} ({}) TO {}").format(
+                    sql.Identifier("dedup", function), sql.SQL(arguments), name
+                )
+            )
+    return found
+
+
+def _temporary(cursor: Cursor, name: str) -> list[sql.Composed]:
+    """A backfill counts sentences in temporary tables; mostly everyone may make these."""
+    row = cursor.execute(
+        "SELECT current_database(), has_database_privilege(%s::name, current_database(), 'TEMPORARY')", [name]
+    ).fetchone()
+    if row is None or row[1]:
+        return []
+    database, role = sql.Identifier(row[0]), sql.Identifier(name)
+    return [sql.SQL("GRANT TEMPORARY ON DATABASE {} TO {}").format(database, role)]
+
+
+def readable(statement: sql.Composed, connection: psycopg.Connection[Any]) -> str:
+    """A statement as people type it."""
+    return f"{statement.as_string(connection)};"

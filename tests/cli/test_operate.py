@@ -1,0 +1,139 @@
+"""grant, uninstall and init --sql, as they are typed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from dedup.cli import main, operate
+from dedup.corpus import migrate, removal
+from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.deduplicator import Deduplicator
+from tests.cli.conftest import Dedup, Result
+from tests.conftest import Server
+from tests.corpora import article, load, window
+from tests.corpus.test_migrations import KEPT
+
+_NUMBERS = count()
+
+
+@pytest.fixture
+def own(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+    """A database of its own with two articles."""
+    name = f"dedup_operate_{next(_NUMBERS)}"
+    database = Database(server.create(name))
+    migrate.initialize(database)
+    load(database, article("a", window(0, 6)), article("b", window(7, 6)))
+    monkeypatch.setenv(URL_VARIABLE, database.url)
+    yield database
+    database.close()
+    server.drop(name)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Dedup:
+    def call(*arguments: str) -> Result:
+        capsys.readouterr()
+        code = main.run(list(arguments))
+        shown = capsys.readouterr()
+        return Result(code, shown.out, shown.err)
+
+    return call
+
+
+def installed(database: Database) -> bool:
+    with database.transaction() as cursor:
+        return migrate.current(cursor) is not None
+
+
+def test_uninstall_says_what_goes_and_needs_a_yes(own: Database, run: Dedup) -> None:
+    asked = run("uninstall")
+    assert asked.code == 2
+    assert "2 articles" in asked.err
+    assert "--yes" in asked.err
+    assert installed(own)
+
+
+def test_uninstall_leaves_everything_else(own: Database, run: Dedup) -> None:
+    with psycopg.connect(own.url) as connection:
+        connection.execute("CREATE TABLE public.mine AS SELECT source_id FROM dedup.mark")
+    done = run("uninstall", "--yes")
+    assert done.code == 0
+    assert not installed(own)
+    with psycopg.connect(own.url) as connection:
+        assert connection.execute("SELECT count(*) FROM public.mine").fetchone() == (2,)
+        left = connection.execute("SELECT count(*) FROM pg_namespace WHERE nspname = 'dedup'").fetchone()
+    assert left == (0,)
+    again = run("uninstall", "--yes")
+    assert again.code == 1
+    assert "nothing to remove" in again.err
+    migrate.initialize(own)
+    with Deduplicator(own.url) as dd:
+        assert dd.submit(article("a", window(0, 6))).status == "unique"
+
+
+OUTSIDE = {
+    "view": "CREATE VIEW public.report AS SELECT * FROM dedup.story",
+    "materialized view": "CREATE MATERIALIZED VIEW public.report AS SELECT source_id FROM dedup.mark",
+    "table constraint": "CREATE TABLE public.report (id bigint REFERENCES dedup.article (id))",
+    "trigger": "CREATE TABLE public.report (); CREATE TRIGGER t BEFORE INSERT ON public.report"
+    " FOR EACH ROW EXECUTE FUNCTION dedup.article_new()",
+    "table": "CREATE TABLE public.report (a dedup.article)",
+}
+
+
+@pytest.mark.parametrize("kind", OUTSIDE)
+def test_what_rests_on_the_schema_is_named_and_kept(own: Database, run: Dedup, kind: str) -> None:
+    with psycopg.connect(own.url) as connection:
+        connection.execute(OUTSIDE[kind].encode())
+    refused = run("uninstall", "--yes")
+    assert refused.code == 2
+    assert kind in refused.err
+    assert "report" in refused.err
+    assert installed(own)
+
+
+def test_what_cannot_be_made_again_is_counted(run: Dedup, own: Database) -> None:
+    assert set(removal.KEPT) == set(KEPT)
+    assert set(operate._NOUNS) == set(KEPT)
+
+
+def test_a_sequence_of_words_for_grant(own: Database, run: Dedup) -> None:
+    assert run("grant").code == 2
+    missing = run("grant", "--worker", "nobody_of_that_name")
+    assert missing.code == 2
+    assert 'CREATE ROLE "nobody_of_that_name"' in missing.err
+    name = f"select_{os.getpid()}"
+    with psycopg.connect(own.url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {name}".encode())
+        try:
+            shown = run("grant", "--analyst", name, "--dry-run")
+            assert shown.code == 0
+            assert f'GRANT SELECT ON "dedup"."mark" TO "{name}";' in shown.out.splitlines()
+            given = run("grant", "--analyst", name)
+            assert (given.code, given.out) == (0, "")
+            has = "SELECT has_table_privilege(%s::name, 'dedup.mark', 'SELECT')"
+            assert connection.execute(has, [name]).fetchone() == (True,)
+            assert run("grant", "--analyst", name, "--revoke").code == 0
+            assert connection.execute(has, [name]).fetchone() == (False,)
+        finally:
+            connection.execute(f"DROP OWNED BY {name}".encode())
+            connection.execute(f"DROP ROLE {name}".encode())
+
+
+def test_the_schema_is_printed(own: Database, run: Dedup, monkeypatch: pytest.MonkeyPatch) -> None:
+    present = run("init", "--sql")
+    assert (present.code, present.out) == (0, "")
+    assert "nothing to do" in present.err
+    monkeypatch.delenv(URL_VARIABLE)
+    monkeypatch.setenv("DEDUP_HOME", "/nonexistent")
+    fresh = run("init", "--sql")
+    assert fresh.code == 0
+    assert fresh.out.startswith("BEGIN;")
+    assert run("init", "--sql", "--hash-key", "random").code == 2
+    assert not Path("/nonexistent").exists()
