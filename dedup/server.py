@@ -6,12 +6,24 @@ One server per user, or per `DEDUP_HOME`. It outlives the program that started i
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
-from dedup.corpus import embedded
+from dedup.corpus import embedded, embedded_files
 from dedup.corpus.database import URL_VARIABLE, place, safe_address
 from dedup.corpus.embedded import ServerStatus
 
-__all__ = ["ServerStatus", "address", "other_database", "start", "status", "stop", "will_start"]
+__all__ = [
+    "ServerStatus",
+    "address",
+    "client",
+    "dump",
+    "other_database",
+    "restore",
+    "start",
+    "status",
+    "stop",
+    "will_start",
+]
 
 
 def other_database() -> str | None:
@@ -60,3 +72,33 @@ def status() -> ServerStatus:
         EmbeddedServerError: the folder of the data cannot be read.
     """
     return embedded.status()
+
+
+def client() -> list[str]:
+    """The words that start psql on the corpus of the embedded server, which is started.
+
+    Raises:
+        EmbeddedServerError: the package has no psql, or the server cannot be started.
+    """
+    found = embedded_files.program("psql")
+    return [str(found), embedded.start()]
+
+
+def dump(path: Path) -> int:
+    """Write the corpus of the embedded server into a new file, whole or not at all; returns its bytes.
+
+    Raises:
+        InputError: the file exists, or cannot be written.
+        EmbeddedServerError: it failed; there is no file.
+    """
+    return embedded_files.dump(path)
+
+
+def restore(path: Path) -> None:
+    """Bring a corpus back from a dump, into an embedded server that has none or an empty one.
+
+    Raises:
+        InputError: this is no dump of a corpus, or there are articles already.
+        EmbeddedServerError: it failed; nothing was changed.
+    """
+    embedded_files.restore(path)

@@ -22,6 +22,7 @@ import dedup
 from dedup.cli import (
     admin,
     completion,
+    dumps,
     judge,
     lab,
     monitor,
@@ -73,6 +74,7 @@ read.register(app)
 monitor.register(app)
 admin.register(app)
 operate.register(app)
+dumps.register(admin.db_app)
 judge.register(app)
 pin.register(app)
 lab.register(app)

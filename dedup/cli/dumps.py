@@ -1,0 +1,99 @@
+"""Commands about the data of the embedded server: db psql, db dump, db restore."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dedup.cli import output
+from dedup.cli.shared import counted, say_if_started
+from dedup.errors import InputError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the group `db`."""
+    app.command()(psql)
+    app.command()(dump)
+    app.command()(restore)
+
+
+def _only_embedded(instead: str) -> None:
+    from dedup import server
+
+    if other := server.other_database():
+        raise InputError(
+            f"DEDUP_DATABASE_URL is set ({other}), and this is for the embedded server: use {instead}"
+        )
+
+
+def psql(
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="-- OPTION…", help="Options of psql, after `--`.")
+    ] = None,
+) -> None:
+    """Open psql on the corpus of the embedded server; starts it.
+
+    **Example**
+
+        dedup db psql < query.sql
+    """
+    from dedup import server
+
+    _only_embedded("psql of your own")
+    say_if_started()
+    words = [*server.client(), *(arguments or ())]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # What the environment says of other servers must not lead elsewhere.
+    os.execve(words[0], words, {k: v for k, v in os.environ.items() if k not in _SERVERS})  # noqa: S606
+
+
+_SERVERS = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE")
+
+
+def dump(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that does not exist.")]) -> None:
+    """Write the corpus of the embedded server into one file, whole or not at all.
+
+    It is as of one moment; others may work on meanwhile. Only you can read the file: it holds all texts, and
+    the hash key. `dedup db restore` brings it back, and so does pg_restore.
+
+    **Example**
+
+        dedup db dump monday.dump
+    """
+    from dedup import server
+
+    _only_embedded("pg_dump -Fc -n dedup")
+    say_if_started()
+    output.say(f"{file}: {server.dump(file) / 1_000_000:,.1f} MB")
+
+
+def restore(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `dump` wrote.")]) -> None:
+    """Bring a corpus back from a file, into an embedded server that has none or an empty one; then verify it.
+
+    Nothing is overwritten. What does not hold after it is made again by the next backfill. Exit code 1, and
+    nothing changed, if the file cannot be used.
+    """
+    from dedup import Deduplicator, server
+
+    _only_embedded("pg_restore")
+    say_if_started()
+    server.restore(file)
+    with Deduplicator() as dd, output.progress_bar() as bar:
+        left = dd.preview()
+        if left.adoption:
+            output.say("restored; next: dedup backfill, for this program reads texts in another way")
+            return
+        found = dd.verify(progress=bar)
+        if not found.right:
+            dd.repair(found)
+            left = dd.preview()
+    said = (
+        "verified" if found.right else f"{counted(len(found.differences), 'difference', 'differences')} found"
+    )
+    waiting = f"; next: dedup backfill ({left.settle:,} to settle)" if left.settle or not found.right else ""
+    output.say(f"restored and {said}{waiting}")

@@ -1,0 +1,125 @@
+"""The embedded server's data as a file and back: the programs of its own package do the work.
+
+A dump is one file in the custom format of PostgreSQL, which pg_restore of that version or a newer one reads.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from dedup.corpus import embedded, removal
+from dedup.corpus.database import Database
+from dedup.errors import EmbeddedServerError, InputError, SchemaError
+
+SCHEMA_LINE = " SCHEMA - dedup "
+"""How the contents of a dump name the schema."""
+
+
+def program(name: str) -> Path:
+    """A client program of the package.
+
+    Raises:
+        EmbeddedServerError: the package has none.
+    """
+    found = embedded.programs() / name
+    if not found.exists():
+        raise EmbeddedServerError(f"the package of the embedded server has no {name}: install it yourself")
+    return found
+
+
+def dump(path: Path) -> int:
+    """Write the corpus of the embedded server into a file that did not exist, whole or not at all.
+
+    Returns:
+        Its size in bytes.
+
+    Raises:
+        InputError: the file exists, or cannot be written.
+        EmbeddedServerError: the dump failed; there is no file.
+    """
+    if path.exists():
+        raise InputError(f"{path} exists; give another name")
+    url = embedded.start()
+    try:
+        number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    made = Path(name)
+    try:
+        _run("pg_dump", "--format=custom", "--schema=dedup", f"--file={made}", url)
+        os.fsync(number)
+        try:
+            os.link(made, path)  # unlike a rename it takes nobody's place
+        except FileExistsError:
+            raise InputError(f"{path} exists; give another name") from None
+        except OSError:  # a file system without links
+            made.rename(path)
+        return path.stat().st_size
+    finally:
+        os.close(number)
+        with suppress(FileNotFoundError):
+            made.unlink()
+
+
+def restore(path: Path) -> None:
+    """Bring a corpus back from a dump, into an embedded server that has none or an empty one.
+
+    Whoever owned the schema, it is the server's own now; rights are not brought back.
+
+    Raises:
+        InputError: this is no dump of a corpus, or there are articles already.
+        EmbeddedServerError: it failed; nothing was changed.
+    """
+    if not path.is_file():
+        raise InputError(f"{path} is no file")
+    try:
+        listed = _run("pg_restore", "--list", str(path))
+    except EmbeddedServerError:
+        raise InputError(f"{path} is no dump of PostgreSQL, or of a newer one") from None
+    if SCHEMA_LINE not in listed:
+        raise InputError(f"{path} is a dump of something else: it has no schema dedup")
+    url = embedded.start()
+    database = Database(url)
+    try:
+        _make_room(database)
+    finally:
+        database.close()
+    _run(
+        "pg_restore", "--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges",
+        f"--dbname={url}", str(path),
+    )  # fmt: skip
+
+
+def _make_room(database: Database) -> None:
+    """Remove a schema with nothing in it that could not be made again."""
+    with database.transaction() as cursor:
+        try:
+            found = removal.contents(cursor, database.place)
+        except SchemaError:
+            return
+        if found.rows:
+            listed = ", ".join(f"{table} ({rows:,} rows)" for table, rows in found.rows.items())
+            raise InputError(
+                f"{database.place} has a corpus: {listed}; keep it (`dedup db dump`), then `dedup uninstall`,"
+                " or choose another folder by DEDUP_HOME"
+            )
+        removal.remove(cursor, database.place)
+
+
+def _run(name: str, *words: str) -> str:
+    """Run a client program; returns what it printed."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"}
+    done = subprocess.run(
+        [program(name), *words], env=environment, capture_output=True, errors="replace", check=False
+    )
+    if done.returncode:
+        first = (done.stderr.strip() or f"it ended with {done.returncode}").splitlines()[0]
+        # What follows tells the row, with the text of its article.
+        complaint = re.sub(r"(COPY failed for table [^:]*):.*", r"\1", first)
+        raise EmbeddedServerError(f"{name} failed: {complaint[:300]}")
+    return done.stdout

@@ -1,0 +1,142 @@
+"""db psql, dump and restore, on embedded servers of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from dedup.corpus import embedded
+from dedup.deduplicator import Deduplicator
+from tests.corpora import article, code, window
+
+pytestmark = pytest.mark.timeout(180)
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def homes() -> Iterator[tuple[Path, Path]]:
+    """Folders of two embedded servers. Not tmp_path: pytest closes it to the server of root."""
+    made = [Path(tempfile.mkdtemp(prefix="dedup-test-")) for _ in range(2)]
+    yield made[0], made[1]
+    for home in made:
+        embedded.stop(home)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Runs a command with the server of a folder, in a process: psql takes its place."""
+
+    def call(home: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+        kept = {k: v for k, v in os.environ.items() if k != "DEDUP_DATABASE_URL"}
+        return subprocess.run(
+            [sys.executable, "-m", "dedup.cli.main", *words],
+            env=kept | {"DEDUP_HOME": str(home)} | more,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return call
+
+
+def fill(home: Path) -> None:
+    """A settled corpus of eight articles, a pin and a setting."""
+    from dedup.corpus import migrate
+    from dedup.corpus.database import Database
+
+    database = Database(embedded.start(home))
+    migrate.initialize(database)
+    database.close()
+    with Deduplicator(embedded.start(home)) as dd:
+        dd.settings.change({"common_stories": 3})
+        dd.load([article(f"a{i}", [*window(i, 6), code(99)], i) for i in range(8)])
+        dd.backfill(workers=0)
+        dd.pins.set("a1", "a6", "similar")
+        dd.backfill(workers=0)
+
+
+def marks(home: Path) -> list[object]:
+    with Deduplicator(embedded.start(home)) as dd:
+        return [*dd.marks(), *dd.matches(), dd.settings.in_force(), *dd.pins.list()]
+
+
+def test_what_was_dumped_comes_back_verified(homes: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
+    first, second = homes
+    fill(first)
+    saved = run(first, "db", "dump", "monday.dump", PGHOST="/nonexistent", PGDATABASE="other")
+    assert saved.returncode == 0, saved.stderr
+    file = tmp_path / "monday.dump"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [file]
+    before = file.read_bytes()
+    again = run(first, "db", "dump", "monday.dump")
+    assert (again.returncode, "exists" in again.stderr) == (2, True)
+    assert file.read_bytes() == before
+
+    onto_itself = run(first, "db", "restore", "monday.dump")
+    assert onto_itself.returncode == 2
+    assert "article (8 rows)" in onto_itself.stderr
+
+    back = run(second, "db", "restore", "monday.dump")
+    assert back.returncode == 0, back.stderr
+    assert "restored and verified" in back.stderr
+    assert marks(second) == marks(first)
+    # An empty corpus makes room too, and an older state is not mixed with a newer one.
+    assert run(second, "uninstall", "--yes").returncode == 0
+    assert run(second, "status").returncode == 0
+    assert run(second, "db", "restore", "monday.dump").returncode == 0
+    assert marks(second) == marks(first)
+
+    shown = run(second, "db", "psql", "--", "-XAtc", "SELECT count(*) FROM dedup.mark", PGHOST="/nonexistent")
+    assert (shown.returncode, shown.stdout) == (0, "8\n"), shown.stderr
+    other = run(second, "db", "psql", DEDUP_DATABASE_URL="postgresql://someone@nowhere/news")
+    assert other.returncode == 2
+    assert "psql of your own" in other.stderr
+
+
+def test_what_is_no_dump_changes_nothing(homes: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
+    home, _ = homes
+    (tmp_path / "words.txt").write_text("words")
+    for name, said in (("words.txt", "no dump"), ("nothing", "no file")):
+        refused = run(home, "db", "restore", name)
+        assert refused.returncode == 2
+        assert said in refused.stderr
+    url = embedded.start(home)
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE TABLE public.other AS SELECT 1 AS one")
+    subprocess.run(
+        [embedded.programs() / "pg_dump", "-Fc", "-f", tmp_path / "other.dump", url], check=True, timeout=60
+    )
+    refused = run(home, "db", "restore", "other.dump")
+    assert refused.returncode == 2
+    assert "something else" in refused.stderr
+
+
+def test_a_damaged_dump_is_told_without_its_texts(homes: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
+    first, second = homes
+    fill(first)
+    assert run(first, "db", "dump", "whole.dump").returncode == 0
+    whole = (tmp_path / "whole.dump").read_bytes()
+    (tmp_path / "half.dump").write_bytes(whole[: len(whole) * 3 // 4])
+    refused = run(second, "db", "restore", "half.dump")
+    assert refused.returncode in (1, 2)
+    assert "pg_restore failed" in refused.stderr or "no dump" in refused.stderr
+    assert "The " not in refused.stderr.replace("The embedded", "")
+    with psycopg.connect(embedded.start(second)) as connection:
+        row = connection.execute("SELECT to_regclass('dedup.article')").fetchone()
+    assert row == (None,)
+    assert run(second, "db", "restore", "whole.dump").returncode == 0
+    assert marks(second) == marks(first)
