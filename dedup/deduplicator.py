@@ -35,6 +35,7 @@ from dedup.verdict import Verdict
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from dedup.door.attachments import Attachments
     from dedup.door.judgements import Judgements
     from dedup.door.pins import CommonSentences, PairPins
     from dedup.door.settings import CorpusSettings
@@ -342,6 +343,13 @@ class Deduplicator(Questions):
         from dedup.door.pins import CommonSentences
 
         return CommonSentences(self._database)
+
+    @property
+    def attachments(self) -> Attachments:
+        """Tables of others whose rows are articles."""
+        from dedup.door.attachments import Attachments
+
+        return Attachments(self._database)
 
     @property
     def judgements(self) -> Judgements:

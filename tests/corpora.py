@@ -160,7 +160,8 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
     with database.transaction() as cursor:
         settings = rulebooks.load_settings(cursor)
         rows = cursor.execute(
-            "SELECT id, source_id, published_at, added_at, language, text, title FROM dedup.article"
+            "SELECT id, source_id, published_at, added_at, language, t.text, title"
+            " FROM dedup.article a JOIN dedup.article_text t ON t.article_id = a.id"
         ).fetchall()
         pins = dict(cursor.execute("SELECT sentence_hash, common FROM dedup.sentence_pin").fetchall())
         pair_pins = cursor.execute(

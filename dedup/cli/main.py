@@ -21,6 +21,7 @@ import typer
 import dedup
 from dedup.cli import (
     admin,
+    attach,
     completion,
     dumps,
     judge,
@@ -77,6 +78,7 @@ operate.register(app)
 dumps.register(admin.db_app)
 judge.register(app)
 pin.register(app)
+attach.register(app)
 lab.register(app)
 completion.register(app)
 

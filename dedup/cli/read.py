@@ -346,6 +346,7 @@ def status(check: CheckOption = False, max_age: MaxAgeOption = "26h", json: Json
         ("backfill", f"running {found.backfill}" if found.backfill else "not running"),
         ("settle lock", f"held by {found.held_by}" if found.held_by else "free"),
         ("put aside, to be stored", f"{found.arrivals:,}"),
+        ("changes of attached tables, to be read", f"{found.changes:,}"),
         ("wait for another attempt", f"{found.attempted:,}"),
         ("database size", output.size(found.database_bytes)),
         *((f"  {name}", output.size(count)) for name, count in list(found.sizes.items())[:3]),
@@ -365,7 +366,7 @@ def status(check: CheckOption = False, max_age: MaxAgeOption = "26h", json: Json
         output.say("next, once the cause is gone: dedup retry")
     if found.backfill and found.backfill.stuck:
         output.say(f"the backfill is probably stuck: see process {found.backfill.process_id} on its host")
-    if found.counts.get("pending") or found.stale or found.uncounted or found.arrivals:
+    if found.counts.get("pending") or found.stale or found.uncounted or found.arrivals or found.changes:
         output.say("next: dedup backfill")
 
 

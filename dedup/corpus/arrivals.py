@@ -11,16 +11,31 @@ from collections.abc import Sequence
 from dedup.article import ARTICLE_FIELDS, Article, storable
 from dedup.corpus import articles
 from dedup.corpus.database import Cursor
+from dedup.errors import InputError
 
 _NAMES = ", ".join(ARTICLE_FIELDS)
 
 
 def add(cursor: Cursor, article: Article) -> None:
-    """Keep an article; takes no lock that anyone else could hold."""
+    """Keep an article; takes no lock that anyone else could hold.
+
+    Raises:
+        InputError: it is a row of an attached table.
+    """
+    if _attached(cursor, [article.source_id]):
+        raise InputError("the article is a row of an attached table: change it there")
     values = [getattr(article, name) for name in ARTICLE_FIELDS]
     values[ARTICLE_FIELDS.index("text")] = storable(article.text)
     places = ", ".join("coalesce(%s, now())" if name == "added_at" else "%s" for name in ARTICLE_FIELDS)
     cursor.execute(f"INSERT INTO dedup.arrival ({_NAMES}) VALUES ({places})".encode(), values)
+
+
+def _attached(cursor: Cursor, source_ids: Sequence[str]) -> set[str]:
+    rows = cursor.execute(
+        "SELECT source_id FROM dedup.article WHERE source_id = ANY (%s) AND attachment_id IS NOT NULL",
+        [list(source_ids)],
+    )
+    return {row[0] for row in rows.fetchall()}
 
 
 def any_of(cursor: Cursor, source_id: str) -> bool:
@@ -56,7 +71,10 @@ def store(cursor: Cursor, source_ids: Sequence[str]) -> None:
         f" SELECT {_NAMES} FROM taken ORDER BY id".encode(),
         [list(source_ids)],
     ).fetchall()
-    for row in rows:  # one by one: what a later version leaves out an earlier one may have said
+    attached = _attached(cursor, source_ids)  # since it was kept: the row says what it is
+    for row in (
+        row for row in rows if row[0] not in attached
+    ):  # one by one: what a later version leaves out an earlier one may have said
         articles.store(cursor, [Article(**dict(zip(ARTICLE_FIELDS, row, strict=True)))])
 
 

@@ -134,10 +134,30 @@ def find(cursor: Cursor, source_id: str) -> Known | None:
     return Known(*row) if row else None
 
 
+def body(row: str) -> str:
+    """The present text of a row of `dedup.article`, as SQL; empty where it was in a row that is gone."""
+    elsewhere = f"(SELECT t.text FROM dedup.article_text t WHERE t.article_id = {row}.id)"
+    return f"coalesce({row}.text, {elsewhere}, '')"
+
+
+def fields(row: str) -> str:
+    """The fields of `Article` from a row of `dedup.article`, as SQL."""
+    return ", ".join(body(row) if name == "text" else f"{row}.{name}" for name in ARTICLE_FIELDS)
+
+
 def texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
-    """What the fingerprints of some articles are made from."""
+    """What the fingerprints of some articles are made from.
+
+    Without those in attached tables that have changed since the article was last brought up to date.
+    """
     rows = cursor.execute(
-        "SELECT id, revision, language, title, text FROM dedup.article WHERE id = ANY (%s)", [bigints(ids)]
+        f"""
+        SELECT a.id, a.revision, a.language, a.title, b.text
+        FROM dedup.article a CROSS JOIN LATERAL (SELECT {body("a")} AS text OFFSET 0) AS b
+        WHERE a.id = ANY (%s)
+          AND (a.text_hash IS NULL OR a.text_hash = hashtextextended(b.text COLLATE "C", 0))
+        """.encode(),
+        [bigints(ids)],
     ).fetchall()
     return [TextTask(*row) for row in rows]
 
@@ -195,8 +215,8 @@ def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:
 def newest(cursor: Cursor, count: int) -> list[Article]:
     """The newest articles that can be read, the latest first."""
     rows = cursor.execute(
-        f"SELECT {', '.join(ARTICLE_FIELDS)} FROM dedup.article WHERE id = ANY (%s)"
-        " ORDER BY coalesce(published_at, added_at) DESC, source_id",
+        f"SELECT {fields('a')} FROM dedup.article a WHERE a.id = ANY (%s)"
+        " ORDER BY coalesce(a.published_at, a.added_at) DESC, a.source_id",
         [bigints(newest_ids(cursor, count))],
     )
     return [Article(**dict(zip(ARTICLE_FIELDS, row, strict=True))) for row in rows.fetchall()]

@@ -92,6 +92,8 @@ def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> Page:
 def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[TextTask]:
     """The texts of some articles, except of those that changed, went or no longer wait.
 
+    Of an attached table the row may have changed and the article not yet: that is noted in the outbox.
+
     Args:
         too_long: texts that are surely longer than so many characters come without their words.
     """
@@ -100,6 +102,9 @@ def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[TextTask]
     rows = cursor.execute(
         statement("waiting_texts"), {"ids": ids, "revisions": revisions, "too_long": too_long}
     ).fetchall()
+    if len(rows) < len(chunk):
+        read = bigints([row[0] for row in rows])
+        cursor.execute(statement("note_moved"), {"ids": ids, "revisions": revisions, "read": read})
     return [TextTask(*row) for row in rows]
 
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 
 from psycopg.types.json import Jsonb
 
+from dedup.corpus.articles import body
 from dedup.corpus.database import Cursor
 from dedup.errors import InputError, NotFoundError
 
@@ -99,7 +100,7 @@ def _plain(scores: Mapping[str, float | None]) -> Jsonb:
     return Jsonb({n: None if s is None or math.isnan(s) else round(float(s), 6) for n, s in scores.items()})
 
 
-_OWN = """
+_OWN = f"""
     FROM dedup.review_pair p
     LEFT JOIN dedup.article a ON a.source_id = p.source_id
     LEFT JOIN dedup.article o ON o.source_id = p.other_source_id
@@ -107,8 +108,8 @@ _OWN = """
         AND j.judged_by = %(judge)s
     CROSS JOIN LATERAL (SELECT
         a.id IS NOT NULL AND o.id IS NOT NULL AS stored,
-        j.label IS NOT NULL AND dedup.text_hash(a.text) = j.text_hash
-            AND dedup.text_hash(o.text) = j.other_text_hash AS judged) AS s
+        j.label IS NOT NULL AND dedup.text_hash({body("a")}) = j.text_hash
+            AND dedup.text_hash({body("o")}) = j.other_text_hash AS judged) AS s
 """
 """The selection as one judge sees it: `judged` only where both texts are still the ones that were read."""
 
@@ -208,8 +209,8 @@ def read(cursor: Cursor, pair: Key, judge: str) -> ReviewPair:
         NotFoundError: it is not in the selection, or one of its articles is not stored.
     """
     sides = ", ".join(
-        f"{t}.source_id, {t}.title, {t}.publication, coalesce({t}.published_at, {t}.added_at), {t}.text,"
-        f" dedup.text_hash({t}.text)"
+        f"{t}.source_id, {t}.title, {t}.publication, coalesce({t}.published_at, {t}.added_at),"
+        f" {body(t)}, dedup.text_hash({body(t)})"
         for t in ("a", "o")
     )
     row = cursor.execute(
@@ -246,20 +247,21 @@ def record(
         raise InputError(f"a label is one of {', '.join(LABELS)}, not {label!r}")
     if not 1 <= len(judge) <= LONGEST_JUDGE or "\0" in judge:
         raise InputError(f"the name of a judge has 1 to {LONGEST_JUDGE} characters: name one with --as")
+    present = f"(SELECT dedup.text_hash({body('a')}) FROM dedup.article a WHERE a.source_id = "
     cursor.execute(
-        """
+        f"""
         INSERT INTO dedup.judgement
             (source_id, other_source_id, judged_by, label, note, text_hash, other_text_hash)
         SELECT %(a)s, %(b)s, %(judge)s, %(label)s, %(note)s, h.one, h.other
         FROM (SELECT
-            coalesce(%(one)s, (SELECT dedup.text_hash(text) FROM dedup.article WHERE source_id = %(a)s)),
-            coalesce(%(other)s, (SELECT dedup.text_hash(text) FROM dedup.article WHERE source_id = %(b)s))
+            coalesce(%(one)s, {present} %(a)s)),
+            coalesce(%(other)s, {present} %(b)s))
         ) AS h (one, other)
         WHERE h.one IS NOT NULL AND h.other IS NOT NULL
         ON CONFLICT (source_id, other_source_id, judged_by) DO UPDATE SET
             label = excluded.label, note = excluded.note, judged_at = clock_timestamp(),
             text_hash = excluded.text_hash, other_text_hash = excluded.other_text_hash
-        """,
+        """.encode(),
         {
             "a": pair[0],
             "b": pair[1],

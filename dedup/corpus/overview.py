@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dedup.answer import Answer
-from dedup.corpus import arrivals, attempts, runs
+from dedup.corpus import arrivals, attempts, outbox, runs
 from dedup.corpus.attempts import Suspect
 from dedup.corpus.database import Cursor
 from dedup.corpus.runs import Run
@@ -49,6 +49,7 @@ class Overview(Answer):
         backfill: the one at work, or None.
         held_by: who holds the settle lock at this moment, or None.
         arrivals: versions of articles put aside by a hook, since others held them.
+        changes: changes of attached tables that are noted and not read yet.
         attempted: articles that lost a worker process and wait for another attempt; suspects: some of them.
     """
 
@@ -64,6 +65,7 @@ class Overview(Answer):
     backfill: Run | None
     held_by: Holder | None
     arrivals: int
+    changes: int
     attempted: int
     suspects: list[Suspect]
     limits: dict[str, int]
@@ -119,6 +121,7 @@ def overview(cursor: Cursor) -> Overview:
         backfill=None if run and run.gone else run,
         held_by=_holder(cursor),
         arrivals=arrivals.count(cursor),
+        changes=outbox.count(cursor),
         attempted=attempts.waiting(cursor, [0.0]).articles,
         suspects=attempts.suspects(cursor, SUSPECTS_SHOWN),
         **found,

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from dedup.answer import Answer
 from dedup.article import ARTICLE_FIELDS, Article
+from dedup.corpus import articles
 from dedup.corpus.database import Cursor
 from dedup.verdict import MATCHES_LIMIT, UNSETTLED_LIMIT, Match, Verdict
 
@@ -52,7 +53,7 @@ def marked_article(cursor: Cursor, source_id: str) -> MarkedArticle | None:
     """The article with this source_id, its mark and its pairs; None where it is not stored."""
     mark = stored_mark(cursor, source_id)
     row = cursor.execute(
-        f"SELECT marked_at, {', '.join(ARTICLE_FIELDS)} FROM dedup.article WHERE source_id = %s", [source_id]
+        f"SELECT a.marked_at, {articles.fields('a')} FROM dedup.article a WHERE a.source_id = %s", [source_id]
     ).fetchone()
     if mark is None or row is None:
         return None

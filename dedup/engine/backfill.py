@@ -30,7 +30,9 @@ from dedup.engine.adopt import adopt
 from dedup.engine.arrivals import store_arrivals
 from dedup.engine.bulk.run import BulkRun
 from dedup.engine.fingerprinting import Fingerprinting, PoolOptions, Read, analyze, endless
+from dedup.engine.follow import follow, write_marks
 from dedup.engine.heartbeat import Heartbeat
+from dedup.engine.holding import fitting_batch
 from dedup.engine.pool import Factory, Limits, make_function
 from dedup.engine.refresh import refresh
 from dedup.engine.settle import Settled, settle
@@ -39,10 +41,6 @@ from dedup.progress import Both, Progress, SilentProgress
 
 BATCH_ARTICLES = 1_000
 """Articles per settle transaction at most: a quarter of a second where few of them are related."""
-
-HELD_SECONDS = 0.4
-"""How long a settle transaction should take: a hook may have to wait so long for its verdict. Batches become
-smaller where they take longer, and grow again."""
 
 RETRY_SECONDS = (1.0, 4.0, 16.0)
 """Pauses before a text that lost its worker is tried again; with none left the article fails."""
@@ -109,9 +107,13 @@ class BackfillReport(Answer):
         settled: marks written, an article counted again if it was settled again.
         compared: pairs of articles scored.
         held: articles put aside by a hook that others still hold.
+        followed: changes of attached tables that were read.
+        refused: rows of attached tables that cannot be articles: the key is longer than 1,000 bytes, or an
+            article that is no row has its source_id.
+        written_back: rows of attached tables into which marks were written.
         engines: what settled, in that order: "postgres" or "memory".
-        seconds: stage (adopting, fingerprinting, counting, settling; in memory also reading, comparing,
-            indexing, writing) to how long it took.
+        seconds: stage (reading changes, adopting, fingerprinting, counting, settling; in memory also
+            reading, comparing, indexing, writing) to how long it took.
         reprints: the duplicates that the corpus has now; None where nothing was settled.
     """
 
@@ -129,6 +131,9 @@ class BackfillReport(Answer):
     settled: int = 0
     compared: int = 0
     held: int = 0
+    followed: int = 0
+    refused: int = 0
+    written_back: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
     engines: list[str] = field(default_factory=list)
     reprints: Reprints | None = None
@@ -221,14 +226,6 @@ def _ends(stop: Callable[[], bool], heartbeat: Heartbeat) -> bool:
     return stop() or heartbeat.superseded
 
 
-def fitting_batch(articles: int, seconds: float) -> int:
-    """How many articles the next settle transaction should take, after one that took so long for so many.
-
-    It may be twice as many at most: what comes next may be related to more.
-    """
-    return max(1, min(2 * articles, int(articles * HELD_SECONDS / max(seconds, 1e-6))))
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """What `backfill` was told; `patient`: it waits until a lost text can be tried again."""
@@ -268,6 +265,7 @@ class _Run:
             except StaleRulesError:
                 self._fingerprinting.begin_again()
                 continue  # someone changed a setting: begin again with the new ones
+            self._report.written_back += write_marks(self._database, self._stop)
             if did:
                 self._check_round(did)
             elif not self._options.patient or (not self._stop() and not self._wait()):
@@ -277,6 +275,10 @@ class _Run:
     def once(self) -> tuple[int, ...]:
         """Go through all steps; returns what was done, as something to compare: empty if nothing was."""
         self._report.held = store_arrivals(self._database)
+        with self._timed("reading changes"):
+            followed = follow(self._database, self._progress, self._stop)
+        self._report.followed += followed.notes
+        self._report.refused += followed.refused
         with self._timed("adopting"):
             if adopt(self._database):
                 self._report.adopted = True

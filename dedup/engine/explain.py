@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dedup.answer import Answer
-from dedup.corpus import pins, settling
+from dedup.corpus import articles, pins, settling
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.rulebooks import Rulebook
@@ -166,8 +166,8 @@ class _Loaded:
 
 def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Loaded:
     row = cursor.execute(
-        "SELECT title, publication, status, published_at, added_at, language, text"
-        " FROM dedup.article WHERE source_id = %s",
+        "SELECT a.title, a.publication, a.status, a.published_at, a.added_at, a.language,"
+        f" {articles.body('a')} FROM dedup.article a WHERE a.source_id = %s",
         [source_id],
     ).fetchone()
     if row is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from alembic import op
 
 revision = "0007"
-down_revision = "0005"
+down_revision = "0006"
 
 SQL = Path(__file__).parent.parent / "sql"
 

@@ -22,7 +22,8 @@ import pytest
 from dedup.article import Article
 from dedup.corpus.database import Cursor, Database, Session
 from dedup.deduplicator import Deduplicator
-from dedup.engine.backfill import BackfillReport, backfill, fitting_batch
+from dedup.engine.backfill import BackfillReport, backfill
+from dedup.engine.holding import fitting_batch
 from dedup.lab.hard_cases import CASES, templates
 from tests.corpora import article, assert_right, code, load, make_function, window
 

@@ -1,7 +1,9 @@
 -- The next articles whose present text has no fingerprint, in the order of the index of unsettled ones, without
 -- their texts: as arrays, which cost their reader nothing. Those that wait for another attempt are left out.
 WITH page AS MATERIALIZED (
-    SELECT a.id, a.revision, octet_length(a.text) AS bytes,
+    SELECT a.id, a.revision, 
+           coalesce(octet_length(a.text),
+                    (SELECT octet_length(t.text) FROM dedup.article_text t WHERE t.article_id = a.id), 0) AS bytes,
            coalesce(a.published_at, a.added_at) AS time, a.source_id
     FROM dedup.article a
     WHERE (a.status = 'pending' OR a.stale)

@@ -1,0 +1,163 @@
+"""`dedup attach`, `attachments`, `sync` and `detach`: tables of others whose rows are articles."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from dedup.cli import output
+from dedup.cli.shared import JsonOption, corpus, counted, stopping
+from dedup.cli.signals import unfinished
+
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Print the SQL that would run, and run nothing.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(attach)
+    app.command()(attachments)
+    app.command()(sync)
+    app.command()(detach)
+
+
+def attach(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, such as public.articles.")],
+    keys: Annotated[
+        list[str], typer.Option("--id", metavar="COLUMN", help="Column of the key; may be repeated.")
+    ],
+    text: Annotated[str, typer.Option("--text", metavar="COLUMN", help="Column of the body.")],
+    title: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the headline.")] = None,
+    url: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the address.")] = None,
+    publication: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the publication's name.")
+    ] = None,
+    language: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the language.")] = None,
+    published: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the publication time, a date or timestamp."),
+    ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(metavar="SQL", help="Only rows for which this holds, such as \"lang = 'en'\"."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="What the ids of its articles begin with; default: the table's name."
+        ),
+    ] = None,
+    mark_columns: Annotated[
+        bool, typer.Option("--mark-columns", help="Add columns for the marks to the table, and fill them.")
+    ] = False,
+    triggers: Annotated[
+        bool,
+        typer.Option(
+            "--triggers/--no-triggers",
+            help="Have triggers note what changes, or leave that to `dedup sync`.",
+        ),
+    ] = True,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Make the rows of a table articles, without copying their texts.
+
+    From then on every change of the table reaches the corpus: triggers note which rows changed, and the next
+    `dedup backfill` reads them. The marks are in the view `dedup.NAME_marks`, in the table's own keys.
+
+        dedup attach public.articles --id id --text body --title headline --published pub_date
+    """
+    fields = {
+        "text": text,
+        "title": title,
+        "url": url,
+        "publication": publication,
+        "language": language,
+        "published_at": published,
+    }
+    with corpus() as dd:
+        done = dd.attachments.attach(
+            table,
+            keys=keys,
+            columns={field: column for field, column in fields.items() if column is not None},
+            name=name,
+            where=where,
+            mark_columns=mark_columns,
+            triggers=triggers,
+            dry_run=dry_run,
+        )
+    if dry_run:
+        _show(done.statements)
+        return
+    output.say(f"attached as {done.name}; next: dedup backfill")
+    if not triggers:
+        output.say(f"no trigger notes its changes: run `dedup sync {done.name}` before each backfill")
+
+
+def attachments(json: JsonOption = False) -> None:
+    """List the attached tables, and how many of their changes wait to be read."""
+    with corpus() as dd:
+        found, waiting = dd.attachments.list(), dd.attachments.waiting()
+    if json:
+        output.write_json({"attachments": [item.as_dict() for item in found], "waiting": waiting})
+        return
+    output.table(
+        "attached tables",
+        ("name", "table", "key", "changes noted by", "marks in the table", "attached"),
+        (
+            (
+                item.name,
+                f"{item.schema}.{item.table}",
+                ", ".join(item.keys),
+                "being detached" if item.leaving else "triggers" if item.triggers else "dedup sync",
+                "yes" if item.mark_columns else "no",
+                item.attached_at,
+            )
+            for item in found
+        ),
+        ("attached",),
+    )
+    output.say(f"{counted(waiting, 'change waits', 'changes wait')} to be read by the next backfill")
+
+
+def sync(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="One attached table; default: all.")
+    ] = None,
+) -> None:
+    """Find new, changed and deleted rows of attached tables by comparing them with their articles.
+
+    For tables without triggers, and after triggers were disabled. The next backfill reads what was found.
+    """
+    with stopping() as stop, corpus() as dd:
+        noted = dd.attachments.sync(name, stop=stop.is_set)
+    if stop.is_set():
+        unfinished()
+    output.say(f"{counted(noted, 'row differs', 'rows differ')}; next: dedup backfill")
+
+
+def detach(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `dedup attachments` shows it.")],
+    dry_run: DryRunOption = False,
+) -> None:
+    """Leave a table as it was found, and delete its articles and their marks from the corpus.
+
+    Triggers, views and columns of marks go at once; the articles after them, in batches. One that was stopped
+    goes on when it is run again.
+    """
+    with stopping() as stop, corpus() as dd:
+        done = dd.attachments.detach(name, dry_run=dry_run, stop=stop.is_set)
+    if dry_run:
+        _show(done.statements)
+        output.say(f"{counted(done.articles, 'article', 'articles')} of it would be deleted from the corpus")
+        return
+    if stop.is_set():
+        unfinished()
+    output.say(f"detached; {counted(done.articles, 'article was', 'articles were')} deleted from the corpus")
+
+
+def _show(statements: list[str]) -> None:
+    # As it is: what is printed can be run.
+    sys.stdout.write("\n".join(("BEGIN;", *statements, "COMMIT;", "")))

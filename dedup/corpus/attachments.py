@@ -1,0 +1,162 @@
+"""Attached tables: which there are, and how a row is named as an article and found again by that name.
+
+The source_id of a row is the name of its attachment, a slash, and the key: as text where it is one column, as
+a JSON array of texts where it is several. What is made for an attachment is in `attached_ddl.py`; what is
+read through it in `outbox.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg import sql
+
+from dedup.answer import Answer
+from dedup.corpus.database import Cursor
+from dedup.errors import InputError
+
+Part = sql.Composable
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment(Answer):
+    """A table of someone else whose rows are articles.
+
+    Attributes:
+        name: what the source_ids of its articles begin with, before a slash.
+        schema, table: where the rows are.
+        keys: the columns that tell them apart; key_types: their types.
+        columns: field of an article to column; "text" is one of them.
+        where: which rows are articles, as SQL; None: all.
+        mark_columns: whether marks are written into the table.
+        triggers: whether triggers note its changes.
+        leaving: it is being detached.
+    """
+
+    id: int
+    name: str
+    schema: str
+    table: str
+    keys: tuple[str, ...]
+    key_types: tuple[str, ...]
+    columns: dict[str, str]
+    where: str | None
+    mark_columns: bool
+    triggers: bool
+    leaving: bool = False
+    attached_at: datetime | None = None
+
+    @property
+    def prefix(self) -> str:
+        """What its source_ids begin with."""
+        return f"{self.name}/"
+
+    @property
+    def place(self) -> Part:
+        """The table, for statements."""
+        return sql.Identifier(self.schema, self.table)
+
+    @property
+    def view(self) -> Part:
+        """The rows as articles: `dedup.attached_1`."""
+        return sql.Identifier("dedup", f"attached_{self.id}")
+
+    @property
+    def marks(self) -> Part:
+        """The view of its marks."""
+        return sql.Identifier("dedup", f"{self.name}_marks")
+
+    def function(self, what: str) -> Part:
+        """A function that triggers of the table call."""
+        return sql.Identifier("dedup", f"attached_{self.id}_{what}")
+
+    def trigger(self, what: str) -> Part:
+        """The trigger that calls it."""
+        return sql.Identifier(f"dedup_{self.id}_{what}")
+
+    def source_id(self, row: str) -> Part:
+        """The source_id of a row, as an expression."""
+        texts = [_as_text(sql.Identifier(row, k), t) for k, t in zip(self.keys, self.key_types, strict=True)]
+        key = texts[0]
+        if len(texts) > 1:
+            key = sql.SQL("jsonb_build_array({})::text").format(sql.SQL(", ").join(texts))
+        return sql.SQL('({} || {}) COLLATE "C"').format(sql.Literal(self.prefix), key)
+
+    def key(self, source_id: Part) -> list[Part]:
+        """The key of a source_id of this attachment, column by column in the table's own types."""
+        rest = sql.SQL("substr({}, {})").format(source_id, sql.Literal(len(self.prefix) + 1))
+        if len(self.keys) > 1:
+            each = [sql.SQL("({}::jsonb ->> {})").format(rest, sql.Literal(i)) for i in range(len(self.keys))]
+        else:
+            each = [rest]
+        return [_from_text(part, kind) for part, kind in zip(each, self.key_types, strict=True)]
+
+
+def raw(text: str) -> sql.SQL:
+    """SQL that this program or the server wrote, or that the user gave as SQL."""
+    return sql.SQL(text)
+
+
+def _as_text(column: Part, kind: str) -> Part:
+    # Of times the text depends on the session: they are written as JSON writes them.
+    if kind.startswith("timestamp") and kind.endswith("with time zone"):
+        return sql.SQL("(to_json({} AT TIME ZONE 'UTC') #>> '{{}}')").format(column)
+    if kind.startswith("timestamp") or kind == "date":
+        return sql.SQL("(to_json({}) #>> '{{}}')").format(column)
+    return sql.SQL("{}::text").format(column)
+
+
+def _from_text(text: Part, kind: str) -> Part:
+    if kind.startswith("timestamp") and kind.endswith("with time zone"):
+        return sql.SQL("(({})::timestamp AT TIME ZONE 'UTC')").format(text)
+    return sql.SQL("({})::{}").format(text, raw(kind))
+
+
+_COLUMNS = (
+    "id, name, schema_name, table_name, key_columns, key_types, columns, where_clause, mark_columns,"
+    " triggers, leaving, attached_at"
+)
+
+
+def attachments(cursor: Cursor) -> list[Attachment]:
+    """Every attachment, by its number."""
+    rows = cursor.execute(f"SELECT {_COLUMNS} FROM dedup.attachment ORDER BY id".encode()).fetchall()
+    return [_made(*row) for row in rows]
+
+
+def _made(
+    id: int, name: str, schema: str, table: str, keys: list[str], types: list[str], *more: Any
+) -> Attachment:
+    return Attachment(id, name, schema, table, tuple(keys), tuple(types), *more)
+
+
+def find(cursor: Cursor, name: str) -> Attachment:
+    """The attachment of a name.
+
+    Raises:
+        InputError: there is none; the message names those there are.
+    """
+    known = attachments(cursor)
+    for attachment in known:
+        if attachment.name == name:
+            return attachment
+    raise InputError(f"nothing is attached as {name!r}; {_listed(a.name for a in known)}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = ", ".join(repr(name) for name in names)
+    return f"there are {shown}" if shown else "no table is attached"
+
+
+def next_id(cursor: Cursor) -> int:
+    """The number of the next attachment."""
+    row = cursor.execute("SELECT coalesce(max(id), 0) + 1 FROM dedup.attachment").fetchone()
+    return int(row[0]) if row else 1
+
+
+def present(given: Sequence[Attachment]) -> list[Attachment]:
+    """Those that are not being detached."""
+    return [attachment for attachment in given if not attachment.leaving]

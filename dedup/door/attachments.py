@@ -1,0 +1,127 @@
+"""`Deduplicator.attachments`: tables of others whose rows are articles, where their texts stay.
+
+What changes in such a table is noted by triggers in the transaction that changes it, and read by the next
+backfill. `docs/attach.md` says what that means for the owner of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dedup.answer import Answer
+from dedup.corpus import attachments, outbox
+from dedup.corpus.attaching import Wanted
+from dedup.corpus.attachments import Attachment
+from dedup.corpus.database import Database
+from dedup.door import checks
+from dedup.engine import attach as attaching
+
+
+@dataclass(frozen=True, slots=True)
+class Attached(Answer):
+    """What `attach` or `detach` did, or would do.
+
+    Attributes:
+        attachment: the table; of a detached one what it was.
+        statements: what ran, or would run, as psql takes it.
+        articles: how many articles were deleted, or would be.
+    """
+
+    name: str
+    statements: list[str]
+    articles: int = 0
+
+
+class Attachments:
+    """The tables of others that are attached to a corpus."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def attach(
+        self,
+        table: str,
+        *,
+        keys: Sequence[str],
+        columns: Mapping[str, str],
+        name: str | None = None,
+        where: str | None = None,
+        mark_columns: bool = False,
+        triggers: bool = True,
+        dry_run: bool = False,
+    ) -> Attached:
+        """Attach a table; the next backfill reads its rows.
+
+        Args:
+            table: as in SQL: `public.articles`.
+            keys: the columns that tell its rows apart, which must be unique and never null.
+            columns: field of an article to column; "text" is one of them.
+            name: what the source_ids of its articles begin with; None for the table's name.
+            where: which rows are articles, as SQL over the columns of the table.
+            mark_columns: add columns for the marks to the table, and write them there too.
+            triggers: have triggers note changes; without them `sync` finds what changed.
+            dry_run: only say which statements would run.
+
+        Raises:
+            InputError: it cannot be attached; the message says why, and the next step.
+            BusyError: others held the table for longer than `Timeouts.lock`.
+        """
+        wanted = Wanted(
+            checks.text("the table", table),
+            tuple(checks.texts("key", keys)),
+            {field: checks.text(field, column) for field, column in columns.items()},
+            None if name is None else checks.text("the name", name),
+            None if where is None else checks.text("the condition", where),
+            mark_columns,
+            triggers,
+        )
+        attachment, statements = attaching.attach(self._database, wanted, dry_run=dry_run)
+        return Attached(attachment.name, statements)
+
+    def detach(
+        self, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
+    ) -> Attached:
+        """Leave the table as it was found, and delete its articles from the corpus.
+
+        Args:
+            dry_run: only say what would be done.
+            stop: asked between transactions; the same call again goes on.
+
+        Raises:
+            InputError: nothing is attached under that name.
+            BusyError: others held the table for longer than `Timeouts.lock`.
+        """
+        deleted, statements = attaching.detach(
+            self._database, checks.text("the name", name), dry_run=dry_run, stop=stop
+        )
+        return Attached(name, statements, deleted)
+
+    def sync(self, name: str | None = None, *, stop: Callable[[], bool] = lambda: False) -> int:
+        """Compare tables with their articles, and note what differs for the next backfill.
+
+        Needed where there are no triggers, or where they were disabled for a while.
+
+        Args:
+            name: of one attachment; None for all.
+            stop: asked between pages.
+
+        Returns:
+            How many rows are new, changed or gone.
+
+        Raises:
+            InputError: nothing is attached under that name.
+        """
+        return attaching.sync(
+            self._database, None if name is None else checks.text("the name", name), stop=stop
+        )
+
+    def list(self) -> list[Attachment]:
+        """The attached tables, in the order in which they were attached."""
+        with self._database.transaction() as cursor:
+            return attachments.attachments(cursor)
+
+    def waiting(self) -> int:
+        """How many changes are noted and not read yet."""
+        with self._database.transaction() as cursor:
+            return outbox.count(cursor)

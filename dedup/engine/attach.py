@@ -1,0 +1,132 @@
+"""Attach a table of someone else, detach it, and find what changed in it where no trigger notes that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from time import perf_counter
+
+from psycopg import sql
+
+from dedup.corpus import attached_ddl, attachments, outbox
+from dedup.corpus.attaching import Wanted, examine
+from dedup.corpus.attachments import Attachment, Part
+from dedup.corpus.database import Cursor, Database, retried
+from dedup.engine.follow import compare
+from dedup.engine.holding import fitting_batch
+
+DDL_SECONDS = 2.0
+"""For a lock of the owner's table, at one try: whoever comes after us waits behind us."""
+
+DELETED_ARTICLES = 1_000
+"""Of a table that is detached, under one hold of the settle lock at most."""
+
+
+def attach(database: Database, wanted: Wanted, *, dry_run: bool = False) -> tuple[Attachment, list[str]]:
+    """Attach a table; its rows become articles with the next backfill.
+
+    Args:
+        dry_run: only say which statements would run.
+
+    Returns:
+        What is attached, and the statements.
+
+    Raises:
+        InputError: it cannot be attached; the message says why.
+        BusyError: others held the table all the time.
+    """
+
+    def attempt() -> tuple[Attachment, list[str]]:
+        with database.transaction(seconds=DDL_SECONDS) as cursor:
+            if not dry_run:
+                cursor.execute("LOCK TABLE dedup.attachment IN SHARE ROW EXCLUSIVE MODE")
+            attachment, shape = examine(cursor, wanted)
+            others = attachments.attachments(cursor)
+            return attachment, _run(cursor, attached_ddl.attach(attachment, others, shape), dry_run)
+
+    return retried(attempt, database.timeouts.lock)
+
+
+def detach(
+    database: Database, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
+) -> tuple[int, list[str]]:
+    """Leave the owner's table as it was found, and delete its articles. One that was stopped goes on.
+
+    Returns:
+        How many articles were deleted, or would be, and the statements.
+
+    Raises:
+        InputError: nothing is attached under that name.
+        BusyError: others held the table all the time.
+    """
+
+    def attempt() -> tuple[Attachment, list[str]]:
+        with database.transaction(seconds=DDL_SECONDS) as cursor:
+            attachment = attachments.find(cursor, name)
+            if attachment.leaving:
+                return attachment, []
+            others = [a for a in attachments.attachments(cursor) if a.id != attachment.id]
+            made = attached_ddl.detach(attachment, others, _calling(cursor, attachment))
+            return attachment, _run(cursor, made, dry_run)
+
+    attachment, statements = retried(attempt, database.timeouts.lock)
+    if dry_run:
+        with database.transaction() as cursor:
+            return outbox.count_articles(cursor, attachment), statements
+    deleted, size = 0, DELETED_ARTICLES
+    while not stop():
+        count, seconds = retried(partial(_delete_some, database, attachment, size), database.timeouts.lock)
+        if not count:
+            with database.transaction() as cursor:
+                outbox.forget_all(cursor, attachment)
+                cursor.execute("DELETE FROM dedup.attachment WHERE id = %s", [attachment.id])
+            break
+        deleted += count
+        size = min(DELETED_ARTICLES, fitting_batch(count, seconds))
+    return deleted, statements
+
+
+def sync(database: Database, name: str | None = None, *, stop: Callable[[], bool] = lambda: False) -> int:
+    """Note what is new, changed or gone in attached tables, by key and hash; returns how many rows.
+
+    Args:
+        name: of one attachment; None for all.
+
+    Raises:
+        InputError: nothing is attached under that name.
+    """
+    with database.transaction() as cursor:
+        if name is None:
+            chosen = attachments.present(attachments.attachments(cursor))
+        else:
+            chosen = [attachments.find(cursor, name)]
+    return sum(compare(database, attachment, stop) or 0 for attachment in chosen)
+
+
+def _delete_some(database: Database, attachment: Attachment, limit: int) -> tuple[int, float]:
+    with database.transaction(settling=True) as cursor:
+        started = perf_counter()
+        return outbox.delete_some(cursor, attachment, limit), perf_counter() - started
+
+
+def _run(cursor: Cursor, statements: Sequence[Part], dry_run: bool) -> list[str]:
+    """Run statements, or not; returns them as psql takes them."""
+    if not dry_run:
+        for statement in statements:
+            cursor.execute(statement.as_bytes(cursor))
+    return [f"{statement.as_string(cursor)};" for statement in statements]
+
+
+def _calling(cursor: Cursor, attachment: Attachment) -> list[tuple[Part, str]]:
+    """The triggers that call functions of an attachment, but not those that partitions inherit."""
+    rows = cursor.execute(
+        """
+        SELECT n.nspname, c.relname, t.tgname FROM pg_trigger t
+        JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+        JOIN pg_proc p ON p.oid = t.tgfoid
+        WHERE p.pronamespace = 'dedup'::regnamespace AND t.tgparentid = 0
+          AND p.proname = ANY (%s) ORDER BY 1, 2, 3
+        """,
+        [[f"attached_{attachment.id}_{what}" for what in attached_ddl.FUNCTIONS]],
+    ).fetchall()
+    return [(sql.Identifier(row[0], row[1]), row[2]) for row in rows]
