@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from alembic import op
+from dedup.corpus.migrate import run_file
 
 revision = "0007"
 down_revision = "0006"
@@ -13,13 +13,8 @@ SQL = Path(__file__).parent.parent / "sql"
 
 
 def upgrade() -> None:
-    _execute("0007_worker.sql")
+    run_file(SQL / "0007_worker.sql")
 
 
 def downgrade() -> None:
-    _execute("0007_down.sql")
-
-
-def _execute(name: str) -> None:
-    # Handed to the driver as it is: SQLAlchemy would read ':name' and '%' in it.
-    op.get_bind().connection.driver_connection.execute((SQL / name).read_text("utf-8").encode())
+    run_file(SQL / "0007_down.sql")
