@@ -83,8 +83,9 @@ class Daemon:
         self._heartbeat: Heartbeat | None = None
         self._worker: int | None = None
         self._seen_at = self._worked_at = self._counted_at = float("-inf")
-        self._first = True
+        self._first, self._quiet = True, False
         self._other: int | None = None
+        self._stuck = False
         self._down = 0
 
     def run(self) -> None:
@@ -144,14 +145,16 @@ class Daemon:
         now = time.monotonic()
         if self._first:  # a program of another revision shows in no table
             found = Waiting(True, found.counting)
-        self._be_seen(now, idle=not found)
+        self._quiet = not found
+        self._be_seen(now, idle=self._quiet)
         if not found or (not found.settling and now - self._counted_at < self._pace.count):
             self._rest(now)
             return False
         if not self._begin(now):
             return False
         did = self._round()
-        self._first = False
+        if self._first:
+            self._first, self._seen_at = False, float("-inf")  # it is soon seen to be idle
         self._worked_at = self._counted_at = time.monotonic()
         return did
 
@@ -190,7 +193,13 @@ class Daemon:
     def _stand_by(self, other: runs.Run) -> None:
         if self._other != other.id:
             log.info("standing by: a run is at work %s", other, extra={"event": "standing by"})
-            self._other = other.id
+            self._other, self._stuck = other.id, False
+        if other.stuck and not self._stuck:
+            minutes = other.still_seconds / 60
+            log.warning(
+                "the run came no further for %.0f minutes: %s", minutes, other, extra={"event": "stuck"}
+            )
+            self._stuck = True
 
     def _round(self) -> bool:
         """Settle all that waits; says whether that was anything."""
@@ -241,7 +250,7 @@ class Daemon:
     def _leave(self, *, tell: bool) -> None:
         """Let go of everything, and say so where the database can be told."""
         tell = tell and not self._down
-        self._end("stopped" if self._stop() else "failed", tell=tell)
+        self._end("done" if self._quiet else "stopped" if self._stop() else "failed", tell=tell)
         self._keeper.close()
         self._listener.close()
         if self._worker is not None and tell:

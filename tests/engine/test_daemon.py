@@ -17,19 +17,24 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+import psutil
 import psycopg
 import pytest
 from psycopg import sql
 
 from dedup import worker
-from dedup.corpus import migrate, runs, waiting, workers
+from dedup.corpus import migrate, rulebooks, runs, waiting, workers
 from dedup.corpus.database import Database, conninfo
 from dedup.engine import daemon as daemon_module
-from dedup.engine.backfill import RETRY_SECONDS, Options
+from dedup.engine.backfill import RETRY_SECONDS, BackfillReport, Options
+from dedup.engine.backfill import work as work_
 from dedup.engine.daemon import Daemon, Pace
 from dedup.engine.fingerprinting import PoolOptions
-from dedup.engine.pool import Limits
+from dedup.engine.heartbeat import Heartbeat
+from dedup.engine.keeper import PoolKeeper
+from dedup.engine.pool import FingerprintPool, Limits
 from dedup.errors import LoginError, SchemaError
+from dedup.progress import SilentProgress
 from tests import corpora
 from tests.conftest import Server
 from tests.corpora import (
@@ -209,6 +214,90 @@ def heard(database: Database) -> Iterator[Callable[[], int]]:
             return next(i for i, said in enumerate(connection.notifies()) if said.payload == "last")
 
         yield count
+
+
+def test_behind_a_pooler_nobody_listens(
+    database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "dedup")
+    connect = Database.connect
+
+    def pooled(self: Database, **given: Any) -> Any:
+        connection = connect(self, **given)
+        connection.pooled = True
+        return connection
+
+    monkeypatch.setattr(Database, "connect", pooled)
+    found = Working(corpus_url, Pace(POLL))
+    found.thread.start()
+    try:
+        wait_until(lambda: "a pooler lets nobody listen" in caplog.text)
+        load(database, article("a", window(0, 6)))
+        wait_until(settled(database))
+        assert listeners(database) == []
+    finally:
+        found.stop()
+    assert caplog.text.count("a pooler lets nobody listen") == 1
+
+
+def test_a_run_that_is_stuck_is_told_of_once(
+    database: Database, corpus_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with database.transaction() as cursor:
+        runs.claim(cursor, "backfill", runs.Owner("desk-1", 17, None, None))
+        cursor.execute("UPDATE dedup.run SET progress_at = now() - interval '11 minutes'")
+    found = Working(corpus_url, Pace(0.05))
+    found.thread.start()
+    try:
+        wait_until(lambda: "came no further for 11 minutes" in caplog.text)
+        load(database, article("a", window(0, 6)))
+        query(database, "UPDATE dedup.run SET ended_at = now(), outcome = 'failed' RETURNING id")
+        wait_until(settled(database))
+    finally:
+        found.stop()
+    assert caplog.text.count("came no further") == 1
+
+
+def test_processes_serve_until_the_rules_change(database: Database) -> None:
+    """A pool outlives a round, is not used with other rules, nor after an error."""
+    keeper = PoolKeeper()
+    options = Options(
+        1_000, None, PoolOptions(1, make_function, Limits(), keeper), (1.0,), "auto", 1 << 26, patient=False
+    )
+
+    def processes() -> set[int]:
+        return {child.pid for child in psutil.Process().children() if "engine.worker" in str(child.cmdline())}
+
+    def work(name: str) -> set[int]:
+        load(database, article(name, window(0, 6)))
+        heartbeat = Heartbeat(database, "backfill")
+        assert heartbeat.claim()
+        work_(database, BackfillReport(), heartbeat, options, SilentProgress(), lambda: False)
+        heartbeat.end("done")
+        heartbeat.close()
+        assert not unsettled(database)
+        return processes() - before
+
+    before = processes()
+    first = work("a")
+    assert len(first) == 1
+    assert work("b") == first
+    deduplicator(database).settings.change({"text_min_words": 4})
+    second = work("c")
+    assert len(second) == 1
+    assert not second & first
+    with (
+        pytest.raises(RuntimeError),
+        keeper.lend("other", lambda: FingerprintPool(database, rulebook(database), 0)),
+    ):
+        raise RuntimeError
+    assert processes() == before
+    keeper.close()
+
+
+def rulebook(database: Database) -> Any:
+    with database.transaction() as cursor:
+        return rulebooks.load_rulebook(cursor)
 
 
 def test_who_notifies(database: Database, heard: Callable[[], int]) -> None:
