@@ -76,8 +76,7 @@ class Deduplicator(Questions):
             if verdict.is_duplicate:
                 print("copy of", verdict.duplicate_of)
 
-    A process that was forked opens connections of its own. In asyncio, call it in a thread:
-    `await asyncio.to_thread(dd.submit, article)`.
+    A process that was forked opens connections of its own. For asyncio there is `AsyncDeduplicator`.
 
     Args:
         url: the database, in SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or the embedded
