@@ -223,7 +223,9 @@ def _ensure_cluster(data: Path) -> None:
         return
     if version or (data.exists() and any(data.iterdir())):
         found = f"data of PostgreSQL {version}" if version not in ("", str(MAJOR)) else "no whole cluster"
-        raise EmbeddedServerError(f"it holds {found}, not of PostgreSQL {MAJOR}; move it away to begin anew")
+        step = "dump it with the dedup that made it, move it away, then `dedup db restore`"
+        step = step if version not in ("", str(MAJOR)) else "move it away to begin anew"
+        raise EmbeddedServerError(f"it holds {found}, not of PostgreSQL {MAJOR}: {step}")
     for left_over in data.parent.glob("postgres.new-*"):  # of a killed command
         shutil.rmtree(left_over, ignore_errors=True)
     new = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=data.parent))

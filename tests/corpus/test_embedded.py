@@ -342,7 +342,8 @@ def test_as_root_closed_folders_stay_closed(
 
 
 @pytest.mark.parametrize(
-    ("version", "words"), [("16", "data of PostgreSQL 16"), ("18", "no whole"), (None, "no whole")]
+    ("version", "words"),
+    [("16", "data of PostgreSQL 16.*then `dedup db restore`"), ("18", "no whole"), (None, "no whole")],
 )
 def test_a_folder_that_is_not_ours_is_refused_and_left_alone(
     home: Path, version: str | None, words: str
