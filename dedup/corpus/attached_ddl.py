@@ -28,6 +28,9 @@ MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at"
 FUNCTIONS = ("insert", "update", "delete", "truncate", "marks")
 """What the triggers of an attachment call: `dedup.attached_1_insert` and so on."""
 
+KEYS_PER_NOTE = 500
+"""Rows in one note, which is worked off as a whole while others wait for the settle lock."""
+
 MARK_COLUMNS = ("dedup_status", "dedup_duplicate_of", "dedup_score")
 """Columns that `--mark-columns` adds."""
 
@@ -208,10 +211,15 @@ def _function(name: Part, body: Part, notify: str = _NOTIFY) -> Iterator[Part]:
     yield sql.SQL("REVOKE ALL ON FUNCTION {}() FROM PUBLIC").format(name)
 
 
-def _into_outbox(attachment: Attachment, rows: Part) -> Part:
-    return sql.SQL("INSERT INTO {} (attachment_id, source_id)\n    SELECT {}, {}").format(
-        table("outbox"), attachment.id, rows
-    )
+def into_outbox(attachment: Attachment, source_ids: Part) -> Part:
+    """A statement that notes the source_ids that a query has, many in one note."""
+    return sql.SQL(
+        "INSERT INTO {} (attachment_id, amount, source_ids)\n"
+        "    SELECT {}, count(*), array_agg(s.source_id)\n"
+        "    FROM (SELECT g.source_id, row_number() OVER () / {} AS part\n"
+        "          FROM ({}) AS g (source_id)) AS s\n"
+        "    GROUP BY s.part"
+    ).format(table("outbox"), attachment.id, KEYS_PER_NOTE, source_ids)
 
 
 def _triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
@@ -219,7 +227,8 @@ def _triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
         yield from _statement_triggers(attachment, shape)
     else:
         yield from _row_triggers(attachment, shape)
-    yield from _function(attachment.function("truncate"), _into_outbox(attachment, sql.SQL("NULL")))
+    whole = sql.SQL("INSERT INTO {} (attachment_id) VALUES ({})").format(table("outbox"), attachment.id)
+    yield from _function(attachment.function("truncate"), whole)
     for place in (attachment.place, *(shape.partitions or ())):
         yield from _trigger(
             attachment, "truncate", sql.SQL("TRUNCATE ON {}").format(place), "STATEMENT", place
@@ -240,8 +249,8 @@ def _trigger(
 
 def _statement_triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
     for what, rows, which in (("insert", "new_rows", "NEW"), ("delete", "old_rows", "OLD")):
-        noted = sql.SQL("{} FROM {} r").format(attachment.source_id("r"), sql.Identifier(rows))
-        yield from _function(attachment.function(what), _into_outbox(attachment, noted))
+        noted = sql.SQL("SELECT {} FROM {} r").format(attachment.source_id("r"), sql.Identifier(rows))
+        yield from _function(attachment.function(what), into_outbox(attachment, noted))
         event = sql.SQL("{} ON {} REFERENCING {} TABLE AS {}").format(
             raw(what.upper()), attachment.place, raw(which), sql.Identifier(rows)
         )
@@ -257,10 +266,11 @@ def _statement_triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
     )
     changed = " OR ".join(f"o.c{i} IS DISTINCT FROM n.c{i}" for i in range(len(columns)))
     noted = sql.SQL(
-        "coalesce(n.source_id, o.source_id)\n    FROM ({}) AS o\n    FULL JOIN ({}) AS n USING (source_id)\n"
+        "SELECT coalesce(n.source_id, o.source_id)\n    FROM ({}) AS o\n"
+        "    FULL JOIN ({}) AS n USING (source_id)\n"
         "    WHERE o.source_id IS NULL OR n.source_id IS NULL OR {}"
     ).format(old, new, raw(changed))
-    yield from _function(attachment.function("update"), _into_outbox(attachment, noted))
+    yield from _function(attachment.function("update"), into_outbox(attachment, noted))
     both = sql.SQL("UPDATE ON {} REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows")
     yield from _trigger(attachment, "update", both.format(attachment.place), "STATEMENT")
 
@@ -281,10 +291,11 @@ def _row_triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
         for column in _watched(attachment, shape)
     ]
     either = sql.SQL(
-        "g.id FROM (SELECT {} UNION SELECT {}) AS g (id)\n    WHERE {} IS DISTINCT FROM {} OR {}"
+        "SELECT e.id FROM (SELECT {} UNION SELECT {}) AS e (id)\n    WHERE {} IS DISTINCT FROM {} OR {}"
     ).format(old, new, old, new, joined(differs, " OR "))
-    for what, rows in (("insert", new), ("update", either), ("delete", old)):
-        yield from _function(attachment.function(what), _into_outbox(attachment, rows))
+    one = sql.SQL("SELECT {}")
+    for what, rows in (("insert", one.format(new)), ("update", either), ("delete", one.format(old))):
+        yield from _function(attachment.function(what), into_outbox(attachment, rows))
         event = sql.SQL("{} ON {}").format(raw(what.upper()), attachment.place)
         yield from _trigger(attachment, what, event, "ROW")
 

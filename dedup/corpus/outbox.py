@@ -15,7 +15,7 @@ from psycopg import sql
 
 from dedup.article import MAX_SOURCE_ID_BYTES
 from dedup.corpus.arrays import bigints
-from dedup.corpus.attached_ddl import FIELDS, MARK_COLUMNS, joined, original_key
+from dedup.corpus.attached_ddl import FIELDS, MARK_COLUMNS, into_outbox, joined, original_key
 from dedup.corpus.attachments import Attachment, Part
 from dedup.corpus.database import Cursor
 
@@ -27,7 +27,7 @@ class Followed:
     """What became of noted rows: articles that are new, were changed or are gone.
 
     Attributes:
-        notes: how many were taken, some about the same row.
+        notes: how many changes were read, some of the same row.
         refused: rows that cannot be articles: the key is too long, or another article has its source_id.
     """
 
@@ -46,22 +46,29 @@ class Followed:
         self.refused += other.refused
 
 
-Note = tuple[int, int, str | None]
-"""Its number, the attachment, and the source_id; None: the whole table."""
+Note = tuple[int, int, int, list[str] | None]
+"""Its number, the attachment, of how many rows, and their source_ids; None: the whole table."""
 
 
 def notes(cursor: Cursor, after: int, limit: int) -> list[Note]:
-    """The next notes by their numbers."""
+    """The next notes by their numbers, of about so many rows: at least one."""
     rows = cursor.execute(
-        "SELECT id, attachment_id, source_id FROM dedup.outbox WHERE id > %s ORDER BY id LIMIT %s",
-        [after, limit],
+        """
+        SELECT o.id, o.attachment_id, o.amount, o.source_ids FROM (
+            SELECT id, sum(amount) OVER (ORDER BY id) - amount AS before
+            FROM (SELECT id, amount FROM dedup.outbox
+                  WHERE id > %(after)s ORDER BY id LIMIT %(limit)s) AS next
+        ) AS chosen JOIN dedup.outbox o USING (id)
+        WHERE chosen.before < %(limit)s ORDER BY o.id
+        """,
+        {"after": after, "limit": limit},
     )
     return rows.fetchall()
 
 
 def count(cursor: Cursor) -> int:
-    """How many notes wait."""
-    row = cursor.execute("SELECT count(*) FROM dedup.outbox").fetchone()
+    """How many changes wait; a whole table counts as one."""
+    row = cursor.execute("SELECT coalesce(sum(amount), 0) FROM dedup.outbox").fetchone()
     return int(row[0]) if row else 0
 
 
@@ -159,28 +166,26 @@ def note_changed(
     if after is not None:
         last = attachment.key(sql.Literal(after))
         beyond = sql.SQL("({}) > ({})").format(joined(keys), joined(last))
+    differing = sql.SQL("""
+        SELECT p.source_id FROM page p LEFT JOIN LATERAL (
+            SELECT * FROM dedup.article WHERE source_id = p.source_id OFFSET 0) AS a ON true
+        WHERE a.attachment_id IS DISTINCT FROM {id} OR ({old}) IS DISTINCT FROM ({new})
+        ORDER BY p.place
+    """).format(id=sql.Literal(attachment.id), old=_columns("a"), new=_columns("p"))
     query = sql.SQL("""
         WITH page AS MATERIALIZED (
             SELECT row_number() OVER (ORDER BY {keys}) AS place, v.source_id, {values}
             FROM (SELECT * FROM {view} v WHERE {beyond} ORDER BY {keys} LIMIT {limit}) AS v
-        ), noted AS (
-            INSERT INTO dedup.outbox (attachment_id, source_id)
-            SELECT {id}, p.source_id FROM page p
-            LEFT JOIN LATERAL (
-                SELECT * FROM dedup.article WHERE source_id = p.source_id OFFSET 0) AS a ON true
-            WHERE a.attachment_id IS DISTINCT FROM {id} OR ({old}) IS DISTINCT FROM ({new})
-            ORDER BY p.place RETURNING 1
-        )
-        SELECT (SELECT count(*) FROM noted), (SELECT source_id FROM page ORDER BY place DESC LIMIT 1)
+        ), noted AS ({note} RETURNING amount)
+        SELECT (SELECT coalesce(sum(amount), 0) FROM noted),
+               (SELECT source_id FROM page ORDER BY place DESC LIMIT 1)
     """).format(
         keys=joined(keys),
         values=_columns("v"),
         view=attachment.view,
         beyond=beyond,
         limit=sql.Literal(limit),
-        id=sql.Literal(attachment.id),
-        old=_columns("a"),
-        new=_columns("p"),
+        note=into_outbox(attachment, differing),
     )
     row = cursor.execute(query).fetchone()
     return (int(row[0]), row[1]) if row else (0, None)
@@ -188,22 +193,22 @@ def note_changed(
 
 def note_gone(cursor: Cursor, attachment: Attachment, after: str, limit: int) -> tuple[int, str | None]:
     """Note those of the next articles, by their source_ids, whose rows are gone; as `note_changed`."""
+    gone = sql.SQL("SELECT p.source_id FROM page p WHERE NOT EXISTS {}").format(
+        _row_of(attachment, sql.Identifier("p", "source_id"))
+    )
     query = sql.SQL("""
         WITH page AS MATERIALIZED (
             SELECT source_id FROM dedup.article
             WHERE source_id > {after} AND source_id < {end} AND attachment_id = {id}
             ORDER BY source_id LIMIT {limit}
-        ), noted AS (
-            INSERT INTO dedup.outbox (attachment_id, source_id)
-            SELECT {id}, p.source_id FROM page p WHERE NOT EXISTS {row} RETURNING 1
-        )
-        SELECT (SELECT count(*) FROM noted), (SELECT max(source_id) FROM page)
+        ), noted AS ({note} RETURNING amount)
+        SELECT (SELECT coalesce(sum(amount), 0) FROM noted), (SELECT max(source_id) FROM page)
     """).format(
         after=sql.Literal(after),
         end=sql.Literal(f"{attachment.name}0"),
         id=sql.Literal(attachment.id),
         limit=sql.Literal(limit),
-        row=_row_of(attachment, sql.Identifier("p", "source_id")),
+        note=into_outbox(attachment, gone),
     )
     row = cursor.execute(query).fetchone()
     return (int(row[0]), row[1]) if row else (0, None)

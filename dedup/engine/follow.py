@@ -13,12 +13,12 @@ from time import perf_counter
 from dedup.corpus import attachments, outbox
 from dedup.corpus.attachments import Attachment
 from dedup.corpus.database import Database, prefer_indexes, retried
-from dedup.corpus.outbox import Followed, Note
+from dedup.corpus.outbox import Followed
 from dedup.engine.holding import fitting_batch
 from dedup.progress import Progress
 
 NOTES = 2_000
-"""Notes taken in one transaction at most."""
+"""Changes read in one transaction at most, give or take a note."""
 
 PAGE = 2_000
 """Rows or articles compared at a time."""
@@ -81,13 +81,13 @@ class _Following:
             if not found:
                 return 0, None, []
             known = {a.id: a for a in attachments.present(attachments.attachments(cursor))}
-            done = Followed(notes=len(found))
+            done = Followed(notes=sum(note[2] for note in found))
             tables: list[tuple[Attachment, list[int]]] = []
             for attachment_id in dict.fromkeys(note[1] for note in found):
                 of = [note for note in found if note[1] == attachment_id]
                 attachment = known.get(attachment_id)
-                rows = [note[2] for note in of if note[2] is not None]
-                whole = [note[0] for note in of if note[2] is None]
+                rows = [source_id for note in of for source_id in note[3] or ()]
+                whole = [note[0] for note in of if note[3] is None]
                 if attachment is None:  # it is detached
                     done.gone += outbox.delete(cursor, attachment_id, rows)
                     continue
@@ -97,14 +97,14 @@ class _Following:
                     tables.append((attachment, whole))
             kept = {number for _, numbers in tables for number in numbers}
             outbox.forget(cursor, [note[0] for note in found if note[0] not in kept])
-        self._size = min(NOTES, fitting_batch(len(found), perf_counter() - started))
-        self._count(found, done)
+        self._size = min(NOTES, fitting_batch(done.notes, perf_counter() - started))
+        self._count(done)
         return len(found) - len(kept), found[-1][0], tables
 
-    def _count(self, found: list[Note], done: Followed) -> None:
+    def _count(self, done: Followed) -> None:
         self._done.add(done)
-        self._progress.advance(len(found))
-        self._unswept += len(found)
+        self._progress.advance(done.notes)
+        self._unswept += done.notes
         if self._unswept >= VACUUM_NOTES:
             self._sweep()
 

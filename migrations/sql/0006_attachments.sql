@@ -30,18 +30,21 @@ COMMENT ON COLUMN dedup.attachment.triggers IS 'Whether triggers note its change
 COMMENT ON COLUMN dedup.attachment.leaving IS 'It is being detached, and its articles are going.';
 COMMENT ON COLUMN dedup.attachment.attached_at IS 'When it was attached.';
 
--- No key but the number, and no foreign key: whoever writes to an attached table must never wait here.
+-- No key but the number, and no foreign key: whoever writes to an attached table must never wait here. Many rows
+-- in one note: a row for each would make a large INSERT of the owner a third slower.
 CREATE TABLE dedup.outbox (
     id bigint GENERATED ALWAYS AS IDENTITY,
     attachment_id integer NOT NULL,
-    source_id text COLLATE "C",
+    amount integer NOT NULL DEFAULT 1,
+    source_ids text[] COLLATE "C",
     CONSTRAINT outbox_pkey PRIMARY KEY (id)
 );
 COMMENT ON TABLE dedup.outbox IS
     'Rows of attached tables that have changed, noted by the transactions that changed them; the next backfill reads what they are now.';
 COMMENT ON COLUMN dedup.outbox.id IS 'Number of the note; of two transactions at once the later may have the lower.';
 COMMENT ON COLUMN dedup.outbox.attachment_id IS 'attachment.id.';
-COMMENT ON COLUMN dedup.outbox.source_id IS 'The article of the row; null: compare the whole table, as after TRUNCATE.';
+COMMENT ON COLUMN dedup.outbox.amount IS 'How many rows it is about.';
+COMMENT ON COLUMN dedup.outbox.source_ids IS 'The articles of the rows; null: compare the whole table, as after TRUNCATE.';
 
 CREATE TABLE dedup.mark_change (
     id bigint GENERATED ALWAYS AS IDENTITY,

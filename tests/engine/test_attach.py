@@ -42,7 +42,9 @@ def owner(database: Database) -> Iterator[Owner]:
 def outbox(database: Database) -> list[str | None]:
     """The notes that wait."""
     with database.transaction() as cursor:
-        return [row[0] for row in cursor.execute("SELECT source_id FROM dedup.outbox ORDER BY id").fetchall()]
+        found = cursor.execute("SELECT source_ids, amount FROM dedup.outbox ORDER BY id").fetchall()
+    assert [row[1] for row in found] == [len(row[0] or [None]) for row in found]
+    return [source_id for row in found for source_id in row[0] or [None]]
 
 
 def rows(connection: Owner, query: str) -> list[tuple[Any, ...]]:
