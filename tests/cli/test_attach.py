@@ -1,0 +1,94 @@
+"""`dedup attach` and its relatives, and every command and statement of docs/attach.md in its order."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from dedup.corpus.database import Database
+from tests.attached import owned
+from tests.cli.conftest import HARBOUR, MUSEUM, Dedup
+
+PAGE = Path(__file__).parents[2] / "docs" / "attach.md"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+Owner = psycopg.Connection[Any]
+
+
+@pytest.fixture
+def owner(database: Database) -> Iterator[Owner]:
+    with owned(database) as connection:
+        yield connection
+        connection.execute("DROP TABLE IF EXISTS public.articles CASCADE")
+
+
+def fill(owner: Owner) -> None:
+    for day, body in enumerate([HARBOUR, HARBOUR, MUSEUM]):
+        owner.execute(
+            "INSERT INTO public.articles (body, pub_date, lang) VALUES (%s, %s, 'en')",
+            [body, f"2024-03-0{day + 1}"],
+        )
+
+
+def test_every_command_of_the_page_works(dedup: Dedup, owner: Owner) -> None:
+    printed: list[str] = []
+    found: list[list[tuple[Any, ...]]] = []
+    for kind, code in BLOCKS:
+        if kind == "sql":
+            for statement in code.split(";")[:-1]:
+                made = owner.execute(statement.encode())
+                found += [made.fetchall()] if made.description else []
+            if "CREATE TABLE" in code:
+                fill(owner)
+            continue
+        assert kind == "sh"
+        for line in code.splitlines():
+            result = dedup(*shlex.split(line)[1:])
+            assert result.code == 0, (line, result.err)
+            printed.append(result.out)
+    assert printed[0].startswith("BEGIN;\n")
+    assert printed[0].endswith("COMMIT;\n")
+    marks = [row[:4] for row in sorted(found[0])]
+    assert marks == [
+        (1, "unique", None, None),
+        (2, "duplicate", 1, "articles/1"),
+        (3, "unique", None, None),
+    ]
+    assert [row[0] for row in sorted(found[1])] == [1, 3]
+    columns = owner.execute(
+        "SELECT attname FROM pg_attribute WHERE attrelid = 'public.articles'::regclass AND attnum > 0"
+        " AND NOT attisdropped ORDER BY attnum"
+    ).fetchall()
+    assert [row[0] for row in columns] == ["id", "body", "headline", "pub_date", "outlet", "lang"]
+    assert owner.execute("SELECT count(*) FROM dedup.article").fetchone() == (0,)
+
+
+def test_the_attached_tables_and_what_waits(dedup: Dedup, owner: Owner) -> None:
+    owner.execute(BLOCKS[0][1].encode())
+    assert dedup("attach", "public.articles", "--id", "id", "--text", "body", "--name", "press").code == 0
+    fill(owner)
+    listed = json.loads(dedup("attachments", "--json").out)
+    assert [item["name"] for item in listed["attachments"]] == ["press"]
+    assert listed["waiting"] == 4  # the whole table, and three rows
+    assert "press" in dedup("attachments").out
+    assert json.loads(dedup("status", "--json").out)["changes"] == 4
+    assert dedup("backfill", "--workers", "0").code == 0
+    assert json.loads(dedup("attachments", "--json").out)["waiting"] == 0
+    explained = dedup("explain", "press/1", "press/2")
+    assert explained.code == 0
+    assert "harbour" in dedup("show", "press/1").out
+    assert "nothing is attached as 'news'; there are 'press'" in dedup("detach", "news").err
+    assert dedup("detach", "press").err.startswith("detached; 3 articles were deleted")
+
+
+def test_a_table_that_cannot_be_attached_is_wrong_usage(dedup: Dedup, owner: Owner) -> None:
+    result = dedup("attach", "public.articles", "--id", "id", "--text", "body")
+    assert result.code == 2
+    assert "there is no table public.articles" in result.err
