@@ -84,25 +84,31 @@ def _jsonl_records(
             too_large = line.length > source.max_line_bytes
             yield number, line, too_long(line.length, source.max_line_bytes) if too_large else NO_MEMORY
             continue
-        content = _json_object(line)
-        if isinstance(content, str):
-            yield number, line, content
-            continue
-        shape = shapes.of(content)
-        found = values_of(content, shape, understood)
-        if isinstance(content, _Repeated) and content.names & shape.used:
-            keys = {
-                option.key for field, options in shape.fields if field == "source_id" for option in options
-            }
-            known = None if keys & content.names else found.get("source_id")
-            yield number, line, refused(f"key '{min(content.names & shape.used)}' appears twice", known)
-            continue
-        if "text" not in found and "source_id" not in found and (why := why_not_one(content)):
-            yield number, line, why
-            continue
-        yield number, line, found
+        yield number, line, values_in(line, shapes, understood)
     if source.truncated:
         yield source.line + 1, source.partial or None, GZIP_ENDS_EARLY
+
+
+def values_in(
+    line: bytes, shapes: Shapes, understood: Understanding, what: str = "line"
+) -> dict[str, Any] | str:
+    """The values of a JSON object by field; or, in place of them, the reason why there are none.
+
+    Args:
+        what: the name of the object in reasons.
+    """
+    content = _json_object(line, what)
+    if isinstance(content, str):
+        return content
+    shape = shapes.of(content)
+    found = values_of(content, shape, understood)
+    if isinstance(content, _Repeated) and content.names & shape.used:
+        keys = {option.key for field, options in shape.fields if field == "source_id" for option in options}
+        known = None if keys & content.names else found.get("source_id")
+        return refused(f"key '{min(content.names & shape.used)}' appears twice", known)
+    if "text" not in found and "source_id" not in found and (why := why_not_one(content)):
+        return why
+    return found
 
 
 def _parsed(text: str) -> Any:
@@ -114,7 +120,7 @@ def _parsed(text: str) -> Any:
     return content if end == len(text) else _decode_json(text)
 
 
-def _json_object(line: bytes) -> dict[str, Any] | str:
+def _json_object(line: bytes, what: str) -> dict[str, Any] | str:
     # A line with fewer bytes has fewer values, and need not be looked through.
     if len(line) > MAX_RECORD_VALUES and sum(map(line.count, (b",", b"[", b"{"))) > MAX_RECORD_VALUES:
         return TOO_MANY_VALUES
@@ -123,7 +129,7 @@ def _json_object(line: bytes) -> dict[str, Any] | str:
     except MemoryError:
         return NO_MEMORY
     except UnicodeDecodeError:
-        return "line is not UTF-8"
+        return f"{what} is not UTF-8"
     except json.JSONDecodeError as error:
         return f"broken JSON: {error.msg} at column {error.colno}"
     except RecursionError:
@@ -132,4 +138,4 @@ def _json_object(line: bytes) -> dict[str, Any] | str:
         return "a number in the JSON has too many digits"
     if isinstance(content, dict):
         return content
-    return "line is not a JSON object"
+    return f"{what} is not a JSON object"
