@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dedup.article import Article
-from dedup.corpus import articles, exports, monitoring, overview, rulebooks, runs, stories, verdicts
+from dedup.corpus import articles, exports, migrate, monitoring, overview, rulebooks, runs, stories, verdicts
 from dedup.corpus.database import Database
 from dedup.corpus.exports import MarkRow, MatchRow
 from dedup.corpus.monitoring import Vitals
@@ -111,6 +111,16 @@ class Questions:
         """The state of the corpus: counts, sizes, what is at work, what limits fired."""
         with self._database.transaction() as cursor:
             return overview.overview(cursor)
+
+    def ping(self) -> None:
+        """Make sure that the database answers and has the schema of this program.
+
+        Raises:
+            DatabaseError: it does not, or has not; the message names the next step.
+        """
+        with self._database.transaction() as cursor:
+            found = migrate.current(cursor)
+        migrate.require_head(found, self._database.place)
 
     def newest(self, count: int) -> list[Article]:
         """The newest articles that can be read, the latest first."""

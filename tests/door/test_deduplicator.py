@@ -8,13 +8,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, get_args
 
+import psycopg
 import pytest
 
 import dedup
 from dedup import Article, Deduplicator, LoadReport, Timeouts
 from dedup.answer import Answer, plain
 from dedup.corpus.database import Database
-from dedup.errors import ClosedError, DedupError, InputError, NotFoundError
+from dedup.errors import ClosedError, DedupError, InputError, NotFoundError, SchemaError
 from dedup.files.readers import Reject
 from dedup.rules.marks import Status
 from dedup.rules.relation import Relation
@@ -364,6 +365,21 @@ def test_a_wrong_argument_is_an_error_of_ours_that_says_what_is_wanted(dd: Dedup
         list(call(dd) or ())
     assert words in str(error.value)
     assert list(dd.marks()) == []
+
+
+def test_a_ping_notices_another_schema(dd: Deduplicator, corpus_url: str) -> None:
+    dd.ping()
+    with psycopg.connect(corpus_url, autocommit=True) as other:
+        (kept,) = other.execute("SELECT version_num FROM dedup.alembic_version").fetchone() or ("",)
+        try:
+            other.execute("UPDATE dedup.alembic_version SET version_num = 'later'")
+            with pytest.raises(SchemaError, match="newer dedup"):
+                dd.ping()
+        finally:
+            other.execute("UPDATE dedup.alembic_version SET version_num = %s", [kept])
+    dd.close()
+    with pytest.raises(ClosedError):
+        dd.ping()
 
 
 def test_type_checkers_know_every_status() -> None:
