@@ -1,0 +1,199 @@
+"""What every request passes: who may ask, how often, and how whatever goes wrong is answered.
+
+It knows ASGI, and no article. A refusal does not wait for the body of the request: what is still to come is
+read and dropped for a moment, so that the client gets to see the answer, and then the connection is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import re
+import time
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dedup.printable import as_json
+from dedup.serve.limits import Limits, Rates, client_key
+from dedup.serve.operations import OPERATIONS
+from dedup.serve.problems import MEDIA_TYPE, ProblemError, problem_of
+
+LOG = logging.getLogger("dedup.serve")
+
+LINGER_SECONDS = 2.0
+"""How long a refused body is read and dropped, for clients that read no answer before they have sent all."""
+
+PROBES = frozenset(("/v1/health", "/v1/ready"))
+"""What orchestrators ask: not counted, and without a token. Nor does it cost much, or tell a secret."""
+
+PATHS = frozenset(operation.path for operation in OPERATIONS)
+
+OPEN = PROBES | {"/openapi.json"}
+"""What needs no token."""
+
+LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
+"""What a client of this machine may call it."""
+
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+"""Of every answer: marks change, and a browser is not to guess what it has got."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may ask.
+
+    Attributes:
+        token: of `Authorization: Bearer`; None lets everybody in who can connect.
+        hosts: what the header Host may name, without its port; None is everything. A page in a browser of
+            this machine can send requests here under a name of its own (DNS rebinding), and then names that.
+    """
+
+    token: bytes | None = None
+    hosts: frozenset[str] | None = None
+
+    def check(self, scope: Scope) -> None:
+        """Let a request pass.
+
+        Raises:
+            ProblemError: it may not.
+        """
+        given = dict(scope["headers"])
+        if self.hosts is not None and _host(given.get(b"host", b"")) not in self.hosts:
+            raise ProblemError(
+                421, "this server answers to the names of this machine only, such as 127.0.0.1"
+            )
+        if self.token is None or scope["path"] in OPEN:
+            return
+        kind, _, secret = given.get(b"authorization", b"").partition(b" ")
+        if kind.lower() != b"bearer" or not hmac.compare_digest(secret.strip(), self.token):
+            detail = "a token is needed: send the header `Authorization: Bearer TOKEN`"
+            raise ProblemError(401, detail, headers={"WWW-Authenticate": "Bearer"})
+
+
+def _host(header: bytes) -> str:
+    """The name in a header Host, without a port."""
+    return re.sub(r":\d*$", "", header.decode("latin-1")).strip("[]").lower()
+
+
+class Guard:
+    """Stands before an ASGI application, and answers for it where it raises.
+
+    Args:
+        place: host and database, which clients are not told.
+        log_requests: a line for every request; without its query, which holds ids.
+    """
+
+    def __init__(
+        self, app: ASGIApp, limits: Limits, access: Access, place: str, *, log_requests: bool = False
+    ) -> None:
+        self._app, self._access, self._place = app, access, place
+        self._rates = Rates(limits.rate)
+        self._log_requests = log_requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        exchange, began = Exchange(scope, receive, send), time.monotonic()
+        problem: ProblemError | None = None
+        try:
+            self._admit(scope)
+            scope["app"] = self  # Starlette's router then raises what it cannot find
+            await self._app(scope, exchange.receive, exchange.send)
+        except ProblemError as error:
+            problem = error
+        except HTTPException as error:
+            problem = _of_router(error)
+        except ClientDisconnect:
+            return
+        except asyncio.CancelledError:  # the grace of a server that ends is over
+            problem = ProblemError(503, "the server ends before this is done: ask whether it was", 1)
+        except Exception as error:
+            problem = problem_of(error, self._place)
+            if problem.status == 500:
+                LOG.error("unexpected %s in %s", type(error).__name__, _where(error))
+        if problem is not None:
+            await exchange.refuse(problem)
+        if self._log_requests:
+            path = scope["path"] if scope["path"] in PATHS else "(unknown)"
+            took = (time.monotonic() - began) * 1000
+            LOG.info("%s %s %d %.0f ms", scope["method"], path, exchange.status, took)
+
+    def _admit(self, scope: Scope) -> None:
+        if scope["path"] not in PROBES:
+            client = scope.get("client")
+            wait = self._rates.wait(client_key(client[0] if client else None))
+            if wait:
+                raise ProblemError(429, "too many requests in a second: send them more slowly", wait)
+        self._access.check(scope)
+
+
+def _of_router(error: HTTPException) -> ProblemError:
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        return ProblemError(
+            405, f"this address takes {headers.get('Allow', 'other methods')}", headers=headers
+        )
+    if error.status_code == 404:
+        return ProblemError(404, "there is nothing at this address; /openapi.json has those that there are")
+    return ProblemError(error.status_code, HTTPStatus(error.status_code).phrase, headers=headers)
+
+
+def _where(error: Exception) -> str:
+    """The place in the code where an error came up: a traceback could hold more than is to be told."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
+
+
+class Exchange:
+    """One request and its answer.
+
+    Attributes:
+        status: of the answer; 0 before there is one.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.status = 0
+        self._receive, self._send = receive, send
+        headers = dict(scope["headers"])
+        announced = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
+        self._more_to_come = announced
+
+    async def receive(self) -> Message:
+        """What comes next, of which is noted whether it is the last."""
+        message = await self._receive()
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            self._more_to_come = False
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send on, of which is noted whether it began."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        await self._send(message)
+
+    async def refuse(self, problem: ProblemError) -> None:
+        """Answer with a problem, unless an answer has begun."""
+        if self.status:
+            return
+        body = as_json(problem.body()).encode()
+        headers = {"Content-Type": MEDIA_TYPE, "Content-Length": str(len(body)), **HEADERS}
+        headers |= problem.all_headers()
+        unread = self._more_to_come
+        if unread:
+            headers["Connection"] = "close"
+        pairs = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        await self.send({"type": "http.response.start", "status": problem.status, "headers": pairs})
+        await self._send({"type": "http.response.body", "body": body, "more_body": unread})
+        if unread:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LINGER_SECONDS):
+                    while self._more_to_come:
+                        await self.receive()
+            await self._send({"type": "http.response.body", "body": b""})

@@ -1,0 +1,220 @@
+"""The description of the HTTP door, OpenAPI 3.1, made of the operations and of the types of the answers."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from http import HTTPStatus
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import dedup
+from dedup import Explanation, MarkedArticle, Story, Verdict
+from dedup.article import ARTICLE_FIELDS, MAX_FIELD_BYTES
+from dedup.files.naming import DEFAULT_FIELDS
+from dedup.files.record import REQUIRED_FIELDS
+from dedup.serve.guard import OPEN
+from dedup.serve.operations import ANY_REFUSAL, JSON, LINES, OPERATIONS, Operation, Parameter
+from dedup.serve.problems import MEDIA_TYPE
+
+Schema = dict[str, Any]
+
+STATUSES = ("unique", "similar", "duplicate", "pending", "failed")
+
+
+@cache
+def document() -> Schema:
+    """The whole description."""
+    paths: dict[str, Schema] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "dedup",
+            "version": dedup.__version__,
+            "summary": "Near-duplicate detection for news.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(),
+            "responses": {str(status): _refusal(status) for status in _statuses()},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}, {}],
+    }
+
+
+def _statuses() -> list[int]:
+    named = {status for operation in OPERATIONS for status in operation.refusals}
+    return sorted({*ANY_REFUSAL, 405, *named})
+
+
+def _refusal(status: int) -> Schema:
+    made: Schema = {
+        "description": HTTPStatus(status).phrase,
+        "content": {MEDIA_TYPE: {"schema": _reference("Problem")}},
+    }
+    if status in (429, 503):
+        about = "Seconds after which the same request may be sent again."
+        made["headers"] = {"Retry-After": {"description": about, "schema": {"type": "integer", "minimum": 1}}}
+    return made
+
+
+def _operation(operation: Operation) -> Schema:
+    refusals = sorted({*ANY_REFUSAL, *operation.refusals})
+    made: Schema = {
+        "operationId": operation.name,
+        "summary": operation.about,
+        "parameters": [_parameter(found) for found in operation.parameters],
+        "responses": {
+            "200": {
+                "description": "The answer.",
+                "content": {JSON: {"schema": _reference(operation.answer)}},
+            },
+            **{str(status): {"$ref": f"#/components/responses/{status}"} for status in refusals},
+        },
+    }
+    if operation.path in OPEN:
+        made["security"] = []
+    if operation.body == JSON:
+        made["requestBody"] = {"required": True, "content": {JSON: {"schema": _reference("Article")}}}
+    if operation.body == LINES:
+        about = "Articles as JSON, one a line."
+        made["requestBody"] = {
+            "required": True,
+            "content": {LINES: {"schema": {"type": "string", "description": about}}},
+        }
+    return made
+
+
+def _parameter(found: Parameter) -> Schema:
+    schema: Schema = {"type": found.kind}
+    if found.default is not None:
+        schema["default"] = found.default
+    if found.kind == "integer":
+        schema |= {"minimum": 0, "maximum": 999_999_999}
+    return {
+        "name": found.name,
+        "in": "query",
+        "required": found.default is None,
+        "description": found.about,
+        "schema": schema,
+    }
+
+
+def _reference(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _schemas() -> dict[str, Schema]:
+    verdict = schema_of(Verdict)
+    verdict["properties"] |= {"provisional": {"type": "boolean"}, "status": {"enum": [*STATUSES, "refused"]}}
+    verdict["required"].append("provisional")
+    submitted = _and(verdict, repairs=_list(_object(field=_text(), reason=_text(), value=_text())))
+    marked = schema_of(MarkedArticle)
+    marked["properties"]["verdict"] = verdict
+    _without_text(marked["properties"]["article"], "text")
+    explanation = _and(schema_of(Explanation), shared_sentences=_count(), differing_sentences=_count())
+    _without_text(explanation, "shared", "differing")
+    for name in ("earlier", "later"):
+        _without_text(explanation["properties"][name], "ignored")
+    story = _and(schema_of(Story), count=_count())
+    batch = _object(verdicts=_list(_reference("Submitted")), left=_count(), reason=_or_null(_text()))
+    return {
+        "Article": _article(),
+        "Batch": batch,
+        "Deleted": _object(deleted=_text()),
+        "Document": {"type": "object", "description": "OpenAPI 3.1."},
+        "Explanation": explanation,
+        "MarkedArticle": marked,
+        "Problem": _object(type=_text(), title=_text(), status={"type": "integer"}, detail=_text()),
+        "State": _object(status={"const": "ok"}),
+        "Story": story,
+        "Submitted": submitted,
+    }
+
+
+def _article() -> Schema:
+    """What an article may be, by the names that the library has; those that files may use do as well."""
+    properties: dict[str, Schema] = {}
+    for name in ARTICLE_FIELDS:
+        others = ", ".join(other for other in DEFAULT_FIELDS[name] if other != name)
+        made: Schema = {"type": ["string", "null"]}
+        if name in REQUIRED_FIELDS:
+            made["type"] = "string"
+        if name == "source_id":
+            made["type"] = ["string", "integer"]
+            made["minLength"] = 1
+        if name in ("published_at", "added_at"):
+            made["type"] = ["string", "number", "null"]
+        about = [f"At most {MAX_FIELD_BYTES[name]:,} bytes of UTF-8."] if name in MAX_FIELD_BYTES else []
+        about += [f"Also under the names {others}."] if others else []
+        properties[name] = {**made, **({"description": " ".join(about)} if about else {})}
+    return {"type": "object", "properties": properties, "required": list(REQUIRED_FIELDS)}
+
+
+# Types as schemas.
+
+_PLAIN: dict[Any, Schema] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    datetime: {"type": "string", "format": "date-time"},
+    NoneType: {"type": "null"},
+}
+
+
+def schema_of(kind: Any) -> Schema:
+    """The schema of what `dedup.answer.plain` makes of a value of this type.
+
+    Raises:
+        TypeError: there is none for it.
+    """
+    if kind in _PLAIN:
+        return dict(_PLAIN[kind])
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is UnionType or str(origin) == "typing.Union":
+        return {"anyOf": [schema_of(one) for one in inner]}
+    if origin is tuple and len(inner) == 2 and inner[1] is Ellipsis:
+        return _list(schema_of(inner[0]))
+    if origin is tuple:
+        return {"type": "array", "prefixItems": [schema_of(one) for one in inner]}
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"enum": [item.value for item in kind]}
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return _object(**{item.name: schema_of(hints[item.name]) for item in fields(kind)})
+    raise TypeError(f"no schema for {kind!r}")
+
+
+def _object(**properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _and(schema: Schema, **properties: Schema) -> Schema:
+    return _object(**schema["properties"], **properties) | {"required": [*schema["required"], *properties]}
+
+
+def _without_text(schema: Schema, *names: str) -> None:
+    """These are there only where texts are told."""
+    schema["required"] = [name for name in schema["required"] if name not in names]
+
+
+def _list(of: Schema) -> Schema:
+    return {"type": "array", "items": of}
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _text() -> Schema:
+    return {"type": "string"}
+
+
+def _count() -> Schema:
+    return {"type": "integer", "minimum": 0}

@@ -1,0 +1,214 @@
+"""The server under the HTTP door: sockets, connections that take too long, and the end.
+
+uvicorn speaks HTTP; it waits for ever for the head of a request, and here it does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import os
+import socket
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from dedup.errors import InputError
+from dedup.printable import as_json
+from dedup.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS
+from dedup.serve.problems import MEDIA_TYPE, ProblemError
+
+GRACE_SECONDS = 7
+"""For the requests in hand when the server is to end, of the ten seconds that it may take."""
+
+BACKLOG = 128
+
+
+class Connection(H11Protocol):
+    """A connection on which nothing lasts for ever, not even the head of a request."""
+
+    _alarm: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.abort()
+            return
+        self._allow(HEAD_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before and not self.cycle.response_complete:
+            self._allow(REQUEST_SECONDS)
+
+    def on_response_complete(self) -> None:
+        self._allow(HEAD_SECONDS)
+        super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002
+        """Say that this is no HTTP, as every other problem is said."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.close()  # an answer has begun
+            return
+        body = as_json(ProblemError(400, "this is no valid HTTP request").body()).encode()
+        headers = [("content-type", MEDIA_TYPE), ("content-length", str(len(body))), ("connection", "close")]
+        answer = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+        for event in (answer, h11.Data(body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _allow(self, seconds: float) -> None:
+        """Cut the connection after this time, unless something else comes first."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self.loop.call_later(seconds, self.transport.abort)
+
+
+class _Server(uvicorn.Server):
+    """Ends when it is asked to; signals are the business of the command line."""
+
+    def __init__(self, config: uvicorn.Config, stop: Callable[[], bool]) -> None:
+        super().__init__(config)
+        self._stop = stop
+
+    async def on_tick(self, counter: int) -> bool:
+        return await super().on_tick(counter) or self._stop()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def serve(app: ASGIApp, sockets: list[socket.socket], stop: Callable[[], bool]) -> None:
+    """Answer requests until it is to stop; those in hand are finished.
+
+    Args:
+        sockets: bound; they are closed in the end.
+        stop: asked every tenth of a second.
+    """
+    config = uvicorn.Config(
+        app,
+        http=Connection,
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        log_level=logging.ERROR,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        backlog=BACKLOG,
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    asyncio.run(_Server(config, stop).serve(sockets=sockets))
+
+
+def bind(host: str, port: int, *, loopback_only: bool) -> list[socket.socket]:
+    """Listen at every address of a host; at one of them if the port is 0, which takes any that is free.
+
+    Args:
+        loopback_only: refuse what other machines can reach.
+
+    Raises:
+        InputError: that cannot be done, or may not.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise InputError(
+            f"there is no host {host!r}; give an address of this machine, such as 127.0.0.1"
+        ) from None
+    addresses = list(dict.fromkeys((family, address) for family, _, _, _, address in found))
+    if loopback_only and not all(is_loopback(str(address[0])) for _, address in addresses):
+        raise InputError(
+            f"other machines can reach {host}, so a token is needed: put a secret into a file"
+            " (`openssl rand -hex 32 > token`), give --token-file token, or set DEDUP_SERVE_TOKEN"
+        )
+    made: list[socket.socket] = []
+    try:
+        for family, address in addresses[:1] if port == 0 else addresses:
+            listener = socket.socket(family, socket.SOCK_STREAM)
+            made.append(listener)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.bind(address)
+            listener.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        for listener in made:
+            listener.close()
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise InputError(f"cannot listen on port {port} of {host}: {why}; choose another --port") from None
+    return made
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can reach an address."""
+    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+
+
+def address_of(listener: socket.socket) -> str:
+    """Where a socket listens, as a URL."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def bind_unix(path: Path) -> socket.socket:
+    """Listen at a socket in the file system, which only its owner may use.
+
+    One that was left behind by a server that was killed is replaced.
+
+    Raises:
+        InputError: that cannot be done.
+    """
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _remove_stale(path)
+        mask = os.umask(0o177)
+        try:
+            listener.bind(str(path))
+        finally:
+            os.umask(mask)
+        listener.listen(BACKLOG)
+    except (OSError, ValueError) as error:
+        listener.close()
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise InputError(f"cannot listen at {path}: {why}; choose another --unix") from None
+    except InputError:
+        listener.close()
+        raise
+    return listener
+
+
+def _remove_stale(path: Path) -> None:
+    if not path.exists():
+        return
+    if not stat.S_ISSOCK(path.stat().st_mode):
+        raise InputError(f"{path} is there and is no socket; choose another --unix")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trial:
+        try:
+            trial.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+    raise InputError(f"another server listens at {path}; stop it, or choose another --unix")
+
+
+def unbind(path: Path) -> None:
+    """Remove the socket of a server that has ended."""
+    with suppress(OSError):
+        path.unlink()

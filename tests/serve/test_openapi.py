@@ -1,0 +1,173 @@
+"""The OpenAPI document describes what is there, and nothing else is there."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from dedup.serve.app import Service
+from dedup.serve.guard import Access
+from dedup.serve.openapi import document, schema_of
+from dedup.serve.operations import ANY_REFUSAL, OPERATIONS
+from tests.cli.conftest import HARBOUR, MUSEUM
+from tests.serve.conftest import LINES, Door, Reply, Serving
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+    "object": (dict,),
+    "array": (list,),
+}
+KNOWN = {
+    *("type", "properties", "required", "items", "prefixItems", "anyOf", "enum", "const", "$ref", "minimum"),
+    *("maximum", "minLength", "description", "format", "default"),
+}
+
+
+def faults(value: Any, schema: Any, where: str = "") -> list[str]:
+    """Where a value is not what a schema says; names that the schema does not know are faults too."""
+    assert set(schema) <= KNOWN, set(schema) - KNOWN
+    if "$ref" in schema:
+        return faults(value, resolved(schema["$ref"]), where)
+    if "anyOf" in schema:
+        tried = [faults(value, one, where) for one in schema["anyOf"]]
+        return [] if [] in tried else [f"{where}: none of {len(tried)}", *min(tried, key=len)]
+    if "const" in schema or "enum" in schema:
+        allowed = schema.get("enum", [schema.get("const")])
+        return [] if value in allowed else [f"{where}: {value!r} is not in {allowed}"]
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    fits = [
+        k for k in kinds if isinstance(value, TYPES[k]) and (k == "boolean" or not isinstance(value, bool))
+    ]
+    if not fits:
+        return [f"{where}: {value!r} is no {kinds}"]
+    found: list[str] = []
+    if isinstance(value, dict) and "properties" in schema:
+        found += [f"{where}.{name} is missing" for name in set(schema["required"]) - set(value)]
+        found += [f"{where}.{name} is not described" for name in set(value) - set(schema["properties"])]
+        for name in set(value) & set(schema["properties"]):
+            found += faults(value[name], schema["properties"][name], f"{where}.{name}")
+    for number, item in enumerate(value if isinstance(value, list) else ()):
+        of = schema.get("items") or schema["prefixItems"][number]
+        found += faults(item, of, f"{where}[{number}]")
+    return found
+
+
+def resolved(reference: str) -> Any:
+    """What a reference within the document names."""
+    found: Any = document()
+    for name in reference.removeprefix("#/").split("/"):
+        found = found[name]
+    return found
+
+
+def described(method: str, path: str, reply: Reply) -> None:
+    """Fail unless the document says that this may be the answer."""
+    answers = document()["paths"][path][method.lower()]["responses"]
+    assert str(reply.status) in answers, f"{method} {path} {reply.status}"
+    said = answers[str(reply.status)]
+    said = resolved(said["$ref"]) if "$ref" in said else said
+    kind = reply.headers["content-type"]
+    assert faults(reply.json, said["content"][kind]["schema"]) == []
+    assert ("retry-after" in reply.headers) == (reply.status in (429, 503))
+
+
+ARTICLE = {"source_id": "a", "text": HARBOUR, "title": "T", "published_at": "2026-03-11", "added_at": "soon"}
+COPY = {
+    "id": "b",
+    "text": HARBOUR + " One more sentence stands here at the end of it.",
+    "published_at": "2026-03-12",
+}
+GOOD: list[tuple[str, str, Any, dict[str, str]]] = [
+    ("POST", "/v1/articles", ARTICLE, {}),
+    ("POST", "/v1/articles", COPY, {"store": "true"}),
+    ("POST", "/v1/articles", {"id": "c", "text": MUSEUM + HARBOUR}, {"store": "false"}),
+    ("POST", "/v1/articles:batch", b'{"id": "d", "text": ""}\nno\n\n{"id": 5, "text": "a b"}', {}),
+    ("GET", "/v1/articles", None, {"source_id": "b"}),
+    ("GET", "/v1/articles", None, {"source_id": "b", "text": "true"}),
+    ("GET", "/v1/articles", None, {"source_id": "d"}),
+    ("GET", "/v1/story", None, {"source_id": "b", "limit": "5"}),
+    ("GET", "/v1/explanation", None, {"a": "a", "b": "b"}),
+    ("GET", "/v1/explanation", None, {"a": "a", "b": "b", "text": "true"}),
+    ("GET", "/v1/explanation", None, {"a": "a", "b": "d"}),
+    ("DELETE", "/v1/articles", None, {"source_id": "a"}),
+    ("GET", "/v1/health", None, {}),
+    ("GET", "/v1/ready", None, {}),
+    ("GET", "/openapi.json", None, {}),
+]
+
+
+def ask(door: Door, method: str, path: str, body: Any, query: dict[str, str]) -> Reply:
+    kind = LINES if path.endswith("batch") else "application/json"
+    return door.ask(method, path, body, kind=kind, **query)
+
+
+def test_every_operation_answers_as_described(serving: Serving) -> None:
+    door = serving(texts=True)
+    asked = set()
+    for method, path, body, query in GOOD:
+        reply = ask(door, method, path, body, query)
+        assert reply.status == 200, (method, path, reply.raw)
+        described(method, path, reply)
+        asked.add((method, path))
+    assert asked == {(operation.method, operation.path) for operation in OPERATIONS}
+
+
+def test_every_operation_refuses_as_described(serving: Serving) -> None:
+    door, guarded = serving(), serving(access=Access(b"0123456789abcdef"))
+    for method, path, body, query in GOOD:
+        known = {name: "true" if value in ("true", "false") else value for name, value in query.items()}
+        for given in (query, known, {}, {"no": "such"}, {**query, "text": "true"}):
+            described(method, path, ask(door, method, path, body, given))
+        if path in ("/v1/articles", "/v1/articles:batch") and method == "POST":
+            described(method, path, door.ask(method, path, body, kind="text/plain"))
+        described(method, path, door.ask(method, path, body, {"Host": "evil.example"}))
+        described(method, path, ask(guarded, method, path, body, query))
+
+
+def test_other_methods_and_addresses_are_not_there(door: Door) -> None:
+    paths = document()["paths"]
+    for path in paths:
+        for method in METHODS:
+            reply = door.ask(method, path)
+            assert (reply.status == 405) == (method.lower() not in paths[path])
+    assert door.ask("GET", "/docs").status == 404
+
+
+def test_the_document_is_whole(door: Door) -> None:
+    made = door.ask("GET", "/openapi.json").json
+    assert made == document()
+    assert made["openapi"].startswith("3.1.")
+    references = re.findall(r"'\$ref': '([^']+)'", str(made))
+    assert references
+    assert all(resolved(reference) for reference in references)
+    ids = [operation["operationId"] for path in made["paths"].values() for operation in path.values()]
+    assert sorted(ids) == sorted(operation.name for operation in OPERATIONS)
+    assert all(callable(getattr(Service, name)) for name in ids)
+    for path in made["paths"].values():
+        for operation in path.values():
+            assert {str(status) for status in ANY_REFUSAL} <= set(operation["responses"])
+
+
+def test_the_check_sees_what_is_wrong() -> None:
+    problem = {"type": "about:blank", "title": "a", "status": 400, "detail": "b"}
+    schema = {"$ref": "#/components/schemas/Problem"}
+    assert faults(problem, schema) == []
+    assert faults({**problem, "status": "400"}, schema)
+    assert faults({**problem, "status": True}, schema)
+    assert faults({**problem, "more": 1}, schema)
+    assert faults({"type": "about:blank"}, schema)
+    assert faults(None, {"anyOf": [{"type": "string"}, {"type": "integer"}]})
+    assert faults([1, "a"], {"type": "array", "items": {"type": "integer"}})
+
+
+def test_a_type_without_a_schema_is_an_error() -> None:
+    for kind in (complex, bytes, list[int]):
+        with pytest.raises(TypeError, match="no schema"):
+            schema_of(kind)
