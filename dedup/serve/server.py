@@ -141,7 +141,8 @@ def bind(host: str, port: int, *, loopback_only: bool) -> list[socket.socket]:
     made: list[socket.socket] = []
     try:
         for family, address in addresses[:1] if port == 0 else addresses:
-            listener = socket.socket(family, socket.SOCK_STREAM)
+            # Named as TCP, or asyncio leaves Nagle's algorithm on: an answer would wait 40 ms for its body.
+            listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             made.append(listener)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
