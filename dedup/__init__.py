@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from dedup.engine.explain import Explanation as Explanation
     from dedup.engine.load import LoadPreview as LoadPreview
     from dedup.engine.verify import Verification as Verification
+    from dedup.engine.window import PrunePreview as PrunePreview
     from dedup.errors import DedupError as DedupError
     from dedup.files.report import LoadReport as LoadReport
     from dedup.files.report import Noted as Noted
@@ -70,6 +71,7 @@ _HOMES = {
     "PastRun": "dedup.corpus.runs",
     "Preview": "dedup.engine.backfill",
     "Progress": "dedup.progress",
+    "PrunePreview": "dedup.engine.window",
     "Reprints": "dedup.corpus.stories",
     "Settings": "dedup.settings",
     "Story": "dedup.corpus.stories",
@@ -102,6 +104,7 @@ __all__ = [
     "PastRun",
     "Preview",
     "Progress",
+    "PrunePreview",
     "Reprints",
     "Settings",
     "Story",

@@ -21,9 +21,11 @@ from dedup.door.questions import Questions
 from dedup.engine import backfill as bulk
 from dedup.engine import hook
 from dedup.engine import load as loading
+from dedup.engine import window as pruning
 from dedup.engine.backfill import BATCH_ARTICLES, BackfillReport, Preview
 from dedup.engine.load import LoadPreview
 from dedup.engine.submit import Submissions
+from dedup.engine.window import PrunePreview
 from dedup.engines import ENGINE_NAMES, EngineName
 from dedup.errors import InputError
 from dedup.files.reading import Reading, rejects_path
@@ -286,6 +288,31 @@ class Deduplicator(Questions):
     def preview(self) -> Preview:
         """What the next backfill has to do, counted without doing it."""
         return bulk.preview(self._database)
+
+    def prune(
+        self, older_than: str, *, progress: Progress | None = None, stop: Callable[[], bool] = _never
+    ) -> BackfillReport:
+        """Settle everything, then archive what is old: it keeps its marks, and is compared with nothing.
+
+        The horizon is stored first, so a prune that is stopped is finished by the next backfill. It never
+        goes back; the setting `keep_window` moves it on with each backfill.
+
+        Args:
+            older_than: before the newest article, such as "90d", "12w" or "2y"; or the horizon itself.
+
+        Raises:
+            InputError: it is neither, or the horizon is there or later already, or no article is settled.
+            WorkerError, StuckError: as of `backfill`.
+        """
+        pruning.want(self._database, older_than)
+        return bulk.backfill(self._database, progress=progress, stop=stop)
+
+    def preview_prune(self, older_than: str) -> PrunePreview:
+        """What `prune` would do; nothing is changed.
+
+        Args and Raises: as of `prune`.
+        """
+        return pruning.preview(self._database, older_than)
 
     def retry(self, reason: str = "unreadable", *, stop: Callable[[], bool] = _never) -> int:
         """Make failed articles pending again, so that the next backfill reads them; returns how many.

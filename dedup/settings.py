@@ -1,14 +1,16 @@
 """What a corpus can be told: every default as a named constant with its unit, bounds and source.
 
-A setting has one of two kinds. A `fingerprint` setting changes what is kept of a text: every article is
+A setting has one of three kinds. A `fingerprint` setting changes what is kept of a text: every article is
 fingerprinted again. A `rule` setting changes what fingerprints mean: every article is settled again
-without reading its text. Settings live in the corpus (table `setting`), so every program that opens it
-agrees. A changed value waits until a backfill adopts it (docs/semantics.md, section 6).
+without reading its text. A `window` setting changes which articles are compared at all. Settings live in
+the corpus (table `setting`), so every program that opens it agrees. A changed value of the first two kinds
+waits until a backfill adopts it (docs/semantics.md, section 6).
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -17,7 +19,10 @@ from typing import Any, Literal
 from dedup.article import MAX_TEXT_CHARACTERS, storable
 from dedup.errors import SettingError
 
-Kind = Literal["fingerprint", "rule"]
+Kind = Literal["fingerprint", "rule", "window"]
+
+WINDOW_UNITS = {"d": 1, "w": 7, "y": 365}
+"""Days; a year is that many, so that a window has the same length in every year."""
 
 
 def _setting(
@@ -114,6 +119,9 @@ class Settings:
         # 1601, the first years of two kinds of clocks; 1970, that of a third, is in your hands.
         1605, "rule", "a published_at before this year counts as missing; set it to your first year", 1, 9999
     )  # fmt: skip
+    keep_window: str = _setting(
+        "", "window", "articles so much older than the newest are archived: 90d, 12w, 2y; empty: none is"
+    )
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -132,6 +140,13 @@ class Settings:
                 )
         if not self.similar_containment > 0:
             raise SettingError("similar_containment must be above 0")
+        if self.keep_window and window_days(self.keep_window) is None:
+            raise SettingError(f"keep_window must be {WINDOW_FORM}, not {self.keep_window!r}")
+
+    @property
+    def keep_days(self) -> int | None:
+        """The setting `keep_window` in days; None where nothing is archived."""
+        return window_days(self.keep_window)
 
     def with_values(self, values: Mapping[str, Any]) -> Settings:
         """A copy with some values replaced.
@@ -153,6 +168,20 @@ class Settings:
             if item.metadata["kind"] == kind and item.name != "default_language"
         ]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+WINDOW_FORM = "a number of days, weeks or years such as 90d, 12w or 2y, up to 999 years"
+
+
+def window_days(given: str) -> int | None:
+    """A length of time such as `90d` in days; None where it is none.
+
+    >>> window_days("2y")
+    730
+    """
+    found = re.fullmatch(r"([1-9][0-9]{0,5})([dwy])", given.strip())
+    days = int(found[1]) * WINDOW_UNITS[found[2]] if found else 0
+    return days if 0 < days <= 999 * WINDOW_UNITS["y"] else None
 
 
 HASH_KEY_CHARACTERS = 32

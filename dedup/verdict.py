@@ -50,6 +50,7 @@ class Verdict(Answer):
         reason: the rule that decided, see `Match.rule`; or why it failed or is pending.
         matches: the articles behind the verdict, the best first, and at most `MATCHES_LIMIT`.
         unsettled: how many other articles are not settled, at most 10,000: the next backfill settles them.
+        archived: the article is before the horizon: compared with nothing any more, the mark is an old one.
     """
 
     id: str | None
@@ -59,6 +60,7 @@ class Verdict(Answer):
     reason: str | None
     matches: tuple[Match, ...] = ()
     unsettled: int = 0
+    archived: bool = False
 
     @property
     def is_duplicate(self) -> bool:
@@ -69,9 +71,10 @@ class Verdict(Answer):
     def provisional(self) -> bool:
         """Whether the verdict may change when the other articles are settled.
 
-        It has been compared with every article that has a fingerprint, settled or not.
+        It has been compared with every article that has a fingerprint, settled or not. That of an archived
+        article does not change.
         """
-        return self.unsettled > 0
+        return self.unsettled > 0 and not self.archived
 
     def as_dict(self) -> dict[str, Any]:
         """The verdict as values that JSON knows, with `provisional`."""
@@ -94,4 +97,6 @@ class Verdict(Answer):
             words += f" ({', '.join(why)})"
         if self.provisional and self.status != "pending":
             words += f"; provisional, {self.unsettled:,} others are unsettled"
+        if self.archived:
+            words += "; archived"
         return words if self.id is None else f"{self.id}: {words}"

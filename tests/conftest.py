@@ -136,7 +136,8 @@ def empty(database: Database) -> None:
         for table in SMALL:
             cursor.execute(f"DELETE FROM dedup.{table}".encode())
         cursor.execute(
-            "UPDATE dedup.corpus_state SET settled_through = NULL, recount_all = true, bulk_run = NULL"
+            "UPDATE dedup.corpus_state SET settled_through = NULL, recount_all = true, bulk_run = NULL,"
+            " horizon = NULL, horizon_wanted = NULL, divided = 'no horizon'"
         )
         rulebooks.adopt(cursor)
 

@@ -85,7 +85,7 @@ def test_semantics_shows_every_setting_once_with_its_default_and_nothing_that_is
 
 def test_semantics_gives_every_setting_its_kind() -> None:
     page = text("docs/semantics.md")
-    for kind in ("fingerprint", "rule"):
+    for kind in ("fingerprint", "rule", "window"):
         shown = [cells[0].split("`")[1] for cells in table_rows(page, f"setting, kind *{kind}*")]
         assert sorted(shown) == sorted(f.name for f in fields(Settings) if f.metadata["kind"] == kind)
 

@@ -30,12 +30,12 @@ def refused(**values: Any) -> str:
 
 def test_every_setting_says_what_it_is() -> None:
     for item in fields(Settings):
-        assert item.metadata["kind"] in ("fingerprint", "rule"), item.name
+        assert item.metadata["kind"] in ("fingerprint", "rule", "window"), item.name
         assert item.metadata["about"], item.name
         assert type(item.default) in (int, float, str), item.name
     assert WHOLE
     assert REAL
-    assert TEXTS == ["canonical_order", "default_language", "hash_key", "stop_words"]
+    assert TEXTS == ["canonical_order", "default_language", "hash_key", "keep_window", "stop_words"]
 
 
 @pytest.mark.parametrize("name", [*WHOLE, *REAL])
@@ -92,6 +92,18 @@ def test_what_is_no_text_for_postgres_is_refused(name: str, value: Any) -> None:
 def test_a_choice_is_one_of_the_choices() -> None:
     assert refused(canonical_order="random") == "canonical_order must be one of published, added"
     assert Settings(canonical_order="added").canonical_order == "added"
+
+
+@pytest.mark.parametrize("value", ["90", "d", "-1d", "0d", "1.5y", "2 years", "1000y", "9999999d", "forever"])
+def test_what_is_no_window_is_refused(value: str) -> None:
+    assert "keep_window must be a number of days, weeks or years such as 90d" in refused(keep_window=value)
+
+
+@pytest.mark.parametrize(
+    ("value", "days"), [("", None), ("90d", 90), ("12w", 84), ("2y", 730), ("999y", 364635)]
+)
+def test_a_window_is_so_many_days(value: str, days: int | None) -> None:
+    assert Settings(keep_window=value).keep_days == days
 
 
 def test_settings_that_contradict_each_other_are_refused() -> None:
@@ -154,6 +166,7 @@ VALUES = st.fixed_dictionaries(
         "stop_words": st.text("ab ", max_size=5),
         "hash_key": st.text("ab ", max_size=5),
         "canonical_order": st.sampled_from(["published", "added"]),
+        "keep_window": st.sampled_from(["", "90d", "12w", "2y"]),
     },
 )
 
@@ -168,7 +181,7 @@ def test_settings_survive_as_texts(values: dict[str, Any]) -> None:
 @given(VALUES, VALUES)
 def test_digests_tell_settings_of_their_kind_apart(one: dict[str, Any], other: dict[str, Any]) -> None:
     first, second = Settings(**one), Settings(**other)
-    for kind in ("fingerprint", "rule"):
+    for kind in ("fingerprint", "rule", "window"):
         same = all(
             getattr(first, item.name) == getattr(second, item.name)
             for item in fields(Settings)

@@ -22,6 +22,9 @@ from dedup.cli.shared import (
 )
 from dedup.errors import SettingError
 
+CHANGES = {"fingerprint": "fingerprints", "rule": "marks", "window": "what is compared"}
+"""What a setting of each kind changes, in words."""
+
 settings_app = typer.Typer()
 db_app = typer.Typer(
     no_args_is_help=True,
@@ -85,7 +88,7 @@ def settings(
             (
                 item.name,
                 value(item.name),
-                "fingerprints" if item.metadata["kind"] == "fingerprint" else "marks",
+                CHANGES[item.metadata["kind"]],
                 item.metadata["about"],
             )
             for item in fields(Settings)

@@ -337,6 +337,11 @@ def status(check: CheckOption = False, max_age: MaxAgeOption = "26h", json: Json
         ("similar pairs", f"{found.similar_pairs:,}"),
         ("common sentences", f"{found.common_sentences:,} ({found.sentence_pins:,} pinned)"),
         ("pinned pairs", f"{found.pair_pins:,}"),
+        *(
+            [("horizon", f"{found.horizon:%Y-%m-%d} UTC"), ("archived, before it", f"{found.archived:,}")]
+            if found.horizon
+            else []
+        ),
         ("stale, to be settled again", f"{found.stale:,}"),
         ("without fingerprint", f"{found.unfingerprinted:,}"),
         (

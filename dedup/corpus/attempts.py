@@ -117,7 +117,7 @@ def retry(cursor: Cursor, reason: str, limit: int) -> int:
         limit: at most so many.
     """
     rows = cursor.execute(
-        "SELECT id FROM dedup.article WHERE status = 'failed' AND starts_with(reason, %s)"
+        "SELECT id FROM dedup.article WHERE status = 'failed' AND NOT archived AND starts_with(reason, %s)"
         " ORDER BY id LIMIT %s",
         [reason, limit],
     ).fetchall()

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from dedup.corpus import articles, fingerprints
+from dedup.corpus import articles, fingerprints, window
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
@@ -35,6 +35,9 @@ class Repair(Enum):
     ADOPT = auto()
     """The settings in force are adopted again, and everything is settled again."""
 
+    DIVIDE = auto()
+    """All articles are divided by the horizon again."""
+
     SCHEMA = auto()
     """Triggers are switched on, and rows that belong to no article are removed."""
 
@@ -52,7 +55,7 @@ class Finding:
     article_id: int | None = None
 
 
-_SETTLED = "a.status IN ('unique', 'similar', 'duplicate') AND NOT a.stale"
+_SETTLED = "a.status IN ('unique', 'similar', 'duplicate') AND NOT a.stale AND NOT a.archived"
 
 _OF_ARTICLES: tuple[tuple[str, Repair, str], ...] = (
     (
@@ -80,9 +83,20 @@ _OF_ARTICLES: tuple[tuple[str, Repair, str], ...] = (
     (
         "it failed and has a fingerprint or pairs",
         Repair.FINGERPRINT,
-        "WHERE a.status = 'failed' AND (EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id)"
+        "WHERE a.status = 'failed' AND NOT a.archived"
+        " AND (EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id)"
         " OR EXISTS (SELECT FROM dedup.match m WHERE m.article_id = a.id)"
         " OR EXISTS (SELECT FROM dedup.match m WHERE m.other_id = a.id))",
+    ),
+    (
+        "it is archived and has a fingerprint",
+        Repair.FINGERPRINT,
+        "WHERE a.archived AND EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id)",
+    ),
+    (
+        "it is not archived, and its original is",
+        Repair.SETTLE,
+        f"JOIN dedup.article o ON o.id = a.duplicate_of WHERE {_SETTLED} AND o.archived",
     ),
     (
         "its mark and its pairs disagree",
@@ -111,6 +125,11 @@ _LOST_PAIRS = (
     " OR NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = m.other_id)"
 )
 
+_CROSSING = (
+    "dedup.match m JOIN dedup.article a ON a.id = m.article_id JOIN dedup.article o ON o.id = m.other_id"
+    " WHERE a.archived <> o.archived AND NOT a.stale AND NOT o.stale"
+)
+
 _COUNTED: tuple[tuple[str, Repair, str], ...] = (
     (
         "fingerprints belong to no article",
@@ -121,6 +140,11 @@ _COUNTED: tuple[tuple[str, Repair, str], ...] = (
         "pairs belong to no article",
         Repair.SCHEMA,
         _LOST_PAIRS,
+    ),
+    (
+        "pairs of an archived article with one that is not",
+        Repair.SCHEMA,
+        _CROSSING,
     ),
     (
         "triggers do not fire always, so that changes go unseen",
@@ -147,6 +171,8 @@ def findings(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
         row = cursor.execute(f"SELECT count(*) FROM {where}".encode()).fetchone()
         if row and row[0]:
             yield Finding(f"{row[0]:,} {words}", repair)
+    if wrong := window.wrong_side(cursor, settings):
+        yield Finding(f"{wrong:,} articles are on the wrong side of the horizon", Repair.DIVIDE)
     row = cursor.execute(
         """
         SELECT max(dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s))
@@ -189,7 +215,8 @@ def settle_again(cursor: Cursor, ids: Collection[int], *, fingerprint: bool = Fa
     """
     cursor.execute(  # a mark cannot point to an article that is gone
         "UPDATE dedup.article a SET status = 'pending', stale = false, duplicate_of = NULL, score = NULL,"
-        " reason = NULL, marked_at = NULL WHERE a.id = ANY (%s) AND a.duplicate_of IS NOT NULL"
+        " reason = NULL, marked_at = NULL"
+        " WHERE a.id = ANY (%s) AND a.duplicate_of IS NOT NULL AND NOT a.archived"
         " AND NOT EXISTS (SELECT FROM dedup.article o WHERE o.id = a.duplicate_of)",
         [bigints(ids)],
     )
@@ -210,10 +237,13 @@ def repair_others(cursor: Cursor, repairs: Collection[Repair]) -> None:
     if Repair.SCHEMA in repairs:
         for lost in (_LOST_PAIRS, _LOST_FINGERPRINTS):
             cursor.execute(f"DELETE FROM {lost}".encode())
+        cursor.execute(f"DELETE FROM dedup.match WHERE ctid IN (SELECT m.ctid FROM {_CROSSING})".encode())
         cursor.execute("SELECT dedup.fire_always()")
     if Repair.PLACE in repairs:
         cursor.execute("UPDATE dedup.corpus_state SET settled_through = NULL")
     if Repair.ADOPT in repairs:
         cursor.execute("UPDATE dedup.corpus_state SET rule_digest = NULL, fingerprint_digest = NULL")
+    if Repair.DIVIDE in repairs:
+        window.note_divided(cursor, None)
     if Repair.COUNT in repairs:
         cursor.execute("UPDATE dedup.corpus_state SET recount_all = true")

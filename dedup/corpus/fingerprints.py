@@ -251,10 +251,13 @@ def drop(cursor: Cursor, ids: Collection[int]) -> None:
 
 
 def read_again(cursor: Cursor, ids: Collection[int]) -> list[int]:
-    """Have those of these articles that failed read again; returns them. Needs the settle lock."""
+    """Have those of these articles that failed read again, but for archived ones; returns them.
+
+    Needs the settle lock.
+    """
     rows = cursor.execute(
         "UPDATE dedup.article SET status = 'pending', reason = NULL, marked_at = NULL"
-        " WHERE id = ANY (%s) AND status = 'failed' RETURNING id",
+        " WHERE id = ANY (%s) AND status = 'failed' AND NOT archived RETURNING id",
         [bigints(ids)],
     ).fetchall()
     return [row[0] for row in rows]

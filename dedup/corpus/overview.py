@@ -45,6 +45,7 @@ class Overview(Answer):
         sizes: table to bytes, indexes and out-of-line texts included.
         bytes_per_article: the same of tables that grow with the corpus, for each article; the texts of the
             articles are told apart as "text".
+        horizon: articles before it are archived; None: none is. archived: how many are.
         uncounted: whether the next backfill counts common sentences.
         backfill: the one at work, or None.
         held_by: who holds the settle lock at this moment, or None.
@@ -61,6 +62,8 @@ class Overview(Answer):
     common_sentences: int
     sentence_pins: int
     pair_pins: int
+    horizon: datetime | None
+    archived: int
     uncounted: bool
     backfill: Run | None
     held_by: Holder | None
@@ -86,6 +89,8 @@ _OVERVIEW = (
     "common_sentences",
     "sentence_pins",
     "pair_pins",
+    "horizon",
+    "archived",
     "uncounted",
     "last_marked_at",
     "database_bytes",

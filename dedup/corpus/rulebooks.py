@@ -22,6 +22,8 @@ MARKED_LATE = timedelta(minutes=10)
 """A mark carries the time at which its transaction began; none takes this long to be written."""
 
 _NAMES = frozenset(field.name for field in fields(Settings))
+_AT_ONCE = sorted(field.name for field in fields(Settings) if field.metadata["kind"] == "window")
+"""The settings that nothing stored was made with: they need not be adopted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,8 @@ def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
                 " ON CONFLICT (name) DO UPDATE SET value = excluded.value, changed_at = now()",
                 [name, str(getattr(settings, name))],
             )
+    cursor.execute("DELETE FROM dedup.setting WHERE value IS NULL AND name = ANY (%s)", [_AT_ONCE])
+    cursor.execute("UPDATE dedup.setting SET adopted = value WHERE name = ANY (%s)", [_AT_ONCE])
     _adopt_where_empty(cursor)
     return settings
 

@@ -56,19 +56,20 @@ def freeze(cursor: Cursor) -> None:
 
 
 def choose(cursor: Cursor, sample: int | None) -> list[int]:
-    """The ids of the articles to check: all, or a random sample of them."""
+    """The ids of the articles to check: all that are not archived, or a random sample of them."""
     rows = cursor.execute(
-        "SELECT id FROM dedup.article"
+        "SELECT id FROM dedup.article WHERE NOT archived"
         " ORDER BY CASE WHEN %(sample)s::integer IS NULL THEN id ELSE random() END LIMIT %(sample)s",
         {"sample": sample},
     )
     return [row[0] for row in rows.fetchall()]
 
 
-def count_articles(cursor: Cursor) -> int:
-    """How many articles there are."""
-    row = cursor.execute("SELECT count(*) FROM dedup.article").fetchone()
-    return int(row[0]) if row else 0
+def count_articles(cursor: Cursor) -> tuple[int, int]:
+    """How many articles there are, and how many of them are archived."""
+    row = cursor.execute("SELECT count(*), count(*) FILTER (WHERE archived) FROM dedup.article").fetchone()
+    assert row is not None
+    return row[0], row[1]
 
 
 def common_sentences(cursor: Cursor) -> dict[int, tuple[int, float]]:

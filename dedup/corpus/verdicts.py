@@ -27,6 +27,7 @@ class StoredMark:
     score: float | None
     reason: str | None
     unsettled: int
+    archived: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
                (SELECT count(*) FROM (SELECT FROM dedup.article u WHERE (u.status = 'pending' OR u.stale)
                                       AND u.id <> a.id
                                       ORDER BY coalesce(u.published_at, u.added_at), u.source_id
-                                      LIMIT %(limit)s) AS unsettled)
+                                      LIMIT %(limit)s) AS unsettled), a.archived
         -- OFFSET 0: from one row to the next, whatever the statistics say of the tables.
         FROM (SELECT * FROM dedup.article WHERE source_id = %(source_id)s OFFSET 0) AS a
         LEFT JOIN LATERAL (
@@ -84,7 +85,16 @@ def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
 def verdict(cursor: Cursor, source_id: str, mark: StoredMark) -> Verdict:
     """The verdict that tells a stored mark, with the pairs behind it."""
     found = matches(cursor, mark.article_id) if mark.status in ("duplicate", "similar") else ()
-    return Verdict(source_id, mark.status, mark.duplicate_of, mark.score, mark.reason, found, mark.unsettled)
+    return Verdict(
+        source_id,
+        mark.status,
+        mark.duplicate_of,
+        mark.score,
+        mark.reason,
+        found,
+        mark.unsettled,
+        mark.archived,
+    )
 
 
 def matches(cursor: Cursor, article_id: int) -> tuple[Match, ...]:

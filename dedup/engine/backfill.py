@@ -36,6 +36,7 @@ from dedup.engine.holding import fitting_batch
 from dedup.engine.pool import Factory, Limits, make_function
 from dedup.engine.refresh import refresh
 from dedup.engine.settle import Settled, settle
+from dedup.engine.window import Window
 from dedup.engines import EngineName
 from dedup.progress import Both, Progress, SilentProgress
 
@@ -107,13 +108,14 @@ class BackfillReport(Answer):
         settled: marks written, an article counted again if it was settled again.
         compared: pairs of articles scored.
         held: articles put aside by a hook that others still hold.
+        archived: articles that are before the horizon and were archived; see docs/semantics.md, section 10.
         followed: changes of attached tables that were read.
         refused: rows of attached tables that cannot be articles: the key is longer than 1,000 bytes, or an
             article that is no row has its source_id.
         written_back: rows of attached tables into which marks were written.
         engines: what settled, in that order: "postgres" or "memory".
-        seconds: stage (reading changes, adopting, fingerprinting, counting, settling; in memory also
-            reading, comparing, indexing, writing) to how long it took.
+        seconds: stage (reading changes, adopting, archiving, fingerprinting, counting, settling; in memory
+            also reading, comparing, indexing, writing) to how long it took.
         reprints: the duplicates that the corpus has now; None where nothing was settled.
     """
 
@@ -131,6 +133,7 @@ class BackfillReport(Answer):
     settled: int = 0
     compared: int = 0
     held: int = 0
+    archived: int = 0
     followed: int = 0
     refused: int = 0
     written_back: int = 0
@@ -253,6 +256,7 @@ class _Run:
     ) -> None:
         self._database, self._report, self._progress = database, report, progress
         self._options, self._stop, self._heartbeat = options, stop, heartbeat
+        self._window = Window(database, progress, stop)
         self._rounds: Counter[tuple[int, ...]] = Counter()
         self._settled_in_memory = False
         self._fingerprinting = Fingerprinting(database, progress, options.pool, options.retry_seconds, stop)
@@ -268,7 +272,11 @@ class _Run:
             self._report.written_back += write_marks(self._database, self._stop)
             if did:
                 self._check_round(did)
-            elif not self._options.patient or (not self._stop() and not self._wait()):
+            elif (
+                not self._stop()
+                and not (self._options.patient and self._wait())
+                and not self._window.advance()
+            ):
                 return
         self._report.stopped = True
 
@@ -286,6 +294,9 @@ class _Run:
                 self._fingerprinting.begin_again()
         with self._database.transaction() as cursor:
             rulebook = rulebooks.load_rulebook(cursor)
+        with self._timed("archiving"):
+            self._window.divide(rulebook)
+        self._report.archived = self._window.archived
         loading = choice.loads_anew(self._database, self._options.engine)
         self._fingerprinting.target = "fingerprint_bulk" if loading else "fingerprint"
         if loading:

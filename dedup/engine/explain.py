@@ -129,6 +129,7 @@ class _Loaded:
     sentences: list[tuple[str, int | None]]
     fingerprint: Fingerprint | None
     unreadable: str | None
+    archived: bool
 
     @property
     def counted(self) -> set[int]:
@@ -167,19 +168,19 @@ class _Loaded:
 def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Loaded:
     row = cursor.execute(
         "SELECT a.title, a.publication, a.status, a.published_at, a.added_at, a.language,"
-        f" {articles.body('a')} FROM dedup.article a WHERE a.source_id = %s",
+        f" {articles.body('a')}, a.archived FROM dedup.article a WHERE a.source_id = %s",
         [source_id],
     ).fetchone()
     if row is None:
         raise NotFoundError.of(source_id)
-    title, publication, status, published_at, added_at, language, text = row
+    title, publication, status, published_at, added_at, language, text, archived = row
     order = order_key(rulebook.settings, published_at, added_at, source_id)
     try:
         made = rulebook.fingerprinter.fingerprint(text, language, title)
     except UnreadableError as error:
-        return _Loaded(source_id, title, publication, status, order, [], None, str(error))
+        return _Loaded(source_id, title, publication, status, order, [], None, str(error), archived)
     sentences = rulebook.fingerprinter.sentences(text, language)
-    return _Loaded(source_id, title, publication, status, order, sentences, made, None)
+    return _Loaded(source_id, title, publication, status, order, sentences, made, None, archived)
 
 
 def _decision(
@@ -191,6 +192,8 @@ def _decision(
     settings: Settings,
 ) -> str:
     for article in (a, b):
+        if article.archived:
+            return f"not compared: {article.id} is archived, before the horizon (`dedup status`)"
         if article.unreadable:
             return f"not compared: {article.id} could not be read ({article.unreadable})"
     assert scores is not None

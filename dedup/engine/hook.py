@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dedup.article import Article, storable
-from dedup.corpus import arrivals, articles, fingerprints, rulebooks, settling, verdicts
+from dedup.corpus import arrivals, articles, fingerprints, rulebooks, settling, verdicts, window
 from dedup.corpus.articles import Known
 from dedup.corpus.database import Cursor, Database, hold_settle_lock, leave_less
 from dedup.corpus.rulebooks import Rulebook
@@ -81,7 +81,11 @@ def submit(
         partners = articles.partners(cursor, [article.source_id])  # an edit makes them stale
         arrivals.store(cursor, [article.source_id])
     known = store(cursor, article)
-    if not known.settled:
+    if not known.settled and window.outside_among(cursor, rulebook.settings, [known.id]):
+        if rulebooks.bulk_run(cursor) is None:  # it is left to the next round of the backfill
+            partners += window.archive(cursor, rulebook.settings, [known.id])
+        settle_some(cursor, rulebook.settings, partners)
+    elif not known.settled:
         if (known.language, known.title) != (article.language, article.title):
             # What the caller left out and the corpus knows.
             task = TextTask(0, 0, known.language, known.title, storable(article.text))
@@ -193,6 +197,8 @@ def _verdict(cursor: Cursor, settings: Settings, source_id: str) -> Verdict:
     stored = verdicts.stored_mark(cursor, source_id)
     if stored is None:
         raise DedupError(DELETED)
+    if stored.archived:
+        return verdicts.verdict(cursor, source_id, stored)
     if rulebooks.bulk_run(cursor) is not None:
         # It is settled with the whole corpus; what it is marked until then is provisional.
         stored = replace(stored, unsettled=max(1, stored.unsettled))
@@ -200,7 +206,10 @@ def _verdict(cursor: Cursor, settings: Settings, source_id: str) -> Verdict:
         return verdicts.verdict(cursor, source_id, stored)
     if stored.status == "failed":
         return verdicts.verdict(cursor, source_id, stored)
-    row = settling.named(cursor, settings, [source_id.encode()])[0]
+    rows = settling.named(cursor, settings, [source_id.encode()])
+    if not rows:  # it is before the horizon, and waits to be archived
+        return verdicts.verdict(cursor, source_id, stored)
+    row = rows[0]
     found = related_to(cursor, settings, row, everything=True)
     mark = mark_of(row, found)
     said = verdict_of(source_id, mark, found, stored.unsettled)

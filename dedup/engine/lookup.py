@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from dedup.article import Article, storable
-from dedup.corpus import settling
+from dedup.corpus import settling, window
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.rulebooks import Rulebook
@@ -44,6 +44,11 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
     order = order_key(settings, given.published_at, given.added_at or datetime.now(UTC), given.source_id)
     if given.published_at is None and given.added_at is None:
         order = (datetime.max.replace(tzinfo=UTC), order[1] if own_id else b"")
+    horizon = window.load(cursor).horizon
+    if horizon is not None and order[0] < horizon:
+        return Verdict(
+            own_id, "failed", None, None, window.NEVER_COMPARED, unsettled=unsettled, archived=True
+        )
     row = _row(made, order)
     found = related_to(cursor, settings, row, everything=unsettled > 0)
     return verdict_of(own_id, mark_of(row, found), found, unsettled)

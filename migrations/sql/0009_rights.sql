@@ -4,7 +4,7 @@
 CREATE VIEW dedup.mark AS
 SELECT a.id, a.source_id, a.url, a.title, a.publication, a.published_at, a.added_at, a.language,
        a.status, a.stale, a.duplicate_of, o.source_id AS original_source_id, a.score, a.reason, a.limit_fired,
-       a.marked_at
+       a.marked_at, a.archived
 FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of;
 COMMENT ON VIEW dedup.mark IS 'Every article with its mark, without its text.';
 COMMENT ON COLUMN dedup.mark.id IS 'article.id.';
@@ -23,6 +23,7 @@ COMMENT ON COLUMN dedup.mark.score IS 'Duplicate: its score with that article. S
 COMMENT ON COLUMN dedup.mark.reason IS 'The rule that decided, or why it failed; null if unique.';
 COMMENT ON COLUMN dedup.mark.limit_fired IS 'The safety limit that left the article to the next backfill, or null.';
 COMMENT ON COLUMN dedup.mark.marked_at IS 'When the mark was written.';
+COMMENT ON COLUMN dedup.mark.archived IS 'Before the horizon: compared with nothing any more.';
 
 CREATE VIEW dedup.scored_pair AS
 SELECT m.article_id, a.source_id, m.other_id, o.source_id AS other_source_id, m.relation, m.rule, m.score,

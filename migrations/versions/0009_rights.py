@@ -9,7 +9,7 @@ from alembic import op
 from dedup.corpus.migrate import run_file
 
 revision = "0009"
-down_revision = "0007"
+down_revision = "0008"
 
 SQL = Path(__file__).parent.parent / "sql"
 

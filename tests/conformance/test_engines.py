@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+from datetime import datetime
 from functools import cache
 from typing import Protocol
 
 import pytest
 
 from dedup import AsyncDeduplicator
-from dedup.corpus import pins
+from dedup.corpus import pins, window
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engines import EngineName
@@ -158,19 +159,21 @@ ENGINES: list[Engine] = [
 
 
 @cache
-def reference(name: str) -> Answer:
-    """The oracle's answer to a corpus."""
+def reference(name: str, horizon: datetime | None = None) -> Answer:
+    """The oracle's answer to a corpus, or to what of it is not before a horizon."""
     corpus = CORPORA[name]()
     settings = Settings().with_values(corpus.settings)
     found = Answer()
     subjects, names = [], {}
     for number, article in enumerate(corpus.articles):
+        assert article.added_at is not None
+        order = order_key(settings, article.published_at, article.added_at, article.source_id)
+        if horizon is not None and order[0] < horizon:
+            continue
         made = fingerprint(settings, article.text, article.language, article.title)
         if isinstance(made, str):
             found.marks[article.source_id] = ("failed", None, None, made)
             continue
-        assert article.added_at is not None
-        order = order_key(settings, article.published_at, article.added_at, article.source_id)
         subjects.append(oracle.Subject(number, order, made))
         names[number] = article.source_id
     numbers = {source_id: number for number, source_id in names.items()}
@@ -204,6 +207,31 @@ def test_an_engine_gives_the_oracles_answer(database: Database, name: str, engin
     engine.run(database, corpus)
     assert unsettled(database) == set()
     assert_equal(answer(database), reference(name))
+    assert_counted(database)
+
+
+@pytest.mark.parametrize("engine", [ENGINES[n] for n in (0, 4, 7, 9)], ids=lambda engine: engine.name)
+@pytest.mark.parametrize("name", CORPORA)
+def test_with_a_horizon_an_engine_gives_the_oracles_answer_to_what_is_inside(
+    database: Database, name: str, engine: Engine
+) -> None:
+    """The first backfill moves the horizon to the middle of the corpus; more comes on both sides of it."""
+    corpus = CORPORA[name]()
+    settings = change_settings(database, **corpus.settings)
+    times = sorted(
+        order_key(settings, a.published_at, a.added_at, a.source_id)[0] for a in corpus.articles if a.added_at
+    )
+    horizon = times[len(times) // 2]
+    with database.transaction(settling=True) as cursor:
+        window.want(cursor, horizon)
+    engine.run(database, corpus)
+    assert unsettled(database) == set()
+    wanted, found = reference(name, horizon), answer(database)
+    inside = wanted.marks.keys()
+    assert not [pair for pair in found.pairs if len(inside & set(pair)) == 1]
+    found.marks = {id: mark for id, mark in found.marks.items() if id in inside}
+    found.pairs = {pair: scores for pair, scores in found.pairs.items() if inside >= set(pair)}
+    assert_equal(found, wanted)
     assert_counted(database)
 
 

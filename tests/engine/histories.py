@@ -11,12 +11,14 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import psycopg
 
 from dedup.article import Article
 from dedup.corpus import articles, pins, rulebooks
+from dedup.corpus import window as window_of
 from dedup.corpus.database import Cursor, Database
 from dedup.corpus.settling import order_parameters
 from dedup.engine.backfill import backfill
@@ -35,6 +37,7 @@ from tests.corpora import (
     code,
     deduplicator,
     fingerprint_waiting,
+    left_to_archive,
     load,
     make_function,
     sentence_hash,
@@ -77,6 +80,7 @@ class Theme:
         settings: weight of changes of settings.
         pair_pins: weight of pins of pairs.
         short: share of texts that take part by their content alone.
+        prunes: weight of moving the horizon.
         calm: begin with a settled corpus, and disturb little at a time.
     """
 
@@ -92,6 +96,7 @@ class Theme:
     settings: int = 1
     pair_pins: int = 0
     short: float = 0.03
+    prunes: int = 0
     calm: bool = False
 
 
@@ -116,6 +121,17 @@ THEMES = {
         edited=0.3,
         boilerplate=0.5,
         common=3,
+    ),
+    # Stories span the horizon, and articles come, are edited and dated on both sides of it.
+    "window": Theme(
+        starts=6,
+        common_stories=(2, 100),
+        boilerplate=0.2,
+        edited=0.4,
+        dates=8,
+        prunes=5,
+        pair_pins=1,
+        calm=True,
     ),
     "settings": Theme(starts=8, common_stories=(2, 3, 100), boilerplate=0.2, common=1, settings=6),
 }
@@ -248,6 +264,7 @@ class History:
             (self.unpin_pair, self._theme.pair_pins // 3),
             (self.retitle, 1 + 8 * (self._theme.short > 0.1)),
             (self.crash, 1),
+            (self.prune, self._theme.prunes),
         ]
         chosen = self.rng.choices([s for s, _ in steps], [w for _, w in steps])[0]
         self.log.append(chosen.__name__)
@@ -268,8 +285,9 @@ class History:
         assert (verdict.status, verdict.duplicate_of, verdict.score) == marked[:3]
         assert verdict.status != "pending"
         own = {given.source_id} if verdict.provisional else set()
-        assert self._pending() <= pending | own, "the hook left work that it could have done"
-        assert verdict.provisional == bool(self._pending() - {given.source_id})
+        left = self._pending() - left_to_archive(self.database)
+        assert left <= pending | own, "the hook left work that it could have done"
+        assert verdict.provisional == (bool(self._pending() - {given.source_id}) and not verdict.archived)
         if verdict.status in ("unique", "similar"):
             assert not self._overlooked(given.source_id), "a copy is called something else"
 
@@ -349,7 +367,8 @@ class History:
         else:
             pending = self._pending()
             self._deduplicator.delete_many(names)
-            assert self._pending() <= pending, "the deletion left work that it could have done"
+            left = self._pending() - left_to_archive(self.database)
+            assert left <= pending, "the deletion left work that it could have done"
 
     def settle(self) -> None:
         self.read()
@@ -371,6 +390,23 @@ class History:
         )
         assert_right(self.database)
         assert_counted(self.database)
+
+    def prune(self) -> None:
+        """The horizon is to move on; a backfill does that, and may be stopped in the middle of it."""
+        with self.database.transaction(settling=True) as cursor:
+            present = window_of.load(cursor).horizon or at(-1)
+            window_of.want(cursor, present + timedelta(minutes=self.rng.random() * 3))
+        if self.rng.random() < 0.5:
+            left = self.rng.randint(1, 12)
+
+            def stop() -> bool:
+                nonlocal left
+                left -= 1
+                return left < 0
+
+            backfill(self.database, batch=2, workers=0, factory=make_function, stop=stop)
+        else:
+            self.backfill()
 
     def pin(self) -> None:
         carried = sorted({c for codes in self._texts.values() for c in codes})

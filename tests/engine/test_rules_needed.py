@@ -616,6 +616,45 @@ VERDICT_MUTANTS = [
         rare=True,
     ),
 ]
+WINDOW = "dedup.corpus.window"
+WINDOW_MUTANTS = [
+    Mutant(
+        "pairs across the horizon stay",
+        "archive_pairs.sql",
+        "DELETE FROM dedup.match WHERE",
+        "DELETE FROM dedup.match WHERE false AND",
+    ),
+    Mutant(
+        "what rested on an archived article stays settled",
+        WINDOW,
+        "make_stale(cursor, {row[0] for row in rows})",
+        "set()",
+    ),
+    Mutant(
+        "archived articles keep their fingerprints",
+        WINDOW,
+        "DELETE FROM dedup.{table} WHERE",
+        "DELETE FROM dedup.{table} WHERE false AND",
+    ),
+    Mutant(
+        "what is before the horizon is settled",
+        "next_unsettled.sql",
+        "(SELECT horizon FROM dedup.corpus_state)",
+        "NULL",
+    ),
+    Mutant(
+        "the hook archives nothing",
+        HOOK,
+        "partners += window.archive(cursor, rulebook.settings, [known.id])",
+        "pass",
+    ),
+    Mutant(
+        "what comes back keeps its pairs",
+        "dedup.article_came_back()",
+        "PERFORM remove_pairs(ARRAY[OLD.id]);",
+        "",
+    ),
+]
 MUTANTS = [
     *SETTLING_MUTANTS,
     *(replace(mutant, theme="families") for mutant in FAMILY_MUTANTS),
@@ -625,6 +664,7 @@ MUTANTS = [
     *COMMON_MUTANTS,
     *SETTINGS_MUTANTS,
     *VERDICT_MUTANTS,
+    *(replace(mutant, theme="window") for mutant in WINDOW_MUTANTS),
 ]
 
 

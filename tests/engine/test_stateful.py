@@ -24,6 +24,7 @@ from hypothesis.stateful import (
 )
 
 from dedup.corpus import pins, rulebooks
+from dedup.corpus import window as window_of
 from dedup.corpus.articles import store
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
@@ -113,7 +114,7 @@ class CorpusMachine(RuleBasedStateMachine):
         marks = answer(self.database).marks
         assert (verdict.status, verdict.duplicate_of, verdict.score) == marks[given.source_id][:3]
         assert self.pending() <= pending | {given.source_id}
-        assert verdict.provisional == bool(self.pending() - {given.source_id})
+        assert verdict.provisional == (bool(self.pending() - {given.source_id}) and not verdict.archived)
         if not verdict.provisional:
             assert given.source_id not in self.pending()
 
@@ -184,6 +185,13 @@ class CorpusMachine(RuleBasedStateMachine):
     def backfill(self, batch: int, full: bool | None) -> None:
         backfill(self.database, batch=batch, workers=0, factory=make_function, full_count=full)
         assert_right(self.database)
+
+    @rule(minute=st.integers(-2, 9), now=st.booleans())
+    def prune(self, minute: int, now: bool) -> None:
+        with self.database.transaction(settling=True) as cursor:
+            window_of.want(cursor, at(minute))
+        if now:
+            self.backfill(2, None)
 
     @rule(given=pinned, common=st.booleans())
     def pin(self, given: Code, common: bool) -> None:

@@ -364,15 +364,19 @@ OTHER_RULES: dict[str, Any] = {
 }
 
 
+OTHER_WINDOWS: dict[str, Any] = {"keep_window": "90d"}
+
+
 def test_version_changes_with_every_fingerprint_setting_and_with_no_rule_setting() -> None:
     base = small().version(None)
     assert set(OTHER) == {item.name for item in fields(Settings) if item.metadata["kind"] == "fingerprint"}
     assert set(OTHER_RULES) == {item.name for item in fields(Settings) if item.metadata["kind"] == "rule"}
+    assert set(OTHER_WINDOWS) == {item.name for item in fields(Settings) if item.metadata["kind"] == "window"}
     seen = {base}
     for name, value in OTHER.items():
         seen.add(Fingerprinter(replace(SMALL, **{name: value})).version(None))
     assert len(seen) == len(OTHER) + 1
-    for name, value in OTHER_RULES.items():
+    for name, value in (OTHER_RULES | OTHER_WINDOWS).items():
         changed = replace(SMALL, **{name: value})
         assert changed != SMALL
         assert Fingerprinter(changed).version(None) == base

@@ -7,6 +7,8 @@ SELECT (SELECT count(*) FROM dedup.article a WHERE (a.status = 'pending' OR a.st
        (SELECT count(*) FROM dedup.common_sentence),
        (SELECT count(*) FROM dedup.sentence_pin),
        (SELECT count(*) FROM dedup.pair_pin),
+       (SELECT horizon FROM dedup.corpus_state),
+       (SELECT count(*) FROM dedup.article WHERE archived),
        (SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corpus_state),
        (SELECT max(marked_at) FROM dedup.article),
        pg_database_size(current_database()),

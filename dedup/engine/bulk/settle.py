@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dedup.corpus import bulk, settling
+from dedup.corpus import bulk, settling, window
+from dedup.corpus.arrays import bigints
 from dedup.corpus.bulk import NO_RULE, STATUSES, StoredMarks
 from dedup.corpus.database import Database, retried, translated
 from dedup.corpus.rulebooks import Rulebook
@@ -106,6 +107,7 @@ class BulkSettling:
     ) -> None:
         self._database, self._rulebook, self._run, self._since = database, rulebook, run, since
         self._snapshot, self._progress, self._stop = snapshot, progress, stop
+        self._outside = bigints([])
 
     def decide(self) -> Plan:
         """Decide everything, and find out what has to be written."""
@@ -114,6 +116,8 @@ class BulkSettling:
             common = bulk.common(cursor)
             said = bulk.pinned_pairs(cursor)
             unsettled = snapshot.places(bulk.unsettled(cursor))
+            # They came since the round began, and the next one archives them.
+            self._outside = bigints(window.unsettled_outside(cursor, settings))
         self._progress.start("comparing in memory", len(snapshot))
         pins = _pins(snapshot, said)
         decisions = decide(profiles(snapshot, common, pins), settings, progress=self._progress.advance)
@@ -153,7 +157,8 @@ class BulkSettling:
         snapshot = self._snapshot
         with self._database.transaction(settling=True) as cursor:
             bulk.check(cursor, self._rulebook, self._run)
-            changed = snapshot.places(bulk.changed_since(cursor, self._since))
+            left_out = np.concatenate([bulk.changed_since(cursor, self._since), self._outside])
+            changed = snapshot.places(left_out)
             part = plan.part(number, changed[changed >= 0])
             bulk.drop_pairs(cursor, *part.drop)
             bulk.set_not_likest(cursor, *part.not_likest)

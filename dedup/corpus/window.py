@@ -1,0 +1,225 @@
+"""The horizon, and the articles on either side of it: docs/semantics.md, section 10.
+
+An article before the horizon is archived: its fingerprint goes, its pairs with articles inside go, its mark
+stays. When that is done is decided in `../engine/window.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import get_args
+
+from dedup.corpus import articles
+from dedup.corpus.arrays import bigints
+from dedup.corpus.database import Cursor, prefer_indexes
+from dedup.corpus.fingerprints import Target
+from dedup.corpus.settling import make_stale, order_parameters
+from dedup.corpus.statements import statement
+from dedup.settings import Settings
+
+NEVER_COMPARED = "archived: before the horizon when it was stored or edited, so it was compared with nothing"
+"""The reason of an archived article that has no mark of its own."""
+
+
+NO_HORIZON = "no horizon"
+"""What articles are divided by in a new corpus."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowState:
+    """Where the horizon is.
+
+    Attributes:
+        horizon: articles before it are archived; None: none is.
+        wanted: where the next backfill moves it, or None.
+        divided: by which horizon and order all articles were last divided; None where that is not known.
+    """
+
+    horizon: datetime | None
+    wanted: datetime | None
+    divided: str | None
+
+
+def load(cursor: Cursor) -> WindowState:
+    """Where the horizon is."""
+    row = cursor.execute("SELECT horizon, horizon_wanted, divided FROM dedup.corpus_state").fetchone()
+    assert row is not None
+    return WindowState(*row)
+
+
+def dividing(horizon: datetime | None, settings: Settings) -> str:
+    """What articles are divided by, as text."""
+    if horizon is None:
+        return NO_HORIZON
+    return f"{horizon.astimezone(UTC).isoformat()} {settings.canonical_order} {settings.earliest_year}"
+
+
+def want(cursor: Cursor, horizon: datetime) -> None:
+    """Ask the next backfill to move the horizon there, unless it is to go further. Needs the settle lock."""
+    cursor.execute(
+        "UPDATE dedup.corpus_state SET horizon_wanted = greatest(horizon_wanted, %s)"
+        " WHERE horizon IS NULL OR horizon < %s",
+        [horizon, horizon],
+    )
+
+
+def move(cursor: Cursor, horizon: datetime) -> bool:
+    """Move the horizon forward; False where it is there already. Needs the settle lock.
+
+    What is before it is archived by the next division.
+    """
+    cursor.execute(
+        "UPDATE dedup.corpus_state SET horizon_wanted = NULL WHERE horizon_wanted <= %s", [horizon]
+    )
+    return (
+        cursor.execute(
+            "UPDATE dedup.corpus_state SET horizon = %s WHERE horizon IS NULL OR horizon < %s",
+            [horizon, horizon],
+        ).rowcount
+        > 0
+    )
+
+
+def note_divided(cursor: Cursor, divided: str | None) -> None:
+    """All articles were divided by this."""
+    cursor.execute("UPDATE dedup.corpus_state SET divided = %s", [divided])
+
+
+def newest(cursor: Cursor, settings: Settings) -> datetime | None:
+    """The time of the newest article that was settled, but no later than now; None where there is none.
+
+    A wrong date in the future would archive everything.
+    """
+    row = cursor.execute(
+        "SELECT least(now(), coalesce(settled_through, ("
+        "SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s))"
+        " FROM dedup.article WHERE takes_part))),"
+        " settled_through IS NULL AND NOT EXISTS (SELECT FROM dedup.article WHERE takes_part)"
+        " FROM dedup.corpus_state",
+        order_parameters(settings),
+    ).fetchone()
+    return None if row is None or row[1] else row[0]
+
+
+# --- which articles
+
+
+_TIME = "dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s)"
+_BEFORE = f"{_TIME} < (SELECT horizon FROM dedup.corpus_state)"
+
+
+def outside_among(cursor: Cursor, settings: Settings, ids: Collection[int]) -> list[int]:
+    """Of these articles those that are before the horizon, archived or not yet."""
+    if load(cursor).horizon is None:
+        return []
+    return _ids(cursor, settings, f"a.id = ANY (%(ids)s) AND {_BEFORE}", ids=bigints(ids))
+
+
+def unsettled_outside(cursor: Cursor, settings: Settings) -> list[int]:
+    """The articles before the horizon that wait to be settled: they came or were edited since a division."""
+    if load(cursor).horizon is None:
+        return []
+    return _ids(cursor, settings, f"(a.status = 'pending' OR a.stale) AND {_BEFORE}")
+
+
+def not_archived_outside(cursor: Cursor, settings: Settings) -> list[int]:
+    """All articles before the horizon that are not archived; reads every article's row."""
+    return _ids(cursor, settings, f"NOT a.archived AND {_BEFORE}")
+
+
+def archived_inside(cursor: Cursor, settings: Settings) -> list[int]:
+    """All archived articles that are not before the horizon; reads every article's row."""
+    return _ids(cursor, settings, f"a.archived AND ({_BEFORE}) IS NOT TRUE")
+
+
+def wrong_side(cursor: Cursor, settings: Settings) -> int:
+    """How many settled articles are on the wrong side of the horizon, though all were divided."""
+    state = load(cursor)
+    if state.divided != dividing(state.horizon, settings):
+        return 0
+    row = cursor.execute(
+        "SELECT count(*) FROM dedup.article a WHERE NOT (a.status = 'pending' OR a.stale)"
+        f" AND a.archived <> (({_BEFORE}) IS TRUE) AND (a.archived OR a.status <> 'failed')".encode(),
+        order_parameters(settings),
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _ids(cursor: Cursor, settings: Settings, where: str, **values: object) -> list[int]:
+    query = f"SELECT a.id FROM dedup.article a WHERE {where} ORDER BY a.id"
+    rows = cursor.execute(query.encode(), {**order_parameters(settings), **values}).fetchall()
+    return [row[0] for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """What a horizon would do.
+
+    Attributes:
+        articles: how many it would archive; archived: how many are already.
+        settled_again: duplicates inside whose original it would archive.
+    """
+
+    articles: int
+    archived: int
+    settled_again: int
+
+
+def count_leaving(cursor: Cursor, settings: Settings, horizon: datetime) -> Leaving:
+    """What a horizon would do; reads every article's row."""
+    row = cursor.execute(
+        f"""
+        SELECT count(*) FILTER (WHERE NOT a.archived AND {_TIME} < %(horizon)s),
+               count(*) FILTER (WHERE a.archived),
+               count(*) FILTER (WHERE NOT a.archived AND {_TIME} >= %(horizon)s
+                                AND dedup.canonical_time(o.published_at, o.added_at, %(policy)s, %(earliest)s)
+                                    < %(horizon)s)
+        FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
+        """.encode(),
+        {**order_parameters(settings), "horizon": horizon},
+    ).fetchone()
+    assert row is not None
+    return Leaving(*row)
+
+
+# --- across the horizon
+
+
+def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int]:
+    """Archive articles that are before the horizon. Needs the settle lock.
+
+    To those inside it is as if these were deleted: what rested on them is settled again.
+
+    Returns:
+        The ids that became stale by it.
+    """
+    prefer_indexes(cursor)
+    values = {**order_parameters(settings), "ids": bigints(ids)}
+    rows = cursor.execute(statement("archive_pairs"), values).fetchall()
+    stale = make_stale(cursor, {row[0] for row in rows})
+    for table in get_args(Target):
+        cursor.execute(f"DELETE FROM dedup.{table} WHERE article_id = ANY (%(ids)s)".encode(), values)
+    cursor.execute("DELETE FROM dedup.attempt WHERE article_id = ANY (%(ids)s)", values)
+    cursor.execute(statement("archive_articles"), {**values, "never": NEVER_COMPARED})
+    return stale
+
+
+def bring_back(cursor: Cursor, ids: Collection[int]) -> int:
+    """Have archived articles that are inside settled again; returns how many. Needs the settle lock.
+
+    Their pairs go: they are with articles that stay archived, or are made again.
+    """
+    rows = cursor.execute(
+        """
+        UPDATE dedup.article
+        SET archived = false, stale = status <> 'failed',
+            reason = CASE WHEN status <> 'failed' THEN reason END,
+            status = CASE WHEN status = 'failed' THEN 'pending' ELSE status END
+        WHERE id = ANY (%s) AND archived RETURNING id
+        """,
+        [bigints(ids)],
+    ).fetchall()
+    articles.remove_pairs(cursor, [row[0] for row in rows])
+    return len(rows)

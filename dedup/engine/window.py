@@ -1,0 +1,194 @@
+"""The horizon moves, and articles cross it: docs/semantics.md, section 10.
+
+A backfill moves the horizon when all is settled, so that what leaves has its mark. Then, and whenever
+canonical order changed, all articles are divided anew: some are archived, some may come back. Between two
+divisions only unsettled articles can be on the wrong side: those that came or were edited. No settler takes
+them up, and each round of a backfill archives them; the hook does so at once.
+
+All of it is done in short transactions and can be stopped between any two: the horizon is stored first, and
+`corpus_state.divided` says whether the division after it came to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from dedup.answer import Answer
+from dedup.corpus import rulebooks, window
+from dedup.corpus.database import Cursor, Database, retried
+from dedup.corpus.rulebooks import Rulebook
+from dedup.errors import InputError
+from dedup.progress import Progress
+from dedup.settings import WINDOW_FORM, Settings, window_days
+from dedup.times import parse_time
+
+ARTICLES_PER_TRANSACTION = 500
+"""Archived under one hold of the settle lock: about a tenth of a second."""
+
+DAY = timedelta(days=1)
+
+_Work = Callable[[Cursor, Settings, Sequence[int]], int]
+
+
+@dataclass(frozen=True, slots=True)
+class PrunePreview(Answer):
+    """What `dedup prune` would do.
+
+    Attributes:
+        horizon: where it would move the horizon; present: where that is now.
+        articles: how many it would archive; archived: how many are already.
+        settled_again: duplicates inside whose original it would archive.
+    """
+
+    horizon: datetime
+    present: datetime | None
+    articles: int
+    archived: int
+    settled_again: int
+
+
+class Window:
+    """Keeps the window of a corpus, as part of a backfill.
+
+    Attributes:
+        archived: articles archived so far.
+    """
+
+    def __init__(self, database: Database, progress: Progress, stop: Callable[[], bool]) -> None:
+        self.archived = 0
+        self._database, self._progress, self._stop = database, progress, stop
+
+    def divide(self, rulebook: Rulebook) -> None:
+        """Archive what is before the horizon, and bring back what is not; one statement where nothing is due.
+
+        Raises:
+            StaleRulesError: the settings changed meanwhile; what was done so far is right.
+        """
+        settings = rulebook.settings
+        with self._database.transaction() as cursor:
+            state = window.load(cursor)
+            wanted = window.dividing(state.horizon, settings)
+            anew = wanted != state.divided
+            if state.horizon is None and not anew:
+                return
+            back = window.archived_inside(cursor, settings) if anew else []
+            find = window.not_archived_outside if anew else window.unsettled_outside
+            leaving = find(cursor, settings)
+        if back or leaving:
+            self._progress.start("archiving", len(back) + len(leaving))
+        self._each(rulebook, back, _bring_back)
+        self.archived += self._each(rulebook, leaving, _archive)
+
+        def note(cursor: Cursor, _settings: Settings, _page: Sequence[int]) -> int:
+            window.note_divided(cursor, wanted)
+            return 0
+
+        if anew and not self._stop():
+            self._do(rulebook, note, ())
+
+    def advance(self) -> bool:
+        """Move the horizon to where `dedup prune` or the setting `keep_window` wants it; whether it moved."""
+
+        def attempt() -> bool:
+            with self._database.transaction(settling=True) as cursor:
+                settings = rulebooks.load_settings(cursor)
+                wanted = [window.load(cursor).wanted]
+                if settings.keep_days is not None:
+                    wanted.append(horizon_of(cursor, settings, settings.keep_days))
+                goals = [goal for goal in wanted if goal is not None]
+                return bool(goals) and window.move(cursor, max(goals))
+
+        if self._stop():
+            return False
+        return retried(attempt, self._database.timeouts.lock)
+
+    def _each(self, rulebook: Rulebook, ids: Sequence[int], work: _Work) -> int:
+        """Do something to articles, some at a time, until told to stop; returns to how many it was done."""
+        done = 0
+        for start in range(0, len(ids), ARTICLES_PER_TRANSACTION):
+            if self._stop():
+                break
+            page = ids[start : start + ARTICLES_PER_TRANSACTION]
+            done += self._do(rulebook, work, page)
+            self._progress.advance(len(page))
+        return done
+
+    def _do(self, rulebook: Rulebook, work: _Work, page: Sequence[int]) -> int:
+        def attempt() -> int:
+            with self._database.transaction(settling=True) as cursor:
+                rulebook.check(cursor)
+                return work(cursor, rulebook.settings, page)
+
+        return retried(attempt, self._database.timeouts.lock)
+
+
+def _archive(cursor: Cursor, settings: Settings, page: Sequence[int]) -> int:
+    still = window.outside_among(
+        cursor, settings, page
+    )  # they may have been edited since they were looked up
+    window.archive(cursor, settings, still)
+    return len(still)
+
+
+def _bring_back(cursor: Cursor, settings: Settings, page: Sequence[int]) -> int:
+    outside = set(window.outside_among(cursor, settings, page))
+    return window.bring_back(cursor, [id for id in page if id not in outside])
+
+
+def horizon_of(cursor: Cursor, settings: Settings, days: int) -> datetime | None:
+    """The start of the day, in UTC, so many days before the newest article; None where nothing is settled."""
+    newest = window.newest(cursor, settings)
+    if newest is None:
+        return None
+    try:
+        return (newest.astimezone(UTC) - days * DAY).replace(hour=0, minute=0, second=0, microsecond=0)
+    except OverflowError:  # before the year 1
+        return None
+
+
+def want(database: Database, older_than: str) -> None:
+    """Have the next backfill move the horizon; see `Deduplicator.prune`."""
+
+    def attempt() -> None:
+        with database.transaction(settling=True) as cursor:
+            window.want(cursor, _wanted(cursor, older_than))
+
+    retried(attempt, database.timeouts.lock)
+
+
+def preview(database: Database, older_than: str) -> PrunePreview:
+    """What that would do, as far as articles are settled now."""
+    with database.transaction() as cursor:
+        horizon = _wanted(cursor, older_than)
+        found = window.count_leaving(cursor, rulebooks.load_settings(cursor), horizon)
+        present = window.load(cursor).horizon
+    return PrunePreview(horizon, present, found.articles, found.archived, found.settled_again)
+
+
+def _wanted(cursor: Cursor, older_than: str) -> datetime:
+    """The horizon that is asked for.
+
+    Raises:
+        InputError: it is none, or the present one is there or later.
+    """
+    days = window_days(older_than)
+    if days is not None:
+        found = horizon_of(cursor, rulebooks.load_settings(cursor), days)
+        if found is None:
+            raise InputError("no article is settled yet, so none is the newest: run `dedup backfill` first")
+    else:
+        try:
+            found = parse_time(older_than, "the horizon")
+        except InputError:
+            found = None
+        if found is None:
+            raise InputError(f"{older_than!r} is no horizon: write {WINDOW_FORM}, or a day: 2024-01-01")
+    present = window.load(cursor).horizon
+    if present is not None and found <= present:
+        raise InputError(
+            f"the horizon is at {present.astimezone(UTC):%Y-%m-%d} already, and does not go back to"
+            f" {found:%Y-%m-%d}: what is before it is archived"
+        )
+    return found
