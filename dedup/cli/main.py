@@ -30,6 +30,7 @@ from dedup.cli import (
     operate,
     output,
     pin,
+    prune,
     read,
     serve,
     signals,
@@ -80,6 +81,7 @@ dumps.register(admin.db_app)
 judge.register(app)
 pin.register(app)
 attach.register(app)
+prune.register(app)
 lab.register(app)
 serve.register(app)
 completion.register(app)

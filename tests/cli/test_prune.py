@@ -1,0 +1,76 @@
+"""`dedup prune`: what it says, and what it leaves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import HARBOUR, Dedup, lines
+
+
+@pytest.fixture
+def spanning(dedup: Dedup, tmp_path: Path) -> Dedup:
+    """A corpus in which a report is printed three times, a year apart."""
+    days = ("2024-03-11T08:00Z", "2025-03-11T08:00Z", "2026-03-11T08:00Z")
+    rows = [{"id": str(n), "text": HARBOUR, "published_at": day} for n, day in enumerate(days)]
+    dedup("load", str(lines(tmp_path / "years.jsonl", rows)))
+    dedup("backfill", "--workers", "0")
+    return dedup
+
+
+def test_a_dry_run_counts_and_changes_nothing(spanning: Dedup) -> None:
+    said = spanning("prune", "--older-than", "400d", "--dry-run")
+    assert said.code == 0
+    assert "horizon 2025-02-04 UTC: 1 article would be archived (0 are already), 2 copies whose" in said.err
+    found = json.loads(spanning("prune", "--older-than", "400d", "--dry-run", "--json").out)
+    assert (found["articles"], found["settled_again"], found["present"]) == (1, 2, None)
+    assert [mark["duplicate_of"] for mark in spanning("marks").lines] == [None, "0", "0"]
+    assert "horizon" not in spanning("status").err
+
+
+def test_what_is_pruned_keeps_its_mark_and_the_rest_is_settled_again(spanning: Dedup) -> None:
+    said = spanning("prune", "--older-than", "400d")
+    assert (said.code, said.out) == (0, "")
+    assert "horizon 2025-02-04 UTC: archived 1 article; wrote 2 marks" in said.err
+    assert [(m["status"], m["duplicate_of"]) for m in spanning("marks").lines] == [
+        ("unique", None),
+        ("unique", None),
+        ("duplicate", "1"),
+    ]
+    status = spanning("status")
+    assert "2025-02-04 UTC" in status.out + status.err
+    assert json.loads(spanning("status", "--json").out)["archived"] == 1
+    assert "not compared: 0 is archived" in spanning("explain", "0", "1").out
+    checked = spanning("verify")
+    assert checked.code == 0
+    assert "not checked: the marks of 1 archived articles" in checked.err
+
+
+def test_a_day_may_be_given_and_the_horizon_never_goes_back(spanning: Dedup) -> None:
+    found = json.loads(spanning("prune", "--older-than", "2025-06-01", "--json").out)
+    assert (found["horizon"], found["archived"]) == ("2025-06-01T00:00:00+00:00", 2)
+    for given in ("2025-06-01", "5y", "2024-01-01"):
+        again = spanning("prune", "--older-than", given)
+        assert again.code == 2
+        assert "the horizon is at 2025-06-01 already" in again.err
+    wrong = spanning("prune", "--older-than", "yesterday")
+    assert wrong.code == 2
+    assert "is no horizon: write a number of days, weeks or years such as 90d" in wrong.err
+
+
+def test_a_standing_window_is_in_force_at_once_and_each_backfill_keeps_it(spanning: Dedup) -> None:
+    assert spanning("settings", "set", "keep_window=400d").code == 0
+    assert json.loads(spanning("settings", "--json").out)["keep_window"] == "400d"
+    spanning("backfill", "--workers", "0")
+    assert json.loads(spanning("status", "--json").out)["archived"] == 1
+    assert spanning("settings", "reset", "keep_window").code == 0
+    assert json.loads(spanning("settings", "--json").out)["keep_window"] == ""
+    assert spanning("settings", "set", "keep_window=soon").code == 2
+
+
+def test_nothing_can_be_pruned_before_anything_is_settled(dedup: Dedup) -> None:
+    said = dedup("prune", "--older-than", "2y")
+    assert said.code == 2
+    assert "run `dedup backfill` first" in said.err
