@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 import psycopg
 import pytest
@@ -32,6 +33,24 @@ _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "p
 settings.register_profile("default", derandomize=True, database=None, stateful_step_count=25, **_COMMON)
 settings.register_profile("thorough", max_examples=1_000, stateful_step_count=60, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+class Told(Protocol):
+    """Takes what a long test says of itself."""
+
+    def __call__(self, promises: str, trials: str, faults: str) -> None: ...
+
+
+@pytest.fixture
+def told(record_property: Callable[[str, object], None]) -> Told:
+    """What a `torture` test tells `scripts/torture`: which promises it tries, on what, and its faults."""
+
+    def tell(promises: str, trials: str, faults: str) -> None:
+        record_property("promises", promises)
+        record_property("trials", trials)
+        record_property("faults", faults)
+
+    return tell
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from dedup.engine.backfill import BackfillReport, backfill
 from dedup.engine.pool import Limits
 from dedup.errors import WorkerError
 from dedup.text.tasks import Lost
+from tests.conftest import Told
 from tests.corpora import answer, article, assert_right, load, make_function, unsettled, window
 from tests.engine.test_pool import QUICK, not_starting, poisoned, processes
 
@@ -175,7 +176,8 @@ def test_workers_killed_for_a_while_leave_no_mark(database: Database) -> None:
 
 @pytest.mark.torture
 @pytest.mark.timeout(300)
-def test_workers_killed_for_14_seconds_by_default_rules(database: Database) -> None:
+def test_workers_killed_for_14_seconds_by_default_rules(database: Database, told: Told) -> None:
+    killed = 0
     load(database, *(article(f"a{i}", window(i % 14, 6), i) for i in range(300)))
     for pause in (0.05, 0.3, 0.7, 1.1):
         with database.transaction(settling=True) as cursor:
@@ -206,6 +208,8 @@ def test_workers_killed_for_14_seconds_by_default_rules(database: Database) -> N
         assert took < 60
         backfill(database, workers=2)
         assert_right(database)
+        killed += len(kills)
+    told("14", "300 articles, all workers killed for 14 s, in 4 rhythms", f"{killed} SIGKILLs")
 
 
 def test_retry_makes_failed_articles_pending_again(database: Database) -> None:

@@ -24,7 +24,7 @@ from dedup.corpus import embedded, migrate
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.errors import DatabaseError
-from tests.conftest import empty
+from tests.conftest import Told, empty
 from tests.corpora import (
     Answer,
     answer,
@@ -108,7 +108,7 @@ def test_kill_9_at_any_moment(database: Database, corpus_url: str) -> None:
 
 @pytest.mark.torture
 @pytest.mark.timeout(3600)
-def test_200_kills_of_backfills_with_workers(database: Database, corpus_url: str) -> None:
+def test_200_kills_of_backfills_with_workers(database: Database, corpus_url: str, told: Told) -> None:
     given = news(2_000)
     clean = clean_run(database, given)
     hit: Counter[str] = Counter()
@@ -119,6 +119,8 @@ def test_200_kills_of_backfills_with_workers(database: Database, corpus_url: str
         backfill(database, workers=0, factory=make_function)
         assert_equal(answer(database), clean)
     print(f"seeds 0 to 4: {dict(hit)}, {time.monotonic() - started:.1f} s")
+    kills = ", ".join(f"{count} while {stage}" for stage, count in hit.most_common())
+    told("1, 9", "seeds 0 to 4, 4 workers, 2,000 articles", f"{hit.total()} SIGKILLs: {kills}")
 
 
 FAULT = """
@@ -218,8 +220,9 @@ def test_the_server_crashes_under_load(own_server: Path) -> None:
 
 @pytest.mark.torture
 @pytest.mark.timeout(1200)
-def test_the_server_crashes_20_times_under_load(own_server: Path) -> None:
+def test_the_server_crashes_20_times_under_load(own_server: Path, told: Told) -> None:
     crash_server_under_load(own_server, 20)
+    told("1", "seed 7, 400 articles", "20 times the server ended at once")
 
 
 @pytest.mark.parametrize("table", ["fingerprint", "common_sentence", "match"], ids=STAGES)

@@ -35,7 +35,7 @@ from dedup.engine import fingerprinting, heartbeat, supervisor
 from dedup.engine.backfill import backfill
 from dedup.engine.pool import Factory, Limits, make_function
 from tests import corpora
-from tests.conftest import empty
+from tests.conftest import Told, empty
 from tests.corpora import Answer, answer, assert_equal, assert_right, change_settings, load, wait_until
 from tests.engine import faults
 from tests.engine.faults import Faults, everywhere, failing, failing_files, sampled, watched
@@ -164,8 +164,8 @@ def disturbed(
     return raised
 
 
-def sweep(numbers: Iterator[int], one: Callable[[int], tuple[bool, BaseException | None]], name: str) -> None:
-    """Go through the numbers until a run is untouched, and tell how it went."""
+def sweep(numbers: Iterator[int], one: Callable[[int], tuple[bool, BaseException | None]], name: str) -> str:
+    """Go through the numbers until a run is untouched, and tell how it went; returns the faults, in words."""
     started, runs_done, errors = time.monotonic(), 0, 0
     for number in numbers:
         hit, raised = one(number)
@@ -178,9 +178,10 @@ def sweep(numbers: Iterator[int], one: Callable[[int], tuple[bool, BaseException
     assert runs_done, "the fault was never met"
     seconds = time.monotonic() - started
     print(f"{name}: seed {SEED}, {runs_done} runs, {errors} of them ended with an error, {seconds:.1f} s")
+    return f"{name}: {runs_done}, of which {errors} ended the run with an error"
 
 
-def sweep_kind(database: Database, name: str, numbers: Iterator[int]) -> None:
+def sweep_kind(database: Database, name: str, numbers: Iterator[int]) -> str:
     kind = KINDS[name]
     given = news(ARTICLES, SEED)
     clean = undisturbed(database, given)
@@ -191,8 +192,10 @@ def sweep_kind(database: Database, name: str, numbers: Iterator[int]) -> None:
         raised = disturbed(database, clean, given, kind.workers, failing(injected, kind.places), factory)
         return bool(injected.hits), raised
 
-    sweep(numbers, one, name)
+    return sweep(numbers, one, name)
 
+
+TRIALS = f"seed {SEED}, {ARTICLES} articles, each place in turn"
 
 SLOW = ("write, lasting", "read, lasting")
 """Half a minute of waiting; `spawn, lasting` has the same end."""
@@ -206,13 +209,13 @@ def test_a_fault_here_and_there(database: Database, name: str) -> None:
 @pytest.mark.torture
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", KINDS)
-def test_a_fault_everywhere(database: Database, name: str) -> None:
-    sweep_kind(database, name, everywhere())
+def test_a_fault_everywhere(database: Database, name: str, told: Told) -> None:
+    told("1, 14", TRIALS, sweep_kind(database, name, everywhere()))
 
 
 def sweep_worker(
     database: Database, what: str, numbers: Iterator[int], patch: pytest.MonkeyPatch, folder: Path
-) -> None:
+) -> str:
     given = news(ARTICLES, SEED)
     clean = undisturbed(database, given)
 
@@ -223,7 +226,7 @@ def sweep_worker(
         assert raised is None, "one worker lost is no reason to end"
         return count.stat().st_size >= number, raised
 
-    sweep(numbers, one, f"worker, {what}")
+    return sweep(numbers, one, f"worker, {what}")
 
 
 @pytest.mark.parametrize("what", ["memory", "exit"])
@@ -237,14 +240,14 @@ def test_a_fault_in_a_worker_here_and_there(
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("what", ["memory", "exit"])
 def test_a_fault_in_a_worker_everywhere(
-    database: Database, what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    database: Database, what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: Told
 ) -> None:
-    sweep_worker(database, what, everywhere(), monkeypatch, tmp_path)
+    told("1, 14", TRIALS, sweep_worker(database, what, everywhere(), monkeypatch, tmp_path))
 
 
 def sweep_load(
     database: Database, corpus_url: str, numbers: Iterator[int], patch: pytest.MonkeyPatch, folder: Path
-) -> None:
+) -> str:
     given = news(ARTICLES, SEED)
     clean = undisturbed(database, given)
     news_file = folder / "news.jsonl"
@@ -272,7 +275,7 @@ def sweep_load(
         assert_equal(answer(database), clean)
         return bool(injected.hits), RuntimeError() if code else None
 
-    sweep(numbers, one, "file operation")
+    return sweep(numbers, one, "file operation")
 
 
 def test_a_fault_of_a_file_here_and_there(
@@ -284,9 +287,9 @@ def test_a_fault_of_a_file_here_and_there(
 @pytest.mark.torture
 @pytest.mark.timeout(3600)
 def test_a_fault_of_a_file_everywhere(
-    database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: Told
 ) -> None:
-    sweep_load(database, corpus_url, everywhere(), monkeypatch, tmp_path)
+    told("1, 18", TRIALS, sweep_load(database, corpus_url, everywhere(), monkeypatch, tmp_path))
 
 
 def test_a_hang_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from dedup.deduplicator import Deduplicator
 from dedup.engine.backfill import BackfillReport, backfill
 from dedup.engine.holding import fitting_batch
 from dedup.lab.hard_cases import CASES, templates
+from tests.conftest import Told
 from tests.corpora import article, assert_right, code, load, make_function, window
 
 pytestmark = pytest.mark.timeout(600)
@@ -177,7 +178,9 @@ MEASURED: dict[str, Callable[[], list[Article]]] = {
 
 @pytest.mark.torture
 @pytest.mark.parametrize("name", MEASURED)
-def test_the_lock_is_held_under_a_second(database: Database, holds: list[Hold], name: str) -> None:
+def test_the_lock_is_held_under_a_second(
+    database: Database, holds: list[Hold], name: str, told: Told
+) -> None:
     given = MEASURED[name]()
     started = time.perf_counter()
     report = run(database, given)
@@ -188,6 +191,7 @@ def test_the_lock_is_held_under_a_second(database: Database, holds: list[Hold], 
         f"{name}: {len(given):,} articles, {seconds:.1f} s, {report.compared:,} pairs compared,"
         f" {len(holds)} holds, the longest {longest:.2f} s, at most {most:,} rows written"
     )
+    told("8, 15", f"{len(given):,} articles", f"{len(holds)} holds of the lock, {longest:.2f} s at most")
     assert longest < 1.0
 
 
@@ -202,7 +206,7 @@ def backfilled(url: str) -> tuple[float, float]:
 
 
 @pytest.mark.torture
-def test_a_template_family_of_8_000_with_a_hook_beside_it(database: Database) -> None:
+def test_a_template_family_of_8_000_with_a_hook_beside_it(database: Database, told: Told) -> None:
     given = family(8_040)
     for start in range(0, 8_000, 1_000):
         load(database, *given[start : min(start + 1_000, 8_000)])
@@ -226,6 +230,7 @@ def test_a_template_family_of_8_000_with_a_hook_beside_it(database: Database) ->
         f" {len(waited)} hooks beside it: median {waited[len(waited) // 2]:.2f} s,"
         f" the longest {', '.join(f'{s:.2f}' for s in waited[-5:])} s"
     )
+    told("8, 15", "8,000 items of one template", f"{len(waited)} hooks beside it, {waited[-1]:.2f} s at most")
     assert (memory < 500, disk < 200) == (True, True)
 
 

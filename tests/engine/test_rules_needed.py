@@ -19,6 +19,7 @@ import pytest
 from dedup.corpus import statements
 from dedup.corpus.database import Database
 from dedup.errors import DatabaseError
+from tests.conftest import Told
 from tests.engine.histories import History, undone
 
 pytestmark = pytest.mark.timeout(300)
@@ -681,6 +682,7 @@ def test_a_lost_rule_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     request: pytest.FixtureRequest,
+    told: Told,
 ) -> None:
     statement = ""
     if mutant.where.endswith(".sql"):
@@ -693,6 +695,7 @@ def test_a_lost_rule_is_noticed(
     for seed in range(HISTORIES):
         if goes_wrong(database, seed, mutant.theme, statement):
             print(f"{mutant.name}: noticed in history {seed + 1}")
+            told("3", f"noticed in history {seed + 1}", "one rule of settling taken out")
             return
     pytest.fail(f"{HISTORIES} histories did not notice: {mutant.name}")
 

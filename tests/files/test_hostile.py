@@ -15,6 +15,7 @@ import pytest
 
 from dedup.corpus.database import URL_VARIABLE, Database
 from dedup.printable import JOINERS
+from tests.conftest import Told
 from tests.files import hostile
 
 pytest.importorskip("pyarrow")
@@ -33,7 +34,7 @@ what NumPy and Arrow reserve and never touch."""
     ],
 )
 def test_a_load_of_hostile_files(
-    database: Database, corpus_url: str, tmp_path: Path, count: int, large: bool
+    database: Database, corpus_url: str, tmp_path: Path, count: int, large: bool, told: Told
 ) -> None:
     folder = tmp_path / "files"
     folder.mkdir()
@@ -53,6 +54,7 @@ def test_a_load_of_hostile_files(
     assert "thief" not in stored
     assert total >= len(rows)
     assert found["memory"] < MOST_MEMORY
+    told("11, 18", f"seed {SEED}, {found['memory'] / 1e6:.0f} MB at most", f"{count} hostile files")
 
 
 def _load(folder: Path, url: str, cases: list[hostile.Case]) -> tuple[dict[str, Any], float]:
