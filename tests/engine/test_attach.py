@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -27,6 +28,7 @@ from tests.corpora import (
     text,
     window,
 )
+from tests.corpus.test_restore import program, run
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -514,6 +516,12 @@ def test_hostile_names(database: Database, owner: Owner, name: str) -> None:
         owner.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(schema))
 
 
+def dumped(database: Database) -> str:
+    """The owner's schema as pg_dump writes it, without the key that each dump invents."""
+    printed = run(program("pg_dump"), "-s", "-n", SCHEMA, "-d", database.url)
+    return "\n".join(line for line in printed.splitlines() if "restrict " not in line)
+
+
 DESCRIBED = """
     SELECT 'column', a.attrelid::regclass::text, a.attname, format_type(a.atttypid, a.atttypmod)
     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
@@ -543,12 +551,14 @@ def test_a_dry_run_prints_what_runs_and_detach_leaves_the_table_as_it_was(
     else:
         owner.execute("CREATE TABLE news (id integer PRIMARY KEY, body text, CHECK (id > 0))")
     options: dict[str, Any] = {"columns": {"text": "body"}, "where": "id <> 5", "mark_columns": mark_columns}
-    untouched = rows(owner, DESCRIBED)
+    untouched, dump = rows(owner, DESCRIBED), dumped(database)
+    assert "CREATE TABLE newsroom.news" in dump
     printed = attach(database, dry_run=True, **options)
     assert rows(owner, DESCRIBED) == untouched
     ran = attach(database, **options)
     assert ran == printed
     attached = rows(owner, DESCRIBED)
+    assert dumped(database) != dump
     door = deduplicator(database).attachments
     owner.execute("INSERT INTO news VALUES (1, 'The words of a body.')")
     settle(database)
@@ -558,6 +568,7 @@ def test_a_dry_run_prints_what_runs_and_detach_leaves_the_table_as_it_was(
     done = door.detach("news")
     assert (done.articles, done.statements) == (1, counted.statements)
     assert rows(owner, DESCRIBED) == untouched
+    assert dumped(database) == dump
     assert rows(owner, "SELECT * FROM news") == [(1, "The words of a body.")]
     for table in ("article", "attachment", "outbox", "mark_change"):
         assert rows(owner, f"SELECT count(*) FROM dedup.{table}") == [(0,)]
@@ -617,6 +628,44 @@ def test_triggers_fire_in_replica_mode_and_pin_their_search_path(database: Datab
         "SELECT DISTINCT prosecdef, proconfig FROM pg_proc WHERE proname LIKE 'attached!_1!_%' ESCAPE '!'",
     )
     assert found == [(True, ["search_path=pg_catalog, pg_temp"])]
+
+
+def test_a_statement_notifies_once_and_says_nothing(database: Database, owner: Owner) -> None:
+    news(owner)
+    attach(database)
+    with psycopg.connect(database.url, autocommit=True) as listener:
+        listener.execute("LISTEN dedup")
+        with owner.transaction():
+            for key in range(3):
+                put(owner, key, window(key, 6), key)
+        owner.execute("UPDATE news SET clicks = 7")
+        owner.execute("DELETE FROM news")
+        heard = list(listener.notifies(timeout=20, stop_after=2))
+        assert [note.payload for note in heard] == ["", ""]
+        assert list(listener.notifies(timeout=0)) == []
+
+
+def test_who_writes_to_the_table_needs_no_right_here(database: Database, owner: Owner) -> None:
+    news(owner)
+    attach(database, mark_columns=True)
+    role = sql.Identifier(f"dedup_reporter_{os.getpid()}")
+    owner.execute(sql.SQL("CREATE ROLE {}").format(role))
+    try:
+        owner.execute(
+            sql.SQL("GRANT USAGE ON SCHEMA {0} TO {1}; GRANT ALL ON {0}.news TO {1}").format(
+                sql.Identifier(SCHEMA), role
+            )
+        )
+        owner.execute(sql.SQL("SET ROLE {}").format(role))
+        put(owner, 1, window(0, 6), 0)
+        owner.execute("UPDATE news SET body = body || '.'")
+        with pytest.raises(pg.InsufficientPrivilege):
+            owner.execute("SELECT FROM dedup.outbox")
+        owner.execute("RESET ROLE")
+        assert set(right(database).marks) == {"news/1"}
+    finally:
+        owner.execute("RESET ROLE")
+        owner.execute(sql.SQL("DROP OWNED BY {0}; DROP ROLE {0}").format(role))
 
 
 def test_columns_that_are_named(database: Database, owner: Owner) -> None:
