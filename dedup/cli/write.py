@@ -108,6 +108,8 @@ def init(
     already = made.before == made.after
     has = "has the schema" if already else "now has the schema"
     output.say(f"{made.place} {has} {made.after}{' already' if already else ''}")
+    if made.before and not already:
+        output.say("if roles have rights from `dedup grant`: run it again, for what is new")
     if wanted:
         output.say(f"hash key: {masked(present)}{'' if new else ', as before'}; it is part of every backup")
     if found and found.adoption:

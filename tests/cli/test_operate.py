@@ -137,3 +137,15 @@ def test_the_schema_is_printed(own: Database, run: Dedup, monkeypatch: pytest.Mo
     assert fresh.out.startswith("BEGIN;")
     assert run("init", "--sql", "--hash-key", "random").code == 2
     assert not Path("/nonexistent").exists()
+
+
+def test_an_upgrade_tells_to_grant_again(server: Server, run: Dedup, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = Database(server.create("dedup_operate_old"))
+    migrate.upgrade(database, "0002")
+    monkeypatch.setenv(URL_VARIABLE, database.url)
+    upgraded, again = run("init"), run("init")
+    database.close()
+    server.drop("dedup_operate_old")
+    assert (upgraded.code, again.code) == (0, 0)
+    assert "`dedup grant`: run it again" in upgraded.err
+    assert "grant" not in again.err
