@@ -33,9 +33,9 @@ def prune(
     """Archive old articles: they keep text and marks, and are compared with nothing any more.
 
     First everything is settled, so that what leaves has its mark. Then the horizon moves; articles before it
-    lose their fingerprints, which makes the corpus small and quick again. A copy inside whose original leaves
-    is settled again: the earliest copy inside becomes the original. The horizon never goes back. What comes
-    later and is dated before it is archived at once, as `failed` with the reason `archived`.
+    lose their fingerprints, and the room of these is used for the articles that come. A copy inside whose
+    original leaves is settled again: the earliest copy inside becomes the original. The horizon never goes
+    back. What comes later and is dated before it is archived at once, as `failed` with the reason `archived`.
 
     May be stopped at any moment; the next backfill goes on. To do this every night:
     `dedup settings set keep_window=90d`.
