@@ -23,7 +23,7 @@ class Attached(Answer):
     """What `attach` or `detach` did, or would do.
 
     Attributes:
-        attachment: the table; of a detached one what it was.
+        name: what is attached, or was.
         statements: what ran, or would run, as psql takes it.
         articles: how many articles were deleted, or would be.
     """
