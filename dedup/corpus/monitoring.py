@@ -20,7 +20,12 @@ from dedup.corpus.workers import Worker
 SAMPLE = 10_000
 """Articles of a kind that are looked at: about 20 ms."""
 
-QUEUES = {"arrivals": "dedup.arrival", "attempts": "dedup.attempt"}
+QUEUES = {
+    "arrivals": "dedup.arrival",
+    "attempts": "dedup.attempt",
+    "changes": "dedup.outbox",
+    "marks to write": "dedup.mark_change",
+}
 """Tables of what waits, by the name of their number in `Vitals.queues`."""
 
 

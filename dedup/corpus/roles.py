@@ -25,12 +25,15 @@ IDENTIFIER_BYTES = 63
 """Postgres cuts a longer name without a word, and would then mean another role."""
 
 _GIVEN = ", ".join(ARTICLE_FIELDS)
-_ASKED = "id, source_id, published_at, added_at, revision, status, stale, takes_part, score, reason"
+_ASKED = (
+    "id, source_id, attachment_id, published_at, added_at, revision, archived, status, stale, takes_part,"
+    " score, reason"
+)
 
 TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     # A scraper compares fingerprints: it needs no text, and no column that tells one.
     "article": {
-        "worker": ("SELECT", "INSERT", "UPDATE"),
+        "worker": ("SELECT", "INSERT", "UPDATE", "DELETE"),  # a row of an attached table may be gone
         "scraper": (f"SELECT ({_ASKED})", f"INSERT ({_GIVEN})"),
     },
     "arrival": {
@@ -59,6 +62,12 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     "settle_turn": {"worker": ("SELECT", "UPDATE")},
     "attempt": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE")},
     "run": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE")},
+    "run_total": {"worker": ("SELECT", "INSERT", "UPDATE")},
+    "worker": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE")},
+    # A worker locks the row of a table whose changes it reads; what is attached says the owner.
+    "attachment": {"worker": ("SELECT", "UPDATE (attached_at)")},
+    "outbox": {"worker": ("SELECT", "INSERT", "DELETE")},
+    "mark_change": {"worker": ("SELECT", "DELETE")},
     # What people say: their owner's business.
     "judgement": {},
     "review_pair": {},

@@ -18,6 +18,7 @@ SOURCES = {
               AND extract(epoch FROM clock_timestamp() - t.last_at)
                   < p.pauses[least(t.attempts, cardinality(p.pauses))])
     """,
+    "changes of attached tables": "SELECT FROM dedup.outbox UNION ALL SELECT FROM dedup.mark_change",
     "versions put aside": "SELECT FROM dedup.arrival",
     "a bulk run that was left behind": "SELECT FROM dedup.corpus_state WHERE bulk_run IS NOT NULL",
     "fingerprints not yet in use": "SELECT FROM dedup.fingerprint_bulk",
