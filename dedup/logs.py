@@ -1,7 +1,7 @@
-"""What a program that runs for long says meanwhile: one line an event, for people or as JSON.
+"""Logs of long-lived commands: one line per event on stderr, as text or as JSON.
 
-Through `logging` of the standard library, on stderr. A line holds neither a traceback nor the text of an
-article.
+The events come from loggers named `dedup.…`, which a program that uses the library can listen to as well, and
+from the HTTP server where there is one. Neither the text of an article nor a password is ever part of one.
 """
 
 from __future__ import annotations
@@ -13,46 +13,54 @@ from typing import Literal
 from dedup.printable import as_json, printable
 
 LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+LOGGERS = ("dedup", "uvicorn")
+"""Whose events are shown."""
+
+_PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+"""What every record has; the rest is the event's own."""
 
 
-class _Lines(logging.Formatter):
-    """`2026-11-20T08:00:00Z warning dedup.serve: words`"""
-
-    def format(self, record: logging.LogRecord) -> str:
-        words = f"{_time(record)} {record.levelname.lower()} {record.name}: {_words(record)}"
-        return printable(words)
-
-
-class _Json(logging.Formatter):
-    """`{"at": …, "level": …, "logger": …, "message": …}`"""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return as_json(
-            {
-                "at": _time(record),
-                "level": record.levelname.lower(),
-                "logger": record.name,
-                "message": _words(record),
-            }
-        )
-
-
-def configure(format: LogFormat = "text", level: int = logging.INFO) -> None:
-    """Log to stderr in this format, in place of whatever was set up before.
+def configure(format_: LogFormat = "text", level: LogLevel = "info") -> None:
+    """Show what the loggers of this program say from now on, on stderr.
 
     Args:
-        level: the least that is logged.
+        level: the least important events that are shown.
     """
     handler = logging.StreamHandler()
-    handler.setFormatter(_Json() if format == "json" else _Lines())
-    logging.basicConfig(handlers=[handler], level=level, force=True)
+    handler.setFormatter(_Json() if format_ == "json" else _Text())
+    for name in LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(level.upper())
+        logger.propagate = False
 
 
 def _time(record: logging.LogRecord) -> str:
-    return datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
 
 
-def _words(record: logging.LogRecord) -> str:
-    """The message; of an exception its kind only: what it says could hold a text."""
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(
+            f"{_time(record)} {record.levelname.lower()} {record.name}: {record.getMessage()}{_error(record)}"
+        )
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        own = {name: value for name, value in vars(record).items() if name not in _PLAIN}
+        said = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage() + _error(record),
+        }
+        return as_json({**said, **own}, default=str)
+
+
+def _error(record: logging.LogRecord) -> str:
+    """The kind of error, and not its message, which could hold the text of an article."""
     kind = record.exc_info[0] if record.exc_info else None
-    return f"{record.getMessage().strip()}{f' ({kind.__name__})' if kind else ''}"
+    return f" ({kind.__name__})" if kind else ""

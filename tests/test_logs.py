@@ -9,25 +9,25 @@ from collections.abc import Iterator
 
 import pytest
 
-from dedup.logs import LogFormat, configure
+from dedup.logs import LOGGERS, LogFormat, LogLevel, configure
 
 LOG = logging.getLogger("dedup.test")
 
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
-    """Leave the root logger as pytest had it."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    root.handlers = []
+    """Leave the loggers as pytest had them."""
     yield
-    root.handlers = handlers
-    root.setLevel(level)
+    for name in LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.setLevel(logging.NOTSET)
+        logger.propagate = True
 
 
-def logged(capsys: pytest.CaptureFixture[str], format: LogFormat, level: int = logging.INFO) -> list[str]:
-    configure(format, level)
-    LOG.info("settled %d of %s", 5, "a\n\x1b[31mb")
+def logged(capsys: pytest.CaptureFixture[str], format_: LogFormat, level: LogLevel = "info") -> list[str]:
+    configure(format_, level)
+    LOG.info("settled %d of %s", 5, "a\n\x1b[31mb", extra={"event": "settled"})
     LOG.debug("details")
     try:
         raise ValueError("words of an article")
@@ -41,25 +41,26 @@ def logged(capsys: pytest.CaptureFixture[str], format: LogFormat, level: int = l
 def test_lines_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     first, second = logged(capsys, "text")
     assert re.fullmatch(
-        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ info dedup\.test: settled 5 of a \ufffd\[31mb", first
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00 info dedup\.test: settled 5 of a \ufffd\[31mb", first
     )
     assert second.endswith(" error dedup.test: it failed (ValueError)")
 
 
 def test_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     first, second = map(json.loads, logged(capsys, "json"))
-    assert {**first, "at": ""} == {
-        "at": "",
+    assert {**first, "time": ""} == {
+        "time": "",
         "level": "info",
         "logger": "dedup.test",
+        "event": "settled",
         "message": "settled 5 of a\n\x1b[31mb",
     }
     assert second["message"] == "it failed (ValueError)"
 
 
 def test_what_is_below_the_level_is_not_logged(capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(logged(capsys, "text", logging.WARNING)) == 1
-    assert len(logged(capsys, "text", logging.DEBUG)) == 3
+    assert len(logged(capsys, "text", "warning")) == 1
+    assert len(logged(capsys, "text", "debug")) == 3
 
 
 def test_it_can_be_configured_again(capsys: pytest.CaptureFixture[str]) -> None:

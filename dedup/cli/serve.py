@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -125,7 +124,7 @@ def serve(
             },
         )
         dd = stack.enter_context(Deduplicator(timeouts=waits))
-        configure(log_format, logging.INFO)
+        configure(log_format)
         limits = Limits(body_bytes=bound, rate=rate)
         app = make_app(dd, limits, access, texts=texts, log_requests=log_requests)
         output.say(f"serving {dd.place} at {places}; SIGTERM or Ctrl-C ends it")

@@ -9,17 +9,17 @@ from typing import Annotated
 
 import typer
 
-from dedup.cli import logs
 from dedup.cli.monitor import needs_metrics
 from dedup.cli.shared import corpus
 from dedup.cli.signals import leaving, unfinished
 from dedup.errors import InputError
+from dedup.logs import LogFormat, LogLevel, configure
 
 LogFormatOption = Annotated[
-    logs.LogFormat, typer.Option("--log-format", help="One line of text per event, or one of JSON.")
+    LogFormat, typer.Option("--log-format", help="One line of text per event, or one of JSON.")
 ]
 LogLevelOption = Annotated[
-    logs.LogLevel, typer.Option("--log-level", help="The least important events that are told.")
+    LogLevel, typer.Option("--log-level", help="The least important events that are told.")
 ]
 
 log = logging.getLogger("dedup.worker")
@@ -70,7 +70,7 @@ def worker(
 
         dedup worker --once
     """
-    logs.begin(log_format, log_level)
+    configure(log_format, log_level)
     if once:
         _once(workers)
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -16,11 +15,11 @@ import psycopg
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from dedup.cli import logs, monitor
+from dedup.cli import monitor
 from dedup.corpus import monitoring, runs, waiting, workers
 from dedup.corpus.database import URL_VARIABLE, Database
 from dedup.metrics import Metrics
-from tests.cli.conftest import HARBOUR, Dedup
+from tests.cli.conftest import Dedup
 from tests.corpora import article, deduplicator, load, wait_until, window
 
 
@@ -329,29 +328,6 @@ def test_a_port_that_is_taken(settled: Database, corpus_url: str) -> None:
         close()
     assert code == 2
     assert "cannot be used" in said
-
-
-@pytest.mark.parametrize("format_", ["text", "json"])
-def test_a_log_line_is_one_line_and_harmless(
-    format_: logs.LogFormat, capsys: pytest.CaptureFixture[str]
-) -> None:
-    logs.begin(format_, "info")
-    log = logging.getLogger("dedup.worker")
-    try:
-        log.info("one\ntwo \x1b[31m", extra={"event": "x"})
-        log.debug("not shown")
-        try:
-            raise ValueError(HARBOUR)
-        except ValueError:
-            log.exception("went wrong")
-    finally:
-        logging.getLogger("dedup").handlers.clear()
-        logging.getLogger("dedup").propagate = True
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == 2
-    assert "\x1b" not in said
-    assert "harbour" not in said
-    assert "went wrong (ValueError)" in said
 
 
 def test_a_worker_answers_prometheus(database: Database, corpus_url: str, tmp_path: Path) -> None:
