@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from dedup.deduplicator import Deduplicator as Deduplicator
     from dedup.deduplicator import Initialized as Initialized
     from dedup.engine.backfill import BackfillReport as BackfillReport
-    from dedup.engine.backfill import Preview as Preview
     from dedup.engine.explain import DifferingSentence as DifferingSentence
     from dedup.engine.explain import ExplainedArticle as ExplainedArticle
     from dedup.engine.explain import Explanation as Explanation
     from dedup.engine.load import LoadPreview as LoadPreview
+    from dedup.engine.preview import Preview as Preview
     from dedup.engine.verify import Verification as Verification
     from dedup.engine.window import PrunePreview as PrunePreview
     from dedup.errors import DedupError as DedupError
@@ -69,7 +69,7 @@ _HOMES = {
     "Noted": "dedup.files.report",
     "Overview": "dedup.corpus.overview",
     "PastRun": "dedup.corpus.runs",
-    "Preview": "dedup.engine.backfill",
+    "Preview": "dedup.engine.preview",
     "Progress": "dedup.progress",
     "PrunePreview": "dedup.engine.window",
     "Reprints": "dedup.corpus.stories",

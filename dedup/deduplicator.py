@@ -22,8 +22,9 @@ from dedup.engine import backfill as bulk
 from dedup.engine import hook
 from dedup.engine import load as loading
 from dedup.engine import window as pruning
-from dedup.engine.backfill import BATCH_ARTICLES, BackfillReport, Preview
+from dedup.engine.backfill import BATCH_ARTICLES, BackfillReport
 from dedup.engine.load import LoadPreview
+from dedup.engine.preview import Preview, preview
 from dedup.engine.submit import Submissions
 from dedup.engine.window import PrunePreview
 from dedup.engines import ENGINE_NAMES, EngineName
@@ -287,7 +288,7 @@ class Deduplicator(Questions):
 
     def preview(self) -> Preview:
         """What the next backfill has to do, counted without doing it."""
-        return bulk.preview(self._database)
+        return preview(self._database)
 
     def prune(
         self, older_than: str, *, progress: Progress | None = None, stop: Callable[[], bool] = _never

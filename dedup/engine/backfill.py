@@ -22,7 +22,7 @@ from time import perf_counter
 from dedup.answer import Answer
 from dedup.corpus import attempts, fingerprints, rulebooks, stories
 from dedup.corpus.database import Database, retried
-from dedup.corpus.rulebooks import Adoption, Rulebook, StaleRulesError
+from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.runs import Did, Run
 from dedup.corpus.stories import Reprints
 from dedup.engine import choice
@@ -51,44 +51,6 @@ SAME_ROUNDS = 10
 
 MOST_REPRINTED = 3
 """Stories that a report names."""
-
-FINGERPRINTS_PER_SECOND = 2_500
-SETTLED_PER_SECOND = 4_000
-"""What two cores of 2024 do (scripts/benchmark.py), for previews: they say "about"."""
-
-
-@dataclass(frozen=True, slots=True)
-class Preview(Answer):
-    """What the next backfill has to do.
-
-    Attributes:
-        adoption: what it takes up first.
-        fingerprint: texts to be fingerprinted; settle: articles to be settled.
-    """
-
-    adoption: Adoption
-    fingerprint: int
-    settle: int
-
-    @property
-    def seconds(self) -> float:
-        """About how long it takes."""
-        return self.fingerprint / FINGERPRINTS_PER_SECOND + self.settle / SETTLED_PER_SECOND
-
-
-def preview(database: Database) -> Preview:
-    """What the next backfill has to do, counted without doing it."""
-    with database.transaction() as cursor:
-        adoption = rulebooks.waiting_adoption(cursor)
-        row = cursor.execute("SELECT count(*) FROM dedup.article").fetchone()
-        everything = row[0] if row else 0
-        waiting = fingerprints.count_unfingerprinted(cursor)
-        unsettled = waiting + fingerprints.count_unsettled(cursor)
-    return Preview(
-        adoption,
-        everything if adoption.fingerprints else waiting,
-        everything if adoption else unsettled,
-    )
 
 
 @dataclass(slots=True)
