@@ -22,6 +22,9 @@ SOURCES = {
     "versions put aside": "SELECT FROM dedup.arrival",
     "a bulk run that was left behind": "SELECT FROM dedup.corpus_state WHERE bulk_run IS NOT NULL",
     "fingerprints not yet in use": "SELECT FROM dedup.fingerprint_bulk",
+    "a horizon that is to be moved, or was": (
+        "SELECT FROM dedup.corpus_state WHERE horizon_wanted IS NOT NULL OR divided IS NULL"
+    ),
     "changed settings": "SELECT FROM dedup.setting WHERE value IS DISTINCT FROM adopted",
     "new sentence parameters": "SELECT FROM dedup.sentence_model WHERE NOT adopted",
 }
