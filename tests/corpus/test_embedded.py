@@ -318,7 +318,7 @@ def test_as_root_closed_folders_stay_closed(
         shutil.copytree(folder, site / folder.relative_to(package.parents[1]))
     closed = site / package.relative_to(package.parents[1])
     outside.parent.chmod(0o711)  # the test's own folder, and above that of the copied programs too
-    monkeypatch.setattr(embedded, "_package", lambda: closed)
+    monkeypatch.setattr(embedded, "_package", lambda *_: closed)
     monkeypatch.setattr(embedded, "ROOT_PROGRAMS", outside.parent / "open" / "programs")
     before = modes_above(home / "postgres", closed / "bin")
     assert before[home] & 0o777 == before[outside] & 0o777 == 0o700
@@ -343,7 +343,12 @@ def test_as_root_closed_folders_stay_closed(
 
 @pytest.mark.parametrize(
     ("version", "words"),
-    [("16", "data of PostgreSQL 16.*then `dedup db restore`"), ("18", "no whole"), (None, "no whole")],
+    [
+        ("15", "data of PostgreSQL 15.*then `dedup db restore`"),
+        ("16", "data of PostgreSQL 16.*run `dedup db upgrade`"),
+        ("18", "no whole"),
+        (None, "no whole"),
+    ],
 )
 def test_a_folder_that_is_not_ours_is_refused_and_left_alone(
     home: Path, version: str | None, words: str
