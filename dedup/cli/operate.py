@@ -22,6 +22,7 @@ _NOUNS = {
     "sentence_model": ("trained language", "trained languages"),
     "judgement": ("judgement", "judgements"),
     "review_pair": ("pair to judge", "pairs to judge"),
+    "attachment": ("attached table", "attached tables"),
 }
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from dedup.answer import Answer
-from dedup.corpus import migrate
+from dedup.corpus import attachments, migrate
 from dedup.corpus.connection import Cursor
 from dedup.errors import InputError, SchemaError
 
@@ -30,7 +31,7 @@ class Contents(Answer):
 
 KEPT = (
     *("article", "arrival", "sentence_pin", "pair_pin", "setting", "sentence_model"),
-    *("judgement", "review_pair"),
+    *("judgement", "review_pair", "attachment"),
 )
 """Tables with rows that nothing can make again."""
 
@@ -87,6 +88,11 @@ def contents(cursor: Cursor, place: str) -> Contents:
 def remove(cursor: Cursor, place: str) -> Contents:
     """Drop the schema; see `dedup.operation`."""
     found = contents(cursor, place)
+    # A schema of an older dedup has no such table.
+    known = cursor.execute("SELECT to_regclass('dedup.attachment') IS NOT NULL").fetchone()
+    if attached := attachments.attachments(cursor) if known and known[0] else ():
+        steps = ", ".join(f"`dedup detach {shlex.quote(table.name)}`" for table in attached)
+        raise InputError(f"{place}: tables are attached; first {steps}")
     if found.outside:
         named = ", ".join(found.outside[:LISTED])
         more = f" and {len(found.outside) - LISTED} more" if len(found.outside) > LISTED else ""
