@@ -60,7 +60,8 @@ def dump(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that 
     """Write the corpus of the embedded server into one file, whole or not at all.
 
     It is as of one moment; others may work on meanwhile. Only you can read the file: it holds all texts, and
-    the hash key. `dedup db restore` brings it back, and so does pg_restore.
+    the hash key. `dedup db restore` brings it back, and so does pg_restore. If tables are attached, the file
+    holds the whole database with them.
 
     **Example**
 

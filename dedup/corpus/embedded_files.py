@@ -1,6 +1,8 @@
 """The embedded server's data as a file and back: the programs of its own package do the work.
 
 A dump is one file in the custom format of PostgreSQL, which pg_restore of that version or a newer one reads.
+It holds the schema dedup, or the whole database if tables are attached: views of the schema read these, and
+without them it could not be restored.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from dedup.corpus import embedded, removal
+from dedup.corpus import attachments, embedded, removal
 from dedup.corpus.database import Database
 from dedup.errors import EmbeddedServerError, InputError, SchemaError
 
@@ -51,7 +53,8 @@ def dump(path: Path) -> int:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
     made = Path(name)
     try:
-        _run("pg_dump", "--format=custom", "--schema=dedup", f"--file={made}", url)
+        what = () if _attached(url) else ("--schema=dedup",)
+        _run("pg_dump", "--format=custom", *what, f"--file={made}", url)
         os.fsync(number)
         try:
             os.link(made, path)  # unlike a rename it takes nobody's place
@@ -64,6 +67,18 @@ def dump(path: Path) -> int:
         os.close(number)
         with suppress(FileNotFoundError):
             made.unlink()
+
+
+def _attached(url: str) -> bool:
+    """Whether tables are attached to the corpus."""
+    database = Database(url)
+    try:
+        with database.transaction() as cursor:
+            if cursor.execute("SELECT to_regclass('dedup.attachment')").fetchone() == (None,):
+                return False
+            return bool(attachments.attachments(cursor))
+    finally:
+        database.close()
 
 
 def restore(path: Path) -> None:

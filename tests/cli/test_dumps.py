@@ -107,6 +107,35 @@ def test_what_was_dumped_comes_back_verified(homes: tuple[Path, Path], run: Run,
     assert "psql of your own" in other.stderr
 
 
+def test_attached_tables_come_back_with_the_corpus(
+    homes: tuple[Path, Path], run: Run, tmp_path: Path
+) -> None:
+    first, second = homes
+    fill(first)
+    with psycopg.connect(embedded.start(first)) as connection:
+        connection.execute("CREATE TABLE public.articles (id int PRIMARY KEY, body text NOT NULL)")
+        for i in range(4):
+            text = article(f"r{i}", [*window(i % 2 * 10 + 40, 6)]).text
+            connection.execute("INSERT INTO public.articles VALUES (%s, %s)", [i, text])
+    with Deduplicator(embedded.start(first)) as dd:
+        dd.attachments.attach("public.articles", keys=["id"], columns={"text": "body"})
+        dd.backfill(workers=0)
+    assert run(first, "db", "dump", "attached.dump").returncode == 0
+    back = run(second, "db", "restore", "attached.dump")
+    assert back.returncode == 0, back.stderr
+    assert "restored and verified" in back.stderr
+    assert marks(second) == marks(first)
+    with Deduplicator(embedded.start(second)) as dd:
+        assert [row["status"] for row in dd.marks() if row["id"] == "articles/2"] == ["duplicate"]
+    # The triggers are there too: what changes in the table reaches the corpus.
+    with psycopg.connect(embedded.start(second)) as connection:
+        connection.execute("DELETE FROM public.articles WHERE id = 2")
+    with Deduplicator(embedded.start(second)) as dd:
+        dd.backfill(workers=0)
+        assert "articles/2" not in [row["id"] for row in dd.marks()]
+        assert dd.verify().right
+
+
 def test_what_is_no_dump_changes_nothing(homes: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
     home, _ = homes
     (tmp_path / "words.txt").write_text("words")
