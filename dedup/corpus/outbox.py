@@ -109,13 +109,15 @@ def follow(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) ->
     names = joined([sql.Identifier(name) for name in _COMPARED])
     query = sql.SQL("""
         WITH state AS MATERIALIZED (
-            SELECT g.source_id, v.source_id IS NOT NULL AS present, a.id, a.attachment_id, {values},
+            SELECT g.source_id, v.source_id IS NOT NULL AS present, a.id, a.attachment_id, a.revision,
+                   a.published_at AS was_published_at, {values},
                    octet_length(g.source_id) <= {longest} AS fits
             FROM (SELECT DISTINCT given.id COLLATE "C" AS source_id
                   FROM unnest({ids}::text[]) AS given (id)) AS g
             LEFT JOIN LATERAL {row} AS v ON true
             LEFT JOIN LATERAL (
-                SELECT id, attachment_id FROM dedup.article WHERE source_id = g.source_id OFFSET 0
+                SELECT id, attachment_id, revision, published_at FROM dedup.article
+                WHERE source_id = g.source_id OFFSET 0
             ) AS a ON true
         ), inserted AS (
             INSERT INTO dedup.article (source_id, attachment_id, {names})
@@ -125,15 +127,20 @@ def follow(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) ->
         ), updated AS (
             UPDATE dedup.article a SET ({names}) = ROW ({new}) FROM state s
             WHERE a.id = s.id AND s.present AND a.attachment_id = {id} AND ({old}) IS DISTINCT FROM ({new})
-            RETURNING 1
+            RETURNING a.id, s.revision AS before, a.revision AS after,
+                (s.revision, s.was_published_at) IS DISTINCT FROM (a.revision, a.published_at) AS touches
         ), deleted AS (
             DELETE FROM dedup.article a USING state s
             WHERE a.id = s.id AND NOT s.present AND a.attachment_id = {id} RETURNING 1
+        ), touching AS (
+            SELECT id, before, after FROM updated WHERE touches
         )
         SELECT (SELECT count(*) FROM inserted), (SELECT count(*) FROM updated),
                (SELECT count(*) FROM deleted),
                count(*) FILTER (WHERE s.present AND (NOT s.fits OR s.attachment_id IS DISTINCT FROM {id}
-                                                     AND s.id IS NOT NULL))
+                                                     AND s.id IS NOT NULL)),
+               ARRAY(SELECT id FROM touching ORDER BY id), ARRAY(SELECT before FROM touching ORDER BY id),
+               ARRAY(SELECT after FROM touching ORDER BY id)
         FROM state s
     """).format(
         ids=sql.Literal(list(source_ids)),
@@ -147,7 +154,10 @@ def follow(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) ->
     )
     row = cursor.execute(query).fetchone()
     assert row is not None
-    return Followed(0, *row)
+    *counts, ids, before, after = row
+    if len(ids):  # the trigger left it to us, for all at once
+        cursor.execute("SELECT dedup.articles_edited(%s, %s::integer[], %s::integer[])", [ids, before, after])
+    return Followed(0, *counts)
 
 
 def note_changed(

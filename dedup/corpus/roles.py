@@ -89,6 +89,7 @@ FUNCTIONS: Mapping[str, frozenset[Role]] = {
     **dict.fromkeys(("canonical_time", "keys", "folded", "folded_duplicate", "sharing"), _ASKING),
     # Of settling.
     **dict.fromkeys(("settle_lock", "make_stale", "withdraw", "remove_pairs", "carrier", "holder"), _WORKER),
+    "articles_edited": _WORKER,
     **dict.fromkeys(("submit_new", "store_new", "refold"), _WORKER),
     **dict.fromkeys(("index_bulk", "publish_bulk", "compact_index"), _WORKER),
     # The view of judged pairs calls it with the rights of who reads it.

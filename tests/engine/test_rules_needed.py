@@ -272,16 +272,16 @@ STALE_MUTANTS = [
     ),
     Mutant(
         "what a redated article decided stays settled",
-        "dedup.article_edited()",
-        "PERFORM withdraw(ARRAY[OLD.id]);",
-        "PERFORM make_stale(ARRAY[OLD.id]);",
+        "dedup.articles_edited(bigint[], integer[], integer[])",
+        "PERFORM withdraw(moved);",
+        "PERFORM make_stale(moved);",
         theme="dates",
     ),
     Mutant("edits do not unsettle", "", "", "DROP TRIGGER article_edit ON dedup.article"),
     Mutant(
         "edits unsettle no partners",
-        "dedup.article_edited()",
-        "PERFORM remove_pairs(ARRAY[OLD.id]);",
+        "dedup.articles_edited(bigint[], integer[], integer[])",
+        "PERFORM remove_pairs(rewritten);",
         "",
     ),
     Mutant(
