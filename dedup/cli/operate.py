@@ -94,6 +94,7 @@ def uninstall(
     """Remove the schema with all articles, marks, pins and judgements; nothing else in the database changes.
 
     Says what will go, and asks; without a terminal it needs `--yes`. There is no way back but a backup.
+    Attached tables are detached before, and are then as they were found.
     If a view of yours, or anything else outside of the schema, rests on it, it is named and nothing is done.
     """
     from dedup.operation import Operation
@@ -104,6 +105,8 @@ def uninstall(
         listed = [counted(count, *_NOUNS[table]) for table, count in found.rows.items()]
         size = f"{found.bytes / MEGABYTE:,.0f} MB"
         output.say(f"{owner.place}: the schema dedup with {', '.join(listed) or 'nothing in it'} ({size})")
+        if found.attached:
+            output.say(f"{', '.join(found.attached)}: to be detached, and left as found, with all rows")
         if not yes:
             if not (sys.stdin.isatty() and sys.stderr.isatty()):
                 raise InputError("this removes all of it for good: add --yes")

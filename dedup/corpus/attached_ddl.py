@@ -31,9 +31,6 @@ FUNCTIONS = ("insert", "update", "delete", "truncate", "marks")
 KEYS_PER_NOTE = 500
 """Rows in one note, which is worked off as a whole while others wait for the settle lock."""
 
-MARK_COLUMNS = ("dedup_status", "dedup_duplicate_of", "dedup_score")
-"""Columns that `--mark-columns` adds."""
-
 
 def table(name: str) -> Part:
     """One of our own tables."""
@@ -61,7 +58,7 @@ class Shape:
 
 
 def attach(attachment: Attachment, others: Sequence[Attachment], shape: Shape) -> list[Part]:
-    """Everything that attaching a table does, short of reading its rows.
+    """Everything that attaching a table does, short of reading its rows and of columns of marks.
 
     Args:
         others: those that are attached already.
@@ -70,8 +67,6 @@ def attach(attachment: Attachment, others: Sequence[Attachment], shape: Shape) -
     if attachment.triggers:
         made += _triggers(attachment, shape)
     made += _marks_view(attachment)
-    if attachment.mark_columns:
-        made += _mark_columns(attachment)
     made.append(article_text([*others, attachment]))
     made.append(sql.SQL("INSERT INTO {} (attachment_id) VALUES ({})").format(table("outbox"), attachment.id))
     return made
@@ -80,7 +75,7 @@ def attach(attachment: Attachment, others: Sequence[Attachment], shape: Shape) -
 def detach(
     attachment: Attachment, others: Sequence[Attachment], calling: Sequence[tuple[Part, str]]
 ) -> list[Part]:
-    """Take everything out of the owner's table and away from it; its articles are still there.
+    """Take everything away again but columns of marks; its articles are still there.
 
     Args:
         others: those that stay.
@@ -91,9 +86,6 @@ def detach(
     made += [sql.SQL("DROP FUNCTION IF EXISTS {}()").format(attachment.function(what)) for what in FUNCTIONS]
     made.append(sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks))
     made.append(sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.view))
-    if attachment.mark_columns:
-        dropped = [sql.SQL("DROP COLUMN IF EXISTS {}").format(sql.Identifier(c)) for c in MARK_COLUMNS]
-        made.append(sql.SQL("ALTER TABLE {} {}").format(attachment.place, joined(dropped)))
     left = sql.SQL("UPDATE {} SET leaving = true WHERE id = {}")
     made.append(left.format(table("attachment"), attachment.id))
     return made
@@ -198,7 +190,8 @@ _NOTIFY = """
     END IF;"""
 
 
-def _function(name: Part, body: Part, notify: str = _NOTIFY) -> Iterator[Part]:
+def trigger_function(name: Part, body: Part, notify: str = _NOTIFY) -> Iterator[Part]:
+    """A function that triggers call after a change."""
     parts = sql.SQL("\nBEGIN\n    {};{}\n    RETURN NULL;\nEND ")
     text = parts.format(body, raw(notify)).as_string(None)
     tag = "$dedup$"
@@ -228,7 +221,7 @@ def _triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
     else:
         yield from _row_triggers(attachment, shape)
     whole = sql.SQL("INSERT INTO {} (attachment_id) VALUES ({})").format(table("outbox"), attachment.id)
-    yield from _function(attachment.function("truncate"), whole)
+    yield from trigger_function(attachment.function("truncate"), whole)
     for place in (attachment.place, *(shape.partitions or ())):
         yield from _trigger(
             attachment, "truncate", sql.SQL("TRUNCATE ON {}").format(place), "STATEMENT", place
@@ -250,7 +243,7 @@ def _trigger(
 def _statement_triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
     for what, rows, which in (("insert", "new_rows", "NEW"), ("delete", "old_rows", "OLD")):
         noted = sql.SQL("SELECT {} FROM {} r").format(attachment.source_id("r"), sql.Identifier(rows))
-        yield from _function(attachment.function(what), into_outbox(attachment, noted))
+        yield from trigger_function(attachment.function(what), into_outbox(attachment, noted))
         event = sql.SQL("{} ON {} REFERENCING {} TABLE AS {}").format(
             raw(what.upper()), attachment.place, raw(which), sql.Identifier(rows)
         )
@@ -270,7 +263,7 @@ def _statement_triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
         "    FULL JOIN ({}) AS n USING (source_id)\n"
         "    WHERE o.source_id IS NULL OR n.source_id IS NULL OR {}"
     ).format(old, new, raw(changed))
-    yield from _function(attachment.function("update"), into_outbox(attachment, noted))
+    yield from trigger_function(attachment.function("update"), into_outbox(attachment, noted))
     both = sql.SQL("UPDATE ON {} REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows")
     yield from _trigger(attachment, "update", both.format(attachment.place), "STATEMENT")
 
@@ -295,7 +288,7 @@ def _row_triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
     ).format(old, new, old, new, joined(differs, " OR "))
     one = sql.SQL("SELECT {}")
     for what, rows in (("insert", one.format(new)), ("update", either), ("delete", one.format(old))):
-        yield from _function(attachment.function(what), into_outbox(attachment, rows))
+        yield from trigger_function(attachment.function(what), into_outbox(attachment, rows))
         event = sql.SQL("{} ON {}").format(raw(what.upper()), attachment.place)
         yield from _trigger(attachment, what, event, "ROW")
 
@@ -345,33 +338,3 @@ def original_key(attachment: Attachment, row: str) -> list[Part]:
     """The key of an original in the table's own types; null where it is no row of this table."""
     own = sql.SQL("CASE WHEN {}.attachment_id = {} THEN {}.source_id END")
     return attachment.key(own.format(sql.Identifier(row), attachment.id, sql.Identifier(row)))
-
-
-def _mark_columns(attachment: Attachment) -> Iterator[Part]:
-    """Columns of marks in the table, and a note of every mark that changes."""
-    kind = attachment.key_types[0] if len(attachment.keys) == 1 else "jsonb"
-    added = [
-        sql.SQL("ADD COLUMN {} {}").format(sql.Identifier(name), raw(of))
-        for name, of in zip(MARK_COLUMNS, ("text", kind, "double precision"), strict=True)
-    ]
-    yield sql.SQL("ALTER TABLE {} {}").format(attachment.place, joined(added))
-    noted = sql.SQL(
-        "INSERT INTO {} (attachment_id, source_id)\n    VALUES ({}, "
-        "CASE TG_OP WHEN 'DELETE' THEN OLD.source_id ELSE NEW.source_id END)"
-    )
-    function = attachment.function("marks")
-    yield from _function(function, noted.format(table("mark_change"), attachment.id), notify="")
-    for event, condition in (
-        ("INSERT", "NEW.attachment_id = {0}"),
-        ("DELETE", "OLD.attachment_id = {0}"),
-        (
-            "UPDATE",
-            "NEW.attachment_id = {0} AND (NEW.status, NEW.duplicate_of, NEW.score)"
-            " IS DISTINCT FROM (OLD.status, OLD.duplicate_of, OLD.score)",
-        ),
-    ):
-        name = attachment.trigger(f"marks_{event.lower()}")
-        yield sql.SQL("CREATE TRIGGER {} AFTER {} ON {} FOR EACH ROW WHEN ({}) EXECUTE FUNCTION {}()").format(
-            name, raw(event), table("article"), raw(condition).format(attachment.id), function
-        )
-        yield sql.SQL("ALTER TABLE {} ENABLE ALWAYS TRIGGER {}").format(table("article"), name)

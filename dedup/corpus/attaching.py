@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
-from dedup.corpus import attachments
-from dedup.corpus.attached_ddl import FIELDS, MARK_COLUMNS, MARKS, Shape, original_names
+from dedup.corpus import attachments, mark_columns
+from dedup.corpus.attached_ddl import FIELDS, MARKS, Shape, original_names
 from dedup.corpus.attachments import Attachment, raw
 from dedup.corpus.database import Cursor
 from dedup.errors import InputError
@@ -263,7 +263,7 @@ def _check_marks(attachment: Attachment, columns: Mapping[str, _Column]) -> None
                 f"--id: the view of marks has a column {key!r} of its own: name another unique key"
             )
     if attachment.mark_columns:
-        for name in MARK_COLUMNS:
+        for name in mark_columns.COLUMNS:
             if name in columns:
                 raise InputError(
                     f"--mark-columns: the table has a column {name} already: rename it, or leave it out"

@@ -1,7 +1,7 @@
 """Changes of attached tables: notes out of the outbox, and what the rows are now into `dedup.article`.
 
 A note says which row, never what is in it: what counts is the row as it is when its note is taken. Marks go
-the other way, into the columns that `--mark-columns` added.
+the other way (`mark_columns.py`).
 
 Statements that hold someone's names take their values as literals: a name may look like a placeholder.
 """
@@ -15,7 +15,7 @@ from psycopg import sql
 
 from dedup.article import MAX_SOURCE_ID_BYTES
 from dedup.corpus.arrays import bigints
-from dedup.corpus.attached_ddl import FIELDS, MARK_COLUMNS, into_outbox, joined, original_key
+from dedup.corpus.attached_ddl import FIELDS, into_outbox, joined
 from dedup.corpus.attachments import Attachment, Part
 from dedup.corpus.database import Cursor
 
@@ -259,83 +259,3 @@ def delete_some(cursor: Cursor, attachment: Attachment, limit: int) -> int:
             "limit": limit,
         },
     ).rowcount
-
-
-def take_turn(cursor: Cursor, attachment: Attachment) -> bool:
-    """Be the only one who writes marks into a table, to the end of the transaction; false: another is."""
-    row = cursor.execute(
-        "SELECT id FROM dedup.attachment WHERE id = %s AND NOT leaving FOR NO KEY UPDATE SKIP LOCKED",
-        [attachment.id],
-    ).fetchone()
-    return row is not None
-
-
-def write_marks(cursor: Cursor, attachment: Attachment, after: int, limit: int) -> tuple[int, int | None]:
-    """Write the next marks that changed into the table, but not into rows that others hold: they stay noted.
-
-    Returns:
-        How many rows were written, and the number of the last note that was looked at; None: there was none.
-    """
-    found = cursor.execute(
-        "SELECT id, source_id FROM dedup.mark_change WHERE id > %s AND attachment_id = %s"
-        " ORDER BY id LIMIT %s",
-        [after, attachment.id, limit],
-    ).fetchall()
-    if not found:
-        return 0, None
-    given = sql.Identifier("g", "source_id")
-    by_key = joined(
-        [
-            sql.SQL("t.{} = {}").format(sql.Identifier(key), value)
-            for key, value in zip(attachment.keys, attachment.key(given), strict=True)
-        ],
-        " AND ",
-    )
-    originals = original_key(attachment, "o")
-    original = originals[0]
-    if len(originals) > 1:
-        original = sql.SQL("CASE WHEN o.attachment_id = {} THEN jsonb_build_array({}) END").format(
-            attachment.id, joined(originals)
-        )
-    columns = [sql.Identifier(name) for name in MARK_COLUMNS]
-    query = sql.SQL("""
-        WITH wanted AS MATERIALIZED (
-            SELECT g.source_id, t.part, t.place, a.status, {original} AS original, a.score
-            FROM (SELECT DISTINCT given.id COLLATE "C" AS source_id
-                  FROM unnest({ids}::text[]) AS given (id)) AS g
-            CROSS JOIN LATERAL (
-                SELECT t.tableoid AS part, t.ctid AS place, {present} FROM {table} t
-                WHERE {by_key} AND {source_id} = g.source_id OFFSET 0) AS t
-            LEFT JOIN LATERAL (
-                SELECT * FROM dedup.article WHERE source_id = g.source_id AND attachment_id = {id} OFFSET 0
-            ) AS a ON true
-            LEFT JOIN LATERAL (SELECT * FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
-            WHERE ({present}) IS DISTINCT FROM (a.status, {original}, a.score)
-        ), free AS MATERIALIZED (
-            SELECT t.tableoid AS part, t.ctid AS place FROM {table} t
-            WHERE t.ctid = ANY (ARRAY(SELECT place FROM wanted))
-            FOR NO KEY UPDATE SKIP LOCKED
-        ), written AS (
-            UPDATE {table} t SET ({columns}) = ROW (w.status, w.original, w.score)
-            FROM wanted w JOIN free USING (part, place)
-            WHERE t.tableoid = w.part AND t.ctid = w.place
-            RETURNING w.source_id
-        )
-        SELECT (SELECT count(*) FROM written),
-               ARRAY(SELECT source_id FROM wanted EXCEPT SELECT source_id FROM written)
-    """).format(
-        ids=sql.Literal([source_id for _, source_id in found]),
-        original=original,
-        table=attachment.place,
-        by_key=by_key,
-        source_id=attachment.source_id("t"),
-        id=sql.Literal(attachment.id),
-        present=joined([sql.Identifier("t", name) for name in MARK_COLUMNS]),
-        columns=joined(columns),
-    )
-    done = cursor.execute(query).fetchone()
-    assert done is not None
-    held = set(done[1])
-    finished = [number for number, source_id in found if source_id not in held]
-    cursor.execute("DELETE FROM dedup.mark_change WHERE id = ANY (%s)", [bigints(finished)])
-    return int(done[0]), int(found[-1][0])

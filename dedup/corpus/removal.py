@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 
 from dedup.answer import Answer
-from dedup.corpus import attachments, migrate
+from dedup.corpus import attachments, detaching, migrate
 from dedup.corpus.connection import Cursor
 from dedup.errors import InputError, SchemaError
 
@@ -21,11 +20,13 @@ class Contents(Answer):
     Attributes:
         rows: table to rows that nothing can make again, where there are some.
         bytes: on disk, of all tables and indexes.
+        attached: tables of others that are detached.
         outside: what depends on it elsewhere in the database, such as a view of an analyst.
     """
 
     rows: dict[str, int]
     bytes: int
+    attached: tuple[str, ...]
     outside: tuple[str, ...]
 
 
@@ -57,6 +58,10 @@ _OUTSIDE = """
                       WHERE d.class = 'pg_constraint'::regclass AND k.oid = d.oid)
       AND NOT EXISTS (SELECT FROM pg_trigger t JOIN own ON own.oid = t.tgrelid
                       WHERE d.class = 'pg_trigger'::regclass AND t.oid = d.oid)
+      -- Those on attached tables go with the attachment.
+      AND NOT EXISTS (SELECT FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+                      WHERE d.class = 'pg_trigger'::regclass AND t.oid = d.oid
+                        AND p.pronamespace = 'dedup'::regnamespace AND p.proname ~ '^attached_[0-9]+_')
       AND NOT EXISTS (SELECT FROM pg_attrdef t JOIN own ON own.oid = t.adrelid
                       WHERE d.class = 'pg_attrdef'::regclass AND t.oid = d.oid)
     ORDER BY 1
@@ -82,22 +87,29 @@ def contents(cursor: Cursor, place: str) -> Contents:
             if row and row[0]:
                 rows[table] = int(row[0])
     outside = tuple(row[0] for row in cursor.execute(_OUTSIDE.encode()).fetchall())
-    return Contents(rows, sum(size for _, size in tables), outside)
+    return Contents(rows, sum(size for _, size in tables), _attached(cursor), outside)
+
+
+def _attached(cursor: Cursor) -> tuple[str, ...]:
+    """Tables that are attached; a corpus of an older release has none."""
+    row = cursor.execute("SELECT to_regclass('dedup.attachment') IS NOT NULL").fetchone()
+    if not (row and row[0]):
+        return ()
+    return tuple(f"{a.schema}.{a.table}" for a in attachments.present(attachments.attachments(cursor)))
 
 
 def remove(cursor: Cursor, place: str) -> Contents:
     """Drop the schema; see `dedup.operation`."""
     found = contents(cursor, place)
-    # A schema of an older dedup has no such table.
-    known = cursor.execute("SELECT to_regclass('dedup.attachment') IS NOT NULL").fetchone()
-    if attached := attachments.attachments(cursor) if known and known[0] else ():
-        steps = ", ".join(f"`dedup detach {shlex.quote(table.name)}`" for table in attached)
-        raise InputError(f"{place}: tables are attached; first {steps}")
     if found.outside:
         named = ", ".join(found.outside[:LISTED])
         more = f" and {len(found.outside) - LISTED} more" if len(found.outside) > LISTED else ""
         raise InputError(
             f"{place}: these rest on the schema and would go with it: {named}{more}; drop them first"
         )
+    if found.attached:
+        for attachment in attachments.present(attachments.attachments(cursor)):
+            for statement in detaching.statements(cursor, attachment):
+                cursor.execute(statement.as_bytes(cursor))
     cursor.execute("DROP SCHEMA dedup CASCADE")
     return found

@@ -6,6 +6,7 @@ Views show no text that is not an article's own, and no secret: whoever may ask 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
@@ -13,6 +14,7 @@ import psycopg
 from psycopg import sql
 
 from dedup.article import ARTICLE_FIELDS
+from dedup.corpus.attachments import Attachment
 from dedup.corpus.connection import Cursor
 from dedup.errors import InputError, RightsError
 
@@ -100,6 +102,14 @@ FUNCTIONS: Mapping[str, frozenset[Role]] = {
     ),
 }
 """Function to the roles that may call it. Those of triggers are called by nobody."""
+
+_WRITES_MARKS = re.compile(r"attached_[0-9]+_write")
+"""What writes marks into an attached table."""
+
+
+def callers(function: str) -> frozenset[Role]:
+    """The roles that may call a function."""
+    return _WORKER if _WRITES_MARKS.fullmatch(function) else FUNCTIONS.get(function, frozenset())
 
 
 def may_settle(cursor: Cursor) -> bool:
@@ -204,12 +214,36 @@ def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Compo
         " WHERE pronamespace = 'dedup'::regnamespace AND prorettype <> 'trigger'::regtype ORDER BY 1, 2"
     ).fetchall()
     for function, arguments in functions:
-        if role in FUNCTIONS.get(function, frozenset()):
+        if role in callers(function):
             found.append(
                 sql.SQL("GRANT EXECUTE ON FUNCTION {} ({}) TO {}").format(
                     sql.Identifier("dedup", function), sql.SQL(arguments), name
                 )
             )
+    return found
+
+
+def of_attachment(cursor: Cursor, attachment: Attachment) -> list[sql.Composed]:
+    """Rights on what was just made for an attached table, for the roles that were given theirs before."""
+    found = []
+    for relation, privilege, made in (
+        ("canonical_article", "SELECT", [attachment.view, attachment.marks]),
+        ("settle_turn", "UPDATE", [attachment.function("write")] if attachment.mark_columns else []),
+    ):
+        rows = cursor.execute(
+            """
+            SELECT r.rolname FROM pg_class c, aclexplode(c.relacl) AS a JOIN pg_roles r ON r.oid = a.grantee
+            WHERE c.oid = to_regclass('dedup.' || %s) AND a.privilege_type = %s AND a.grantee <> c.relowner
+            ORDER BY 1
+            """,
+            [relation, privilege],
+        ).fetchall()
+        for (name,) in rows:
+            for thing in made:
+                what = "SELECT ON {}" if privilege == "SELECT" else "EXECUTE ON FUNCTION {}"
+                found.append(
+                    sql.SQL("GRANT {} TO {}").format(sql.SQL(what).format(thing), sql.Identifier(name))
+                )
     return found
 
 

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter
 
-from psycopg import sql
-
-from dedup.corpus import attached_ddl, attachments, outbox
+from dedup.corpus import attached_ddl, attachments, detaching, mark_columns, outbox, roles
 from dedup.corpus.attaching import Wanted, examine
 from dedup.corpus.attachments import Attachment, Part
 from dedup.corpus.database import Cursor, Database, retried
@@ -42,7 +40,11 @@ def attach(database: Database, wanted: Wanted, *, dry_run: bool = False) -> tupl
                 cursor.execute("LOCK TABLE dedup.attachment IN SHARE ROW EXCLUSIVE MODE")
             attachment, shape = examine(cursor, wanted)
             others = attachments.attachments(cursor)
-            return attachment, _run(cursor, attached_ddl.attach(attachment, others, shape), dry_run)
+            made = attached_ddl.attach(attachment, others, shape)
+            if attachment.mark_columns:
+                made += mark_columns.added(attachment)
+            made += roles.of_attachment(cursor, attachment)
+            return attachment, _run(cursor, made, dry_run)
 
     return retried(attempt, database.timeouts.lock)
 
@@ -65,9 +67,7 @@ def detach(
             attachment = attachments.find(cursor, name)
             if attachment.leaving:
                 return attachment, []
-            others = [a for a in attachments.attachments(cursor) if a.id != attachment.id]
-            made = attached_ddl.detach(attachment, others, _calling(cursor, attachment))
-            return attachment, _run(cursor, made, dry_run)
+            return attachment, _run(cursor, detaching.statements(cursor, attachment), dry_run)
 
     attachment, statements = retried(attempt, database.timeouts.lock)
     if dry_run:
@@ -115,18 +115,3 @@ def _run(cursor: Cursor, statements: Sequence[Part], dry_run: bool) -> list[str]
         for statement in statements:
             cursor.execute(statement.as_bytes(cursor))
     return [f"{statement.as_string(cursor)};" for statement in statements]
-
-
-def _calling(cursor: Cursor, attachment: Attachment) -> list[tuple[Part, str]]:
-    """The triggers that call functions of an attachment, but not those that partitions inherit."""
-    rows = cursor.execute(
-        """
-        SELECT n.nspname, c.relname, t.tgname FROM pg_trigger t
-        JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-        JOIN pg_proc p ON p.oid = t.tgfoid
-        WHERE p.pronamespace = 'dedup'::regnamespace AND t.tgparentid = 0
-          AND p.proname = ANY (%s) ORDER BY 1, 2, 3
-        """,
-        [[f"attached_{attachment.id}_{what}" for what in attached_ddl.FUNCTIONS]],
-    ).fetchall()
-    return [(sql.Identifier(row[0], row[1]), row[2]) for row in rows]

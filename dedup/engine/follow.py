@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from time import perf_counter
 
-from dedup.corpus import attachments, outbox
+from dedup.corpus import attachments, mark_columns, outbox
 from dedup.corpus.attachments import Attachment
 from dedup.corpus.database import Database, prefer_indexes, retried
 from dedup.corpus.outbox import Followed
@@ -168,6 +168,6 @@ def write_marks(database: Database, stop: Callable[[], bool]) -> int:
 def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[int, int | None]:
     with database.transaction() as cursor:
         prefer_indexes(cursor)
-        if not outbox.take_turn(cursor, attachment):
+        if not mark_columns.take_turn(cursor, attachment):
             return 0, None
-        return outbox.write_marks(cursor, attachment, after, MARKS)
+        return mark_columns.write(cursor, attachment, after, MARKS)
