@@ -120,7 +120,7 @@ def test_daily_mark(newsroom: Database) -> None:
             "UPDATE dedup.article SET published_at = published_at - interval '1 s' WHERE source_id = 'c2'"
         )
     load(newsroom, article("p", window(0, 6), 30))
-    assert rows(newsroom, query) == [(START.date(), 5, 0, 2, 2, 1, 0, 1), second]
+    assert rows(newsroom, query) == [(START.date(), 5, 0, 2, 2, 1, 0, 1, 0), second]
 
 
 def test_the_queries_of_the_readme_run(newsroom: Database) -> None:
