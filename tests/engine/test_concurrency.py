@@ -296,7 +296,7 @@ def test_five_upgrades_at_once(server: Server) -> None:
     databases = [Database(url) for _ in range(5)]
     with ThreadPoolExecutor(5) as pool:
         outcomes = list(pool.map(migrate.initialize, databases))
-    head = migrate._scripts().get_current_head()
+    head = migrate.head()
     assert head
     assert sorted(before or "" for before, _ in outcomes) == ["", *[head] * 4]
     assert {after for _, after in outcomes} == {head}
