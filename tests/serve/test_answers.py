@@ -44,6 +44,7 @@ def test_articles_are_stored_and_judged_by_the_names_that_files_use(door: Door) 
         "reason": None,
         "matches": [],
         "unsettled": 0,
+        "archived": False,
         "provisional": False,
         "repairs": [],
     }

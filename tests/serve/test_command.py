@@ -230,7 +230,7 @@ def test_the_log_as_json(database: Database, corpus_url: str) -> None:
         running.ask("/v1/health")
         wait_until(lambda: any(line.startswith("{") for line in running.lines))
         (line,) = [json.loads(line) for line in running.lines if line.startswith("{")]
-        assert set(line) == {"at", "level", "logger", "message"}
+        assert set(line) == {"time", "level", "logger", "message"}
         assert re.fullmatch(r"GET /v1/health 200 \d+ ms", line["message"])
 
 
