@@ -188,7 +188,9 @@ cluster_upgrade.upgrade()
 """
 
 
-@pytest.mark.parametrize("where", KILLS)
+@pytest.mark.parametrize(
+    "where", [w if w == "_rename 2" else pytest.param(w, marks=pytest.mark.torture) for w in KILLS]
+)
 def test_killed_at_any_step_one_cluster_is_whole_and_the_next_run_ends_it(
     old: Old, home: Path, where: str
 ) -> None:

@@ -136,8 +136,8 @@ def test_no_function_is_for_everyone_and_each_pins_its_search_path(database: Dat
     assert len(rows) > 15
     for name, public, definer, trigger, parsed, config in rows:
         assert not public, name
-        # A backfill need not own the tables whose indexes it makes anew, and all it says is how many bits; nor
-        # do for each edited row what the trigger of an edit does for one, of articles that it names.
+        # A backfill need not own the tables whose indexes it makes anew; all it says is how many bits. For
+        # articles that it names it may do at once what the trigger of an edit does for one.
         lent = trigger or name in ("refold", "index_bulk", "publish_bulk", "compact_index", "articles_edited")
         assert lent or not definer, f"{name}: only triggers lend the owner's rights"
         # A body parsed when the function was made looks nothing up by name.

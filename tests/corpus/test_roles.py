@@ -349,7 +349,7 @@ def allowed(role: str) -> list[list[str]]:
 
 EVERY = [*WORKER, *OWNER]
 CASES = [
-    (role, command)
+    pytest.param(role, command, marks=pytest.mark.torture) if role == "stranger" else (role, command)
     for role in ("worker", "scraper", "analyst", "stranger")
     for command in EVERY
     if command != ["db", "url"]

@@ -155,7 +155,7 @@ def by_a_backfill(database: Database, articles: list[Article]) -> Answer:
     return assert_right(database)
 
 
-@pytest.mark.parametrize("reactor", REACTORS)
+@pytest.mark.parametrize("reactor", ["asyncio", pytest.param("Twisted's default", marks=pytest.mark.torture)])
 def test_a_crawl_gives_every_item_its_verdict(
     database: Database, corpus_url: str, tmp_path: Path, reactor: str
 ) -> None:
@@ -204,6 +204,7 @@ def test_items_that_are_no_articles_pass_on_and_are_counted(
     assert len(answer(database).marks) == PAGES - len(ODD) - 1
 
 
+@pytest.mark.torture
 def test_an_item_without_a_field_for_the_verdict_passes_on(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:
@@ -263,6 +264,7 @@ def test_a_crawl_without_a_database_leaves_a_file_that_load_takes(
     assert_equal(answer(database), by_a_backfill(database, newspaper.articles()))
 
 
+@pytest.mark.torture
 def test_items_pass_on_even_when_the_spool_is_full(tmp_path: Path) -> None:
     with served(Newspaper()) as newspaper:
         done = crawl(
