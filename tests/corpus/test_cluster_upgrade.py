@@ -217,6 +217,7 @@ def test_killed_at_any_step_one_cluster_is_whole_and_the_next_run_ends_it(
     assert folders(home) == ["postgres", "postgres-16"]
 
 
+@pytest.mark.torture
 def test_whoever_is_connected_is_cut_off_and_writes_nothing_that_is_lost(
     old: Old, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,6 +242,7 @@ def test_whoever_is_connected_is_cut_off_and_writes_nothing_that_is_lost(
     assert answers(embedded.start(home)) == old.answers
 
 
+@pytest.mark.torture
 def test_a_copy_that_is_not_equal_is_refused_and_the_old_data_stay(
     old: Old, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
