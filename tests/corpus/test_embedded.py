@@ -266,7 +266,9 @@ def test_interrupted_initdb_recovers(home: Path) -> None:
 
 
 def test_ctrl_c_in_the_terminal_of_the_starter_does_not_reach_the_server(copied: Path) -> None:
-    code = START + "; import sys; sys.stdin.read()"
+    # A program that was started in the background ignores Ctrl-C, and so would its children.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code = heed + START + "; import sys; sys.stdin.read()"
     starter = subprocess.Popen(
         [sys.executable, "-c", code],
         env=environment(copied),

@@ -1,4 +1,4 @@
-"""`import dedup` and every `--help` are quick, and load neither a database nor NumPy."""
+"""`import dedup` and every `--help` load neither a database nor NumPy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ HEAVY = (
     *("dedup.corpus", "dedup.engine", "dedup.text", "dedup.deduplicator"),
 )
 SECONDS, TRIES = 0.3, 5
-"""CPU time, since machines are shared; the best of some tries."""
+"""CPU time, since machines are shared; the best of some tries. It tells of the
+machine too, so it is run with `-m bench`."""
 
 IMPORT = "import dedup"
 HELP = "from dedup.cli.main import main; main(['--help'])"
@@ -76,6 +77,7 @@ def test_no_help_of_any_command_loads_a_database_or_numpy() -> None:
     assert heavy(loaded_by("\n".join(lines))) == []
 
 
+@pytest.mark.bench
 @pytest.mark.parametrize("code", [IMPORT, HELP], ids=["import", "help"])
 def test_it_takes_less_than_a_third_of_a_second(code: str, tmp_path: Path) -> None:
     # Compiled once, as an installed program is, whatever is set where the tests run.
