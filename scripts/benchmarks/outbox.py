@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""What does it take to work off the changes of an attached table?
+
+    scripts/benchmarks/outbox.py [--rows N] [--updates N]
+
+On an embedded server: a table of invented briefs is attached and filled by one INSERT, and its rows are
+read. Then it is changed as a whole, as often as asked, by one UPDATE each, and these changes are worked off.
+Of both passages the rows in a second are printed, and the most memory that program and server held. Nothing
+is fingerprinted: that is the backfill's work, and takes the same whoever brought the texts. By default ten
+million changes wait in the outbox.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import meter
+import psycopg
+from servers import embedded_server
+
+from dedup import Deduplicator
+
+BRIEF = "'Brief ' || number || ' of the day, which says nothing that the one before has not said'"
+FOLLOW = """
+import sys
+from dedup.corpus.database import Database
+from dedup.engine.follow import follow
+from dedup.progress import SilentProgress
+print(follow(Database(sys.argv[1]), SilentProgress(), lambda: False))
+"""
+
+
+def measure(url: str, postmaster: int, rows: int, updates: int) -> None:
+    """Fill and change a table, and follow both."""
+    Deduplicator.initialize(url)
+    with Deduplicator(url) as dd, psycopg.connect(url, autocommit=True) as owner:
+        owner.execute("CREATE TABLE news (id bigint PRIMARY KEY, body text NOT NULL)")
+        dd.attachments.attach("public.news", keys=["id"], columns={"text": "body"})
+        owner.execute(
+            f"INSERT INTO news SELECT number, {BRIEF} FROM generate_series(1, {rows}) AS number".encode()
+        )
+        passage("new", dd, url, postmaster)
+        for turn in range(updates):
+            owner.execute(f"UPDATE news SET body = body || ' {turn}'".encode())
+        passage("changed", dd, url, postmaster)
+
+
+def passage(kind: str, dd: Deduplicator, url: str, postmaster: int) -> None:
+    """Work off what waits, and print what it took."""
+    waiting = dd.attachments.waiting()
+    cost = meter.measure([sys.executable, "-c", FOLLOW, url], postmaster=postmaster)
+    if cost.failure:
+        raise SystemExit(cost.failure)
+    left = dd.attachments.waiting()
+    print(
+        f"{waiting:,} {kind} rows: {waiting / cost.wall:,.0f}/s, {left:,} left; at most"
+        f" {cost.peak_program_mb:.0f} MB of the program and {cost.peak_postgres_mb:.0f} MB of the server,"
+        f" beside {cost.shared_buffers_mb:.0f} MB of shared buffers",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--updates", type=int, default=10)
+    given = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory(prefix="dedup-outbox-") as folder,
+        embedded_server(Path(folder) / "server") as server,
+        server.database("outbox") as url,
+    ):
+        measure(url, server.postmaster, given.rows, given.updates)
+
+
+if __name__ == "__main__":
+    main()
