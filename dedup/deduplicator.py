@@ -95,13 +95,8 @@ class Deduplicator(Questions):
     """
 
     def __init__(self, url: str | None = None, *, timeouts: Timeouts | None = None) -> None:
-        self._database = Database(url, timeouts)
+        self._database = migrate.opened(url, timeouts)
         self._submissions = Submissions(self._database)
-        try:
-            migrate.prepare(self._database)
-        except BaseException:
-            self._database.close()
-            raise
 
     @staticmethod
     def initialize(url: str | None = None, *, timeouts: Timeouts | None = None) -> Initialized:

@@ -80,9 +80,7 @@ class Metrics:
         try:
             with self._lock:
                 if self._database is None:
-                    database = Database(self._url)
-                    migrate.prepare(database)
-                    self._database = database
+                    self._database = migrate.opened(self._url)
             with self._database.transaction(seconds=ANSWER_SECONDS) as cursor:
                 found = vitals(cursor)
         except DatabaseError:

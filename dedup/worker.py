@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dedup.corpus import migrate
-from dedup.corpus.database import Database
 from dedup.door import checks
 from dedup.engine import choice, daemon
 from dedup.engine.backfill import BATCH_ARTICLES, RETRY_SECONDS, Options
@@ -51,7 +50,7 @@ def work(
     check_seconds("the poll interval", poll)
     if workers is not None:
         checks.whole_number("workers", workers, 1, MAX_WORKERS)
-    database = daemon.wait_for(lambda: _open(url, timeouts), stop, daemon.DOWN_SECONDS)
+    database = daemon.wait_for(lambda: migrate.opened(url, timeouts), stop, daemon.DOWN_SECONDS)
     if database is None:
         return
     keeper = PoolKeeper()
@@ -68,13 +67,3 @@ def work(
         Daemon(database, options, stop, Pace(poll=poll), keeper).run()
     finally:
         database.close()
-
-
-def _open(url: str | None, timeouts: Timeouts | None) -> Database:
-    database = Database(url, timeouts)
-    try:
-        migrate.prepare(database)
-    except BaseException:
-        database.close()
-        raise
-    return database

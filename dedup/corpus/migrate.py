@@ -17,6 +17,7 @@ from sqlalchemy import Connection, text
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Cursor, Database, translated
 from dedup.errors import SchemaError
+from dedup.timeouts import Timeouts
 
 MIGRATION_LOCK_KEY = int.from_bytes(b"dedup+m", "big")
 """Advisory lock that lets several upgrades start at once and one run."""
@@ -48,6 +49,25 @@ def upgrade(database: Database, revision: str = "head") -> tuple[str | None, str
             connection.commit()
     with database.transaction() as cursor:
         return before, current(cursor)
+
+
+def opened(url: str | None = None, timeouts: Timeouts | None = None) -> Database:
+    """A database, open and prepared; whatever `prepare` raises, no connection is left behind.
+
+    Args:
+        url, timeouts: as of `Database`.
+
+    Raises:
+        UnreachableError: the database does not answer.
+        SchemaError: as of `prepare`.
+    """
+    database = Database(url, timeouts)
+    try:
+        prepare(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 def prepare(database: Database) -> None:

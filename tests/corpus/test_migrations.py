@@ -5,17 +5,20 @@ from __future__ import annotations
 import difflib
 import os
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
 import pytest
 from alembic import command
 
+from dedup import Deduplicator, worker
 from dedup.corpus import migrate
 from dedup.corpus.database import Database
-from dedup.errors import SchemaError
+from dedup.errors import ClosedError, SchemaError
+from dedup.metrics import Metrics
 from tests.conftest import Server
 
 _NUMBERS = count()
@@ -191,6 +194,32 @@ def test_five_upgrades_at_once(fresh: Database) -> None:
 def test_a_missing_schema_names_the_next_step(fresh: Database) -> None:
     with pytest.raises(SchemaError, match="run `dedup init`"):
         migrate.prepare(fresh)
+
+
+OPENERS: dict[str, Callable[[str], object]] = {
+    "a program": Deduplicator,
+    "a worker": lambda url: worker.work(url, stop=lambda: False),
+    "metrics": lambda url: Metrics(url).text(),
+}
+
+
+@pytest.mark.parametrize("who", OPENERS)
+def test_whoever_finds_no_schema_lets_go_of_the_database(
+    fresh: Database, monkeypatch: pytest.MonkeyPatch, who: str
+) -> None:
+    asked: list[Database] = []
+    prepare = migrate.prepare
+
+    def noted(database: Database) -> None:
+        asked.append(database)
+        prepare(database)
+
+    monkeypatch.setattr(migrate, "prepare", noted)
+    with suppress(SchemaError):
+        OPENERS[who](fresh.url)
+    (database,) = asked
+    with pytest.raises(ClosedError):
+        database.check_open()
 
 
 def test_a_schema_newer_than_the_program_is_refused(fresh: Database) -> None:
