@@ -12,7 +12,7 @@ import typer
 
 from dedup.cli import output
 from dedup.cli.review import review
-from dedup.cli.shared import JsonOption, MinJaccardOption, TruthOption, corpus, ending, needs_lab
+from dedup.cli.shared import LAB_PACKAGES, JsonOption, MinJaccardOption, TruthOption, corpus, ending, needs
 
 if TYPE_CHECKING:
     from dedup.door.judgements import Estimate, GroupScore, Quality, SettingsEffect, Tuned
@@ -66,7 +66,7 @@ def pairs(
     A random sample of each kind, so that what people say of it tells about all pairs that any method found.
     A new selection replaces the old one; judgements are kept, and a pair picked again is not asked again.
     """
-    needs_lab("picking pairs")
+    needs("picking pairs", "lab", LAB_PACKAGES)
     from dedup.lab import picking
     from dedup.lab.methods import parse
 

@@ -13,6 +13,7 @@ import typer
 
 from dedup.cli import output
 from dedup.cli.shared import (
+    LAB_PACKAGES,
     FormatOption,
     JsonOption,
     LanguageOption,
@@ -21,7 +22,7 @@ from dedup.cli.shared import (
     TruthOption,
     ending,
     field_map,
-    needs_lab,
+    needs,
 )
 from dedup.errors import InputError
 
@@ -52,7 +53,7 @@ def register(app: typer.Typer) -> None:
 @lab.callback()
 def needs_extra() -> None:
     """The lab."""
-    needs_lab("the lab")
+    needs("the lab", "lab", LAB_PACKAGES)
 
 
 @lab.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +9,7 @@ from typing import Annotated
 import typer
 
 from dedup.cli import output
-from dedup.cli.shared import JsonOption, corpus, seconds_of
-from dedup.errors import InputError
+from dedup.cli.shared import METRICS_PACKAGES, JsonOption, corpus, needs, seconds_of
 
 CheckOption = Annotated[
     bool, typer.Option("--check", help="Say in one line whether all is well, cheaply; exit code 1 if not.")
@@ -35,16 +33,6 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(runs)
     app.command()(metrics)
-
-
-def needs_metrics() -> None:
-    """Refuse what cannot be done without the extra.
-
-    Raises:
-        InputError: its package is missing.
-    """
-    if importlib.util.find_spec("prometheus_client") is None:
-        raise InputError("metrics need prometheus_client: run `pip install 'newsdedup[metrics]'`")
 
 
 def run_check(max_age: str, json: bool) -> None:
@@ -110,7 +98,7 @@ def metrics(
 
         dedup metrics -o /var/lib/node_exporter/dedup.prom
     """
-    needs_metrics()
+    needs("dedup metrics", "metrics", METRICS_PACKAGES)
     from dedup.metrics import Metrics
 
     found = Metrics()

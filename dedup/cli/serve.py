@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dedup.cli import output
-from dedup.cli.shared import corpus, stopping
+from dedup.cli.shared import corpus, needs, stopping
 from dedup.errors import InputError
 from dedup.logs import LogFormat, configure
 
@@ -98,7 +97,7 @@ def serve(
 
         dedup serve --host 0.0.0.0 --token-file token
     """
-    needs_serve()
+    needs("dedup serve", "serve", SERVE_PACKAGES)
     from dedup import Deduplicator, Timeouts
     from dedup.serve import server
     from dedup.serve.app import make_app
@@ -130,20 +129,6 @@ def serve(
         output.say(f"serving {dd.place} at {places}; SIGTERM or Ctrl-C ends it")
         server.serve(app, sockets, stop.is_set)
         output.say("stopped as asked")
-
-
-def needs_serve() -> None:
-    """Refuse to serve without the extra.
-
-    Raises:
-        InputError: a package of the extra is missing.
-    """
-    missing = [name for name in SERVE_PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise InputError(
-            f"dedup serve needs {' and '.join(missing)}: run `pip install 'newsdedup[serve]'`,"
-            " or in a checkout `scripts/setup dev`"
-        )
 
 
 def _access(host: str, token_file: Path | None, is_unix: bool) -> Access:

@@ -76,17 +76,24 @@ TITLE_CHARACTERS = 60
 LAB_PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
 """What the extra `newsdedup[lab]` brings."""
 
+METRICS_PACKAGES = ("prometheus_client",)
+"""What the extra `newsdedup[metrics]` brings."""
 
-def needs_lab(what: str) -> None:
-    """Refuse what cannot be done without the extra.
+
+def needs(what: str, extra: str, packages: Sequence[str]) -> None:
+    """Refuse what cannot be done without an extra.
+
+    Args:
+        what: the command or the work that needs it, for people.
+        packages: what the extra brings.
 
     Raises:
-        InputError: a package of the extra is missing.
+        InputError: one of them is missing.
     """
-    missing = [name for name in LAB_PACKAGES if importlib.util.find_spec(name) is None]
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         raise InputError(
-            f"{what} needs {', '.join(missing)}: run `pip install 'newsdedup[lab]'`,"
+            f"{what} needs {', '.join(missing)}: run `pip install 'newsdedup[{extra}]'`,"
             " or in a checkout `scripts/setup dev`"
         )
 

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dedup.cli.monitor import needs_metrics
-from dedup.cli.shared import corpus
+from dedup.cli.shared import METRICS_PACKAGES, corpus, needs
 from dedup.cli.signals import leaving, unfinished
 from dedup.errors import InputError
 from dedup.logs import LogFormat, LogLevel, configure
@@ -88,7 +87,7 @@ def worker(
 
 
 def _serve(port: int, host: str) -> Callable[[], None]:
-    needs_metrics()
+    needs("--metrics-port", "metrics", METRICS_PACKAGES)
     from dedup.metrics import Metrics
 
     metrics = Metrics()

@@ -214,6 +214,13 @@ def test_metrics_of_a_database_that_is_away(
     assert samples(found.out) == {("dedup_up",): 0}
 
 
+def test_without_the_extra_it_is_named(dedup: Dedup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitor, "METRICS_PACKAGES", ("no_such_package",))
+    found = dedup("metrics")
+    assert found.code == 2
+    assert "dedup metrics needs no_such_package: run `pip install 'newsdedup[metrics]'`" in found.err
+
+
 def test_a_scrape(settled: Database, corpus_url: str) -> None:
     metrics = Metrics(corpus_url)
     close = metrics.serve(0, "127.0.0.1")
