@@ -105,28 +105,20 @@ def store(cursor: Cursor, article: Article) -> Known:
     return known
 
 
-def store_for_later(database: Database, article: Article) -> None:
-    """Store an article, or put it aside where another transaction holds it; the next backfill settles it."""
-    try:
-        with database.transaction(seconds=STORE_SECONDS) as cursor:
-            if not arrivals.any_of(cursor, article.source_id):
-                articles.store(cursor, [article])
-                return
-    except (BusyError, CollisionError):
-        pass
-    with database.transaction() as cursor:
-        arrivals.add(cursor, article)
+def store_for_later(database: Database, article: Article, *, may_edit: bool = True) -> None:
+    """Store an article, or put it aside where another transaction holds it; the next backfill settles it.
 
-
-def hand_in(database: Database, article: Article) -> None:
-    """Leave an article for the next backfill, with no right but to insert.
-
-    A new version of a stored one is put aside, as one that another transaction holds.
+    Args:
+        may_edit: False where there is no right but to insert: a new version of a stored one is put aside too.
     """
     try:
         with database.transaction(seconds=STORE_SECONDS) as cursor:
-            if not arrivals.any_of(cursor, article.source_id) and articles.add(cursor, article):
-                return
+            if not arrivals.any_of(cursor, article.source_id):
+                if may_edit:
+                    articles.store(cursor, [article])
+                    return
+                if articles.add(cursor, article):
+                    return
     except (BusyError, CollisionError):
         pass
     with database.transaction() as cursor:

@@ -72,7 +72,7 @@ class Submissions:
 
     def _handed_in(self, article: Article) -> Verdict:
         """Of a role that may not settle: the article is stored, and what it would be marked is looked up."""
-        hook.hand_in(self._database, article)
+        hook.store_for_later(self._database, article, may_edit=False)
         try:
             verdict = self.lookup(article)
         except (BusyError, CollisionError):
