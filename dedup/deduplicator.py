@@ -31,6 +31,7 @@ from dedup.engines import ENGINE_NAMES, EngineName
 from dedup.errors import InputError
 from dedup.files.reading import Reading, rejects_path
 from dedup.files.report import LoadReport
+from dedup.machine import MAX_WORKERS
 from dedup.progress import Progress
 from dedup.timeouts import Timeouts, check_seconds
 from dedup.verdict import Verdict
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from dedup.door.pins import CommonSentences, PairPins
     from dedup.door.settings import CorpusSettings
 
-MAX_BATCH, MAX_WORKERS = 100_000, 256
-"""Bounds of a backfill: more in a transaction holds the corpus for too long, more processes only wait."""
+MAX_BATCH = 100_000
+"""Articles per transaction of a backfill; more hold the corpus for too long."""
 
 MIN_MEMORY = 16_000_000
 """Bytes; with less, a backfill in memory would read the corpus again and again."""

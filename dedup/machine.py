@@ -1,10 +1,13 @@
-"""What the machine offers this process."""
+"""What the machine offers this process, and the most that is taken of it."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
 from pathlib import Path
+
+MAX_WORKERS = 256
+"""Processes that fingerprint texts; more only wait."""
 
 
 def cores() -> int:

@@ -18,11 +18,10 @@ from dedup.engine.daemon import POLL_SECONDS, Daemon, Pace
 from dedup.engine.fingerprinting import PoolOptions
 from dedup.engine.keeper import PoolKeeper
 from dedup.engine.pool import Limits, make_function
+from dedup.machine import MAX_WORKERS
 from dedup.timeouts import Timeouts, check_seconds
 
 __all__ = ["work"]
-
-MAX_WORKERS = 256
 
 
 def work(

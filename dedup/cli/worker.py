@@ -13,6 +13,7 @@ from dedup.cli.shared import METRICS_PACKAGES, corpus, needs
 from dedup.cli.signals import leaving, unfinished
 from dedup.errors import InputError
 from dedup.logs import LogFormat, LogLevel, configure
+from dedup.machine import MAX_WORKERS
 
 LogFormatOption = Annotated[
     LogFormat, typer.Option("--log-format", help="One line of text per event, or one of JSON.")
@@ -41,7 +42,7 @@ def worker(
     ] = 1.0,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, max=256, help="Processes that fingerprint texts; default: one per core."),
+        typer.Option(min=1, max=MAX_WORKERS, help="Processes that fingerprint texts; default: one per core."),
     ] = None,
     metrics_port: Annotated[
         int | None,

@@ -30,6 +30,7 @@ from dedup.cli.shared import (
 from dedup.cli.signals import unfinished
 from dedup.engines import ENGINE_NAMES
 from dedup.errors import InputError
+from dedup.machine import MAX_WORKERS
 
 if TYPE_CHECKING:
     from dedup import BackfillReport, Reprints
@@ -132,7 +133,7 @@ def backfill(
     ] = 1_000,
     workers: Annotated[
         int | None,
-        typer.Option(min=0, max=256, help="Processes that fingerprint texts; default: one per core."),
+        typer.Option(min=0, max=MAX_WORKERS, help="Processes that fingerprint texts; default: one per core."),
     ] = None,
     engine: Annotated[
         str,
