@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dedup.cli import output
-from dedup.cli.shared import corpus, needs, stopping
+from dedup.cli.shared import LogFormatOption, LogLevelOption, corpus, needs, stopping
 from dedup.errors import InputError
-from dedup.logs import LogFormat, configure
+from dedup.logs import configure
 
 if TYPE_CHECKING:
     from dedup.serve.guard import Access
@@ -78,9 +78,8 @@ def serve(
     texts: Annotated[
         bool, typer.Option("--texts", help="Clients may read the texts of articles, with `text=true`.")
     ] = False,
-    log_format: Annotated[
-        LogFormat, typer.Option("--log-format", help="Of the log on stderr: lines for people, or JSON.")
-    ] = "text",
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
     log_requests: Annotated[
         bool, typer.Option("--log-requests", help="Log a line for every request, without its query.")
     ] = False,
@@ -123,7 +122,7 @@ def serve(
             },
         )
         dd = stack.enter_context(Deduplicator(timeouts=waits))
-        configure(log_format)
+        configure(log_format, log_level)
         limits = Limits(body_bytes=bound, rate=rate)
         app = make_app(dd, limits, access, texts=texts, log_requests=log_requests)
         output.say(f"serving {dd.place} at {places}; SIGTERM or Ctrl-C ends it")

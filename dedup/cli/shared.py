@@ -20,6 +20,7 @@ from dedup.cli import output
 from dedup.cli.signals import ending as ending
 from dedup.cli.signals import stopping as stopping
 from dedup.errors import InputError, SettingError
+from dedup.logs import LogFormat, LogLevel
 
 if TYPE_CHECKING:
     from dedup import Deduplicator, Preview
@@ -68,6 +69,12 @@ MinJaccardOption = Annotated[
         max=1,
         help="In a truth with `jaccard5`, pairs from this value on are duplicates; below, unclear.",
     ),
+]
+LogFormatOption = Annotated[
+    LogFormat, typer.Option("--log-format", help="One line of text per event, or one of JSON.")
+]
+LogLevelOption = Annotated[
+    LogLevel, typer.Option("--log-level", help="The least important events that are told.")
 ]
 
 TITLE_CHARACTERS = 60

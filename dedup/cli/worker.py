@@ -9,18 +9,11 @@ from typing import Annotated
 
 import typer
 
-from dedup.cli.shared import METRICS_PACKAGES, corpus, needs
+from dedup.cli.shared import METRICS_PACKAGES, LogFormatOption, LogLevelOption, corpus, needs
 from dedup.cli.signals import leaving, unfinished
 from dedup.errors import InputError
-from dedup.logs import LogFormat, LogLevel, configure
+from dedup.logs import configure
 from dedup.machine import MAX_WORKERS
-
-LogFormatOption = Annotated[
-    LogFormat, typer.Option("--log-format", help="One line of text per event, or one of JSON.")
-]
-LogLevelOption = Annotated[
-    LogLevel, typer.Option("--log-level", help="The least important events that are told.")
-]
 
 log = logging.getLogger("dedup.worker")
 

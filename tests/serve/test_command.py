@@ -234,6 +234,13 @@ def test_the_log_as_json(database: Database, corpus_url: str) -> None:
         assert re.fullmatch(r"GET /v1/health 200 \d+ ms", line["message"])
 
 
+def test_what_is_below_the_level_is_not_logged(database: Database, corpus_url: str) -> None:
+    with serving(corpus_url, "--port", "0", "--log-level", "warning", "--log-requests") as running:
+        running.ask("/v1/health")
+        assert running.end() == 0
+        assert not [line for line in running.lines if "/v1/health" in line]
+
+
 def test_the_page_shows_what_happens(database: Database, corpus_url: str, tmp_path: Path) -> None:
     blocks = re.findall(r"^```console\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     steps = [step for block in blocks for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
