@@ -93,15 +93,15 @@ class Window:
 
         def attempt() -> bool:
             with self._database.transaction(settling=True) as cursor:
-                settings = rulebooks.load_settings(cursor)
-                wanted = [window.load(cursor).wanted]
-                if settings.keep_days is not None:
-                    wanted.append(horizon_of(cursor, settings, settings.keep_days))
-                goals = [goal for goal in wanted if goal is not None]
-                return bool(goals) and window.move(cursor, max(goals))
+                goal = _goal(cursor)
+                return goal is not None and window.move(cursor, goal)
 
         if self._stop():
             return False
+        # Nearly always it is to stay, and nobody need wait to hear that.
+        with self._database.transaction() as cursor:
+            if _goal(cursor) is None:
+                return False
         return retried(attempt, self._database.timeouts.lock)
 
     def _each(self, rulebook: Rulebook, ids: Sequence[int], work: _Work) -> int:
@@ -122,6 +122,18 @@ class Window:
                 return work(cursor, rulebook.settings, page)
 
         return retried(attempt, self._database.timeouts.lock)
+
+
+def _goal(cursor: Cursor) -> datetime | None:
+    """Where the horizon is to be moved, by a wish or by a setting; None where it is to stay."""
+    settings, state = rulebooks.load_settings(cursor), window.load(cursor)
+    wanted = [state.wanted]
+    if settings.keep_days is not None:
+        wanted.append(horizon_of(cursor, settings, settings.keep_days))
+    goal = max((found for found in wanted if found is not None), default=None)
+    if goal is None or state.horizon is None or state.wanted is not None:
+        return goal  # a wish is taken back by the move, also where the horizon is there already
+    return goal if goal > state.horizon else None
 
 
 def _archive(cursor: Cursor, settings: Settings, page: Sequence[int]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,10 +13,12 @@ from dedup.corpus import attempts, pins, rulebooks, verdicts, window
 from dedup.corpus.database import Database
 from dedup.engine.backfill import BackfillReport, backfill
 from dedup.engine.verify import repair, verify
-from dedup.engine.window import ARTICLES_PER_TRANSACTION
+from dedup.engine.window import ARTICLES_PER_TRANSACTION, Window
 from dedup.engines import EngineName
-from dedup.errors import InputError, RightsError
+from dedup.errors import BusyError, InputError, RightsError
+from dedup.progress import SilentProgress
 from dedup.rules.pair import Relation
+from dedup.timeouts import Timeouts
 from tests.conftest import empty
 from tests.corpora import (
     Answer,
@@ -31,7 +34,9 @@ from tests.corpora import (
     make_function,
     text,
     unsettled,
+    wait_until,
 )
+from tests.engine.test_waits import blocked, held
 
 STORY = [code(number) for number in range(6)]
 OTHER = [code(number) for number in range(20, 26)]
@@ -299,6 +304,42 @@ def test_a_standing_window_moves_the_horizon_with_the_newest_article(database: D
     settle(database)
     assert archived(database) == {str(n) for n in range(6)}
     assert_right(database)
+
+
+@pytest.mark.parametrize("kept", [None, "3d"])
+def test_while_the_horizon_is_to_stay_nobody_waits_for_the_settle_lock(
+    database: Database, kept: str | None
+) -> None:
+    change_settings(database, keep_window=kept)
+    load(database, *(article(str(n), [code(100 * n + i) for i in range(6)], n * 24 * 60) for n in range(6)))
+    settle(database)
+    hasty = Database(database.url, Timeouts(lock=0.1))
+    keeper = Window(hasty, SilentProgress(), lambda: False)
+    try:
+        with held(database, "SELECT dedup.settle_lock()"):
+            assert not keeper.advance()
+            change(database, f"UPDATE dedup.corpus_state SET horizon_wanted = '{at(5 * 24 * 60)}'")
+            with pytest.raises(BusyError):
+                keeper.advance()
+        assert keeper.advance()
+        assert not keeper.advance()
+    finally:
+        hasty.close()
+
+
+def test_where_others_moved_the_horizon_meanwhile_it_is_not_moved_again(pruned: Database) -> None:
+    keeper = Window(pruned, SilentProgress(), lambda: False)
+    with pruned.transaction(settling=True) as cursor:
+        window.want(cursor, at(6))
+    with ThreadPoolExecutor(1) as threads:
+        with pruned.transaction(settling=True) as cursor:
+            assert window.move(cursor, at(6))
+            moved = threads.submit(keeper.advance)
+            wait_until(lambda: blocked(pruned) or moved.done())
+        assert moved.result(30) is False
+    with pruned.transaction() as cursor:
+        state = window.load(cursor)
+    assert (state.horizon, state.wanted) == (at(6), None)
 
 
 def test_a_window_puts_no_other_setting_in_force(database: Database) -> None:
