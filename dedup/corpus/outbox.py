@@ -201,7 +201,9 @@ def note_changed(
     return (int(row[0]), row[1]) if row else (0, None)
 
 
-def note_gone(cursor: Cursor, attachment: Attachment, after: str, limit: int) -> tuple[int, str | None]:
+def note_gone(
+    cursor: Cursor, attachment: Attachment, after: str | None, limit: int
+) -> tuple[int, str | None]:
     """Note those of the next articles, by their source_ids, whose rows are gone; as `note_changed`."""
     gone = sql.SQL("SELECT p.source_id FROM page p WHERE NOT EXISTS {}").format(
         _row_of(attachment, sql.Identifier("p", "source_id"))
@@ -214,7 +216,7 @@ def note_gone(cursor: Cursor, attachment: Attachment, after: str, limit: int) ->
         ), noted AS ({note} RETURNING amount)
         SELECT (SELECT coalesce(sum(amount), 0) FROM noted), (SELECT max(source_id) FROM page)
     """).format(
-        after=sql.Literal(after),
+        after=sql.Literal(attachment.prefix if after is None else after),
         end=sql.Literal(f"{attachment.name}0"),
         id=sql.Literal(attachment.id),
         limit=sql.Literal(limit),

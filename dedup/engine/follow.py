@@ -133,23 +133,18 @@ def compare(database: Database, attachment: Attachment, stop: Callable[[], bool]
     Returns:
         How many rows were noted; None where it was told to stop before the end.
     """
-    noted, last = 0, None
-    while not stop():
-        with database.transaction() as cursor:
-            prefer_indexes(cursor)
-            count, last = outbox.note_changed(cursor, attachment, last, PAGE)
-        noted += count
-        if last is None:
-            break
-    last = attachment.prefix
-    while not stop():
-        with database.transaction() as cursor:
-            prefer_indexes(cursor)
-            count, last = outbox.note_gone(cursor, attachment, last, PAGE)
-        noted += count
-        if last is None:
-            return noted
-    return None
+    noted = 0
+    for note in (outbox.note_changed, outbox.note_gone):
+        last, more = None, True
+        while more:
+            if stop():
+                return None
+            with database.transaction() as cursor:
+                prefer_indexes(cursor)
+                count, last = note(cursor, attachment, last, PAGE)
+            noted += count
+            more = last is not None
+    return noted
 
 
 def write_marks(database: Database, stop: Callable[[], bool]) -> int:
