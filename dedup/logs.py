@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from dedup.printable import as_json, printable
+
+if TYPE_CHECKING:
+    from dedup import BackfillReport
 
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 LOGGERS = ("dedup", "uvicorn")
 """Whose events are shown."""
+
+COUNTS = ("fingerprinted", "settled", "failed", "lost")
+"""Of a report, what is logged."""
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """What every record has; the rest is the event's own."""
@@ -35,6 +41,27 @@ def configure(format_: LogFormat = "text", level: LogLevel = "info") -> None:
         logger.handlers[:] = [handler]
         logger.setLevel(level.upper())
         logger.propagate = False
+
+
+def settled(report: BackfillReport, level: int, *, seconds: float | None = None) -> None:
+    """Log what was done to articles, under `dedup.worker`.
+
+    Args:
+        level: as `logging` has it.
+        seconds: how long a round of a worker took. None: it was a whole run, of which is told what others
+            hold, and to programs how long its stages took.
+    """
+    counts = {name: getattr(report, name) for name in COUNTS}
+    words = ", ".join(f"{name} {count}" for name, count in counts.items())
+    took: object
+    if seconds is None:
+        counts["held"], took = report.held, report.seconds
+        words += f", held by others {report.held}"
+    else:
+        took = round(seconds, 3)
+        words += f" in {seconds:.3f} s"
+    extra = {"event": "settled", **counts, "seconds": took}
+    logging.getLogger("dedup.worker").log(level, words, extra=extra)
 
 
 def _time(record: logging.LogRecord) -> str:

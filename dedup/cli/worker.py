@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
+from dedup import logs
 from dedup.cli.shared import METRICS_PACKAGES, LogFormatOption, LogLevelOption, corpus, needs
 from dedup.cli.signals import leaving, unfinished
 from dedup.errors import InputError
-from dedup.logs import configure
 from dedup.machine import MAX_WORKERS
 
 log = logging.getLogger("dedup.worker")
@@ -63,7 +63,7 @@ def worker(
 
         dedup worker --once
     """
-    configure(log_format, log_level)
+    logs.configure(log_format, log_level)
     if once:
         _once(workers)
         return
@@ -102,14 +102,7 @@ def _once(workers: int | None) -> None:
     if report.already_running:
         log.info("a run is at work %s; nothing to do", report.running, extra={"event": "standing by"})
     else:
-        counts = {
-            name: getattr(report, name) for name in ("fingerprinted", "settled", "failed", "lost", "held")
-        }
-        log.info(
-            "fingerprinted %d, settled %d, failed %d, lost %d, held by others %d",
-            *counts.values(),
-            extra={"event": "settled", **counts, "seconds": report.seconds},
-        )
+        logs.settled(report, logging.INFO)
     if report.stopped:
         unfinished()
     if report.held:

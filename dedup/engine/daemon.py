@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from dedup import logs
 from dedup.corpus import runs, waiting, workers
 from dedup.corpus.database import Database
 from dedup.corpus.waiting import Waiting
@@ -219,14 +220,8 @@ class Daemon:
     def _tell(self, report: BackfillReport, seconds: float) -> None:
         if not (report.settled or report.fingerprinted or report.failed or report.lost):
             return
-        counts = {name: getattr(report, name) for name in ("fingerprinted", "settled", "failed", "lost")}
-        log.log(
-            logging.WARNING if report.failed or report.lost else logging.INFO,
-            "fingerprinted %d, settled %d, failed %d, lost %d in %.3f s",
-            *counts.values(),
-            seconds,
-            extra={"event": "settled", **counts, "seconds": round(seconds, 3)},
-        )
+        level = logging.WARNING if report.failed or report.lost else logging.INFO
+        logs.settled(report, level, seconds=seconds)
 
     def _be_seen(self, now: float, *, idle: bool) -> None:
         if now - self._seen_at < SEEN_SECONDS:
