@@ -85,6 +85,32 @@ def test_every_stage_is_told(database: Database) -> None:
     assert_counted(database)
 
 
+def test_a_story_larger_than_a_chunk_leaves_no_transaction_empty(database: Database) -> None:
+    """Each tells how many articles it settled."""
+    load(database, *(article(f"copy {i}", window(0, 6), i) for i in range(60)))
+    load(database, *(article(f"other {i}", window(20 + 10 * i, 6, ring=1_000), 60 + i) for i in range(20)))
+    told: list[int] = []
+
+    @dataclass
+    class Counting(Meddling):
+        def advance(self, count: int, total: int | None = None) -> None:
+            if self.stages[-1] == "writing marks":
+                told.append(count)
+
+    run(database, progress=Counting(lambda stage: None))
+    assert told[0] == 60
+    assert len(told) > 2
+    assert all(told)
+    assert sum(told) == 80
+    # One that was stopped at its very end has nothing left to write.
+    with database.transaction(settling=True) as cursor:
+        cursor.execute("UPDATE dedup.corpus_state SET bulk_run = 0")
+    told.clear()
+    assert run(database, "auto", Counting(lambda stage: None)).engines == ["memory"]
+    assert told == []
+    assert_right(database)
+
+
 def test_counts_in_arrays_are_those_of_sql(database: Database) -> None:
     fill(database, news(300))
     run(database, "postgres")

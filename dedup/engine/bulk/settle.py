@@ -131,7 +131,7 @@ class BulkSettling:
         """
         done = Written(compared=plan.decisions.compared)
         self._progress.start("writing marks", int(plan.writes.sum()))
-        chunks = len(plan.places)
+        chunks = len(plan.chunks)
         often = max(1, round(chunks * VACUUM_SHARE))
         for number in range(chunks):
             if self._stop():
@@ -207,9 +207,9 @@ class Plan:
         marks: the new marks, in canonical order; writes: which of them are written; differs: which are new.
         old: shape (m, 2): the stored pairs by place, the later first; -1 for an article without fingerprint.
         dropped: which of them go; not_likest: which of them stay, and lose their flag.
-        places: for each chunk those at which a mark or a canonical flag is written, in canonical order.
-        old_pairs: for each chunk the stored pairs that go or lose their flag, by their places in `old`.
-        new_pairs: for each chunk the pairs that are written, by their places in `decisions.pairs`.
+        chunks: none of them empty; of each the places at which a mark or a canonical flag is written, in
+            canonical order, the stored pairs that go or lose their flag, by their places in `old`, and the
+            pairs that are written, by their places in `decisions.pairs`.
     """
 
     snapshot: Snapshot
@@ -220,9 +220,7 @@ class Plan:
     old: Bigints
     dropped: Flags
     not_likest: Flags
-    places: list[Bigints]
-    old_pairs: list[Bigints]
-    new_pairs: list[Bigints]
+    chunks: list[tuple[Bigints, Bigints, Bigints]]
 
     @classmethod
     def of(cls, snapshot: Snapshot, decisions: Decisions, unsettled: Places) -> Plan:
@@ -251,19 +249,15 @@ class Plan:
         flags = (decisions.original < 0) != snapshot.canonical
         # A stored pair goes with the first of its articles; one of no article that is here, with none.
         of_old = np.where(old >= 0, chunk[old], count).min(axis=1) if count else np.zeros(len(old), np.int64)
-        return cls(
-            snapshot,
-            decisions,
-            marks,
-            writes,
-            differs,
-            old,
-            dropped,
-            not_likest,
+        parts = zip(
             _by_chunk(writes | flags, chunk, count),
             _by_chunk(dropped | not_likest, of_old, count),
             _by_chunk(new, chunk[decisions.pairs.later], count),
+            strict=True,
         )
+        # A component that is heavier than a chunk has the numbers of several, and stands under the first.
+        chunks = [part for part in parts if any(map(len, part))]
+        return cls(snapshot, decisions, marks, writes, differs, old, dropped, not_likest, chunks)
 
     def part(self, number: int, changed: Places) -> Part:
         """What chunk `number` writes, given the places of the articles that people have changed."""
@@ -274,7 +268,7 @@ class Plan:
         def free(places: npt.NDArray[Any]) -> Flags:
             return (places >= 0) & ~np.isin(component[places], blocked)
 
-        here, old, new = self.places[number], self.old_pairs[number], self.new_pairs[number]
+        here, old, new = self.chunks[number]
         ready = free(here)
         go, wait = here[ready], here[~ready]
         differs, canonical = self.differs[go], self.decisions.original[go] < 0
