@@ -43,11 +43,10 @@ def configure(format_: LogFormat = "text", level: LogLevel = "info") -> None:
         logger.propagate = False
 
 
-def settled(report: BackfillReport, level: int, *, seconds: float | None = None) -> None:
-    """Log what was done to articles, under `dedup.worker`.
+def settled(report: BackfillReport, seconds: float | None = None) -> None:
+    """Log what was done to articles, under `dedup.worker`; a warning where texts failed, or processes did.
 
     Args:
-        level: as `logging` has it.
         seconds: how long a round of a worker took. None: it was a whole run, of which is told what others
             hold, and to programs how long its stages took.
     """
@@ -60,6 +59,7 @@ def settled(report: BackfillReport, level: int, *, seconds: float | None = None)
     else:
         took = round(seconds, 3)
         words += f" in {seconds:.3f} s"
+    level = logging.WARNING if report.failed or report.lost else logging.INFO
     extra = {"event": "settled", **counts, "seconds": took}
     logging.getLogger("dedup.worker").log(level, words, extra=extra)
 

@@ -102,7 +102,7 @@ def _once(workers: int | None) -> None:
     if report.already_running:
         log.info("a run is at work %s; nothing to do", report.running, extra={"event": "standing by"})
     else:
-        logs.settled(report, logging.INFO)
+        logs.settled(report)
     if report.stopped:
         unfinished()
     if report.held:

@@ -220,8 +220,7 @@ class Daemon:
     def _tell(self, report: BackfillReport, seconds: float) -> None:
         if not (report.settled or report.fingerprinted or report.failed or report.lost):
             return
-        level = logging.WARNING if report.failed or report.lost else logging.INFO
-        logs.settled(report, level, seconds=seconds)
+        logs.settled(report, seconds)
 
     def _be_seen(self, now: float, *, idle: bool) -> None:
         if now - self._seen_at < SEEN_SECONDS:

@@ -310,6 +310,14 @@ def test_once_settles_and_ends(database: Database, corpus_url: str) -> None:
     assert "info dedup.worker: fingerprinted 0, settled 0" in said
 
 
+def test_once_warns_of_texts_that_failed_and_of_nothing_else(database: Database, corpus_url: str) -> None:
+    load(database, article("empty", ()))
+    code, said = run_worker(corpus_url, "--once", "--log-level", "warning")
+    assert code == 0
+    assert "warning dedup.worker: fingerprinted 0, settled 0, failed 1" in said
+    assert run_worker(corpus_url, "--once", "--log-level", "warning") == (0, "")
+
+
 def test_once_beside_another_run(settled: Database, corpus_url: str) -> None:
     with settled.transaction() as cursor:
         runs.claim(cursor, "backfill", runs.Owner("desk-1", 17, None, None))
