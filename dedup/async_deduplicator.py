@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -41,20 +42,22 @@ class AsyncDeduplicator:
     then done wholly or not at all, and no transaction stays open.
 
     Args:
-        url, timeouts: as of `Deduplicator`.
+        url, schema, timeouts: as of `Deduplicator`.
 
     Entering raises what making a `Deduplicator` raises. Every method raises `ClosedError` outside of the
     `async with`, and `DatabaseError` if the server refuses or goes away.
     """
 
-    def __init__(self, url: str | None = None, *, timeouts: Timeouts | None = None) -> None:
-        self._url, self._timeouts = url, timeouts
+    def __init__(
+        self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
+    ) -> None:
+        self._make = partial(Deduplicator, url, schema=schema, timeouts=timeouts)
         self._open: _Open | None = None
 
     async def __aenter__(self) -> Self:
         if self._open is not None:
             raise ClosedError("this AsyncDeduplicator is open already; make another one")
-        self._open = await _Open.make(self._url, self._timeouts)
+        self._open = await _Open.make(self._make)
         return self
 
     async def __aexit__(
@@ -188,17 +191,15 @@ class _Open:
         database = blocking._database
         self.blocking, self.timeouts = blocking, database.timeouts
         self._threads = threads
-        self._pool = AsyncPool(database.url, database.place, database.timeouts)
+        self._pool = AsyncPool(database.url, database.place, database.timeouts, database.schema)
         self.submissions = AsyncSubmissions(self._pool, blocking._submissions, self.in_thread)
 
     @classmethod
-    async def make(cls, url: str | None, timeouts: Timeouts | None) -> _Open:
+    async def make(cls, deduplicator: Callable[[], Deduplicator]) -> _Open:
         # Threads of its own: those of asyncio are the program's, which may have them all wait for something.
         threads = ThreadPoolExecutor(THREADS, "dedup")
         try:
-            work = asyncio.get_running_loop().run_in_executor(
-                threads, lambda: Deduplicator(url, timeouts=timeouts)
-            )
+            work = asyncio.get_running_loop().run_in_executor(threads, deduplicator)
             return cls(await work, threads)
         except BaseException:
             threads.shutdown(wait=False)

@@ -85,9 +85,12 @@ class Deduplicator(Questions):
     Args:
         url: the database, in SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or the embedded
             server, whose schema is made if need be.
+        schema: the one in which the corpus is; None takes `DEDUP_SCHEMA`, or `dedup`. A database may hold
+            several corpora, which know nothing of one another.
         timeouts: how long to wait for what; None takes `DEDUP_TIMEOUT_HOOK` and the like, or the defaults.
 
     Raises:
+        InputError: the name cannot be that of a schema.
         UnreachableError: the database does not answer.
         SchemaError: its schema is missing, older or newer; the message names the next step.
 
@@ -95,14 +98,18 @@ class Deduplicator(Questions):
     then nothing was changed, unless the method says otherwise.
     """
 
-    def __init__(self, url: str | None = None, *, timeouts: Timeouts | None = None) -> None:
-        self._database = migrate.opened(url, timeouts)
+    def __init__(
+        self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
+    ) -> None:
+        self._database = migrate.opened(url, timeouts, schema)
         self._submissions = Submissions(self._database)
 
     @staticmethod
-    def initialize(url: str | None = None, *, timeouts: Timeouts | None = None) -> Initialized:
+    def initialize(
+        url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
+    ) -> Initialized:
         """Create the schema in a database, or upgrade it. Safe to run again, and from several places."""
-        database = Database(url, timeouts)
+        database = Database(url, timeouts, schema)
         try:
             before, after = migrate.initialize(database)
         finally:
@@ -131,7 +138,10 @@ class Deduplicator(Questions):
         self._database.close()
 
     def engine(self) -> Engine:
-        """A SQLAlchemy engine of the same database, for pandas and the like; it has no pool."""
+        """A SQLAlchemy engine of the same database, for pandas and the like; it has no pool.
+
+        Statements are sent as they are: those for a corpus in another schema name that.
+        """
         return self._database.engine()
 
     # Articles in.

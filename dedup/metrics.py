@@ -18,6 +18,7 @@ from dedup.corpus import migrate
 from dedup.corpus.database import Database
 from dedup.corpus.monitoring import SAMPLE, Vitals, vitals
 from dedup.errors import DatabaseError
+from dedup.schema import chosen
 
 __all__ = ["Metrics"]
 
@@ -31,16 +32,16 @@ class Metrics:
     """The metrics of a corpus, opened when they are first asked for.
 
     Args:
-        url: as of `Deduplicator`.
+        url, schema: as of `Deduplicator`.
 
     Attributes:
         up: whether the database answered the last time.
         port: what `serve` listens on; 0 chooses one.
     """
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(self, url: str | None = None, *, schema: str | None = None) -> None:
         self.up, self.port = False, 0
-        self._url = url
+        self._url, self._schema = url, chosen(schema)
         self._database: Database | None = None
         self._lock = threading.Lock()
         self._registry = CollectorRegistry()
@@ -80,7 +81,7 @@ class Metrics:
         try:
             with self._lock:
                 if self._database is None:
-                    self._database = migrate.opened(self._url)
+                    self._database = migrate.opened(self._url, schema=self._schema)
             with self._database.transaction(seconds=ANSWER_SECONDS) as cursor:
                 found = vitals(cursor)
         except DatabaseError:

@@ -19,17 +19,19 @@ from dedup.corpus.database import URL_VARIABLE, Database
 from dedup.corpus.removal import Contents
 from dedup.corpus.roles import Role
 from dedup.errors import InputError
+from dedup.schema import chosen
 from dedup.timeouts import Timeouts
 
 __all__ = ["Contents", "Operation", "printed_schema"]
 
 
-def printed_schema(url: str | None = None) -> str:
+def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
     """The statements that make the schema, or upgrade the one of a database; nothing is run.
 
     Args:
         url: the database; None takes `DEDUP_DATABASE_URL`. Without either the schema is made from nothing,
             and no connection is made.
+        schema: as of `Deduplicator`.
 
     Returns:
         One transaction for psql; "" if there is nothing to do.
@@ -39,26 +41,28 @@ def printed_schema(url: str | None = None) -> str:
     """
     url = url or os.environ.get(URL_VARIABLE)
     if not url:
-        return ddl.script(None)
-    database = Database(url)
+        return ddl.script(None, chosen(schema))
+    database = Database(url, schema=schema)
     try:
         with database.transaction() as cursor:
             before = migrate.current(cursor)
         migrate.refuse_newer(before, database.place)
     finally:
         database.close()
-    return ddl.script(before)
+    return ddl.script(before, database.schema)
 
 
 class Operation:
     """A corpus in the hands of its owner.
 
     Args:
-        url: as of `Deduplicator`.
+        url, schema: as of `Deduplicator`.
     """
 
-    def __init__(self, url: str | None = None, *, timeouts: Timeouts | None = None) -> None:
-        self._database = Database(url, timeouts)
+    def __init__(
+        self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
+    ) -> None:
+        self._database = Database(url, timeouts, schema)
 
     def __enter__(self) -> Self:
         return self
@@ -72,6 +76,11 @@ class Operation:
     def place(self) -> str:
         """Host and database, for people; never a password."""
         return self._database.place
+
+    @property
+    def schema(self) -> str:
+        """The schema of the corpus."""
+        return self._database.schema
 
     def grant(
         self,
@@ -103,7 +112,7 @@ class Operation:
         if not names:
             raise InputError("name a role: --worker, --scraper or --analyst ROLE")
         with self._database.transaction() as cursor:
-            migrate.require_head(migrate.current(cursor), self.place)
+            migrate.require_head(migrate.current(cursor), self._database)
             roles.checked(cursor, names)
             roles.require_owner(cursor, self.place)
             wanted = roles.statements(cursor, given, revoke=revoke)

@@ -43,7 +43,8 @@ class Options:
     """The settings of the pipeline.
 
     Attributes:
-        url: DEDUP_DATABASE_URL; without it the environment variable of that name.
+        url, schema: DEDUP_DATABASE_URL and DEDUP_SCHEMA; without them the environment variables of those
+            names.
         fields: DEDUP_FIELDS, article field to item field. A field that is not named has the same name in
             both, and where an item has no `source_id` its `url` is taken.
         item_field: DEDUP_ITEM_FIELD, the field of the item that gets the verdict; "" for none.
@@ -54,6 +55,7 @@ class Options:
     """
 
     url: str | None = None
+    schema: str | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
     item_field: str = "dedup"
     drop: bool = False
@@ -76,6 +78,7 @@ class Options:
             )
         return cls(
             settings.get("DEDUP_DATABASE_URL") or None,
+            settings.get("DEDUP_SCHEMA") or None,
             fields,
             settings.get("DEDUP_ITEM_FIELD", cls.item_field),
             settings.getbool("DEDUP_DROP", cls.drop),
@@ -109,6 +112,7 @@ class DedupPipeline:
         name = self._crawler.spider.name if self._crawler.spider else "spider"
         self._corpus = SpoolingDeduplicator(
             self._options.url,
+            schema=self._options.schema,
             spool=self._options.spool.format(name=name.replace(os.sep, "_")),
             max_bytes=self._options.spool_bytes,
             retry_seconds=self._options.retry_seconds,

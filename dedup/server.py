@@ -13,6 +13,7 @@ from dedup.corpus.cluster_upgrade import ClusterUpgrade
 from dedup.corpus.database import URL_VARIABLE, place, safe_address
 from dedup.corpus.embedded import ServerStatus
 from dedup.progress import Progress
+from dedup.schema import chosen
 
 __all__ = [
     "ClusterUpgrade",
@@ -89,24 +90,30 @@ def client() -> list[str]:
     return [str(found), embedded.start()]
 
 
-def dump(path: Path) -> int:
+def dump(path: Path, *, schema: str | None = None) -> int:
     """Write the corpus of the embedded server into a new file, whole or not at all; returns its bytes.
+
+    Args:
+        schema: as of `Deduplicator`.
 
     Raises:
         InputError: the file exists, or cannot be written.
         EmbeddedServerError: it failed; there is no file.
     """
-    return embedded_files.dump(path)
+    return embedded_files.dump(path, chosen(schema))
 
 
-def restore(path: Path) -> None:
+def restore(path: Path, *, schema: str | None = None) -> None:
     """Bring a corpus back from a dump, into an embedded server that has none or an empty one.
+
+    Args:
+        schema: as of `Deduplicator`; the dump must be of the same one.
 
     Raises:
         InputError: this is no dump of a corpus, or there are articles already.
         EmbeddedServerError: it failed; nothing was changed.
     """
-    embedded_files.restore(path)
+    embedded_files.restore(path, chosen(schema))
 
 
 def upgrade(progress: Progress | None = None) -> ClusterUpgrade:

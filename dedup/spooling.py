@@ -16,6 +16,7 @@ from dedup.article import Article
 from dedup.deduplicator import Deduplicator
 from dedup.errors import ClosedError, DatabaseError, SpoolError
 from dedup.files.spool import MAX_BYTES, Spool
+from dedup.schema import chosen
 from dedup.timeouts import Timeouts
 from dedup.verdict import Verdict
 
@@ -36,7 +37,7 @@ class SpoolingDeduplicator:
     delivered first: what comes meanwhile goes to its end, so that no version of an article overtakes another.
 
     Args:
-        url, timeouts: as of `Deduplicator`. It is opened when it is needed.
+        url, schema, timeouts: as of `Deduplicator`. It is opened when it is needed.
         spool: the file; see `Spool`.
         max_bytes: how large that file may become.
         retry_seconds: while the database is down it is tried again no sooner than this.
@@ -51,12 +52,14 @@ class SpoolingDeduplicator:
         *,
         spool: str | Path,
         max_bytes: int = MAX_BYTES,
+        schema: str | None = None,
         timeouts: Timeouts | None = None,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self.spool = Spool(spool, max_bytes)
         self.delivered = 0
         self._url, self._timeouts, self._retry_seconds = url, timeouts, retry_seconds
+        self._schema = chosen(schema)
         self._corpus: Deduplicator | None = None
         self._up = self._closed = self._warned = False
         self._next_try = 0.0
@@ -127,7 +130,7 @@ class SpoolingDeduplicator:
     def _come_up(self) -> bool:
         try:
             if self._corpus is None:
-                self._corpus = Deduplicator(self._url, timeouts=self._timeouts)
+                self._corpus = Deduplicator(self._url, schema=self._schema, timeouts=self._timeouts)
             before = self.delivered
             self._deliver(self._corpus)
             with self._gate:

@@ -28,6 +28,7 @@ def work(
     url: str | None = None,
     *,
     stop: Callable[[], bool],
+    schema: str | None = None,
     poll: float = POLL_SECONDS,
     workers: int | None = None,
     timeouts: Timeouts | None = None,
@@ -37,7 +38,7 @@ def work(
     Any number of them may work on a corpus, on any machines: one works, the others stand by.
 
     Args:
-        url: as of `Deduplicator`; a database that is away is waited for.
+        url, schema: as of `Deduplicator`; a database that is away is waited for.
         poll: seconds after which an article is noticed at the latest.
         workers: processes that fingerprint texts; None for one per core, at least 1: a text can end one.
 
@@ -49,7 +50,7 @@ def work(
     check_seconds("the poll interval", poll)
     if workers is not None:
         checks.whole_number("workers", workers, 1, MAX_WORKERS)
-    database = daemon.wait_for(lambda: migrate.opened(url, timeouts), stop, daemon.DOWN_SECONDS)
+    database = daemon.wait_for(lambda: migrate.opened(url, timeouts, schema), stop, daemon.DOWN_SECONDS)
     if database is None:
         return
     keeper = PoolKeeper()

@@ -1,7 +1,7 @@
 """Runs the migrations: one transaction, one at a time, and never waiting long for a busy table.
 
-Called by `dedup init` with a connection, or by the `alembic` command with DEDUP_DATABASE_URL. With `--sql` of
-either the statements are printed, and no connection is made.
+Called by `dedup init` with a connection, or by the `alembic` command with DEDUP_DATABASE_URL and
+DEDUP_SCHEMA. With `--sql` of either the statements are printed, and no connection is made.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from alembic import context
 from sqlalchemy import Connection, text
 
 from dedup.corpus.database import Database
+from dedup.corpus.rendering import rendered_text
+from dedup.schema import chosen
 
-SCHEMA = "dedup"
 LOCK_TIMEOUT = "10s"  # a migration that waits for a table makes everyone else wait behind it
 STATEMENT_TIMEOUT = "30min"  # building an index over some millions of articles takes minutes
 
@@ -19,39 +20,41 @@ STATEMENT_TIMEOUT = "30min"  # building an index over some millions of articles 
 def run(connection: Connection) -> None:
     connection.execute(text(f"SET lock_timeout = '{LOCK_TIMEOUT}'"))
     connection.execute(text(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'"))
-    connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
+    connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {schema}"))
     connection.commit()
     context.configure(
         connection=connection,
         target_metadata=None,  # the SQL files are the schema; no second description of it is kept
-        version_table_schema=SCHEMA,
+        version_table_schema=schema,
     )
     with context.begin_transaction():
         context.run_migrations()
 
 
 def write() -> None:
-    context.configure(dialect_name="postgresql", target_metadata=None, version_table_schema=SCHEMA)
+    context.configure(dialect_name="postgresql", target_metadata=None, version_table_schema=schema)
     with context.begin_transaction():
         for statement in (
             f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'",
             f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'",
-            f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
+            f"CREATE SCHEMA IF NOT EXISTS {schema}",
             *context.config.attributes.get("first", ()),
         ):
-            context.execute(statement)
+            context.execute(rendered_text(statement, schema))
         context.run_migrations()
         for statement in context.config.attributes.get("last", ()):
-            context.execute(statement)
+            context.execute(rendered_text(statement, schema))
 
 
-given = context.config.attributes.get("connection")
+attributes = context.config.attributes
+schema = attributes.get("schema") or attributes.setdefault("schema", chosen())
+given = attributes.get("connection")
 if context.is_offline_mode():
     write()
 elif given is not None:
     run(given)
 else:
     database = Database()
-    with database.engine().connect() as connection:
+    with database.engine(schema).connect() as connection:
         run(connection)
     database.close()

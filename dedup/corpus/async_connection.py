@@ -19,7 +19,9 @@ from psycopg.pq import TransactionStatus
 from dedup.corpus import arrays
 from dedup.corpus.connection import FRESH_SECONDS, GRACE_SECONDS, limits, parameters, readable, set_values
 from dedup.corpus.database import translated
+from dedup.corpus.rendering import AsyncSchemaCursor
 from dedup.errors import BusyError, ClosedError
+from dedup.schema import DEFAULT
 from dedup.timeouts import Timeouts
 
 AsyncCursor = psycopg.AsyncCursor[Any]
@@ -33,13 +35,14 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
     """A connection that gives up on a server that is connected and does not answer.
 
     Attributes:
-        patience, pooled, seconds, used_at: as of `connection.Connection`.
+        patience, pooled, seconds, used_at, schema: as of `connection.Connection`.
     """
 
     patience: float = Timeouts().connect + GRACE_SECONDS
     pooled: bool = False
     seconds: float | None = None
     used_at: float = 0.0
+    schema: str = DEFAULT
 
     async def wait(self, gen: PQGen[_Value], interval: float = 0.1, timeout: float | None = None) -> _Value:
         """As psycopg's, but not for ever."""
@@ -71,9 +74,11 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
         return not self.closed and self.pgconn.transaction_status == TransactionStatus.IDLE
 
     @classmethod
-    async def open(cls, url: str, timeouts: Timeouts) -> Self:
+    async def open(cls, url: str, timeouts: Timeouts, schema: str) -> Self:
         """Connect. Outside of transactions every statement stands alone."""
         connection = await cls.connect(url, autocommit=True, **parameters(timeouts))
+        if schema != DEFAULT:
+            connection.schema, connection.cursor_factory = schema, AsyncSchemaCursor
         try:
             connection.patience = timeouts.connect + GRACE_SECONDS
             connection.used_at = time.monotonic()
@@ -117,10 +122,11 @@ class AsyncPool:
     Args:
         url: in libpq form.
         place: host and database, for people.
+        schema: of the corpus.
     """
 
-    def __init__(self, url: str, place: str, timeouts: Timeouts) -> None:
-        self._url, self._place, self._timeouts = url, place, timeouts
+    def __init__(self, url: str, place: str, timeouts: Timeouts, schema: str) -> None:
+        self._url, self._place, self._timeouts, self._schema = url, place, timeouts, schema
         self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
         self._idle: list[AsyncConnection] = []
         self._closed = False
@@ -177,7 +183,7 @@ class AsyncPool:
                 connection.pgconn.finish()
                 raise
             connection.pgconn.finish()
-        return await AsyncConnection.open(self._url, self._timeouts)
+        return await AsyncConnection.open(self._url, self._timeouts, self._schema)
 
     def _give_back(self, connection: AsyncConnection) -> None:
         connection.used_at = time.monotonic()

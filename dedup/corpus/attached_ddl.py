@@ -11,10 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from psycopg import sql
+from psycopg.abc import AdaptContext
 from psycopg.types.json import Jsonb
 
 from dedup.article import MAX_FIELD_BYTES
 from dedup.corpus.attachments import Attachment, Part, present, raw
+from dedup.corpus.rendering import own, rendered, schema_of
 
 FIELDS = ("title", "url", "publication", "language", "published_at")
 """What of an article may be mapped to a column beside its text."""
@@ -32,14 +34,9 @@ KEYS_PER_NOTE = 500
 """Rows in one note, which is worked off as a whole while others wait for the settle lock."""
 
 
-def table(name: str) -> Part:
-    """One of our own tables."""
-    return sql.Identifier("dedup", name)
-
-
 def joined(parts: Sequence[Part], between: str = ", ") -> Part:
     """Parts of a statement, one after the other."""
-    return raw(between).join(parts)
+    return sql.SQL(between).join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ def attach(attachment: Attachment, others: Sequence[Attachment], shape: Shape) -
         made += _triggers(attachment, shape)
     made += _marks_view(attachment)
     made.append(article_text([*others, attachment]))
-    made.append(sql.SQL("INSERT INTO {} (attachment_id) VALUES ({})").format(table("outbox"), attachment.id))
+    made.append(sql.SQL("INSERT INTO {} (attachment_id) VALUES ({})").format(own("outbox"), attachment.id))
     return made
 
 
@@ -87,7 +84,7 @@ def detach(
     made.append(sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks))
     made.append(sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.view))
     left = sql.SQL("UPDATE {} SET leaving = true WHERE id = {}")
-    made.append(left.format(table("attachment"), attachment.id))
+    made.append(left.format(own("attachment"), attachment.id))
     return made
 
 
@@ -96,7 +93,7 @@ def article_text(given: Sequence[Attachment]) -> Part:
     branches: list[Part] = [
         sql.SQL(
             'SELECT id AS article_id, text COLLATE "C" AS text FROM {} WHERE attachment_id IS NULL'
-        ).format(table("article"))
+        ).format(own("article"))
     ]
     for attachment in present(given):
         # CASE: the key of another attachment's article need not be one of this type.
@@ -111,10 +108,10 @@ def article_text(given: Sequence[Attachment]) -> Part:
             sql.SQL(
                 "SELECT a.id, v.text FROM {} a JOIN {} v ON {} AND v.source_id = a.source_id"
                 " WHERE a.attachment_id = {}"
-            ).format(table("article"), attachment.view, joined(same, " AND "), attachment.id)
+            ).format(own("article"), attachment.view, joined(same, " AND "), attachment.id)
         )
     return sql.SQL("CREATE OR REPLACE VIEW {} AS\n{}").format(
-        table("article_text"), joined(branches, "\nUNION ALL\n")
+        own("article_text"), joined(branches, "\nUNION ALL\n")
     )
 
 
@@ -132,7 +129,7 @@ def _note(attachment: Attachment) -> Part:
         "triggers": attachment.triggers,
     }
     return sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(
-        table("attachment"),
+        own("attachment"),
         joined([sql.Identifier(name) for name in values]),
         joined([sql.Literal(value) for value in values.values()]),
     )
@@ -186,21 +183,28 @@ def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
 _NOTIFY = """
     -- A transaction that is to be prepared may not notify; who settles looks without it too.
     IF FOUND AND current_setting('max_prepared_transactions') = '0' THEN
-        PERFORM pg_notify('dedup', '');
+        NOTIFY dedup;
     END IF;"""
+
+
+class _Body(sql.Composable):
+    """The body of a function, between dollars with a word that is nowhere in it."""
+
+    def as_bytes(self, context: AdaptContext | None = None) -> bytes:
+        text: bytes = rendered(self._obj, schema_of(context)).as_bytes(context)
+        tag = b"$dedup$"
+        while tag in text:
+            tag = tag[:-1] + b"_$"
+        return tag + text + tag
 
 
 def trigger_function(name: Part, body: Part, notify: str = _NOTIFY) -> Iterator[Part]:
     """A function that triggers call after a change."""
     parts = sql.SQL("\nBEGIN\n    {};{}\n    RETURN NULL;\nEND ")
-    text = parts.format(body, raw(notify)).as_string(None)
-    tag = "$dedup$"
-    while tag in text:
-        tag = f"{tag[:-1]}_$"
     yield sql.SQL(
         "CREATE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER\n"
-        "    SET search_path = pg_catalog, pg_temp AS {}{}{}"
-    ).format(name, raw(tag), raw(text), raw(tag))
+        "    SET search_path = pg_catalog, pg_temp AS {}"
+    ).format(name, _Body(parts.format(body, sql.SQL(notify))))
     yield sql.SQL("REVOKE ALL ON FUNCTION {}() FROM PUBLIC").format(name)
 
 
@@ -212,7 +216,7 @@ def into_outbox(attachment: Attachment, source_ids: Part) -> Part:
         "    FROM (SELECT g.source_id, row_number() OVER () / {} AS part\n"
         "          FROM ({}) AS g (source_id)) AS s\n"
         "    GROUP BY s.part"
-    ).format(table("outbox"), attachment.id, KEYS_PER_NOTE, source_ids)
+    ).format(own("outbox"), attachment.id, KEYS_PER_NOTE, source_ids)
 
 
 def _triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
@@ -220,7 +224,7 @@ def _triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
         yield from _statement_triggers(attachment, shape)
     else:
         yield from _row_triggers(attachment, shape)
-    whole = sql.SQL("INSERT INTO {} (attachment_id) VALUES ({})").format(table("outbox"), attachment.id)
+    whole = sql.SQL("INSERT INTO {} (attachment_id) VALUES ({})").format(own("outbox"), attachment.id)
     yield from trigger_function(attachment.function("truncate"), whole)
     for place in (attachment.place, *(shape.partitions or ())):
         yield from _trigger(
@@ -314,9 +318,9 @@ def _marks_view(attachment: Attachment) -> Iterator[Part]:
         joined(keys),
         joined(originals),
         attachment.view,
-        table("article"),
+        own("article"),
         attachment.id,
-        table("article"),
+        own("article"),
     )
     yield sql.SQL("COMMENT ON VIEW {} IS {}").format(
         attachment.marks,

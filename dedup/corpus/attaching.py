@@ -15,6 +15,7 @@ from dedup.corpus import attachments, mark_columns
 from dedup.corpus.attached_ddl import FIELDS, MARKS, Shape, original_names
 from dedup.corpus.attachments import Attachment, raw
 from dedup.corpus.database import Cursor
+from dedup.corpus.rendering import schema_of
 from dedup.errors import InputError
 
 LONGEST_NAME = 57
@@ -81,7 +82,7 @@ def examine(cursor: Cursor, wanted: Wanted) -> tuple[Attachment, Shape]:
         wanted.mark_columns,
         wanted.triggers,
     )
-    _check_marks(attachment, columns)
+    _check_marks(attachment, columns, schema_of(cursor))
     published = mapped.get("published_at")
     zoned = published is not None and columns[published].kind == TIMES[2]
     watched = () if wanted.where is None else _watched(cursor, oid, attachment)
@@ -107,14 +108,15 @@ def _table(cursor: Cursor, given: str) -> tuple[int, str, str]:
         SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::text,
                EXISTS (SELECT FROM pg_inherits i WHERE (i.inhparent = c.oid OR i.inhrelid = c.oid)
                        AND c.relkind <> 'p' AND NOT c.relispartition),
-               c.relispartition, c.relrowsecurity
+               c.relispartition, c.relrowsecurity,
+               to_regclass(format('%%I.settle_turn', n.nspname)) IS NOT NULL
         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)
         """,
         [quoted],
     ).fetchone()
     if row is None:
         raise InputError(f"there is no table {given}; `psql -c '\\dt *.*'` lists the tables")
-    oid, schema, table, kind, persistence, inherits, is_partition, secured = row
+    oid, schema, table, kind, persistence, inherits, is_partition, secured, ours = row
     what = {
         "v": "a view",
         "m": "a materialized view",
@@ -127,8 +129,8 @@ def _table(cursor: Cursor, given: str) -> tuple[int, str, str]:
             f"{given} is {what.get(kind, 'no table')}, whose changes cannot be noted:"
             " attach the table behind it"
         )
-    if schema == "dedup" or schema.startswith("pg_") or schema == "information_schema":
-        raise InputError(f"{given} belongs to {'dedup' if schema == 'dedup' else 'Postgres'} itself")
+    if ours or schema.startswith("pg_") or schema == "information_schema":
+        raise InputError(f"{given} belongs to {'dedup' if ours else 'Postgres'} itself")
     if persistence == "t":
         raise InputError(f"{given} is temporary: nobody else can read it; attach a table that stays")
     if inherits:
@@ -256,14 +258,14 @@ def _name(cursor: Cursor, name: str) -> str:
     return name
 
 
-def _check_marks(attachment: Attachment, columns: Mapping[str, _Column]) -> None:
+def _check_marks(attachment: Attachment, columns: Mapping[str, _Column], own_schema: str) -> None:
     for key in attachment.keys:
         if key in (*MARKS, *original_names(attachment)):
             raise InputError(
                 f"--id: the view of marks has a column {key!r} of its own: name another unique key"
             )
     if attachment.mark_columns:
-        for name in mark_columns.COLUMNS:
+        for name in mark_columns.column_names(own_schema):
             if name in columns:
                 raise InputError(
                     f"--mark-columns: the table has a column {name} already: rename it, or leave it out"

@@ -16,6 +16,7 @@ from psycopg import sql
 
 from dedup.answer import Answer
 from dedup.corpus.database import Cursor
+from dedup.corpus.rendering import Verbatim, own, prefixed
 from dedup.errors import InputError
 
 Part = sql.Composable
@@ -62,20 +63,20 @@ class Attachment(Answer):
     @property
     def view(self) -> Part:
         """The rows as articles: `dedup.attached_1`."""
-        return sql.Identifier("dedup", f"attached_{self.id}")
+        return own(f"attached_{self.id}")
 
     @property
     def marks(self) -> Part:
         """The view of its marks."""
-        return sql.Identifier("dedup", f"{self.name}_marks")
+        return own(f"{self.name}_marks")
 
     def function(self, what: str) -> Part:
         """A function that triggers of the table call."""
-        return sql.Identifier("dedup", f"attached_{self.id}_{what}")
+        return own(f"attached_{self.id}_{what}")
 
     def trigger(self, what: str) -> Part:
         """The trigger that calls it."""
-        return sql.Identifier(f"dedup_{self.id}_{what}")
+        return prefixed(f"{self.id}_{what}")
 
     def source_id(self, row: str) -> Part:
         """The source_id of a row, as an expression."""
@@ -96,8 +97,8 @@ class Attachment(Answer):
 
 
 def raw(text: str) -> sql.SQL:
-    """SQL that this program or the server wrote, or that the user gave as SQL."""
-    return sql.SQL(text)
+    """SQL that is sent as it is: of the server, or what the user gave as SQL."""
+    return Verbatim(text)
 
 
 def _as_text(column: Part, kind: str) -> Part:

@@ -17,6 +17,8 @@ from psycopg import IsolationLevel
 from psycopg.abc import PQGen
 
 from dedup.corpus import arrays
+from dedup.corpus.rendering import SchemaCursor
+from dedup.schema import DEFAULT
 from dedup.timeouts import Timeouts, milliseconds
 
 Cursor = psycopg.Cursor[Any]
@@ -48,12 +50,14 @@ class Connection(psycopg.Connection[Any]):
         pooled: whether a pooler stands between, which lends server connections for a transaction.
         seconds: what the session has for the timeouts of locks and statements; None: those of `Timeouts`.
         used_at: when it was last given back, by the clock that cannot be set.
+        schema: of the corpus; what `dedup.` stands for in statements.
     """
 
     patience: float = Timeouts().connect + GRACE_SECONDS
     pooled: bool = False
     seconds: float | None = None
     used_at: float = 0.0
+    schema: str = DEFAULT
 
     def wait(self, gen: PQGen[_Value], interval: float = 0.1, timeout: float | None = None) -> _Value:
         """As psycopg's, but not for ever."""
@@ -81,9 +85,11 @@ class Connection(psycopg.Connection[Any]):
         return True
 
     @classmethod
-    def open(cls, url: str, timeouts: Timeouts) -> Self:
+    def open(cls, url: str, timeouts: Timeouts, schema: str) -> Self:
         """Connect. Outside of transactions every statement stands alone."""
         connection = cls.connect(url, autocommit=True, **parameters(timeouts))
+        if schema != DEFAULT:
+            connection.schema, connection.cursor_factory = schema, SchemaCursor
         connection.patience = timeouts.connect + GRACE_SECONDS
         connection.used_at = time.monotonic()
         connection.isolation_level = IsolationLevel.READ_COMMITTED

@@ -40,6 +40,7 @@ from dedup.errors import (
     StorageError,
     UnreachableError,
 )
+from dedup.schema import DEFAULT, chosen
 from dedup.timeouts import Timeouts
 
 if TYPE_CHECKING:
@@ -118,8 +119,8 @@ def _refuse_ambiguous(url: str) -> None:
         raise ValueError
 
 
-def place(url: str) -> str:
-    """Where a connection string leads, for people: host and database, never a password.
+def place(url: str, schema: str = DEFAULT) -> str:
+    """Where a connection string leads, for people: host and database, never a password; and which schema.
 
     A name with signs that names rarely have is left out: it may be a connection string in the wrong place.
     """
@@ -130,7 +131,8 @@ def place(url: str) -> str:
     if re.fullmatch(r"\d{1,5}", port) and not host.startswith("/"):
         host = f"{host}:{port}"
     shown = f"database {name!r}" if re.fullmatch(r"[\w.$ -]+", name) else "a database"
-    return f"{shown} on {host}" if re.fullmatch(r"[\w.,:%-]+|/[^@=\x00-\x1f]*", host) else shown
+    shown += f" on {host}" if re.fullmatch(r"[\w.,:%-]+|/[^@=\x00-\x1f]*", host) else ""
+    return shown if schema == DEFAULT else f"{shown} (schema {schema})"
 
 
 def safe_address(url: str) -> str | None:
@@ -183,9 +185,13 @@ class Database:
         url: SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or the embedded server, which
             is started if need be.
         timeouts: how long to wait for what; None takes `DEDUP_TIMEOUT_LOCK` and the like, or the defaults.
+        schema: the one of the corpus; None takes `DEDUP_SCHEMA`, or `dedup`.
     """
 
-    def __init__(self, url: str | None = None, timeouts: Timeouts | None = None) -> None:
+    def __init__(
+        self, url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None
+    ) -> None:
+        self.schema = chosen(schema)
         self.timeouts = timeouts or Timeouts.from_environment()
         url = url or os.environ.get(URL_VARIABLE)
         self.embedded = not url
@@ -194,22 +200,26 @@ class Database:
 
             url = embedded.start()
         self.url = conninfo(url)
-        self.place = place(self.url)
+        self.place = place(self.url, self.schema)
         self._closed = False
         self._pool = _Pool(self._connect)
 
     def __repr__(self) -> str:
         return f"<Database: {self.place}{', closed' if self._closed else ''}>"
 
-    def engine(self) -> Engine:
-        """An engine as SQLAlchemy programs expect it, with transactions of its own and without a pool."""
+    def engine(self, schema: str = DEFAULT) -> Engine:
+        """An engine as SQLAlchemy programs expect it, with transactions of its own and without a pool.
+
+        Args:
+            schema: what `dedup.` stands for in its statements, which for others are sent as they are.
+        """
         from sqlalchemy import create_engine
         from sqlalchemy.pool import NullPool
 
         self.check_open()
 
         def connect() -> Connection:
-            connection = self._connect()
+            connection = self._connect(schema)
             connection.autocommit = False
             return connection
 
@@ -287,8 +297,8 @@ class Database:
             self._pool = _Pool(self._connect)
         return self._pool
 
-    def _connect(self) -> Connection:
-        connection = Connection.open(self.url, self.timeouts)
+    def _connect(self, schema: str | None = None) -> Connection:
+        connection = Connection.open(self.url, self.timeouts, schema or self.schema)
         info = connection.info
         if info.server_version < MIN_SERVER_VERSION:
             connection.close()

@@ -7,33 +7,34 @@ import io
 from alembic import command
 
 from dedup.corpus import migrate, rulebooks
-from dedup.corpus.migrate import MIGRATION_LOCK_KEY
-
-_ALONE = f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK_KEY})"
+from dedup.schema import migration_lock, program
 
 
-def script(before: str | None) -> str:
+def script(before: str | None, schema: str) -> str:
     """One transaction that brings a schema of this revision to the present one; "" where it is there.
 
     Args:
         before: what `migrate.current` says; None makes the schema.
+        schema: its name.
     """
     config = migrate.configuration()
     if before == migrate.head():
         return ""
     config.output_buffer = written = io.StringIO()
-    config.attributes["first"] = [_ALONE] if before is None else [_ALONE, _still(before)]
+    alone = f"SELECT pg_advisory_xact_lock({migration_lock(schema)})"
+    config.attributes["schema"] = schema
+    config.attributes["first"] = [alone] if before is None else [alone, _still(before, program(schema))]
     config.attributes["last"] = [_adopted()] if before is None else []
     command.upgrade(config, f"{before or 'base'}:head", sql=True)
     return written.getvalue()
 
 
-def _still(revision: str) -> str:
+def _still(revision: str, dedup: str) -> str:
     """Stop, if the schema is another one by the time that this is run."""
     return f"""
 DO $$ BEGIN
     IF (SELECT version_num FROM dedup.alembic_version) IS DISTINCT FROM '{revision}' THEN
-        RAISE EXCEPTION 'this is for revision {revision} of the schema; print it again: dedup init --sql';
+        RAISE EXCEPTION 'this is for revision {revision} of the schema; print it again: {dedup} init --sql';
     END IF;
 END $$"""
 

@@ -1,8 +1,8 @@
 """The embedded server's data as a file and back: the programs of its own package do the work.
 
 A dump is one file in the custom format of PostgreSQL, which pg_restore of that version or a newer one reads.
-It holds the schema dedup, or the whole database if tables are attached: views of the schema read these, and
-without them it could not be restored.
+It holds the schema of the corpus, or the whole database if tables are attached: views of the schema read
+these, and without them it could not be restored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dedup.corpus import attachments, embedded, removal
 from dedup.corpus.database import Database
 from dedup.errors import EmbeddedServerError, InputError, SchemaError
 
-SCHEMA_LINE = " SCHEMA - dedup "
+SCHEMA_LINE = " SCHEMA - {} "
 """How the contents of a dump name the schema."""
 
 
@@ -34,7 +34,7 @@ def program(name: str) -> Path:
     return found
 
 
-def dump(path: Path) -> int:
+def dump(path: Path, schema: str) -> int:
     """Write the corpus of the embedded server into a file that did not exist, whole or not at all.
 
     Returns:
@@ -53,7 +53,7 @@ def dump(path: Path) -> int:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
     made = Path(name)
     try:
-        what = () if _attached(url) else ("--schema=dedup",)
+        what = () if _attached(url, schema) else (f"--schema={schema}",)
         _run("pg_dump", "--format=custom", *what, f"--file={made}", url)
         os.fsync(number)
         try:
@@ -69,9 +69,9 @@ def dump(path: Path) -> int:
             made.unlink()
 
 
-def _attached(url: str) -> bool:
+def _attached(url: str, schema: str) -> bool:
     """Whether tables are attached to the corpus."""
-    database = Database(url)
+    database = Database(url, schema=schema)
     try:
         with database.transaction() as cursor:
             if cursor.execute("SELECT to_regclass('dedup.attachment')").fetchone() == (None,):
@@ -81,7 +81,7 @@ def _attached(url: str) -> bool:
         database.close()
 
 
-def restore(path: Path) -> None:
+def restore(path: Path, schema: str) -> None:
     """Bring a corpus back from a dump, into an embedded server that has none or an empty one.
 
     Whoever owned the schema, it is the server's own now; rights are not brought back.
@@ -96,10 +96,10 @@ def restore(path: Path) -> None:
         listed = _run("pg_restore", "--list", str(path))
     except EmbeddedServerError:
         raise InputError(f"{path} is no dump of PostgreSQL, or of a newer one") from None
-    if SCHEMA_LINE not in listed:
-        raise InputError(f"{path} is a dump of something else: it has no schema dedup")
+    if SCHEMA_LINE.format(schema) not in listed:
+        raise InputError(f"{path} is a dump of something else: it has no schema {schema}")
     url = embedded.start()
-    database = Database(url)
+    database = Database(url, schema=schema)
     try:
         _make_room(database)
     finally:

@@ -11,19 +11,25 @@ from collections.abc import Iterator
 from psycopg import sql
 
 from dedup.corpus.arrays import bigints
-from dedup.corpus.attached_ddl import joined, original_key, table, trigger_function
+from dedup.corpus.attached_ddl import joined, original_key, trigger_function
 from dedup.corpus.attachments import Attachment, Part, raw
 from dedup.corpus.database import Cursor
+from dedup.corpus.rendering import Named, own, prefixed
 
-COLUMNS = ("dedup_status", "dedup_duplicate_of", "dedup_score")
-"""Columns that `--mark-columns` adds."""
+COLUMNS = ("status", "duplicate_of", "score")
+"""What the columns tell that `--mark-columns` adds."""
+
+
+def column_names(schema: str) -> list[str]:
+    """The columns: `dedup_status` and so on. Two corpora may mark the same table."""
+    return [f"{schema}_{name}" for name in COLUMNS]
 
 
 def added(attachment: Attachment) -> Iterator[Part]:
     """What `--mark-columns` makes."""
     kind = attachment.key_types[0] if len(attachment.keys) == 1 else "jsonb"
     columns = [
-        sql.SQL("ADD COLUMN {} {}").format(sql.Identifier(name), raw(of))
+        sql.SQL("ADD COLUMN {} {}").format(prefixed(name), raw(of))
         for name, of in zip(COLUMNS, ("text", kind, "double precision"), strict=True)
     ]
     yield sql.SQL("ALTER TABLE {} {}").format(attachment.place, joined(columns))
@@ -32,7 +38,7 @@ def added(attachment: Attachment) -> Iterator[Part]:
         "CASE TG_OP WHEN 'DELETE' THEN OLD.source_id ELSE NEW.source_id END)"
     )
     function = attachment.function("marks")
-    yield from trigger_function(function, noted.format(table("mark_change"), attachment.id), notify="")
+    yield from trigger_function(function, noted.format(own("mark_change"), attachment.id), notify="")
     for event, condition in (
         ("INSERT", "NEW.attachment_id = {0}"),
         ("DELETE", "OLD.attachment_id = {0}"),
@@ -44,9 +50,9 @@ def added(attachment: Attachment) -> Iterator[Part]:
     ):
         name = attachment.trigger(f"marks_{event.lower()}")
         yield sql.SQL("CREATE TRIGGER {} AFTER {} ON {} FOR EACH ROW WHEN ({}) EXECUTE FUNCTION {}()").format(
-            name, raw(event), table("article"), raw(condition).format(attachment.id), function
+            name, raw(event), own("article"), raw(condition).format(attachment.id), function
         )
-        yield sql.SQL("ALTER TABLE {} ENABLE ALWAYS TRIGGER {}").format(table("article"), name)
+        yield sql.SQL("ALTER TABLE {} ENABLE ALWAYS TRIGGER {}").format(own("article"), name)
     writing = attachment.function("write")
     yield sql.SQL(
         "CREATE FUNCTION {}(ids text[], OUT written bigint, OUT held text[]) LANGUAGE sql SECURITY DEFINER\n"
@@ -58,7 +64,7 @@ def added(attachment: Attachment) -> Iterator[Part]:
 def taken_away(attachment: Attachment) -> Iterator[Part]:
     """What detaching does about it."""
     yield sql.SQL("DROP FUNCTION IF EXISTS {}(text[])").format(attachment.function("write"))
-    dropped = [sql.SQL("DROP COLUMN IF EXISTS {}").format(sql.Identifier(c)) for c in COLUMNS]
+    dropped = [sql.SQL("DROP COLUMN IF EXISTS {}").format(prefixed(name)) for name in COLUMNS]
     yield sql.SQL("ALTER TABLE {} {}").format(attachment.place, joined(dropped))
 
 
@@ -109,8 +115,8 @@ def _writing(attachment: Attachment) -> Part:
         by_key=by_key,
         source_id=attachment.source_id("t"),
         id=sql.Literal(attachment.id),
-        present=joined([sql.Identifier("t", name) for name in COLUMNS]),
-        columns=joined([sql.Identifier(name) for name in COLUMNS]),
+        present=Named(lambda schema: joined([sql.Identifier("t", name) for name in column_names(schema)])),
+        columns=joined([prefixed(name) for name in COLUMNS]),
     )
 
 

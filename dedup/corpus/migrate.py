@@ -16,11 +16,10 @@ from sqlalchemy import Connection, text
 
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Cursor, Database, translated
+from dedup.corpus.rendering import rendered_text
 from dedup.errors import SchemaError
+from dedup.schema import migration_lock, program
 from dedup.timeouts import Timeouts
-
-MIGRATION_LOCK_KEY = int.from_bytes(b"dedup+m", "big")
-"""Advisory lock that lets several upgrades start at once and one run."""
 
 
 def upgrade(database: Database, revision: str = "head") -> tuple[str | None, str | None]:
@@ -34,34 +33,35 @@ def upgrade(database: Database, revision: str = "head") -> tuple[str | None, str
         DatabaseError: the server refused.
     """
     config = configuration()
-    with translated(database.place), database.engine().connect() as connection:
-        connection.execute(text(f"SELECT pg_advisory_lock({MIGRATION_LOCK_KEY})"))
+    engine, lock = database.engine(database.schema), migration_lock(database.schema)
+    with translated(database.place), engine.connect() as connection:
+        connection.execute(text(f"SELECT pg_advisory_lock({lock})"))
         connection.commit()
         try:
             with database.transaction() as cursor:
                 before = current(cursor)
             refuse_newer(before, database.place)
-            config.attributes["connection"] = connection
+            config.attributes.update(connection=connection, schema=database.schema)
             command.upgrade(config, revision)
         finally:
             connection.rollback()
-            connection.execute(text(f"SELECT pg_advisory_unlock({MIGRATION_LOCK_KEY})"))
+            connection.execute(text(f"SELECT pg_advisory_unlock({lock})"))
             connection.commit()
     with database.transaction() as cursor:
         return before, current(cursor)
 
 
-def opened(url: str | None = None, timeouts: Timeouts | None = None) -> Database:
+def opened(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
     """A database, open and prepared; whatever `prepare` raises, no connection is left behind.
 
     Args:
-        url, timeouts: as of `Database`.
+        url, timeouts, schema: as of `Database`.
 
     Raises:
         UnreachableError: the database does not answer.
         SchemaError: as of `prepare`.
     """
-    database = Database(url, timeouts)
+    database = Database(url, timeouts, schema)
     try:
         prepare(database)
     except BaseException:
@@ -81,7 +81,7 @@ def prepare(database: Database) -> None:
     if database.embedded and found != head():
         initialize(database)
         return
-    require_head(found, database.place)
+    require_head(found, database)
 
 
 def initialize(database: Database) -> tuple[str | None, str | None]:
@@ -115,17 +115,18 @@ def _revision(cursor: Cursor, query: bytes) -> str | None:
     return str(row[0]) if row else None
 
 
-def require_head(found: str | None, place: str) -> None:
+def require_head(found: str | None, database: Database) -> None:
     """Refuse to work with a schema of another revision.
 
     Raises:
         SchemaError: there is none, or it is older or newer than this program.
     """
+    place, init = database.place, f"{program(database.schema)} init"
     refuse_newer(found, place)
     if found is None:
-        raise SchemaError(f"{place} has no dedup schema; run `dedup init`")
+        raise SchemaError(f"{place} has no dedup schema; run `{init}`")
     if found != head():
-        raise SchemaError(f"{place} has the schema of an older dedup; run `dedup init` to upgrade it")
+        raise SchemaError(f"{place} has the schema of an older dedup; run `{init}` to upgrade it")
 
 
 def run_file(path: Path) -> None:
@@ -139,7 +140,8 @@ def run_statements(statements: str) -> None:
     They are handed over as they are: SQLAlchemy would read ':name' and '%' in them.
     """
     if context.is_offline_mode():
-        op.get_context().impl.static_output(f"{statements.strip()}\n")
+        shown = rendered_text(statements.strip(), context.config.attributes["schema"])
+        op.get_context().impl.static_output(f"{shown}\n")
     else:
         driver = op.get_bind().connection.driver_connection
         assert driver is not None

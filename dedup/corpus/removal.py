@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from psycopg import sql
+
 from dedup.answer import Answer
 from dedup.corpus import attachments, detaching, migrate
 from dedup.corpus.connection import Cursor
@@ -53,7 +55,7 @@ _OUTSIDE = """
     )
     SELECT i.type || ' ' || i.identity FROM dependent d
     CROSS JOIN LATERAL pg_identify_object(d.class, d.oid, 0) AS i
-    WHERE i.schema IS DISTINCT FROM 'dedup'
+    WHERE i.schema IS DISTINCT FROM 'dedup'::regnamespace::text
       AND NOT EXISTS (SELECT FROM pg_constraint k JOIN own ON own.oid = k.conrelid
                       WHERE d.class = 'pg_constraint'::regclass AND k.oid = d.oid)
       AND NOT EXISTS (SELECT FROM pg_trigger t JOIN own ON own.oid = t.tgrelid
@@ -110,6 +112,6 @@ def remove(cursor: Cursor, place: str) -> Contents:
     if found.attached:
         for attachment in attachments.present(attachments.attachments(cursor)):
             for statement in detaching.statements(cursor, attachment):
-                cursor.execute(statement.as_bytes(cursor))
+                cursor.execute(sql.Composed([statement]))
     cursor.execute("DROP SCHEMA dedup CASCADE")
     return found

@@ -14,8 +14,9 @@ import psycopg
 from psycopg import sql
 
 from dedup.article import ARTICLE_FIELDS
-from dedup.corpus.attachments import Attachment
+from dedup.corpus.attachments import Attachment, raw
 from dedup.corpus.connection import Cursor
+from dedup.corpus.rendering import SCHEMA, own, written_out
 from dedup.errors import InputError, RightsError
 
 Role = Literal["worker", "scraper", "analyst"]
@@ -134,7 +135,7 @@ def checked(cursor: Cursor, names: Iterable[str]) -> None:
             )
         row = cursor.execute(
             "SELECT r.rolname = pg_get_userbyid(n.nspowner) FROM pg_roles r"
-            " LEFT JOIN pg_namespace n ON n.nspname = 'dedup' WHERE r.rolname = %s",
+            " JOIN pg_namespace n ON n.oid = 'dedup'::regnamespace WHERE r.rolname = %s",
             [name],
         ).fetchone()
         if row is None:
@@ -151,7 +152,7 @@ def require_owner(cursor: Cursor, place: str) -> None:
     """
     row = cursor.execute(
         "SELECT pg_has_role(nspowner, 'USAGE'), pg_get_userbyid(nspowner) FROM pg_namespace"
-        " WHERE nspname = 'dedup'"
+        " WHERE oid = 'dedup'::regnamespace"
     ).fetchone()
     if row is None or not row[0]:
         owner = f", {quoted(row[1])}," if row else ""
@@ -185,14 +186,11 @@ def statements(
 def _revoked(name: str) -> list[sql.Composed]:
     role = sql.Identifier(name)
     kinds = ("ALL TABLES IN SCHEMA", "ALL SEQUENCES IN SCHEMA", "ALL FUNCTIONS IN SCHEMA", "SCHEMA")
-    return [sql.SQL("REVOKE ALL ON {} {} FROM {}").format(sql.SQL(kind), _SCHEMA, role) for kind in kinds]
-
-
-_SCHEMA = sql.Identifier("dedup")
+    return [sql.SQL("REVOKE ALL ON {} {} FROM {}").format(sql.SQL(kind), SCHEMA, role) for kind in kinds]
 
 
 def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Composed]:
-    found = [sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(_SCHEMA, name)]
+    found = [sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(SCHEMA, name)]
     relations = cursor.execute(
         "SELECT relname, relkind IN ('v', 'm') FROM pg_class WHERE relnamespace = 'dedup'::regnamespace"
         " AND relkind IN ('r', 'p', 'v', 'm') ORDER BY relkind, relname"
@@ -205,9 +203,7 @@ def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Compo
             privileges = TABLES.get(relation, {}).get(role, ())
         if privileges:
             found.append(
-                sql.SQL("GRANT {} ON {} TO {}").format(
-                    sql.SQL(", ".join(privileges)), sql.Identifier("dedup", relation), name
-                )
+                sql.SQL("GRANT {} ON {} TO {}").format(sql.SQL(", ".join(privileges)), own(relation), name)
             )
     functions = cursor.execute(
         "SELECT proname, pg_get_function_identity_arguments(oid) FROM pg_proc"
@@ -216,9 +212,7 @@ def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Compo
     for function, arguments in functions:
         if role in callers(function):
             found.append(
-                sql.SQL("GRANT EXECUTE ON FUNCTION {} ({}) TO {}").format(
-                    sql.Identifier("dedup", function), sql.SQL(arguments), name
-                )
+                sql.SQL("GRANT EXECUTE ON FUNCTION {} ({}) TO {}").format(own(function), raw(arguments), name)
             )
     return found
 
@@ -233,7 +227,8 @@ def of_attachment(cursor: Cursor, attachment: Attachment) -> list[sql.Composed]:
         rows = cursor.execute(
             """
             SELECT r.rolname FROM pg_class c, aclexplode(c.relacl) AS a JOIN pg_roles r ON r.oid = a.grantee
-            WHERE c.oid = to_regclass('dedup.' || %s) AND a.privilege_type = %s AND a.grantee <> c.relowner
+            WHERE c.relnamespace = 'dedup'::regnamespace AND c.relname = %s
+                AND a.privilege_type = %s AND a.grantee <> c.relowner
             ORDER BY 1
             """,
             [relation, privilege],
@@ -260,4 +255,4 @@ def _temporary(cursor: Cursor, name: str) -> list[sql.Composed]:
 
 def readable(statement: sql.Composed, connection: psycopg.Connection[Any]) -> str:
     """A statement as people type it."""
-    return f"{statement.as_string(connection)};"
+    return f"{written_out(statement, connection)};"

@@ -120,7 +120,7 @@ class Questions:
         """
         with self._database.transaction() as cursor:
             found = migrate.current(cursor)
-        migrate.require_head(found, self._database.place)
+        migrate.require_head(found, self._database)
 
     def newest(self, count: int) -> list[Article]:
         """The newest articles that can be read, the latest first."""

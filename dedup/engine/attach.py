@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter
 
+from psycopg import sql
+
 from dedup.corpus import attached_ddl, attachments, detaching, mark_columns, outbox, roles
 from dedup.corpus.attaching import Wanted, examine
 from dedup.corpus.attachments import Attachment, Part
 from dedup.corpus.database import Cursor, Database, retried
+from dedup.corpus.rendering import written_out
 from dedup.engine.follow import compare
 from dedup.engine.holding import fitting_batch
 
@@ -113,5 +116,5 @@ def _run(cursor: Cursor, statements: Sequence[Part], dry_run: bool) -> list[str]
     """Run statements, or not; returns them as psql takes them."""
     if not dry_run:
         for statement in statements:
-            cursor.execute(statement.as_bytes(cursor))
-    return [f"{statement.as_string(cursor)};" for statement in statements]
+            cursor.execute(sql.Composed([statement]))
+    return [f"{written_out(statement, cursor)};" for statement in statements]

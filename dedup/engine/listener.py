@@ -16,8 +16,7 @@ import psycopg
 
 from dedup.corpus.database import Connection, Database
 from dedup.errors import DatabaseError
-
-CHANNEL = "dedup"
+from dedup.schema import outer
 
 SLICE_SECONDS = 0.2
 """How often a wait looks whether it is to end."""
@@ -70,7 +69,7 @@ class Listener:
                 connection.close()
                 self._next = float("inf")
                 return None
-            connection.execute(f"LISTEN {CHANNEL}".encode())
+            connection.execute(f"LISTEN {outer(self._database.schema)}".encode())
         except (DatabaseError, psycopg.Error):
             self._next = time.monotonic() + self._pause
             self._pause = min(2 * self._pause, AGAIN_SECONDS[1])

@@ -64,7 +64,8 @@ class FingerprintPool:
         if count:
             database.check_open()
         url = database.url if count else ""
-        source = Source(url, timeouts, rulebook.state, settings.text_max_characters, target)
+        too_long = settings.text_max_characters
+        source = Source(url, database.schema, timeouts, rulebook.state, too_long, target)
         self._limits, self._stop = limits or Limits(), stop
         self._here = None if count else _Here(ReaderHere(source, database), factory(settings, models))
         self._supervisor = None

@@ -40,12 +40,14 @@ class Source:
 
     Attributes:
         url, timeouts: of the database.
+        schema: of the corpus.
         state: what the stored results must still be made with when a fingerprint is stored.
         too_long: characters above which a text stays in the database.
         target: the table that fingerprints go to.
     """
 
     url: str
+    schema: str
     timeouts: Timeouts
     state: State
     too_long: int
@@ -79,7 +81,7 @@ class Reader:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._place = place(source.url)
+        self._place = place(source.url, source.schema)
         self._connection: Connection | None = None
 
     def connect(self) -> None:
@@ -90,7 +92,8 @@ class Reader:
         """
         if self._connection is None or self._connection.closed:
             with translated(self._place):
-                self._connection = Connection.open(self._source.url, self._source.timeouts)
+                source = self._source
+                self._connection = Connection.open(source.url, source.timeouts, source.schema)
 
     def close(self) -> None:
         """End the connection."""

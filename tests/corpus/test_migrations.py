@@ -37,15 +37,17 @@ def fresh(server: Server) -> Iterator[Database]:
 CATALOGUE = """
     SELECT 'column', c.table_name, c.column_name,
            c.data_type || c.is_nullable || coalesce(c.column_default, '')
-    FROM information_schema.columns c WHERE c.table_schema = 'dedup'
-    UNION ALL SELECT 'index', tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'dedup'
+    FROM information_schema.columns c WHERE c.table_schema = 'dedup'::regnamespace::text
+    UNION ALL SELECT 'index', tablename, indexname, indexdef FROM pg_indexes
+    WHERE schemaname = 'dedup'::regnamespace::text
     UNION ALL SELECT 'constraint', conrelid::regclass::text, conname, pg_get_constraintdef(oid)
     FROM pg_constraint WHERE connamespace = 'dedup'::regnamespace
     UNION ALL SELECT 'trigger', tgrelid::regclass::text, tgname, pg_get_triggerdef(oid)
     FROM pg_trigger WHERE NOT tgisinternal
     UNION ALL SELECT 'function', proname, '', pg_get_functiondef(oid)
     FROM pg_proc WHERE pronamespace = 'dedup'::regnamespace
-    UNION ALL SELECT 'view', viewname, '', definition FROM pg_views WHERE schemaname = 'dedup'
+    UNION ALL SELECT 'view', viewname, '', definition FROM pg_views
+    WHERE schemaname = 'dedup'::regnamespace::text
     UNION ALL SELECT 'comment', objoid::regclass::text, objsubid::text, description
     FROM pg_description WHERE classoid = 'pg_class'::regclass
         AND objoid IN (SELECT oid FROM pg_class WHERE relnamespace = 'dedup'::regnamespace)
@@ -92,7 +94,7 @@ SHAPE = """
     WHERE k.connamespace = 'dedup'::regnamespace
       AND k.contype <> 'n' -- PostgreSQL 18 lists NOT NULL here too; the columns tell it
     UNION ALL
-    SELECT tablename, 3, indexname, indexdef FROM pg_indexes WHERE schemaname = 'dedup'
+    SELECT tablename, 3, indexname, indexdef FROM pg_indexes WHERE schemaname = 'dedup'::regnamespace::text
 """
 GOLDEN = Path(__file__).parent / "schema.txt"
 REWRITE = "DEDUP_REWRITE_SCHEMA=1 .venv/bin/python -m pytest tests/corpus/test_migrations.py -k described"

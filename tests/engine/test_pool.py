@@ -651,7 +651,7 @@ def _talk(first: bytes, *lines: bytes, wait: Callable[[subprocess.Popen[bytes]],
 def recipe(database: Database) -> bytes:
     with database.transaction() as cursor:
         state = rulebooks.load_state(cursor)
-    source = Source(database.url, database.timeouts, state, 1_000_000)
+    source = Source(database.url, database.schema, database.timeouts, state, 1_000_000)
     return worker.encode_recipe(poisoned, Settings(), {}, source)
 
 

@@ -1,0 +1,90 @@
+"""The schema that a corpus lives in: `dedup`, or another one, so that a database can hold several corpora.
+
+Which names are allowed, and what is derived from a name. How statements learn it is `corpus/rendering.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from hashlib import blake2b
+
+from dedup.errors import InputError
+
+DEFAULT = "dedup"
+"""The schema of a corpus where nobody says otherwise."""
+
+VARIABLE = "DEDUP_SCHEMA"
+"""Environment variable that names the schema; unset or empty means `DEFAULT`."""
+
+MAX_BYTES = 40
+"""Of a name: triggers are called `NAME_123456789_marks_update`, and Postgres cuts a name at 63 bytes."""
+
+_WORDS = """
+all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create
+current_catalog current_date current_role current_time current_timestamp current_user default deferrable
+desc distinct do else end except false fetch for foreign from grant group having in initially intersect
+into lateral leading limit localtime localtimestamp not null offset on only or order placing primary
+references returning select session_user some symmetric system_user table then to trailing true union
+unique user using variadic when where window with
+
+authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull join
+left like natural notnull outer overlaps right similar tablesample verbose
+
+between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping
+inout int integer interval json json_array json_arrayagg json_exists json_object json_objectagg json_query
+json_scalar json_serialize json_table json_value least merge_action national nchar none normalize nullif
+numeric out overlay position precision real row setof smallint substring time timestamp treat trim values
+varchar xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot
+xmlserialize xmltable
+"""
+
+RESERVED = frozenset(_WORDS.split())
+"""Words that Postgres quotes where they are names: appendix C of its manual, versions 14 to 18."""
+
+_TAKEN = ("public", "information_schema")
+_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+
+
+def chosen(given: str | None = None) -> str:
+    """The schema of a corpus.
+
+    Args:
+        given: its name; None takes `DEDUP_SCHEMA`, or `DEFAULT`.
+
+    Raises:
+        InputError: it cannot be the name of one; the message names the rule.
+    """
+    name = os.environ.get(VARIABLE) or DEFAULT if given is None else given
+    if not isinstance(name, str):
+        raise InputError(f"the name of a schema must be a string, not {type(name).__name__}")
+    fits = _NAME.fullmatch(name) and len(name) <= MAX_BYTES and not name.startswith("pg_")
+    if not fits or name in RESERVED or name in _TAKEN:
+        shown = repr(name[:MAX_BYTES]) + ("…" if len(name) > MAX_BYTES else "")
+        raise InputError(
+            f"{shown} cannot be the schema of a corpus: a name has 1 to {MAX_BYTES} of a-z, 0-9 and _, begins"
+            " with no digit and no pg_, and is neither a word of SQL (select, user), public nor"
+            " information_schema"
+        )
+    return name
+
+
+def program(schema: str) -> str:
+    """How commands for the corpus of a schema begin."""
+    return "dedup" if schema == DEFAULT else f"dedup --schema {schema}"
+
+
+def outer(schema: str) -> str:
+    """The corpus where others have names too: the channel of its workers, and its parameters of a session.
+
+    The latter may not begin with the schema alone: Postgres keeps some first words for extensions (plpgsql).
+    """
+    return DEFAULT if schema == DEFAULT else f"{DEFAULT}_{schema}"
+
+
+def migration_lock(schema: str) -> int:
+    """The advisory lock that lets several upgrades of a corpus start at once and one run."""
+    plain = b"dedup+m"
+    if schema != DEFAULT:
+        plain = blake2b(plain + schema.encode(), digest_size=len(plain)).digest()
+    return int.from_bytes(plain, "big")
