@@ -23,6 +23,7 @@ from dedup.cli.main import FAILED, INTERRUPTED, WRONG_USAGE, app
 from dedup.cli.read import DIFFERENT
 from dedup.cli.signals import STOPPING
 from dedup.corpus.database import URL_VARIABLE
+from dedup.schema import DEFAULT, VARIABLE
 from dedup.timeouts import VARIABLE_PREFIX, Timeouts
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
@@ -186,6 +187,11 @@ def _variables() -> str:
             _code([URL_VARIABLE]),
             "the embedded server",
             "The database, in SQLAlchemy or libpq form. Unset: an embedded PostgreSQL that starts by itself.",
+        ),
+        (
+            _code([VARIABLE]),
+            _code([DEFAULT]),
+            "The schema of the corpus, where a database has several; `--schema` overrules it.",
         ),
         (
             _code(["DEDUP_HOME"]),

@@ -6,6 +6,7 @@ Whatever is shown passes through `dedup.printable`, so that no stranger's text d
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,9 +16,17 @@ from rich.segment import Segment
 from rich.text import Text
 
 from dedup.printable import printable, printable_lines
+from dedup.schema import program
 
 UNBOUNDED = 1_000_000_000
 """Columns of what is no terminal: nothing is wrapped for a program that reads along."""
+
+
+of_schema: str | None = None
+"""What `--schema` was, for the commands that words for people name."""
+
+_COMMANDS = re.compile(r"(?<=`)dedup (?!--)|(?:(?<=[:,&] )|(?<=then ))dedup (?=[a-z])")
+"""A command in backticks, or after "next:"."""
 
 
 class PrintableConsole(Console):
@@ -45,6 +54,8 @@ def say(words: str) -> None:
     """One line for people, on stderr, after what was written to stdout before."""
     with suppress(OSError, ValueError):  # a full disk or a closed pipe, which the command itself will meet
         sys.stdout.flush()
+    if of_schema is not None:
+        words = _COMMANDS.sub(f"{program(of_schema)} ", words)
     PrintableConsole(stderr=True, highlight=False).print(Text(printable(words)), soft_wrap=True)
 
 

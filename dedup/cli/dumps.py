@@ -12,6 +12,7 @@ import typer
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, counted, say_if_started
 from dedup.errors import InputError
+from dedup.schema import chosen
 
 
 def register(app: typer.Typer) -> None:
@@ -69,7 +70,7 @@ def dump(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that 
     """
     from dedup import server
 
-    _only_embedded("pg_dump -Fc -n dedup")
+    _only_embedded(f"pg_dump -Fc -n {chosen()}")
     say_if_started()
     output.say(f"{file}: {server.dump(file) / 1_000_000:,.1f} MB")
 

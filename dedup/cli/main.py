@@ -23,6 +23,7 @@ from dedup.cli import (
     admin,
     attach,
     completion,
+    console,
     dumps,
     judge,
     lab,
@@ -38,6 +39,7 @@ from dedup.cli import (
     write,
 )
 from dedup.errors import DedupError, InputError, SettingError
+from dedup.schema import DEFAULT, VARIABLE, chosen
 
 FAILED, WRONG_USAGE = 1, 2
 INTERRUPTED = 128 + SIGINT
@@ -95,15 +97,28 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    debug: Annotated[
+    debug: Annotated[  # noqa: ARG001 - `run` looks for it
         bool, typer.Option("--debug", help="Show a traceback when something fails; goes before the command.")
     ] = False,
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback has shown it
         bool,
         typer.Option("--version", help="Show the version and end.", is_eager=True, callback=_show_version),
     ] = False,
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            "--schema",
+            metavar="NAME",
+            help="The schema of the corpus, where a database has several; goes before the command, or set"
+            f" `{VARIABLE}`. Default: `{DEFAULT}`.",
+        ),
+    ] = None,
 ) -> None:
     """Options of every command."""
+    if schema is not None:
+        # For whatever opens the corpus, processes of their own included.
+        os.environ[VARIABLE] = chosen(schema)
+        console.of_schema = schema
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -122,6 +137,18 @@ def run(arguments: list[str]) -> int:
     signals.forget()
     if completion.asked():
         return completion.answer(app)
+    before = os.environ.get(VARIABLE)
+    try:
+        return _run(arguments)
+    finally:
+        console.of_schema = None
+        if before is None:
+            os.environ.pop(VARIABLE, None)
+        else:
+            os.environ[VARIABLE] = before
+
+
+def _run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     try:
         code = app(arguments, standalone_mode=False, prog_name="dedup")

@@ -104,7 +104,9 @@ def uninstall(
         found = owner.contents()
         listed = [counted(count, *_NOUNS[table]) for table, count in found.rows.items()]
         size = f"{found.bytes / MEGABYTE:,.0f} MB"
-        output.say(f"{owner.place}: the schema dedup with {', '.join(listed) or 'nothing in it'} ({size})")
+        output.say(
+            f"{owner.place}: the schema {owner.schema} with {', '.join(listed) or 'nothing in it'} ({size})"
+        )
         if found.attached:
             output.say(f"{', '.join(found.attached)}: to be detached, and left as found, with all rows")
         if not yes:

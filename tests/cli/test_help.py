@@ -141,7 +141,7 @@ def test_the_page_has_the_options_of_every_command() -> None:
 def test_the_page_has_every_variable_that_the_code_reads() -> None:
     sources = "\n".join(path.read_text("utf-8") for path in (ROOT / "dedup").rglob("*.py"))
     read = set(re.findall(r"environ(?:\.get\(|\[)[\"'](\w+)[\"']", sources))
-    read |= set(re.findall(r"^URL_VARIABLE = \"(\w+)\"", sources, re.MULTILINE))
+    read |= set(re.findall(r"^(?:URL_)?VARIABLE = \"(DEDUP_\w+)\"", sources, re.MULTILINE))
     assert {"DEDUP_DATABASE_URL", "DEDUP_HOME", "TERM"} <= read
     read |= {f"DEDUP_TIMEOUT_{name.upper()}" for name in Timeouts.__dataclass_fields__}
     told = set(re.findall(r"`([A-Z_]+)`", section("Variables of the environment")))
@@ -183,7 +183,10 @@ def mistakes(text: str) -> list[str]:
 def wrong(words: list[str]) -> list[str]:
     """What is unknown in the words after `dedup`, up to a pipe or a redirection."""
     command, path, allowed, unknown = PROGRAM["dedup"], "dedup", named(PROGRAM["dedup"]), []
-    for word in words:
+    given = iter(words)
+    for word in given:
+        if word == "--schema":
+            next(given, None)  # a name, and no command
         if word in ("|", "<", ">", "\\|"):
             break
         option = OPTION.match(word.lstrip("["))
