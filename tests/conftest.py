@@ -3,6 +3,8 @@
 The server is the one of DEDUP_TEST_DATABASE_URL (PostgreSQL 14 or newer; its user may create databases),
 or an embedded one in a folder of its own. Tiny corpora, and the oracle's answer for them, are made by
 `corpora.py`.
+
+With DEDUP_TEST_SCHEMA=wires corpora are in that schema, and what tests say of `dedup.` is said of it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import psycopg
 import pytest
@@ -22,8 +24,24 @@ from psycopg.conninfo import make_conninfo
 
 from dedup.corpus import embedded, migrate, rulebooks
 from dedup.corpus.database import Database, conninfo
+from dedup.corpus.rendering import SchemaCursor
+from dedup.schema import VARIABLE
 
 TEST_URL_VARIABLE = "DEDUP_TEST_DATABASE_URL"
+
+os.environ.pop(VARIABLE, None)
+if TEST_SCHEMA := os.environ.get("DEDUP_TEST_SCHEMA"):
+    os.environ[VARIABLE] = TEST_SCHEMA
+    _connect = psycopg.connect
+
+    def _connect_rendering(*arguments: Any, **options: Any) -> psycopg.Connection[Any]:
+        connection = _connect(*arguments, **options)
+        connection.schema = TEST_SCHEMA  # type: ignore[attr-defined]
+        kind = (SchemaCursor, options.get("cursor_factory", psycopg.Cursor))
+        connection.cursor_factory = type("RenderingCursor", kind, {})
+        return connection
+
+    psycopg.connect = _connect_rendering
 
 # A busy machine must not make a verdict late, unless a test is about that. Processes of tests inherit it.
 os.environ.setdefault("DEDUP_TIMEOUT_HOOK", "20")
