@@ -64,7 +64,8 @@ def url_of(database: Database, name: str) -> str:
 MATRIX = """
     SELECT r.rolname, c.kind || ' ' || c.name, c.privilege FROM (
         SELECT 'schema' AS kind, nspname::text AS name, (a).grantee AS role, (a).privilege_type AS privilege
-        FROM (SELECT nspname, aclexplode(nspacl) AS a FROM pg_namespace WHERE nspname = 'dedup') AS n
+        FROM (SELECT nspname, aclexplode(nspacl) AS a FROM pg_namespace
+              WHERE oid = 'dedup'::regnamespace) AS n
         UNION ALL
         SELECT CASE relkind WHEN 'v' THEN 'view' WHEN 'S' THEN 'sequence' ELSE 'table' END, relname,
                (a).grantee, (a).privilege_type

@@ -535,7 +535,7 @@ DESCRIBED = """
     FROM pg_proc WHERE pronamespace = 'dedup'::regnamespace
     UNION ALL
     SELECT 'view', viewname, definition, obj_description(format('dedup.%I', viewname)::regclass) FROM pg_views
-    WHERE schemaname = 'dedup'
+    WHERE schemaname = 'dedup'::regnamespace::text
     ORDER BY 1, 2, 3, 4
 """
 

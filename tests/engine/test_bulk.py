@@ -296,7 +296,9 @@ def test_a_first_load_leaves_tight_indexes(database: Database) -> None:
     def pages() -> list[int]:
         with database.transaction() as cursor:
             return [
-                cursor.execute("SELECT pg_relation_size(%s) / 8192", [f"dedup.{name}"]).fetchall()[0][0]
+                cursor.execute(
+                    "SELECT pg_relation_size(%s) / 8192", [f"{database.schema}.{name}"]
+                ).fetchall()[0][0]
                 for name in bulk.LOOSE_INDEXES
             ]
 

@@ -101,7 +101,7 @@ def listeners(database: Database) -> list[int]:
     """The server processes that listen in this database."""
     rows = query(
         database,
-        "SELECT pid FROM pg_stat_activity WHERE query = 'LISTEN dedup' AND datname = current_database()",
+        "SELECT pid FROM pg_stat_activity WHERE query ~ '^LISTEN dedup' AND datname = current_database()",
     )
     return [row[0] for row in rows]
 

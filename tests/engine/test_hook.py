@@ -17,6 +17,7 @@ from dedup.corpus.database import Cursor, Database, hold_settle_lock
 from dedup.corpus.steps import run
 from dedup.engine import hook
 from dedup.engine.backfill import backfill
+from dedup.schema import outer
 from tests.corpora import answer, article, assert_right, code, deduplicator, load, window
 
 
@@ -299,7 +300,7 @@ def test_a_newcomer_is_settled_under_the_settings_of_all_settling(database: Data
         assert run(cursor, newcomers.meet(rulebook, given, made)).outcome == "stored"
         newcomer = _session(cursor)
     changed = {name for name in settling if settling[name] != before[name]}
-    assert {"lock_timeout", "enable_seqscan", "dedup.settling"} <= changed
+    assert {"lock_timeout", "enable_seqscan", f"{outer(database.schema)}.settling"} <= changed
     assert newcomer == settling
 
 

@@ -74,7 +74,7 @@ def rows_of(cursor: Cursor) -> tuple[int, int]:
         SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint,
                coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::bigint
         FROM pg_stat_xact_user_tables
-        WHERE schemaname = 'dedup' AND relname IN ('article', 'fingerprint', 'match')
+        WHERE schemaname = 'dedup'::regnamespace::text AND relname IN ('article', 'fingerprint', 'match')
     """).fetchone()
     assert row is not None
     return row[0], row[1]

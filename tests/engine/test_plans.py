@@ -107,7 +107,8 @@ def rolled_back(database: Database, *, settling: bool = False) -> Iterator[Curso
 def rows_read(cursor: Cursor) -> dict[str, tuple[int, int]]:
     """Per table, the rows read by sequential scans and by index scans in this transaction."""
     found = cursor.execute(
-        "SELECT relname, seq_tup_read, idx_tup_fetch FROM pg_stat_xact_user_tables WHERE schemaname = 'dedup'"
+        "SELECT relname, seq_tup_read, idx_tup_fetch FROM pg_stat_xact_user_tables"
+        " WHERE schemaname = 'dedup'::regnamespace::text"
     ).fetchall()
     return {name: (by_scan, by_index or 0) for name, by_scan, by_index in found if name in LARGE}
 
