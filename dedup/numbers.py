@@ -97,7 +97,8 @@ class Components:
     """The connected components of `size` things, while pairs that join them come in.
 
     Every thing points to one of its component that has no larger number, at first to itself. In each round
-    the ends of a pair that lead apart are joined at the smaller number.
+    the ends of a pair that lead apart are joined at the smaller number. Whoever follows pointers leaves them
+    twice as long (path halving: Tarjan and van Leeuwen 1984), so a chain of n takes log n steps and not n.
     """
 
     def __init__(self, size: int) -> None:
@@ -113,14 +114,16 @@ class Components:
 
     def firsts(self) -> Groups:
         """Of each thing the first of its component."""
-        self._above = self._followed(self._above)
-        return self._above
+        return self._followed(np.arange(len(self._above), dtype=np.int32))
 
     def _followed(self, things: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Where the pointers from some things end."""
-        while not np.array_equal(further := self._above[things], things):
+        while True:
+            further = self._above[self._above[things]]
+            self._above[things] = further
+            if np.array_equal(further, things):
+                return things
             things = further
-        return things
 
 
 def linked(size: int, pairs: Pairs) -> Groups:
