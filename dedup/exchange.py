@@ -1,0 +1,244 @@
+"""The folders that a corpus in Postgres and a cluster exchange: tables, columns, digests, and what both must agree on.
+
+`dedup export corpus` writes one with what is known already, the Spark engine writes one with its result, and
+`dedup import` takes that. Pure: it reads and writes no file, so that executors of a cluster can import it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self
+
+from dedup.errors import InputError
+from dedup.settings import Kind, Settings
+from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
+
+FORMAT = 1
+"""Of both folders; raised by one when an older program could misread a newer folder."""
+
+CORPUS_FILE, RUN_FILE = "corpus.json", "run.json"
+"""What an export, and a result, say of themselves. Written last: a folder without it is not whole."""
+
+ColumnKind = Literal["string", "long", "int", "double", "boolean", "binary", "longs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        kind: its type as Spark calls it; "longs" is array<long>.
+        nullable: whether values may be missing; elements of arrays may not.
+    """
+
+    kind: ColumnKind
+    nullable: bool = False
+
+
+Table = Mapping[str, Column]
+
+_TEXT, _TEXT_OR_NONE = Column("string"), Column("string", nullable=True)
+
+FINGERPRINT: Table = {
+    "source_id": _TEXT,
+    "published_at": Column("long", nullable=True),
+    "added_at": Column("long"),
+    "text_digest": Column("binary"),
+    "version": Column("long"),
+    "content_hash": Column("long"),
+    "sentence_hashes": Column("longs"),
+    "signature": Column("binary"),
+    "buckets": Column("longs"),
+    "word_count": Column("int"),
+    "shingle_count": Column("int"),
+    "reason": _TEXT_OR_NONE,
+}
+"""Times are microseconds since 1970, UTC. With a reason there is no fingerprint, and hashes and counts are 0."""
+
+PAIR_PIN: Table = {"source_id": _TEXT, "other_source_id": _TEXT, "relation": _TEXT}
+SENTENCE_PIN: Table = {"sentence_hash": Column("long"), "common": Column("boolean")}
+
+MARK: Table = {
+    "source_id": _TEXT,
+    "status": _TEXT,
+    "duplicate_of": _TEXT_OR_NONE,
+    "score": Column("double", nullable=True),
+    "reason": _TEXT_OR_NONE,
+}
+MATCH: Table = {
+    "source_id": _TEXT,
+    "other_source_id": _TEXT,
+    "relation": _TEXT,
+    "rule": _TEXT,
+    "score": Column("double"),
+    "sentence_jaccard": Column("double"),
+    "signature_jaccard": Column("double"),
+    "containment": Column("double"),
+    "likest": Column("boolean"),
+}
+"""As `dedup.match`: `source_id` is the later article of a pair."""
+
+COMMON_SENTENCE: Table = {
+    "sentence_hash": Column("long"),
+    "carriers": Column("long"),
+    "effective_stories": Column("double"),
+}
+REFUSED: Table = {"source_id": _TEXT_OR_NONE, "reason": _TEXT}
+
+EXPORTED: Mapping[str, Table] = {
+    "fingerprint": FINGERPRINT,
+    "pair_pin": PAIR_PIN,
+    "sentence_pin": SENTENCE_PIN,
+}
+"""The tables of an export: the first is a folder of Parquet files, the pins are a file each."""
+
+RESULT: Mapping[str, Table] = {
+    "mark": MARK,
+    "match": MATCH,
+    "common_sentence": COMMON_SENTENCE,
+    "fingerprint": FINGERPRINT,
+    "refused": REFUSED,
+}
+"""The tables of a result: a folder of Parquet files each. `fingerprint` has a row for every article of `mark`."""
+
+
+def text_digest(language: str | None, title: str | None, text: str) -> bytes:
+    """SHA-256 of what a fingerprint is made from, as it is stored; its twin in SQL is in `corpus/cluster.py`."""
+    return hashlib.sha256(f"{language or ''}\0{title or ''}\0{text}".encode()).digest()
+
+
+def pins_digest(pairs: Mapping[tuple[str, str], str], sentences: Mapping[int, bool]) -> str:
+    """SHA-256 of what people have said, as hexadecimal digits.
+
+    Args:
+        pairs: two source_ids, in any order, to what the articles are to each other.
+        sentences: hash to whether the sentence is always common, or never.
+    """
+    lines = sorted("\0".join((*sorted(pair), str(relation))).encode() for pair, relation in pairs.items())
+    lines += sorted(f"{sentence}\0{bool(common):d}".encode() for sentence, common in sentences.items())
+    return hashlib.sha256(b"\n".join(lines)).hexdigest()
+
+
+def _digest_of_key(hash_key: str) -> str:
+    return hash_key and hashlib.sha256(f"dedup hash key\0{hash_key}".encode()).hexdigest()
+
+
+_KINDS: tuple[Kind, ...] = ("fingerprint", "rule", "window")
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """All that marks depend on beside the articles. Equal articles on an equal basis have equal marks.
+
+    Attributes:
+        settings: the values of all settings but secret ones, by name.
+        digests: kind of settings to their digest, the hash key included.
+        hash_key_digest: by which two keys can be compared; "" without one.
+        pins_digest: see `pins_digest`.
+        models: language to the checksum of the sentence parameters that were trained for it.
+        algorithm_revision, unicode_version: of the program that makes fingerprints.
+        horizon: articles before it do not belong to the corpus; microseconds since 1970, UTC, or None.
+    """
+
+    settings: dict[str, Any]
+    digests: dict[str, str]
+    hash_key_digest: str
+    pins_digest: str
+    models: dict[str, str]
+    algorithm_revision: int
+    unicode_version: str
+    horizon: int | None
+
+    @classmethod
+    def of(
+        cls, settings: Settings, models: Mapping[str, str], pins_digest: str, horizon: int | None
+    ) -> Self:
+        """The basis of what this program computes.
+
+        Args:
+            models: language to checksum of its trained sentence parameters.
+        """
+        shown = {f.name: getattr(settings, f.name) for f in fields(settings) if not f.metadata["secret"]}
+        return cls(
+            shown,
+            {kind: settings.digest(kind) for kind in _KINDS},
+            _digest_of_key(settings.hash_key),
+            pins_digest,
+            dict(sorted(models.items())),
+            ALGORITHM_REVISION,
+            UNICODE_VERSION,
+            horizon,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any], where: str) -> Self:
+        """The basis that a JSON file tells.
+
+        Args:
+            where: the name of the file, for the message.
+
+        Raises:
+            InputError: a part is missing or of another type, or the file is of another format.
+        """
+        if found.get("format") != FORMAT:
+            raise InputError(
+                f"{where} is of format {found.get('format')!r}, and this program knows {FORMAT}:"
+                " use the same dedup on both sides"
+            )
+        wrong = [name for name, kind in _TYPES.items() if not isinstance(found.get(name, ...), kind)]
+        if wrong:
+            raise InputError(f"{where}: {wrong[0]} is missing or of another type; make the folder again")
+        return cls(**{name: found[name] for name in _TYPES})
+
+    def differences(self, other: Basis) -> list[str]:
+        """What differs between this basis and that of a corpus, in words; never a secret."""
+        found = [
+            f"the setting {name} is {self.settings.get(name)!r} there and {other.settings.get(name)!r} here"
+            for name in sorted(self.settings.keys() | other.settings.keys())
+            if self.settings.get(name) != other.settings.get(name)
+        ]
+        if self.hash_key_digest != other.hash_key_digest:
+            found.append("the hash key is another one")
+        if not found:
+            found += [
+                f"the settings of the kind {kind} differ"
+                for kind in _KINDS
+                if self.digests.get(kind) != other.digests[kind]
+            ]
+        found += [
+            f"the sentence parameters of {language} differ"
+            for language in sorted(self.models.keys() | other.models.keys())
+            if self.models.get(language) != other.models.get(language)
+        ]
+        if self.pins_digest != other.pins_digest:
+            found.append("the pins of pairs or sentences differ")
+        if self.horizon != other.horizon:
+            found.append("the horizon is another one")
+        if self.algorithm_revision != other.algorithm_revision:
+            found.append(
+                f"the algorithm has revision {self.algorithm_revision} there and"
+                f" {other.algorithm_revision} here"
+            )
+        if self.unicode_version != other.unicode_version:
+            found.append(
+                f"Unicode is of version {self.unicode_version} there and {other.unicode_version} here"
+            )
+        return found
+
+
+_TYPES: Mapping[str, Any] = {
+    "settings": dict,
+    "digests": dict,
+    "hash_key_digest": str,
+    "pins_digest": str,
+    "models": dict,
+    "algorithm_revision": int,
+    "unicode_version": str,
+    "horizon": int | None,
+}
