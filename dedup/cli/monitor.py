@@ -55,7 +55,7 @@ def runs(
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 20,
     json: JsonOption = False,
 ) -> None:
-    """List the last runs: backfills, and the working periods of workers.
+    """List the last runs: backfills, imports, and the working periods of workers.
 
     The last 1,000 are kept; in SQL, `dedup.run_history`.
     """
@@ -66,10 +66,11 @@ def runs(
         return
     output.table(
         "",
-        ("id", "started", "seconds", "outcome", *COUNTS, "host", "error"),
+        ("id", "what", "started", "seconds", "outcome", *COUNTS, "host", "error"),
         (
             (
                 str(run.id),
+                run.what,
                 run.started_at,
                 f"{run.seconds:,.1f}",
                 run.outcome,

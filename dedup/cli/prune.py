@@ -61,8 +61,10 @@ def prune(
         return
     if json:
         output.write_json({**report.as_dict(), "horizon": found.horizon.isoformat()})
-    elif report.already_running:
-        output.say(f"a backfill is running, {report.running}: it moves the horizon to {horizon} at its end")
+    elif report.running:
+        output.say(
+            f"{report.running.kind} is running, {report.running}: the horizon is moved to {horizon} after it"
+        )
     elif report.stopped:
         output.say("stopped as asked; run `dedup backfill` to go on")
     else:

@@ -348,7 +348,7 @@ def status(check: CheckOption = False, max_age: MaxAgeOption = "26h", json: Json
             "last mark",
             "never" if found.last_marked_at is None else f"{found.last_marked_at:%Y-%m-%d %H:%M} UTC",
         ),
-        ("backfill", f"running {found.backfill}" if found.backfill else "not running"),
+        ("backfill", found.backfill.state if found.backfill else "not running"),
         ("settle lock", f"held by {found.held_by}" if found.held_by else "free"),
         ("put aside, to be stored", f"{found.arrivals:,}"),
         ("changes of attached tables, to be read", f"{found.changes:,}"),
@@ -369,8 +369,8 @@ def status(check: CheckOption = False, max_age: MaxAgeOption = "26h", json: Json
         output.say(f"limit fired: {count:,} articles left for the next backfill: {reason}")
     if "unreadable" in found.failures:
         output.say("next, once the cause is gone: dedup retry")
-    if found.backfill and found.backfill.stuck:
-        output.say(f"the backfill is probably stuck: see process {found.backfill.process_id} on its host")
+    if (run := found.backfill) and run.stuck:
+        output.say(f"the {run.what} is probably stuck: see process {run.process_id} on its host")
     if found.counts.get("pending") or found.stale or found.uncounted or found.arrivals or found.changes:
         output.say("next: dedup backfill")
 

@@ -193,9 +193,9 @@ def backfill(
 
 def _say_done(report: BackfillReport) -> None:
     if report.taken_over:
-        output.say(f"took over from a backfill that is gone: {report.taken_over}")
-    if report.already_running:
-        output.say(f"a backfill is running already, {report.running}; this one has nothing to do")
+        output.say(f"took over from {report.taken_over.kind} that is gone: {report.taken_over}")
+    if report.running:
+        output.say(f"{report.running.kind} is running already, {report.running}; this one has nothing to do")
     elif report.superseded:
         output.say("another backfill took this one for gone and goes on in its place; this one ended")
     elif not report.settled and not report.failed and not report.stopped:

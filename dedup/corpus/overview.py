@@ -47,7 +47,7 @@ class Overview(Answer):
             articles are told apart as "text".
         horizon: articles before it are archived; None: none is. archived: how many are.
         uncounted: whether the next backfill counts common sentences.
-        backfill: the one at work, or None.
+        backfill: the one at work, or the import; None where neither is.
         held_by: who holds the settle lock at this moment, or None.
         arrivals: versions of articles put aside by a hook, since others held them.
         changes: changes of attached tables that are noted and not read yet.

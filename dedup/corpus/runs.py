@@ -26,6 +26,9 @@ STUCK_SECONDS = 600.0
 KEPT = 1_000
 """Runs kept."""
 
+SETTLING = ("backfill", "import")
+"""Kinds of runs that exclude each other: each settles the whole corpus."""
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
@@ -50,6 +53,7 @@ class Run(Answer):
         stage, done, total: how far it is.
         quiet_seconds: since its last heartbeat; still_seconds: since it last came further.
         gone: its session of the server is gone, or its heartbeat is older than the lease.
+        what: its kind: backfill or import.
     """
 
     id: int
@@ -62,6 +66,17 @@ class Run(Answer):
     quiet_seconds: float
     still_seconds: float
     gone: bool
+    what: str
+
+    @property
+    def kind(self) -> str:
+        """What it is, with its article."""
+        return f"{'an' if self.what[0] in 'aeiou' else 'a'} {self.what}"
+
+    @property
+    def state(self) -> str:
+        """For people, who ask about the backfill."""
+        return f"running {self}" if self.what == "backfill" else f"{self.kind} is running {self}"
 
     @property
     def stuck(self) -> bool:
@@ -112,7 +127,7 @@ class PastRun(Answer):
 
 
 def current(cursor: Cursor, what: str) -> Run | None:
-    """The run of this kind that has not ended, alive or gone."""
+    """The run that has not ended, alive or gone, and so keeps one of this kind from beginning."""
     row = cursor.execute(
         """
         SELECT id, host, process_id, started_at, stage, done, total,
@@ -122,10 +137,11 @@ def current(cursor: Cursor, what: str) -> Run | None:
                OR backend_pid IS NOT NULL AND NOT EXISTS (
                    -- Of the sessions of other roles not all may be seen.
                    SELECT FROM pg_stat_activity s WHERE s.pid = r.backend_pid
-                   AND (s.backend_start IS NULL OR s.backend_start = r.backend_start))
-        FROM dedup.run r WHERE what = %s AND ended_at IS NULL
+                   AND (s.backend_start IS NULL OR s.backend_start = r.backend_start)),
+               what
+        FROM dedup.run r WHERE what = ANY (%s) AND ended_at IS NULL
         """,
-        [LEASE_SECONDS, what],
+        [LEASE_SECONDS, list(SETTLING if what in SETTLING else (what,))],
     ).fetchone()
     return Run(*row) if row else None
 

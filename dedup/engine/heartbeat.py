@@ -153,7 +153,8 @@ class Heartbeat:
 
 def _stuck(found: Run, what: str) -> StuckError:
     return StuckError(
-        f"a {what} has been running {found}, and came no further for {found.still_seconds / 60:.0f} minutes:"
-        f" it is probably stuck; end it with `kill {found.process_id}` on {found.host}, with `kill -9` if it"
-        f" stays, then run `dedup {what}` again"
+        f"{found.kind} has been running {found}, and came no further for"
+        f" {found.still_seconds / 60:.0f} minutes: it is probably stuck; end it with"
+        f" `kill {found.process_id}` on {found.host}, with `kill -9` if it stays,"
+        f" then run `dedup {what}` again"
     )

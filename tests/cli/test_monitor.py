@@ -162,8 +162,17 @@ def test_the_last_runs(dedup: Dedup, settled: Database) -> None:
     assert [(run["outcome"], run["settled"], run["fingerprinted"]) for run in found] == [("done", 12, 12)]
     assert set(found[0]["stage_seconds"]) >= {"fingerprinting", "counting", "settling"}
     shown = dedup("runs").out.splitlines()
-    assert shown[0].split() == ["id", "started", "seconds", "outcome", *monitor.COUNTS, "host", "error"]
-    assert shown[1].split()[4:7] == ["done", "12", "12"]
+    assert shown[0].split() == [
+        "id",
+        "what",
+        "started",
+        "seconds",
+        "outcome",
+        *monitor.COUNTS,
+        "host",
+        "error",
+    ]
+    assert shown[1].split()[5:8] == ["done", "12", "12"]
     assert json.loads(dedup("runs", "--json", "--limit", "1").out) == found
 
 
