@@ -1,4 +1,4 @@
-"""The indexes of waiting fingerprints, built by the server while this process does something else."""
+"""Waiting fingerprints: their indexes are built by the server beside other work, then they are put in use."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ from types import TracebackType
 from typing import Self
 
 from dedup.corpus import bulk
-from dedup.corpus.database import Database, translated
+from dedup.corpus.database import Database, retried, translated
+from dedup.corpus.rulebooks import Rulebook
 from dedup.progress import Progress
 
 LOOK_SECONDS = 0.2
 """Between two looks at how far the server is."""
+
+INDEX_SHARE = 0.25
+"""Of the memory that an engine may use, what the server builds an index in: with too little for all keys at
+once it takes twice as long."""
+
+PUBLISH_SECONDS = 600.0
+"""For so long a moment is awaited at which nobody reads the fingerprints, so that the new ones can take their
+place; each try waits for a tenth of a second."""
 
 
 class IndexBuild:
@@ -21,11 +30,12 @@ class IndexBuild:
 
     Args:
         bits: of the keys; see `corpus.folding`.
-        megabytes: memory for the server to build in.
+        memory: bytes that the engine may use, more or less; the server builds in a share of it.
     """
 
-    def __init__(self, database: Database, bits: int, megabytes: int) -> None:
-        self._database, self._bits, self._megabytes = database, bits, megabytes
+    def __init__(self, database: Database, bits: int, memory: int) -> None:
+        self._database, self._bits = database, bits
+        self._megabytes = max(64, int(INDEX_SHARE * memory / 1e6))
         self._connection = database.connect(patient=True)
         self._thread = threading.Thread(target=self._build, daemon=True, name="dedup-indexing")
         self._error: BaseException | None = None
@@ -68,3 +78,21 @@ class IndexBuild:
                 bulk.build_indexes(self._connection.cursor(), self._bits, self._megabytes)
         except BaseException as error:  # told to whoever waits
             self._error = error
+
+
+def publish(database: Database, rulebook: Rulebook, run: int, bits: int) -> None:
+    """Put the waiting fingerprints in use.
+
+    Args:
+        run: of the engine that is at work; bits: as of `IndexBuild`.
+
+    Raises:
+        StaleRulesError: the settings changed, or another engine took over.
+    """
+
+    def attempt() -> None:
+        with database.transaction(settling=True) as cursor:
+            bulk.check(cursor, rulebook, run)
+            bulk.publish(cursor, bits)
+
+    retried(attempt, PUBLISH_SECONDS)

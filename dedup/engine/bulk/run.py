@@ -19,7 +19,7 @@ from dedup.corpus import bulk, common_sentences, fingerprints, folding
 from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Rulebook
 from dedup.engine import refresh
-from dedup.engine.bulk.indexing import IndexBuild
+from dedup.engine.bulk.indexing import IndexBuild, publish
 from dedup.engine.bulk.settle import BulkSettling, Written
 from dedup.engine.bulk.snapshot import Snapshot, read
 from dedup.engine.refresh import Counted, Refreshed
@@ -27,14 +27,6 @@ from dedup.progress import Progress
 
 COMPACT_SHARE = 0.5
 """From so large a share of articles loaded and marked in one go, their indexes are made anew at the end."""
-
-INDEX_SHARE = 0.25
-"""Of the memory that the engine may use, what the server builds an index in: with too little for all keys at
-once it takes twice as long."""
-
-PUBLISH_SECONDS = 600.0
-"""For so long a moment is awaited at which nobody reads the fingerprints, so that the new ones can take their
-place; each try waits for a tenth of a second."""
 
 
 @dataclass(slots=True)
@@ -109,7 +101,7 @@ class BulkRun:
         bits = folding.fold_bits(waiting + present)
         if not anew:
             return self._settle(None, bits)
-        with IndexBuild(self._database, bits, max(64, int(INDEX_SHARE * self._memory / 1e6))) as build:
+        with IndexBuild(self._database, bits, self._memory) as build:
             return self._settle(build, bits)
 
     def _settle(self, build: IndexBuild | None, bits: int) -> Done:
@@ -130,7 +122,7 @@ class BulkRun:
                 build.wait(self._progress, self._stop)
                 if self._stop():  # what waits goes on waiting
                     return done
-                self._publish(bits)
+                publish(self._database, self._rulebook, self._run, bits)
         with self._timed("writing"):
             done.written = settling.write(plan)
             if self._loading and done.written.settled >= COMPACT_SHARE * len(snapshot):
@@ -156,13 +148,3 @@ class BulkRun:
             )
         moved = {change.sentence_hash for change in changes if change.enters or change.leaves}
         return since, snapshot, Counted(True, taken, snapshot.counts, changes, snapshot.carriers(moved))
-
-    def _publish(self, bits: int) -> None:
-        """Put the waiting fingerprints in use."""
-
-        def publish() -> None:
-            with self._database.transaction(settling=True) as cursor:
-                bulk.check(cursor, self._rulebook, self._run)
-                bulk.publish(cursor, bits)
-
-        retried(publish, PUBLISH_SECONDS)
