@@ -16,6 +16,8 @@ from dedup.corpus.statements import statement
 from dedup.rules.common import effective_stories, is_common
 from dedup.settings import Settings
 
+NO_BIGINTS = arrays.bigints(())
+
 
 @dataclass(frozen=True, slots=True)
 class SentenceCount:
@@ -74,9 +76,19 @@ def anything_to_count(cursor: Cursor) -> bool:
     return bool(row and row[0])
 
 
-def count_all(cursor: Cursor, settings: Settings) -> list[SentenceCount]:
-    """Count every sentence of more than `common_stories` carriers, in two passes over all fingerprints."""
-    rows = cursor.execute(statement("count_every_sentence"), {"limit": settings.common_stories}).fetchall()
+def count_all(
+    cursor: Cursor, settings: Settings, table: str = "dedup.fingerprint", watched: Bigints = NO_BIGINTS
+) -> list[SentenceCount]:
+    """Count every sentence of more than `common_stories` carriers, in two passes over all fingerprints.
+
+    Args:
+        table: where the fingerprints are.
+        watched: sentences that are counted however few carry them.
+    """
+    rows = cursor.execute(
+        statement("count_every_sentence", fingerprints=table),
+        {"limit": settings.common_stories, "watched": watched},
+    ).fetchall()
     return [SentenceCount(*row) for row in rows]
 
 
@@ -121,7 +133,7 @@ def changes(
         complete: of those that are common or pinned too; nobody carries one that is not among them.
     """
     counted = {count.sentence_hash: count for count in counts}
-    present = _common(cursor, None if everything else list(counted))
+    present = stored(cursor, None if everything else list(counted))
     pins = dict(cursor.execute("SELECT sentence_hash, common FROM dedup.sentence_pin").fetchall())
     if everything:
         for sentence in (present.keys() | pins.keys()) - counted.keys():
@@ -141,7 +153,8 @@ def changes(
     return changed
 
 
-def _common(cursor: Cursor, among: Sequence[int] | None) -> dict[int, tuple[int, float]]:
+def stored(cursor: Cursor, among: Sequence[int] | None = None) -> dict[int, tuple[int, float]]:
+    """The common sentences, all or those among some, with their carriers and effective stories."""
     keys = None if among is None else arrays.bigints(among)
     rows = cursor.execute(
         "SELECT sentence_hash, carriers, effective_stories FROM dedup.common_sentence"

@@ -106,7 +106,7 @@ def apply(database: Database, rulebook: Rulebook, counted: Counted) -> Refreshed
         StaleRulesError: the settings changed meanwhile; what was done so far is kept and right.
     """
     changes = counted.changes
-    examples = _examples(database, rulebook.fingerprinter, [c for c in changes if c.enters])
+    examples = examples_of(database, rulebook.fingerprinter, [c for c in changes if c.enters])
     settler = _Settler(database, rulebook)
     carriers = 0
     for part in _parts(changes):
@@ -165,7 +165,7 @@ def _withdraw(settler: _Settler, counted: Counted, part: Sequence[CommonChange])
         settler.do(partial(articles.withdraw, ids=page))
 
 
-def _examples(
+def examples_of(
     database: Database, fingerprinter: Fingerprinter, changes: list[CommonChange]
 ) -> dict[int, str]:
     """The words of each sentence, from a text that carries it."""
