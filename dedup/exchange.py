@@ -1,4 +1,4 @@
-"""The folders that a corpus in Postgres and a cluster exchange: tables, columns, digests, and what both must agree on.
+"""The folders that a corpus in Postgres and a cluster exchange: tables, digests, and what both must agree on.
 
 `dedup export corpus` writes one with what is known already, the Spark engine writes one with its result, and
 `dedup import` takes that. Pure: it reads and writes no file, so that executors of a cluster can import it.
@@ -55,7 +55,7 @@ FINGERPRINT: Table = {
     "shingle_count": Column("int"),
     "reason": _TEXT_OR_NONE,
 }
-"""Times are microseconds since 1970, UTC. With a reason there is no fingerprint, and hashes and counts are 0."""
+"""Times are microseconds since 1970, UTC. A row with a reason has no fingerprint: zeros and nothing else."""
 
 PAIR_PIN: Table = {"source_id": _TEXT, "other_source_id": _TEXT, "relation": _TEXT}
 SENTENCE_PIN: Table = {"sentence_hash": Column("long"), "common": Column("boolean")}
@@ -101,11 +101,11 @@ RESULT: Mapping[str, Table] = {
     "fingerprint": FINGERPRINT,
     "refused": REFUSED,
 }
-"""The tables of a result: a folder of Parquet files each. `fingerprint` has a row for every article of `mark`."""
+"""The tables of a result, a folder of files each. `fingerprint` has a row for every article of `mark`."""
 
 
 def text_digest(language: str | None, title: str | None, text: str) -> bytes:
-    """SHA-256 of what a fingerprint is made from, as it is stored; its twin in SQL is in `corpus/cluster.py`."""
+    """SHA-256 of what a fingerprint is made from, as it is stored; its twin in SQL: `corpus/cluster.py`."""
     return hashlib.sha256(f"{language or ''}\0{title or ''}\0{text}".encode()).digest()
 
 
@@ -152,9 +152,7 @@ class Basis:
     horizon: int | None
 
     @classmethod
-    def of(
-        cls, settings: Settings, models: Mapping[str, str], pins_digest: str, horizon: int | None
-    ) -> Self:
+    def of(cls, settings: Settings, models: Mapping[str, str], pins_digest: str, horizon: int | None) -> Self:
         """The basis of what this program computes.
 
         Args:

@@ -1,0 +1,213 @@
+"""Tables of the folders that a corpus and a cluster exchange, as Parquet files: written and read in pieces.
+
+What is read is checked before anyone uses it: columns, types, missing values, texts that Postgres cannot
+hold. It knows no database; the tables are described in `../exchange.py`. It needs pyarrow, imported here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from dedup.errors import InputError
+from dedup.exchange import Column, Table
+
+BATCH_ROWS = 5_000
+"""Rows in memory at a time: of fingerprints about 5 MB."""
+
+FILE_ROWS = 200_000
+"""Rows of a file that is written: of fingerprints about 150 MB, what one task of a cluster reads."""
+
+GROUP_ROWS = 20_000
+"""Rows of a row group, which a reader may take for itself."""
+
+AGAIN = "make the folder again"
+
+
+def arrow() -> Any:
+    """The package pyarrow, with its Parquet half.
+
+    Raises:
+        InputError: it is not installed.
+    """
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.parquet
+    except ImportError:
+        raise InputError("these folders need pyarrow: pip install 'newsdedup[parquet]'") from None
+    return pyarrow
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """An object of JSON: a file, or a folder with one file of text, as Spark writes it.
+
+    Raises:
+        InputError: there is none.
+    """
+    try:
+        parts = sorted(path.glob("part-*")) if path.is_dir() else [path]
+        found = json.loads(b"".join(part.read_bytes() for part in parts))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}; is the folder whole?") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path} is not JSON; {AGAIN}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path} is not a JSON object; {AGAIN}")
+    return found
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write an object of JSON."""
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _type(pa: Any, column: Column) -> Any:
+    """The type of a column in Arrow."""
+    return {
+        "string": pa.string(),
+        "long": pa.int64(),
+        "int": pa.int32(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+        "binary": pa.binary(),
+        "longs": pa.list_(pa.int64()),
+    }[column.kind]
+
+
+def _alike(pa: Any, column: Column, found: Any) -> bool:
+    """Whether a column of another type may hold the same: integers and texts come in several widths."""
+    types = pa.types
+    match column.kind:
+        case "string":
+            return bool(types.is_string(found) or types.is_large_string(found))
+        case "long" | "int":
+            return bool(types.is_integer(found))
+        case "double":
+            return bool(types.is_floating(found))
+        case "boolean":
+            return bool(types.is_boolean(found))
+        case "binary":
+            return bool(
+                types.is_binary(found) or types.is_large_binary(found) or types.is_fixed_size_binary(found)
+            )
+        case "longs":
+            nested = types.is_list(found) or types.is_large_list(found)
+            return bool(nested and types.is_integer(found.value_type))
+
+
+def schema(table: Table) -> Any:
+    """A table as pyarrow describes it."""
+    pa = arrow()
+    return pa.schema([pa.field(name, _type(pa, column), column.nullable) for name, column in table.items()])
+
+
+class TableWriter:
+    """Writes a table, from the beginning of a `with` block to its end.
+
+    Args:
+        path: a file `NAME.parquet`; or a folder, which gets files of `FILE_ROWS` rows, and at least one.
+    """
+
+    def __init__(self, path: Path, table: Table) -> None:
+        self._pa, self._path, self._schema = arrow(), path, schema(table)
+        self._file: Any = None
+        self._files = self._rows = 0
+
+    def __enter__(self) -> Self:
+        if not self._path.suffix:
+            self._path.mkdir()
+        self._open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        """Write some rows, given as lists or Arrow arrays by column."""
+        batch = self._pa.record_batch([columns[name] for name in self._schema.names], schema=self._schema)
+        if self._rows >= FILE_ROWS and not self._path.suffix:
+            self._file.close()
+            self._open()
+        self._file.write_batch(batch, row_group_size=GROUP_ROWS)
+        self._rows += batch.num_rows
+
+    def _open(self) -> None:
+        path = self._path if self._path.suffix else self._path / f"part-{self._files:05}.parquet"
+        self._file = self._pa.parquet.ParquetWriter(path, self._schema)
+        self._files, self._rows = self._files + 1, 0
+
+
+class TableFiles:
+    """A table that others have written: every `*.parquet` of its folder.
+
+    Attributes:
+        rows: how many there are.
+
+    Raises:
+        InputError: there is no such folder, a file is no Parquet or broken off, or a column is missing or of
+            another type.
+    """
+
+    def __init__(self, folder: Path, name: str, table: Table) -> None:
+        self._pa, self._table, self._schema = arrow(), table, schema(table)
+        self._files = sorted(path for path in (folder / name).glob("*.parquet") if path.name[0] not in "._")
+        if not self._files:
+            raise InputError(f"{folder / name} holds no Parquet file; is the folder whole?")
+        self.rows = sum(map(self._checked, self._files))
+
+    def batches(self) -> Iterator[Any]:
+        """The rows as Arrow record batches, with the columns of the table in its order and of its types.
+
+        Raises:
+            InputError: a file breaks off, or holds what it may not.
+        """
+        for path in self._files:
+            with _readable(self._pa, path), self._pa.parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(BATCH_ROWS, columns=self._schema.names):
+                    yield self._as_described(path, batch)
+
+    def _checked(self, path: Path) -> int:
+        """How many rows a file has, which has the columns of the table."""
+        with _readable(self._pa, path), self._pa.parquet.ParquetFile(path) as file:
+            found, rows = file.schema_arrow, file.metadata.num_rows
+        for name, column in self._table.items():
+            if found.names.count(name) != 1:
+                raise InputError(f"{path} has no column {name}; {AGAIN}")
+            kind = found.field(name).type
+            if not _alike(self._pa, column, kind):
+                raise InputError(f"{path}: the column {name} is of type {kind}, not {column.kind}; {AGAIN}")
+        return int(rows)
+
+    def _as_described(self, path: Path, batch: Any) -> Any:
+        pa = self._pa
+        arrays = []
+        for name, column in self._table.items():
+            array = batch.column(name).cast(_type(pa, column))  # raises where a number does not fit
+            array.validate(full=True)  # texts are UTF-8
+            values = array.flatten() if column.kind == "longs" else array
+            if (array.null_count and not column.nullable) or (column.kind == "longs" and values.null_count):
+                raise InputError(f"{path}: values are missing in the column {name}; {AGAIN}")
+            if column.kind == "string" and pa.compute.any(pa.compute.match_substring(array, "\0")).as_py():
+                raise InputError(
+                    f"{path}: the column {name} holds a NUL, which Postgres cannot store; {AGAIN}"
+                )
+            arrays.append(array)
+        return pa.record_batch(arrays, schema=self._schema)
+
+
+@contextmanager
+def _readable(pa: Any, path: Path) -> Iterator[None]:
+    """Errors of pyarrow, and of the file system, as ours."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        raise InputError(
+            f"{path} cannot be read as Parquet ({type(error).__name__}); check that it is complete"
+        ) from None
