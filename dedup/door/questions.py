@@ -5,7 +5,9 @@ It reads only, but for `repair`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dedup.article import Article
 from dedup.corpus import articles, exports, migrate, monitoring, overview, rulebooks, runs, stories, verdicts
@@ -25,6 +27,9 @@ from dedup.errors import InputError
 from dedup.progress import Progress
 from dedup.times import Time
 from dedup.verdict import StatusName
+
+if TYPE_CHECKING:
+    from dedup.engine.cluster_export import CorpusExport
 
 
 class Questions:
@@ -82,6 +87,27 @@ class Questions:
     def matches(self) -> Iterator[MatchRow]:
         """Every scored pair, by both source_ids; memory does not grow with them."""
         return exports.matches(self._database)
+
+    def export_corpus(
+        self,
+        folder: str | Path,
+        *,
+        hash_key: bool = False,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> CorpusExport:
+        """Write what a cluster needs to know of the corpus into a folder, as of one moment.
+
+        Args:
+            folder: it must not exist, or be empty. Only this user can read it.
+            hash_key: put the secret hash key into it.
+
+        Raises:
+            InputError: the folder holds something, or cannot be written, or pyarrow is missing.
+        """
+        from dedup.engine import cluster_export
+
+        return cluster_export.export(self._database, folder, hash_key=hash_key, progress=progress, stop=stop)
 
     def explain(self, a: str, b: str) -> Explanation:
         """Why two articles are, or are not, related: sentences, scores, and the rule that decided.

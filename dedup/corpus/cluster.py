@@ -1,0 +1,130 @@
+"""A corpus as a cluster is told of it: fingerprints with the digests of their texts, pins, settings, horizon.
+
+Read-only. The folders are described in `../exchange.py`; what comes back is taken up by `cluster_import.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from dedup.corpus import articles, rulebooks, window
+from dedup.corpus.database import Cursor
+from dedup.corpus.settling import order_parameters
+from dedup.corpus.statements import statement
+from dedup.exchange import Basis, pins_digest
+from dedup.rules.relation import Relation
+from dedup.settings import Settings
+from dedup.text.fingerprint import Fingerprinter
+from dedup.text.punkt import PunktModel
+
+PAGE = 2_000
+"""Rows fetched from the server at a time: about 2 MB."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+ROW = (
+    *("source_id", "published_at", "added_at", "text_digest", "version", "content_hash", "sentence_hashes"),
+    *("signature", "buckets", "word_count", "shingle_count", "reason", "known"),
+)
+"""The columns of `fingerprints`: those of the exchanged table, and whether there is anything to tell."""
+
+
+def digest(row: str, text: str) -> str:
+    """`exchange.text_digest` of a row of `dedup.article`, as SQL; null where its text is gone.
+
+    Args:
+        text: its text, as SQL.
+    """
+    parts = (f"coalesce({row}.language, '')", f"coalesce({row}.title, '')", text)
+    return "sha256(" + r" || '\x00'::bytea || ".join(f"convert_to({part}, 'UTF8')" for part in parts) + ")"
+
+
+def micros(time: str) -> str:
+    """A timestamp in microseconds since 1970, as SQL: exact, since `extract` gives a numeric."""
+    return f"(extract(epoch FROM {time}) * 1000000)::bigint"
+
+
+def as_micros(time: datetime | None) -> int | None:
+    """A time in microseconds since 1970, UTC."""
+    return None if time is None else (time - _EPOCH) // timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the next backfill would settle by, and so what a cluster has to.
+
+    Attributes:
+        basis: what a result must agree on.
+        fingerprinter: holds the settings and models.
+        models: trained sentence parameters by language.
+        pairs, sentences: the pins.
+        horizon: articles before it do not belong to the corpus.
+        failures: failed articles stay failed: neither texts nor fingerprints are about to be read anew.
+    """
+
+    basis: Basis
+    fingerprinter: Fingerprinter
+    models: dict[str, PunktModel]
+    pairs: dict[tuple[str, str], Relation]
+    sentences: dict[int, bool]
+    horizon: datetime | None
+    failures: bool
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that the next backfill puts in force."""
+        return self.fingerprinter.settings
+
+
+def wanted(cursor: Cursor) -> Wanted:
+    """What the next backfill would settle by.
+
+    Raises:
+        SchemaError: the stored results were made by a newer program.
+    """
+    settings, models = rulebooks.load_wanted(cursor), rulebooks.load_models(cursor, wanted=True)
+    rows = cursor.execute("SELECT source_id, other_source_id, relation FROM dedup.pair_pin").fetchall()
+    pairs = {(row[0], row[1]): Relation(row[2]) for row in rows}
+    sentences = dict(cursor.execute("SELECT sentence_hash, common FROM dedup.sentence_pin").fetchall())
+    horizon = window.load(cursor).horizon
+    checksums = {language: model.checksum for language, model in models.items()}
+    basis = Basis.of(settings, checksums, pins_digest(pairs, sentences), as_micros(horizon))
+    failures = not rulebooks.waiting_adoption(cursor).fingerprints
+    return Wanted(basis, Fingerprinter(settings, models), models, pairs, sentences, horizon, failures)
+
+
+def versions(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[str, Any]:
+    """The fingerprint version for every language that articles name, as parameters of a statement."""
+    rows = cursor.execute("SELECT DISTINCT coalesce(language, '') FROM dedup.article").fetchall()
+    languages = [row[0] for row in rows]
+    return {"languages": languages, "versions": [fingerprinter.version(name) for name in languages]}
+
+
+def count_inside(cursor: Cursor) -> int:
+    """About how many articles there are that are not archived."""
+    row = cursor.execute("SELECT count(*) FROM dedup.article WHERE NOT archived").fetchone()
+    return int(row[0]) if row else 0
+
+
+def fingerprints(cursor: Cursor, found: Wanted) -> Iterator[list[Mapping[str, Any]]]:
+    """What is told of every article inside, page by page, in no order; the keys are those of `ROW`."""
+    body = articles.body("a")
+    query = statement(
+        "cluster_fingerprints",
+        published_at=micros("a.published_at"),
+        added_at=micros("a.added_at"),
+        text=body,
+        digest=digest("a", "t.text"),
+    )
+    values = {
+        **order_parameters(found.settings),
+        **versions(cursor, found.fingerprinter),
+        "horizon": found.horizon,
+        "failures": found.failures,
+    }
+    cursor.execute(b"DECLARE told NO SCROLL CURSOR FOR " + query, values)
+    while rows := cursor.execute(f"FETCH {PAGE} FROM told".encode()).fetchall():
+        yield [dict(zip(ROW, row, strict=True)) for row in rows]
