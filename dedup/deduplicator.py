@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from dedup.door.judgements import Judgements
     from dedup.door.pins import CommonSentences, PairPins
     from dedup.door.settings import CorpusSettings
+    from dedup.engine.cluster_import import ImportReport
 
 MAX_BATCH = 100_000
 """Articles per transaction of a backfill; more hold the corpus for too long."""
@@ -320,6 +321,28 @@ class Deduplicator(Questions):
         Args and Raises: as of `prune`.
         """
         return pruning.preview(self._database, older_than)
+
+    def import_corpus(
+        self,
+        folder: str | Path,
+        *,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] = _never,
+    ) -> ImportReport:
+        """Take up the result of a cluster: all its marks, or none. The articles are here already.
+
+        Args:
+            folder: what the Spark engine wrote.
+            dry_run: only compare; what does not agree is in the report.
+
+        Raises:
+            InputError: the folder is damaged, or no result of this corpus as it is now.
+            BusyError: a backfill or another import is at work.
+        """
+        from dedup.engine import cluster_import
+
+        return cluster_import.run(self._database, folder, dry_run=dry_run, progress=progress, stop=stop)
 
     def retry(self, reason: str = "unreadable", *, stop: Callable[[], bool] = _never) -> int:
         """Make failed articles pending again, so that the next backfill reads them; returns how many.

@@ -1,0 +1,318 @@
+"""`dedup import`: the result of a cluster becomes the marks of this corpus, all of them or none.
+
+    read the folder -> compare it with the corpus -> put new fingerprints in use -> write everything at once
+
+Until the last step no mark changes, whatever ends the work; the next import, or backfill, goes on. The last
+one is a single transaction: marks, pairs, common sentences and counts change in the same moment. What people
+change between comparing and writing is noted, as while the bulk engine is at work, and is left to the next
+backfill.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from dedup.answer import Answer
+from dedup.corpus import bulk, cluster, cluster_checks, cluster_import, common_sentences, folding, rulebooks
+from dedup.corpus.arrays import Bigints
+from dedup.corpus.cluster_checks import Checked, Disagreement
+from dedup.corpus.cluster_import import Written
+from dedup.corpus.connection import Connection, Session
+from dedup.corpus.database import Cursor, Database, retried, translated
+from dedup.corpus.rulebooks import Rulebook, StaleRulesError
+from dedup.corpus.runs import Did
+from dedup.engine import choice
+from dedup.engine.adopt import adopt
+from dedup.engine.bulk.indexing import IndexBuild, publish
+from dedup.engine.bulk.run import BulkRun
+from dedup.engine.cluster_read import ResultFolder
+from dedup.engine.fingerprinting import analyze
+from dedup.engine.follow import write_marks
+from dedup.engine.heartbeat import Heartbeat
+from dedup.engine.refresh import examples_of
+from dedup.errors import BusyError, InputError
+from dedup.exchange import RUN_FILE, Basis
+from dedup.files import exchanged
+from dedup.progress import Both, Progress, SilentProgress
+
+COMPACT_SHARE = 0.5
+"""From so large a share of new marks the table of articles is tidied up at the end."""
+
+
+@dataclass(slots=True)
+class ImportReport(Answer):
+    """What an import did, or would do.
+
+    Attributes:
+        folder: the result.
+        problems: in what the result and the corpus do not agree; where there is one nothing was changed.
+        articles: of the result.
+        fingerprints: that were new to the corpus.
+        marks, pairs: that were new, or of articles that were not settled.
+        common_entered, common_left: sentences that became common, or stopped.
+        left: articles that people changed meanwhile: the next backfill settles them.
+        adopted: changed settings or a changed program were put in force.
+        stopped: it was asked to stop; no mark was changed.
+        seconds: stage to how long it took.
+    """
+
+    folder: str
+    problems: list[Disagreement] = field(default_factory=list)
+    articles: int = 0
+    fingerprints: int = 0
+    marks: int = 0
+    pairs: int = 0
+    common_entered: int = 0
+    common_left: int = 0
+    left: int = 0
+    adopted: bool = False
+    stopped: bool = False
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def run(
+    database: Database,
+    folder: str | Path,
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> ImportReport:
+    """Take up a result.
+
+    Args:
+        dry_run: compare only; what does not agree is in the report, and nothing is changed.
+        stop: asked until all is written at once.
+
+    Raises:
+        InputError: the folder is damaged, or the result is not one of this corpus as it is now.
+        BusyError: a backfill or another import is at work, or the settings changed meanwhile.
+        DatabaseError: the server refused or went away; no mark was changed.
+    """
+    path = Path(folder)
+    about = exchanged.read_json(path / RUN_FILE)
+    basis = Basis.read(about, str(path / RUN_FILE))
+    result = ResultFolder(path, about)
+    report = ImportReport(str(path))
+    shown = progress or SilentProgress()
+    with _Work(database, result, basis, report, stop) as work:
+        if dry_run:
+            work.compare(shown)
+            return report
+        heartbeat = Heartbeat(database, "import")
+        try:
+            if not heartbeat.claim():
+                assert heartbeat.other
+                raise BusyError(f"{heartbeat.other.kind} is running, {heartbeat.other}: wait until it ends")
+            _guarded(work, heartbeat, Both(heartbeat, shown))
+        finally:
+            heartbeat.close()
+    return report
+
+
+def _guarded(work: _Work, heartbeat: Heartbeat, progress: Progress) -> None:
+    """Do the work, and end the row of the run however it ends."""
+    report = work.report
+    try:
+        work.all(heartbeat.run, progress)
+    except BaseException as error:
+        with suppress(Exception):  # the database may be the error; the next run sees that this is gone
+            heartbeat.end("failed", type(error).__name__)
+        if isinstance(error, StaleRulesError):
+            raise BusyError(
+                f"{work.database.place}: the settings changed meanwhile, or a backfill took over;"
+                " no mark was changed: run it again"
+            ) from None
+        raise
+    with suppress(Exception):  # the counts are for people
+        heartbeat.add(Did(report.fingerprints, report.marks, 0, 0, report.seconds))
+    heartbeat.end("stopped" if report.stopped else "done")
+
+
+class _Work:
+    """One import at work, with a session of its own that has the staged tables."""
+
+    def __init__(
+        self,
+        database: Database,
+        result: ResultFolder,
+        basis: Basis,
+        report: ImportReport,
+        stop: Callable[[], bool],
+    ) -> None:
+        self.database, self.report = database, report
+        self._result, self._basis, self._stop = result, basis, stop
+        self._connection: Connection = database.connect(patient=True)
+        self._session = Session(self._connection, database.timeouts)
+
+    def __enter__(self) -> _Work:
+        if self._connection.pooled:
+            self._connection.close()
+            raise InputError(
+                f"{self.database.place} is behind a pooler that lends connections for a transaction only;"
+                " an import needs one for itself: connect to the server"
+            )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(Exception):
+            self._connection.close()
+
+    def compare(self, progress: Progress) -> None:
+        """Compare the result with the corpus; what differs is in the report."""
+        if self._basis_agrees() and self._stage(progress):
+            checked, _, _, _ = self._check(progress)
+            self.report.problems = checked.problems
+            self._note(checked)
+
+    def all(self, run: int, progress: Progress) -> None:
+        """Compare, and write everything."""
+        if not self._basis_agrees():
+            raise self._refused()
+        if not self._stage(progress):
+            return
+        self.report.adopted = adopt(self.database)
+        with self.database.transaction() as cursor:
+            rulebook = rulebooks.load_rulebook(cursor)
+        memory = choice.usual_memory()
+        with BulkRun(self.database, rulebook, run, memory, progress, self._timed, self._stop, loading=False):
+            checked, since, taken, present = self._check(progress)
+            self.report.problems = checked.problems
+            if checked.problems:
+                raise self._refused()
+            self._note(checked)
+            entering = [change for change in checked.changes if change.enters]
+            words = examples_of(self.database, rulebook.fingerprinter, entering)
+            if checked.missing and not self._put_in_use(rulebook, run, memory, checked, present, progress):
+                return
+            if self._ended():
+                return
+            progress.start("writing marks", None)
+            with self._timed("writing"):
+                attempt = partial(self._write, rulebook, run, checked, words, since, taken, progress.advance)
+                written = retried(attempt, self.database.timeouts.lock)
+        self.report.marks, self.report.pairs, self.report.left = written.marks, written.pairs, written.left
+        self._tidy_up()
+
+    def _ended(self) -> bool:
+        self.report.stopped = self.report.stopped or self._stop()
+        return self.report.stopped
+
+    def _basis_agrees(self) -> bool:
+        """Whether settings, pins, models, horizon and program are those of the corpus."""
+        with self.database.transaction() as cursor:
+            self.report.problems = cluster_checks.differences(cursor, self._basis)
+        return not self.report.problems
+
+    def _refused(self) -> InputError:
+        first, *others = self.report.problems
+        more = f" (and more: `dedup import {self.report.folder} --dry-run` tells all)" if others else ""
+        return InputError(f"{self.report.folder} does not fit this corpus: {first}{more}")
+
+    def _stage(self, progress: Progress) -> bool:
+        """Copy the result into the session; False if told to stop."""
+        progress.start("reading the result", self._result.rows)
+        with self._timed("reading"), self._transaction() as cursor:
+            found = cluster.wanted(cursor)
+            whole = self._result.stage(cursor, found.settings, progress, self._stop)
+        self.report.stopped = not whole
+        return whole
+
+    def _check(self, progress: Progress) -> tuple[Checked, int, Bigints, int]:
+        """Compare with the corpus at one moment.
+
+        Returns:
+            What was found; the last change that people had made; the changes of sentences that were known;
+            and about how many fingerprints are stored.
+        """
+        progress.start("comparing with the corpus", None)
+        with self._timed("comparing"), self._transaction(snapshot=True) as cursor:
+            cluster_import.whole_tables(cursor)
+            since = bulk.last_change(cursor)
+            _, taken, present = common_sentences.take_changes(cursor)
+            # Once more, at the moment that counts: since the first look somebody may have pinned something.
+            if problems := cluster_checks.differences(cursor, self._basis):
+                return Checked(problems), since, taken, present
+            checked = cluster_checks.check(cursor, cluster.wanted(cursor), progress.advance)
+            return checked, since, taken, present
+
+    def _note(self, checked: Checked) -> None:
+        report = self.report
+        report.articles, report.fingerprints = checked.articles, checked.missing
+        report.common_entered = sum(change.enters for change in checked.changes)
+        report.common_left = sum(change.leaves for change in checked.changes)
+
+    def _put_in_use(
+        self, rulebook: Rulebook, run: int, memory: int, checked: Checked, present: int, progress: Progress
+    ) -> bool:
+        """Have the new fingerprints take their place among those in use; False if told to stop before.
+
+        The marks do not change by that: an article with a fingerprint may still be pending.
+        """
+        progress.start("storing fingerprints", checked.missing)
+        with self._timed("storing"), self._transaction() as cursor:
+            bulk.check(cursor, rulebook, run)
+            cluster_import.whole_tables(cursor)
+            cluster_import.store_fingerprints(cursor)
+        bits = folding.fold_bits(present + checked.missing)
+        with self._timed("indexing"), IndexBuild(self.database, bits, memory) as build:
+            build.wait(progress, self._stop)
+            if self._ended():
+                return False
+            publish(self.database, rulebook, run, bits)
+        return True
+
+    def _write(
+        self,
+        rulebook: Rulebook,
+        run: int,
+        checked: Checked,
+        words: dict[int, str],
+        since: int,
+        taken: Bigints,
+        tell: Callable[[int], object],
+    ) -> Written:
+        with self._transaction(settling=True) as cursor:
+            bulk.check(cursor, rulebook, run)
+            written = cluster_import.write(cursor, rulebook.settings, checked, words, since, taken, tell)
+            bulk.end(cursor, run)
+        return written
+
+    def _tidy_up(self) -> None:
+        """What a large load leaves behind in tables and indexes; and marks for attached tables."""
+        report = self.report
+        analyze(self.database, report.marks)
+        write_marks(self.database, self._stop)
+        if report.marks >= COMPACT_SHARE * report.articles and report.marks:
+            with (
+                closing(self.database.connect(patient=True)) as connection,
+                suppress(BusyError),
+                translated(self.database.place),
+            ):
+                bulk.vacuum(connection)
+            for index in bulk.LOOSE_INDEXES:
+                with suppress(BusyError), self.database.transaction() as cursor:
+                    bulk.compact(cursor, index)
+
+    @contextmanager
+    def _transaction(self, *, settling: bool = False, snapshot: bool = False) -> Iterator[Cursor]:
+        """A transaction of the session that has the staged tables."""
+        with (
+            translated(self.database.place),
+            self._session.transaction(settling=settling, snapshot=snapshot) as cursor,
+        ):
+            yield cursor
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = self.report.seconds
+            seconds[stage] = seconds.get(stage, 0.0) + time.perf_counter() - started
