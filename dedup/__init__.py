@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from dedup.deduplicator import Deduplicator as Deduplicator
     from dedup.deduplicator import Initialized as Initialized
     from dedup.engine.backfill import BackfillReport as BackfillReport
+    from dedup.engine.cluster_export import CorpusExport as CorpusExport
+    from dedup.engine.cluster_import import ImportReport as ImportReport
     from dedup.engine.explain import DifferingSentence as DifferingSentence
     from dedup.engine.explain import ExplainedArticle as ExplainedArticle
     from dedup.engine.explain import Explanation as Explanation
@@ -54,11 +56,13 @@ _HOMES = {
     "Article": "dedup.article",
     "AsyncDeduplicator": "dedup.async_deduplicator",
     "BackfillReport": "dedup.engine.backfill",
+    "CorpusExport": "dedup.engine.cluster_export",
     "DedupError": "dedup.errors",
     "Deduplicator": "dedup.deduplicator",
     "DifferingSentence": "dedup.engine.explain",
     "ExplainedArticle": "dedup.engine.explain",
     "Explanation": "dedup.engine.explain",
+    "ImportReport": "dedup.engine.cluster_import",
     "Initialized": "dedup.deduplicator",
     "LoadPreview": "dedup.engine.load",
     "LoadReport": "dedup.files.report",
@@ -87,11 +91,13 @@ __all__ = [
     "Article",
     "AsyncDeduplicator",
     "BackfillReport",
+    "CorpusExport",
     "DedupError",
     "Deduplicator",
     "DifferingSentence",
     "ExplainedArticle",
     "Explanation",
+    "ImportReport",
     "Initialized",
     "LoadPreview",
     "LoadReport",

@@ -22,6 +22,7 @@ import dedup
 from dedup.cli import (
     admin,
     attach,
+    cluster,
     completion,
     console,
     dumps,
@@ -84,6 +85,7 @@ judge.register(app)
 pin.register(app)
 attach.register(app)
 prune.register(app)
+cluster.register(app)
 lab.register(app)
 serve.register(app)
 completion.register(app)

@@ -20,7 +20,8 @@ from dedup.deduplicator import Deduplicator
 from dedup.engine.backfill import backfill
 from dedup.errors import InputError, RightsError
 from dedup.operation import Operation
-from tests.corpora import article, assert_right, code, load, make_function, text, window
+from tests.corpora import article, assert_right, at, code, load, make_function, text, window
+from tests.engine.results import result_of
 
 GOLDEN = Path(__file__).parent / "rights.txt"
 REWRITE = "DEDUP_REWRITE_RIGHTS=1 .venv/bin/python -m pytest tests/corpus/test_roles.py -k matrix"
@@ -295,6 +296,20 @@ def settled(database: Database) -> Database:
     return database
 
 
+def test_a_worker_takes_up_the_result_of_a_cluster(
+    database: Database, granted: Names, run: Run, tmp_path: Path
+) -> None:
+    given = [article(f"a{i}", window(i, 6), i, added_at=at(50)) for i in range(8)]
+    load(database, *given)
+    result_of(given).write(tmp_path / "result")
+    for role in ("scraper", "analyst"):
+        code_, _, said = run("import", "result", role=granted[role])
+        assert code_ == 1, said
+    code_, _, said = run("import", "result", role=granted["worker"])
+    assert code_ == 0, said
+    assert_right(database)
+
+
 def line_of(source_id: str, start: int) -> str:
     return json.dumps({"id": source_id, "text": text([*window(start, 6), code(99)])}) + "\n"
 
@@ -335,6 +350,7 @@ WORKER = [
     ["attachments"],
     ["sync"],
     ["prune", "--older-than", "2y"],
+    ["export", "corpus", "known"],
 ]
 OWNER = [
     ["pin", "set", "a1", "a2", "similar"],
