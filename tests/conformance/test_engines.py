@@ -199,7 +199,15 @@ def pin(database: Database, corpus: Corpus, which: slice = slice(None)) -> None:
             pins.pin_sentence(cursor, sentence_hash(given), common, None)
 
 
-@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+MORE_OF_THE_SAME = ("one at a time, order 2", "one at a time, order 3", "batches of 3")
+"""Run with the torture tests: others go the same way."""
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [pytest.param(e, marks=pytest.mark.torture) if e.name in MORE_OF_THE_SAME else e for e in ENGINES],
+    ids=lambda engine: engine.name,
+)
 @pytest.mark.parametrize("name", CORPORA)
 def test_an_engine_gives_the_oracles_answer(database: Database, name: str, engine: Engine) -> None:
     corpus = CORPORA[name]()

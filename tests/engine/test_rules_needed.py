@@ -701,8 +701,9 @@ def test_a_lost_rule_is_noticed(
     pytest.fail(f"{HISTORIES} histories did not notice: {mutant.name}")
 
 
-def test_histories_end_right(database: Database) -> None:
-    for seed in range(40):
+@pytest.mark.parametrize("count", [10, pytest.param(HISTORIES, marks=pytest.mark.torture)])
+def test_histories_end_right(database: Database, count: int) -> None:
+    for seed in range(count):
         with undone(database) as everything:
             History(everything, seed).run(STEPS)
 
