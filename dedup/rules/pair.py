@@ -82,6 +82,16 @@ class Related:
 def score(a: Profile, b: Profile, settings: Settings) -> Scores:
     """The scores of a pair; of the settings those of containment count."""
     shared = len(a.sentences & b.sentences)
+    return score_counted(a, b, settings, shared=shared, same_bucket=not a.buckets.isdisjoint(b.buckets))
+
+
+def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, same_bucket: bool) -> Scores:
+    """The scores of a pair, given what the two have in common: whoever joins articles has counted it.
+
+    Args:
+        shared: |S'(a) & S'(b)|.
+        same_bucket: whether they have an equal bucket key.
+    """
     union = len(a.sentences) + len(b.sentences) - shared
     estimated = signature.jaccard(a.signature, b.signature)
     return Scores(
@@ -93,7 +103,7 @@ def score(a: Profile, b: Profile, settings: Settings) -> Scores:
             _contained_shingles(a, b, shared, estimated, settings),
         ),
         same_content=a.content_hash == b.content_hash,
-        same_bucket=not a.buckets.isdisjoint(b.buckets),
+        same_bucket=same_bucket,
         shingles=min(a.shingle_count, b.shingle_count),
     )
 
@@ -104,7 +114,11 @@ def relate(a: Profile, b: Profile, settings: Settings, pin: Relation | None = No
     Args:
         pin: what a person has said of the two; it holds whatever the scores say.
     """
-    scores = score(a, b, settings)
+    return relate_scored(score(a, b, settings), settings, pin)
+
+
+def relate_scored(scores: Scores, settings: Settings, pin: Relation | None = None) -> Related | None:
+    """The relation that follows from the scores of a pair; see `relate`."""
     if pin is not None:
         return None if pin is Relation.UNRELATED else Related(pin, Rule.PINNED, scores)
     rule = _duplicate_by(scores, settings)
