@@ -14,13 +14,24 @@ from collections import Counter
 from collections.abc import Sequence
 
 
-def agreeing_pairs(buckets: Sequence[Sequence[int]]) -> int:
+def agreeing_pairs(buckets: Sequence[Sequence[int]], weights: Sequence[int] | None = None) -> int:
     """P: ordered pairs of carriers with an equal bucket key, summed over the bands.
 
     Args:
         buckets: the bucket keys of each carrier, one per band.
+        weights: how many carriers each of them stands for; None: one.
+
+    >>> agreeing_pairs([[7, 8], [7, 9]], [3, 2])  # five agree in the first band; three and two in the second
+    28
     """
-    return sum(n * (n - 1) for band in zip(*buckets, strict=True) for n in Counter(band).values())
+    each = weights or [1] * len(buckets)
+    found = 0
+    for band in zip(*buckets, strict=True):
+        counts: Counter[int] = Counter()
+        for key, weight in zip(band, each, strict=True):
+            counts[key] += weight
+        found += sum(n * (n - 1) for n in counts.values())
+    return found
 
 
 def effective_stories(carriers: int, pairs: int, bands: int) -> float:

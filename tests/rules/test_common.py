@@ -105,6 +105,15 @@ def test_agreeing_pairs_are_counted_pair_by_pair(carriers: list[list[int]]) -> N
     assert agreeing_pairs(carriers[::-1]) == slow
 
 
+@given(CARRIERS, st.data())
+def test_a_carrier_that_stands_for_several_counts_as_so_many(
+    carriers: list[list[int]], data: st.DataObject
+) -> None:
+    weights = data.draw(st.lists(st.integers(1, 4), min_size=len(carriers), max_size=len(carriers)))
+    each = [keys for keys, weight in zip(carriers, weights, strict=True) for _ in range(weight)]
+    assert agreeing_pairs(carriers, weights) == agreeing_pairs(each)
+
+
 @given(CARRIERS, st.integers(1, 12))
 def test_the_rule_is_the_probability_of_the_contract(carriers: list[list[int]], limit: int) -> None:
     m = len(carriers)
