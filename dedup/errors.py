@@ -6,6 +6,7 @@
     ├── NotFoundError         no article with that source_id
     ├── WorkerError           worker processes cannot be started, or do not stay alive
     ├── StuckError            a backfill makes no progress
+    ├── WorkError             a run on Spark cannot go on in its folder, or would cost more than is allowed
     ├── ClosedError           a `Deduplicator` was used after it was closed
     ├── SpoolError            an article cannot be kept on disk until the database is back
     └── DatabaseError         the database said no
@@ -54,6 +55,10 @@ class WorkerError(DedupError):
 
 class StuckError(DedupError):
     """A backfill makes no progress."""
+
+
+class WorkError(DedupError):
+    """A run on Spark cannot go on in its folder, or would cost more than it is allowed to."""
 
 
 class ClosedError(DedupError):

@@ -1,0 +1,130 @@
+"""The steps of a run, each written before the next begins, so that a killed run goes on where it was.
+
+A step is a Parquet table `work/NAME/data`, then a marker `work/NAME/done` of one row. Whoever finds the
+marker reads the table; without it the step is done again from the start. Everything goes through Spark's
+reader and writer: so the folder may be wherever Spark can write, and the session may be a remote one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from dedup.errors import WorkError
+from dedup.spark.schema import columns
+
+MARKER = "digest string, rows long, seconds double"
+"""Of a step that is done: what it was made with, the rows of its table, and how long it took."""
+
+Told = Callable[[str, float, int], object]
+"""Told of each step: its name, seconds, and rows."""
+
+
+@dataclass(slots=True)
+class Step:
+    """A step that is done.
+
+    Attributes:
+        made: by this run, not by an earlier one.
+    """
+
+    rows: int
+    seconds: float
+    made: bool
+
+
+@dataclass
+class Steps:
+    """The steps in a folder.
+
+    Attributes:
+        work: the folder, as any URL that Spark writes. It belongs to one run: two at once would overwrite
+            each other's steps.
+        digest: of all that steps depend on besides the ones before them.
+        done: by name, in the order in which they were asked for.
+    """
+
+    spark: SparkSession
+    work: str
+    digest: str
+    told: Told | None = None
+    done: dict[str, Step] = field(default_factory=dict)
+
+    def table(self, name: str, build: Callable[[], DataFrame], schema: str | None = None) -> DataFrame:
+        """The table of a step, made where that was not done yet.
+
+        Args:
+            name: letters, digits, `_` and `-`.
+            build: makes it; not called where it is there.
+            schema: of the table; None: as it was written.
+
+        Raises:
+            WorkError: the folder holds the step of another run.
+        """
+        if name not in self.done:
+            found = self._marker(name)
+            self.done[name] = Step(found[0], found[1], False) if found else self._make(name, build, schema)
+            if self.told:
+                self.told(name, self.done[name].seconds, self.done[name].rows)
+        return self.tables([name], schema)
+
+    def tables(self, names: Sequence[str], schema: str | None = None) -> DataFrame:
+        """The rows of several steps that are done, which have one schema; no names: no rows.
+
+        Raises:
+            ValueError: there are neither names nor a schema.
+        """
+        if not names:
+            if schema is None:
+                raise ValueError("no table and no schema")
+            return self.spark.createDataFrame([], schema)
+        reader = self.spark.read if schema is None else self.spark.read.schema(schema)
+        return reader.parquet(*(f"{self.work}/{name}/data" for name in names))
+
+    def rows(self, name: str) -> int:
+        """The rows of a step that is done."""
+        return self.done[name].rows
+
+    def sizes(self) -> dict[str, int]:
+        """The bytes of the table of each step that is done."""
+        files = self.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+        step = fn.regexp_extract("path", "/([^/]+)/data/[^/]*$", 1).alias("step")
+        found = files.load(self.work).select(step, "length").groupBy("step").agg(fn.sum("length"))
+        return {row[0]: row[1] for row in found.collect() if row[0] in self.done}
+
+    def _make(self, name: str, build: Callable[[], DataFrame], schema: str | None) -> Step:
+        start = time.monotonic()
+        made = build()
+        if schema is not None:
+            made = made.select(*columns(schema))
+        made.write.mode("overwrite").parquet(f"{self.work}/{name}/data")
+        rows = self.tables([name], schema).count()
+        seconds = round(time.monotonic() - start, 3)
+        marker: dict[str, Any] = {"digest": self.digest, "rows": rows, "seconds": seconds}
+        types = dict(column.split() for column in MARKER.split(", "))
+        values = [fn.lit(value).cast(types[column]).alias(column) for column, value in marker.items()]
+        row = self.spark.range(0, 1, 1, 1).select(*values)
+        row.write.mode("overwrite").parquet(f"{self.work}/{name}/done")
+        return Step(rows, seconds, True)
+
+    def _marker(self, name: str) -> tuple[int, float] | None:
+        try:
+            rows = self.spark.read.schema(MARKER).parquet(f"{self.work}/{name}/done").collect()
+        except AnalysisException as error:
+            if "PATH_NOT_FOUND" in str(error):
+                return None
+            raise
+        if not rows:  # it was being written
+            return None
+        if rows[0].digest != self.digest:
+            raise WorkError(
+                f"{self.work} holds the steps of another run: its articles, settings, pins, options or"
+                " versions differ; take another folder, or remove this one"
+            )
+        return rows[0].rows, rows[0].seconds
