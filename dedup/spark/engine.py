@@ -1,0 +1,221 @@
+"""A corpus from its articles to its marks, step by step, on Spark (docs/spark.md).
+
+What the marks are is said in docs/semantics.md; that the rounds are the same is argued in `rules/rounds.py`.
+Only the DataFrame API is used, so a session may be a classic or a remote one, of Spark 3.5 or 4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from dedup.exchange import FORMAT, Basis
+from dedup.settings import Settings
+from dedup.spark import articles, common, groups, nodes, results, schema
+from dedup.spark.options import Options, Pins
+from dedup.spark.outcome import Result
+from dedup.spark.rounds import Rounds
+from dedup.spark.steps import Steps, Told
+from dedup.text.punkt import PunktModel
+
+TABLES = 1
+"""Of the tables between the steps: raised by one whenever what a step writes changes."""
+
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+def deduplicate(
+    df: DataFrame,
+    *,
+    work: str,
+    settings: Settings | None = None,
+    pins: Pins | None = None,
+    known: DataFrame | None = None,
+    models: Mapping[str, PunktModel] | None = None,
+    options: Options | None = None,
+    mapping: Mapping[str, str] | None = None,
+    added_at: datetime | None = None,
+    horizon: int | None = None,
+    told: Told | None = None,
+) -> Result:
+    """The marks, pairs and common sentences of a corpus.
+
+    Args:
+        df: one row per article, with the columns that the file readers take.
+        work: a folder of this run alone, as any URL that Spark writes. A run that was killed goes on there
+            with the first step that is not done.
+        known: fingerprints of earlier runs (schema `FINGERPRINT`). Articles with the same text keep theirs,
+            and those that are not in `df` stay part of the corpus.
+        models: sentence parameters per language besides the shipped English ones.
+        mapping: field of an article to the column that holds it, where the names differ.
+        added_at: when articles without an `added_at` were added; None: now.
+        horizon: articles before it are refused (section 10); microseconds since 1970 in UTC.
+        told: told of each step: its name, seconds and rows.
+
+    Raises:
+        InputError: columns are missing or of a wrong type.
+        WorkError: `work` holds the steps of another run, or `options.allow_pairs` is exceeded.
+    """
+    from dedup.spark.fingerprinting import fingerprint
+
+    settings, pins, options = settings or Settings(), pins or Pins(), options or Options()
+    trained = {language: model.checksum for language, model in (models or {}).items()}
+    basis = Basis.of(settings, trained, pins.digest(), horizon).as_dict()
+    about = {"format": FORMAT, **basis, "dedup": _version(), "python": platform.python_version()}
+    sources = [sorted(table.inputFiles()) for table in (df, known) if table is not None]
+    made_with = [
+        TABLES,
+        about,
+        options.digest(),
+        mapping and dict(mapping),
+        added_at and added_at.isoformat(),
+        sources,
+    ]
+    digest = hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()
+    steps = Steps(df.sparkSession, work.rstrip("/"), digest, told)
+    read: dict[str, Any] = {}
+    with _partitions(df.sparkSession, options.partitions):
+        fingerprints, refused = fingerprint(
+            df, settings, models, known, steps=steps, mapping=mapping, added_at=added_at, report=read
+        )
+        if horizon is not None:
+            fingerprints, refused = _inside(fingerprints, refused, settings, horizon)
+        return settle(
+            fingerprints,
+            refused,
+            steps,
+            settings=settings,
+            pins=pins,
+            options=options,
+            about={**about, "spark": df.sparkSession.version, "input": read},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """A corpus up to its groups.
+
+    Attributes:
+        articles: with `id`, their number in canonical order.
+        members: of classes with several articles; None where there are none.
+        nodes, common, carried, groups: schemas `NODE`, `COMMON`, `CARRIED`, `GROUP`.
+    """
+
+    articles: DataFrame
+    members: DataFrame | None
+    nodes: DataFrame
+    common: DataFrame
+    carried: DataFrame
+    groups: DataFrame
+
+
+def grouped(
+    fingerprints: DataFrame, steps: Steps, *, settings: Settings, pins: Pins, options: Options
+) -> Grouped:
+    """The steps from fingerprints to groups: what can be estimated from is there then."""
+    order = steps.table(
+        "order", lambda: articles.ordered(fingerprints, settings, options.partitions), schema.ORDERED
+    )
+    numbered = articles.numbered(order)
+    said: DataFrame | None = None
+    if pins.pairs:
+        said = steps.table("pins", lambda: articles.pinned(numbered, pins.pairs), schema.PINNED)
+    members: DataFrame | None = None
+    if options.collapse:
+        members = steps.table("members", lambda: nodes.members(numbered, said), schema.MEMBER)
+        if not steps.rows("members"):
+            members = None
+    classes = steps.table("nodes", lambda: nodes.nodes(numbered, members), schema.NODE)
+    counted = steps.table("common", lambda: common.common(classes, settings, pins.sentences), schema.COMMON)
+    carried = steps.table("carried", lambda: groups.carried(classes, counted), schema.CARRIED)
+    found = steps.table("groups", lambda: groups.groups(classes, carried, counted, said), schema.GROUP)
+    return Grouped(numbered, members, classes, counted, carried, found)
+
+
+def settle(
+    fingerprints: DataFrame,
+    refused: DataFrame,
+    steps: Steps,
+    *,
+    settings: Settings,
+    pins: Pins,
+    options: Options,
+    about: Mapping[str, Any] | None = None,
+) -> Result:
+    """The result for a corpus whose texts are read.
+
+    Args:
+        fingerprints, refused: schemas `FINGERPRINT`, `REFUSED`; no `source_id` comes twice.
+        about: what the report begins with.
+    """
+    found = grouped(fingerprints, steps, settings=settings, pins=pins, options=options)
+    budget = options.budget_for(steps.rows("groups"))
+    rounds = Rounds(steps, found.nodes, found.groups, found.members, settings, options, budget)
+    decided = rounds.all()
+    edges, gone, members = decided.edges, decided.gone, found.members
+    own: DataFrame | None = None
+    if members is not None:
+        own = results.own_scores(found.nodes, found.carried, members, gone, settings)
+    originals = steps.table(
+        "originals", lambda: results.originals(edges, gone, members, own, settings), schema.ORIGINAL
+    )
+    likest = steps.table("likest", lambda: results.likest(edges, gone), schema.LIKEST)
+    similar = steps.table("similar", lambda: results.similar(edges, gone, likest, settings), schema.SIMILAR)
+    marks = steps.table(
+        "marks", lambda: results.marks(found.articles, fingerprints, originals, likest), schema.MARK
+    )
+    matches = steps.table(
+        "matches", lambda: results.matches(found.articles, originals, similar), schema.MATCH
+    )
+    report = dict(about or {})
+    report["rounds"] = decided.rounds
+    report["counts"] = {
+        "mark": steps.rows("marks"),
+        "match": steps.rows("matches"),
+        "common_sentence": steps.rows("common"),
+        "node": steps.rows("nodes"),
+    }
+    sizes = steps.sizes()
+    report["steps"] = {name: asdict(step) | {"bytes": sizes.get(name)} for name, step in steps.done.items()}
+    return Result(marks, matches, found.common, fingerprints, refused, report)
+
+
+def _inside(
+    fingerprints: DataFrame, refused: DataFrame, settings: Settings, horizon: int
+) -> tuple[DataFrame, DataFrame]:
+    """The articles that are not before the horizon, and all others with the refused ones."""
+    time = articles.canonical_time(settings)
+    reason = fn.lit("before the horizon of the corpus").alias("reason")
+    outside = fingerprints.where(time < horizon).select("source_id", reason)
+    return fingerprints.where(time >= horizon), refused.union(outside)
+
+
+def _version() -> str | None:
+    """Of the package; None where its files were shipped without it."""
+    with suppress(PackageNotFoundError):
+        return version("newsdedup")
+    return None
+
+
+@contextmanager
+def _partitions(spark: SparkSession, wanted: int | None) -> Iterator[None]:
+    """Shuffle into so many partitions meanwhile."""
+    if wanted is None:
+        yield
+        return
+    before = spark.conf.get(SHUFFLE_PARTITIONS)
+    spark.conf.set(SHUFFLE_PARTITIONS, str(wanted))
+    try:
+        yield
+    finally:
+        spark.conf.set(SHUFFLE_PARTITIONS, before)

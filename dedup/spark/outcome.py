@@ -1,0 +1,56 @@
+"""What a run gives: tables that were written as steps, and a report; `write` puts them into one folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as fn
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The marks of a corpus, and what they were made with; the tables of `dedup.spark.schema`.
+
+    Attributes:
+        marks, matches, common_sentences, fingerprints, refused: read from the folder of the steps when used.
+        report: what `run.json` holds: settings, digests, versions, counts, steps and rounds.
+    """
+
+    marks: DataFrame
+    matches: DataFrame
+    common_sentences: DataFrame
+    fingerprints: DataFrame
+    refused: DataFrame
+    report: dict[str, Any]
+
+    def write(self, output: str) -> None:
+        """Write all tables into a folder, as Parquet, and `run.json`; what was there under these names goes.
+
+        On a file system of this machine `run.json` is a file. Elsewhere only Spark can write: there it is a
+        folder with one file of text.
+
+        Args:
+            output: the folder, as any URL that Spark writes.
+        """
+        tables = {
+            "mark": self.marks,
+            "match": self.matches,
+            "common_sentence": self.common_sentences,
+            "fingerprint": self.fingerprints,
+            "refused": self.refused,
+        }
+        for name, table in tables.items():
+            table.write.mode("overwrite").parquet(f"{output}/{name}")
+        content = json.dumps(self.report, indent=2)
+        folder = Path(output.removeprefix("file://"))
+        if (folder / "refused").is_dir():
+            (folder / "run.json").write_text(content + "\n", "utf-8")
+            return
+        line = self.marks.sparkSession.range(0, 1, 1, 1).select(
+            fn.lit(json.dumps(self.report)).alias("value")
+        )
+        line.write.mode("overwrite").text(f"{output}/run.json")

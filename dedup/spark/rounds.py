@@ -1,0 +1,269 @@
+"""The rounds: which nodes are canonical, and every pair that matters (`rules/rounds.py` is their model).
+
+A round looks at undecided nodes. Those are *eligible* that are among the first, up to the *window*, in all
+their keys: all their earlier candidates that are undecided are in the window too. WINDOW scores each newly
+eligible node with its earlier candidates. DECIDE gives the eligible ones their fate by the sequential rule.
+STAR compares each new canonical node with the candidates that it has not met; the later duplicates of it are
+out.
+
+So a story of n copies costs a window of pairs, and n for each of its canonical nodes. Each part is a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as fn
+
+from dedup.rules.rounds import window as window_of
+from dedup.settings import Settings
+from dedup.spark.candidates import check_allowed, key_sizes, pairs_of, score_pairs
+from dedup.spark.deciding import fates
+from dedup.spark.options import Options
+from dedup.spark.schema import EDGE, ELIGIBLE, FATE, GROUP, OPEN, PAIR
+from dedup.spark.steps import Steps
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What the rounds found.
+
+    Attributes:
+        edges: the related nodes, with all that matter; schema `EDGE`.
+        gone: column node: those that are not canonical.
+        rounds: what each round did.
+    """
+
+    edges: DataFrame
+    gone: DataFrame
+    rounds: list[dict[str, Any]]
+
+
+@dataclass
+class Rounds:
+    """The rounds over some groups, from the step `groups` on.
+
+    Attributes:
+        nodes, groups, members: schemas `NODE`, `GROUP`, `MEMBER`; no members where no class has several.
+        budget: pairs that a round may join.
+    """
+
+    steps: Steps
+    nodes: DataFrame
+    groups: DataFrame
+    members: DataFrame | None
+    settings: Settings
+    options: Options
+    budget: int
+    _edges: list[str] = field(default_factory=list)
+    _eligible: list[str] = field(default_factory=list)
+    _canonical: list[str] = field(default_factory=list)
+    _gone: list[str] = field(default_factory=list)
+    _report: list[dict[str, Any]] = field(default_factory=list)
+
+    def all(self) -> Decided:
+        """Decide all nodes."""
+        places: DataFrame | None = self.groups
+        while places is not None:
+            places = self._round(len(self._report) + 1, places)
+        gone = self.steps.tables(self._gone, FATE).where("out").select("node")
+        return Decided(self.steps.tables(self._edges, EDGE), gone, self._report)
+
+    def _round(self, number: int, places: DataFrame) -> DataFrame | None:
+        """Do a round; returns the groups of the nodes that are undecided after it, None where none is."""
+        sizes = key_sizes(places).groupBy("nodes").agg(fn.count("*").alias("keys")).collect()
+        histogram = {row.nodes: row["keys"] for row in sizes}
+        window = window_of(histogram, self.options.window_minimum, self.budget)
+        last = window >= max(histogram, default=0)
+        about: dict[str, Any] = {"window": window, "eligible": None}
+        self._report.append(about)
+        if not (last and number == 1):  # otherwise every node is eligible, at once and for ever
+            name = self._name(number, "eligible")
+            self.steps.table(name, lambda: self._new_eligible(number, places, window), ELIGIBLE)
+            self._eligible.append(name)
+            about["eligible"] = self.steps.rows(name)
+        edges = self._window(number, places, window, about)
+        chosen = self._decide(number, edges, last)
+        if last and number == 1:
+            self._gone += chosen
+            return None
+        canonical = self._name(number, "canonical")
+        self.steps.table(canonical, lambda: self._new_canonical(chosen), ELIGIBLE)
+        out = self._star(number, canonical, about)
+        if not last:
+            self._keep_waiting(number, chosen)
+        self._canonical.append(canonical)
+        self._gone += [*chosen, out]
+        if last:
+            return None
+        left = self._name(number + 1, "places")
+        decided = self._nodes_of([*chosen, out], [canonical])
+        found = self.steps.table(left, lambda: _placed(places.join(decided, "node", "left_anti")), GROUP)
+        return found if self.steps.rows(left) else None
+
+    # WINDOW
+
+    def _new_eligible(self, number: int, places: DataFrame, window: int) -> DataFrame:
+        within = places.groupBy("node").agg(fn.max("place").alias("place")).where(fn.col("place") <= window)
+        before = self.steps.tables(self._eligible, ELIGIBLE).select("node")
+        return within.join(before, "node", "left_anti").withColumn("round", fn.lit(number))
+
+    def _window(self, number: int, places: DataFrame, window: int, about: dict[str, Any]) -> DataFrame:
+        """Score each newly eligible node with its earlier candidates among the undecided."""
+        if self.options.allow_pairs is not None:
+            near = fn.least("nodes", fn.lit(window))
+            counted = key_sizes(places).withColumn("pairs", near * (near - 1) / 2)
+            check_allowed(counted, self.options.allow_pairs)
+        inside = later = places.where(fn.col("place") <= window)
+        if self._eligible:
+            later = inside.join(self.steps.tables(self._eligible[-1:], ELIGIBLE), "node", "left_semi")
+        one = inside.select("kind", "key", _as("node", "a"), _as("packed", "packed_a"))
+        other = later.select("kind", "key", _as("node", "b"), _as("packed", "packed_b"))
+        return self._scored(number, "window", one.join(other, ["kind", "key"]).where("a < b"), about)
+
+    def _scored(self, number: int, part: str, joined: DataFrame, about: dict[str, Any]) -> DataFrame:
+        """The related ones of pairs that were joined by their keys."""
+        pairs, edges = self._name(number, f"{part}-pairs"), self._name(number, part)
+        candidates = self.steps.table(pairs, lambda: pairs_of(joined, self.settings), PAIR)
+        found = self.steps.table(edges, lambda: score_pairs(candidates, self.nodes, self.settings), EDGE)
+        self._edges.append(edges)
+        about[f"{part}_pairs"], about[f"{part}_edges"] = self.steps.rows(pairs), self.steps.rows(edges)
+        return found
+
+    # DECIDE
+
+    def _decide(self, number: int, edges: DataFrame, last: bool) -> list[str]:
+        """Decide the eligible nodes; returns the steps that hold those which are out or wait."""
+        step = self._name(number, "open")
+        self.steps.table(step, lambda: self._open(number, edges, last), OPEN)
+        found: list[str] = []
+        while self.steps.rows(step) > self.options.edges_in_one_task:
+            left = self._peel(number, len(found) + 1, step)
+            if left is None:  # all begin at a node that is not eligible
+                break
+            step = left
+            found.append(f"{step}-out")
+        if self.steps.rows(step):
+            rest = self.steps.tables([step], OPEN)
+            decide = partial(fates, number=number)
+            name = self._name(number, "fates")
+            self.steps.table(name, lambda: rest.repartition(1).mapInArrow(decide, FATE), FATE)
+            found.append(name)
+        return found
+
+    def _open(self, number: int, edges: DataFrame, last: bool) -> DataFrame:
+        """The duplicates that are both undecided."""
+        found = edges.where("duplicate").select("a", "b")
+        if number > 1:
+            waiting = self.steps.tables([self._name(number - 1, "waiting")], "a long, b long")
+            gone = self._nodes_of(self._gone, [])
+            found = found.union(waiting.join(gone.select(_as("node", "a")), "a", "left_anti"))
+        if last:
+            return found.withColumn("free", fn.lit(True))
+        eligible = self.steps.tables(self._eligible, ELIGIBLE).select(_as("node", "a"), "round")
+        return found.join(eligible, "a", "left").withColumn("free", fn.col("round").isNotNull())
+
+    def _peel(self, number: int, turn: int, step: str) -> str | None:
+        """Take off the duplicates of nodes that have no earlier duplicate; returns the step with the rest."""
+        edges = self.steps.tables([step], OPEN)
+        name = self._name(number, f"peel-{turn}")
+        first = edges.where("free").select("a").join(edges.select(_as("b", "a")), "a", "left_anti").distinct()
+
+        def out() -> DataFrame:
+            found = edges.join(first, "a", "left_semi").select(_as("b", "node")).distinct()
+            return found.select("node", fn.lit(True).alias("out"), fn.lit(number).alias("round"))
+
+        gone = self.steps.table(f"{name}-out", out, FATE)
+        if not self.steps.rows(f"{name}-out"):
+            return None
+        for end in ("a", "b"):
+            edges = edges.join(gone.select(_as("node", end)), end, "left_anti")
+        self.steps.table(name, lambda: edges, OPEN)
+        return name
+
+    def _new_canonical(self, chosen: Sequence[str]) -> DataFrame:
+        """The eligible nodes that were not decided before, and are neither out nor wait."""
+        eligible = self.steps.tables(self._eligible, ELIGIBLE)
+        waiting = self.steps.tables(chosen, FATE).where("NOT out").select("node")
+        others = self._nodes_of([*self._gone, *chosen], self._canonical).union(waiting)
+        return eligible.join(others, "node", "left_anti")
+
+    def _keep_waiting(self, number: int, chosen: Sequence[str]) -> None:
+        edges = self.steps.tables([self._name(number, "open")], OPEN).select("a", "b")
+        fate = self.steps.tables(chosen, FATE)
+        waiting, gone = (
+            fate.where("NOT out").select(_as("node", "b")),
+            fate.where("out").select(_as("node", "a")),
+        )
+        left = edges.join(waiting, "b", "left_semi").join(gone, "a", "left_anti")
+        self.steps.table(self._name(number, "waiting"), lambda: left, "a long, b long")
+
+    # STAR
+
+    def _star(self, number: int, canonical: str, about: dict[str, Any]) -> str:
+        """Compare each new canonical node with those it has not met; returns the step with what is out."""
+        new = self.steps.tables([canonical], ELIGIBLE)
+        centres = self.groups.join(new, "node").select(
+            "kind", "key", _as("node", "c"), _as("packed", "packed_c"), _as("round", "since")
+        )
+        never = self.groups.join(self.steps.tables(self._eligible, ELIGIBLE), "node", "left_anti")
+        if self.options.allow_pairs is not None:
+            counted = centres.groupBy("kind", "key").agg(fn.count("*").alias("centres"))
+            both = key_sizes(never).join(counted, ["kind", "key"])
+            check_allowed(
+                both.withColumn("pairs", fn.col("nodes") * fn.col("centres")), self.options.allow_pairs
+            )
+        joined = _star_pairs(never, centres, "x > c")
+        if self.members is not None and self._gone:
+            # Copies of a duplicate that come after a canonical node are duplicates of it as well.
+            gone = self.steps.tables(self._gone, FATE).where("out").select("node", _as("round", "gone"))
+            late = self.members.where("id = node").select("node", "last").join(gone, "node")
+            joined = joined.union(
+                _star_pairs(self.groups.join(late, "node"), centres, "x < c AND last > c AND gone < since")
+            )
+        edges = self._scored(number, "star", joined, about)
+        known = self._nodes_of(self._gone, [canonical])
+
+        def out() -> DataFrame:
+            found = edges.where("duplicate").select(_as("b", "node")).distinct()
+            undecided = found.join(known, "node", "left_anti")
+            return undecided.select("node", fn.lit(True).alias("out"), fn.lit(number).alias("round"))
+
+        name = self._name(number, "star-out")
+        self.steps.table(name, out, FATE)
+        return name
+
+    def _nodes_of(self, gone: Sequence[str], canonical: Sequence[str]) -> DataFrame:
+        """The nodes that are out by some steps, and those that are canonical by others."""
+        out = self.steps.tables(gone, FATE).where("out").select("node")
+        return out.union(self.steps.tables(canonical, ELIGIBLE).select("node"))
+
+    def _name(self, number: int, part: str) -> str:
+        return f"round-{number:04}-{part}"
+
+
+def _placed(groups: DataFrame) -> DataFrame:
+    order = Window.partitionBy("kind", "key").orderBy("node")
+    return groups.withColumn("place", fn.row_number().over(order))
+
+
+def _star_pairs(others: DataFrame, centres: DataFrame, condition: str) -> DataFrame:
+    """The pairs of canonical nodes, the centres, with others that share a key and meet a condition."""
+    both = others.withColumnRenamed("node", "x").join(centres, ["kind", "key"]).where(condition)
+    before = fn.col("c") < fn.col("x")
+    return both.select(
+        "kind",
+        "key",
+        fn.least("c", "x").alias("a"),
+        fn.when(before, fn.col("packed_c")).otherwise(fn.col("packed")).alias("packed_a"),
+        fn.greatest("c", "x").alias("b"),
+        fn.when(before, fn.col("packed")).otherwise(fn.col("packed_c")).alias("packed_b"),
+    )
+
+
+def _as(name: str, other: str) -> Any:
+    return fn.col(name).alias(other)
