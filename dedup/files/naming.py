@@ -132,6 +132,26 @@ def columns_of(
     return replace(shape, fields=fields)
 
 
+def flattened(shape: Shape, names: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], Shape]:
+    """The columns that a shape of `columns_of` needs, each once, and the shape of rows of just these.
+
+    Args:
+        names: of all columns.
+
+    Returns:
+        The names down to each needed column, and the shape whose keys are indices into these.
+    """
+    columns: dict[tuple[str, ...], int] = {}
+    fields = []
+    for field, options in shape.fields:
+        made = []
+        for option in options:
+            index = columns.setdefault((names[option.key], *option.rest), len(columns))
+            made.append(option._replace(key=index, rest=()))
+        fields.append((field, tuple(made)))
+    return tuple(columns), replace(shape, fields=tuple(fields))
+
+
 def fold(name: str) -> str:
     """A name as names are compared."""
     return name.strip().lower().replace(" ", "_").replace("-", "_")

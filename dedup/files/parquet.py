@@ -10,11 +10,11 @@ What it cannot bound: pyarrow unpacks a page as a whole, and says nothing of its
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 from typing import Any
 
 from dedup.errors import InputError
-from dedup.files.naming import Shape, columns_of, fold, values_of
+from dedup.files.arrow import values_of_column
+from dedup.files.naming import Shape, columns_of, flattened, fold, values_of
 from dedup.files.record import (
     MAX_RECORD_BYTES,
     NO_MEMORY,
@@ -22,9 +22,9 @@ from dedup.files.record import (
     UNREADABLE,
     Plan,
     Record,
-    refused,
     row_as_json,
     too_long,
+    unreadable,
 )
 from dedup.files.source import GZIP_MAGIC, open_file
 from dedup.files.understanding import Understanding
@@ -100,15 +100,8 @@ class ParquetSource:
         """
         names = self._names
         shape = columns_of(self.file, names, plan, needed, self._path, understood)
-        columns: dict[tuple[str, ...], int] = {}
-        fields = []
-        for field, options in shape.fields:
-            made = []
-            for option in options:
-                index = columns.setdefault((names[option.key], *option.rest), len(columns))
-                made.append(option._replace(key=index, rest=()))
-            fields.append((field, tuple(made)))
-        return self._records(tuple(columns), replace(shape, fields=tuple(fields)), understood)
+        columns, shape = flattened(shape, names)
+        return self._records(columns, shape, understood)
 
     def _path(self, name: str, rest: str) -> tuple[str, ...] | None:
         """The names of a column within a column of structs."""
@@ -137,10 +130,9 @@ class ParquetSource:
                         yield row, None, cells
                         continue
                     found = values_of(cells, shape, understood)
-                    bad = [field for field in REQUIRED_FIELDS if found.get(field) is UNREADABLE]
-                    if bad:
+                    if reason := unreadable(found):
+                        bad = [field for field in REQUIRED_FIELDS if found.get(field) is UNREADABLE]
                         rest = {field: value for field, value in found.items() if field not in bad}
-                        reason = refused(f"{bad[0]} cannot be read", rest.get("source_id"))
                         yield row, row_as_json(rest).encode(), reason
                     else:
                         yield row, None, found
@@ -177,7 +169,9 @@ class ParquetSource:
                 if piece.nbytes > self.max_row_bytes:
                     yield too_long(piece.nbytes, self.max_row_bytes)
                     continue
-                yield from zip(*(self._values(self._column(piece, path)) for path in columns), strict=True)
+                yield from zip(
+                    *(values_of_column(self._column(piece, path)) for path in columns), strict=True
+                )
 
     @staticmethod
     def _column(batch: Any, path: tuple[str, ...]) -> Any:
@@ -185,24 +179,3 @@ class ParquetSource:
         for name in path[1:]:
             column = column.flatten()[column.type.get_field_index(name)]
         return column
-
-    def _values(self, column: Any) -> list[Any]:
-        pa = self._pa
-        if pa.types.is_nested(column.type):  # of no use, and its size as Python values has no bound
-            placeholder: Any = {} if pa.types.is_struct(column.type) else []
-            return [placeholder if scalar.is_valid else None for scalar in column]
-        if pa.types.is_timestamp(column.type):
-            # Python's times hold microseconds in a zone it knows: drop nanoseconds, say UTC.
-            unit = "us" if column.type.unit == "ns" else column.type.unit
-            column = column.cast(pa.timestamp(unit, "UTC" if column.type.tz else None), safe=False)
-        try:
-            values: list[Any] = column.to_pylist()
-        except (ValueError, OverflowError, pa.ArrowException):
-            values = [self._value(scalar) for scalar in column]
-        return values
-
-    def _value(self, scalar: Any) -> Any:
-        try:
-            return scalar.as_py()
-        except (ValueError, OverflowError, self._pa.ArrowException):  # not UTF-8, or past the year 9999
-            return UNREADABLE

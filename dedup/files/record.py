@@ -50,6 +50,14 @@ def refused(reason: str, source_id: Any) -> Refused:
     return made
 
 
+def unreadable(found: Mapping[str, Any]) -> Refused | None:
+    """Why values are refused of which a required one could not be read; None where none is such."""
+    bad = [field for field in REQUIRED_FIELDS if found.get(field) is UNREADABLE]
+    if not bad:
+        return None
+    return refused(f"{bad[0]} cannot be read", None if "source_id" in bad else found.get("source_id"))
+
+
 class Beginning(bytes):
     """The first bytes of a record that is not there as a whole.
 
