@@ -13,7 +13,7 @@ from dedup.answer import Answer
 from dedup.corpus import pins, rulebooks
 from dedup.corpus.database import Database
 from dedup.errors import InputError
-from dedup.files.record import MAX_RECORD_BYTES
+from dedup.files.record import record_bytes
 from dedup.settings import Settings, masked
 from dedup.text.fingerprint import base_language
 from dedup.text.punkt import PunktModel
@@ -57,12 +57,8 @@ class CorpusSettings:
             return rulebooks.load_models(cursor)
 
     def max_record_bytes(self) -> int:
-        """The bound of a line of a file: room for the longest text that the corpus can read, or will.
-
-        A character takes up to 6 bytes in JSON; the other fields and what else the line holds may take 1 MiB.
-        """
-        longest = max(found.text_max_characters for found in (self.in_force(), self.wanted()))
-        return max(MAX_RECORD_BYTES, 6 * longest + 1_048_576)
+        """The bound of a line of a file: room for the longest text that the corpus can read, or will."""
+        return record_bytes(max(found.text_max_characters for found in (self.in_force(), self.wanted())))
 
     def change(self, values: Mapping[str, Any]) -> None:
         """Change settings, from the next backfill on; None goes back to the default.

@@ -23,6 +23,9 @@ MAX_RECORD_BYTES = 16 * 1_048_576
 being held. The longest of 120,000 real articles has 132,000 characters. Reading takes up to 13 times as much
 memory: a row of CSV is there as bytes, as text, as csv's four bytes a character, and as values."""
 
+OTHER_BYTES = 1_048_576
+"""Room in a record for what is not its text, where the text is longer than usual."""
+
 MAX_RECORD_VALUES = 1_000_000
 """Commas and opening brackets in a line of JSONL; delimiters and line ends in a row of CSV. A small object
 takes 30 times as many bytes in Python as in JSON, so the bytes of a record alone do not bound its memory."""
@@ -75,6 +78,11 @@ def beginning(first: bytes, length: int, quotes: int) -> Beginning:
     made = Beginning(first[:MAX_RAW_BYTES])
     made.length, made.quotes = length, quotes
     return made
+
+
+def record_bytes(text_characters: int) -> int:
+    """The bound of a record where texts may be so long: in JSON a character takes up to 6 bytes."""
+    return max(MAX_RECORD_BYTES, 6 * text_characters + OTHER_BYTES)
 
 
 def too_long(length: int, most: int) -> str:
