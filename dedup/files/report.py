@@ -17,7 +17,7 @@ REASONS_KEPT = 50
 
 OTHER_REASONS = "other reasons"
 
-_NUMBER = re.compile(r"\d[\d,]*")
+NUMBER = re.compile(r"\d[\d,]*")
 """Numbers differ from record to record; the reason is the same."""
 
 
@@ -89,7 +89,7 @@ class LoadReport(Answer):
 
 
 def _note(noted: dict[str, Noted], reason: str, id: str) -> None:
-    kind = _NUMBER.sub("…", reason)
+    kind = NUMBER.sub("…", reason)
     if kind not in noted and len(noted) >= REASONS_KEPT:
         kind = reason = OTHER_REASONS
     entry = noted.setdefault(kind, Noted(reason))

@@ -1,0 +1,59 @@
+"""What Spark raises, in the words of this package: no stack of Java, no plan, and nothing of an article."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dedup.errors import DedupError, InputError
+
+_OURS = re.compile(r"dedup\.errors\.(\w+): (.+)")
+"""How an error of ours that an executor raised is shown within Spark's."""
+
+
+def kinds() -> tuple[type[Exception], ...]:
+    """The errors of Spark and of its bridge to Java, for `except`."""
+    from pyspark.errors import PySparkException
+
+    found: tuple[type[Exception], ...] = (PySparkException,)
+    try:
+        from py4j.protocol import Py4JError
+    except ImportError:  # a client of Spark Connect has no Java
+        return found
+    return (*found, Py4JError)
+
+
+def named(error: Exception) -> str:
+    """The name of an error of Spark, such as `PATH_NOT_FOUND`; never its message, which may quote data."""
+    condition = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
+    name = condition() if condition else None
+    if name:
+        return str(name)
+    java = getattr(error, "java_exception", None)
+    return java.getClass().getSimpleName() if java is not None else type(error).__name__
+
+
+def ours(error: Exception) -> DedupError | None:
+    """The error of this package that made a task fail; None where it was another."""
+    found = _OURS.search(str(error))
+    return InputError(found[2].strip()) if found else None
+
+
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Errors of Spark become one of ours.
+
+    Args:
+        what: what could not be done, for the message.
+
+    Raises:
+        DedupError: with Spark's name for what happened; the rest is in its log.
+    """
+    try:
+        yield
+    except kinds() as error:
+        raise ours(error) or DedupError(
+            f"{what}: Spark failed ({named(error)}); its log says more. What was finished is kept in the work"
+            " folder: run it again to go on"
+        ) from error
