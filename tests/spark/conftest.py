@@ -1,0 +1,54 @@
+"""Sessions of Spark, skipped with a reason where Java or pyspark is missing.
+
+DEDUP_TEST_SPARK_REMOTE=1 takes a session of Spark Connect in place of a classic one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REMOTE = "DEDUP_TEST_SPARK_REMOTE"
+
+MASTER = "local[2, 4]"
+"""Two cores; a task that fails is tried up to four times, as on a cluster."""
+
+CONFIGURATION = {
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # tests are many short queries
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+}
+
+
+def session(folder: Path) -> Any:
+    """A new session, or the one that is there."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder
+    builder = builder.remote(MASTER) if os.environ.get(REMOTE) else builder.master(MASTER)
+    for name, value in CONFIGURATION.items():
+        builder = builder.config(name, value)
+    return builder.config("spark.sql.warehouse.dir", str(folder)).getOrCreate()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A session of Spark with two cores."""
+    pytest.importorskip("pyspark", reason="needs pyspark: scripts/spark-test sets it up")
+    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        pytest.skip("needs Java 17")
+    found = session(tmp_path_factory.mktemp("warehouse"))
+    yield found
+    found.stop()

@@ -1,0 +1,72 @@
+"""Scores and relations of pairs, as arrays in the executors: those of the pair rule. No Spark."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from dedup.rules.pair import Profile, Related, Relation, relate
+from dedup.rules.pairs import RULES
+from dedup.settings import Settings
+from dedup.text.fingerprint import Fingerprint
+from tests.spark.corpora import Maker
+
+pa = pytest.importorskip("pyarrow")
+
+from dedup.spark.kinds import BUCKET, CONTENT, PIN_KINDS, SENTENCE  # noqa: E402
+from dedup.spark.schema import EDGE, columns  # noqa: E402
+from dedup.spark.scoring import related  # noqa: E402
+
+
+def batch(pairs: list[tuple[int, Fingerprint, Fingerprint, Relation | None]]) -> pa.RecordBatch:
+    """Pairs as Spark hands them over."""
+    rows = []
+    for number, a, b, pin in pairs:
+        shared = len({*a.sentence_hashes} & {*b.sentence_hashes})
+        kinds = (shared > 0) << SENTENCE | (not {*a.buckets}.isdisjoint(b.buckets)) << BUCKET
+        if not a.buckets:
+            kinds |= (a.content_hash == b.content_hash) << CONTENT
+        if pin:
+            kinds |= 1 << PIN_KINDS[pin]
+        row: dict[str, Any] = {"a": 2 * number, "b": 2 * number + 1, "shared": shared, "kinds": kinds}
+        for end, made in (("a", a), ("b", b)):
+            row[f"packed_{end}"] = len(made.sentence_hashes) << 32 | made.shingle_count
+            row[f"content_{end}"] = made.content_hash
+            row[f"signature_{end}"] = made.signature.tobytes()
+        rows.append(row)
+    return pa.RecordBatch.from_pylist(rows)
+
+
+@pytest.mark.parametrize("settings", [Settings(), Settings(signature_size=64, containment_shingles=10)])
+def test_related_pairs_are_those_of_the_rule(settings: Settings) -> None:
+    rng = random.Random(3)
+    maker = Maker(5, settings)
+    texts = [e.made for e in maker.corpus(60, "a").entries if isinstance(e.made, Fingerprint)]
+    said = [None, None, None, None, *Relation]
+    pairs = [(i, a, b, rng.choice(said)) for i, (a, b) in enumerate(combinations(texts, 2))]
+    found = {row["a"] // 2: row for made in related([batch(pairs)], settings) for row in made.to_pylist()}
+    wanted: dict[int, Related] = {}
+    for i, a, b, pin in pairs:
+        relation = relate(Profile.of(a, ()), Profile.of(b, ()), settings, pin)
+        if relation:
+            wanted[i] = relation
+    assert found.keys() == wanted.keys()
+    for i, relation in wanted.items():
+        row, scores = found[i], relation.scores
+        assert list(row) == columns(EDGE)
+        assert row["duplicate"] == (relation.relation is Relation.DUPLICATE)
+        assert RULES[row["rule"]] is relation.rule
+        assert (row["score"], row["sentence_jaccard"], row["signature_jaccard"], row["containment"]) == (
+            *(scores.score, scores.sentence_jaccard, scores.signature_jaccard, scores.containment),
+        )
+    assert {relation.rule for relation in wanted.values()} == set(RULES)
+
+
+def test_an_empty_batch_has_no_edges() -> None:
+    rows = [(0, *[Maker(1, Settings()).short(0)] * 2, None)]
+    (made,) = related([batch(rows).slice(0, 0)], Settings())
+    assert made.num_rows == 0
+    assert made.schema.names == columns(EDGE)
