@@ -99,6 +99,18 @@ def test_the_core_does_not_know_what_is_built_on_it() -> None:
             assert not [module for module in modules if is_within(module, ("dedup.rules",))], path.name
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("spark/")])
+def test_the_cluster_knows_no_database(name: str) -> None:
+    # Executors import it: machines that have neither a database nor an embedded server.
+    assert [module for module in imported(tree(name)) if is_within(module, DATABASE + OUTER)] == []
+
+
+def test_what_executors_run_loads_no_database_and_no_session() -> None:
+    loaded = loaded_by("import dedup.spark.scoring, dedup.spark.deciding")
+    assert "dedup.rules.pairs" in loaded
+    assert [module for module in loaded if is_within(module, (*DATABASE, *OUTER, "pyspark"))] == []
+
+
 BEHIND_THE_DOOR = ("dedup.corpus", "dedup.engine", "sqlalchemy", "psycopg")
 
 
