@@ -32,11 +32,19 @@ def members(articles: DataFrame, pins: DataFrame | None) -> DataFrame:
     return found.join(classes.where("weight > 1"), "digest")
 
 
-def nodes(articles: DataFrame, members: DataFrame) -> DataFrame:
-    """One row per class, with the fingerprint; schema `NODE`."""
+def nodes(articles: DataFrame, members: DataFrame | None) -> DataFrame:
+    """One row per class, with the fingerprint; schema `NODE`.
+
+    Args:
+        members: of classes with several articles; None: there are none.
+    """
+    if members is None:
+        alone = {"node": fn.col("id"), "last": fn.col("id"), "weight": fn.lit(1).cast("long")}
+        return articles.withColumns(alone)
     found = articles.join(members, "id", "left").where("node IS NULL OR node = id")
-    return (
-        found.withColumn("node", fn.col("id"))
-        .withColumn("last", fn.coalesce("last", "id"))
-        .withColumn("weight", fn.coalesce("weight", fn.lit(1)))
-    )
+    values = {
+        "node": fn.col("id"),
+        "last": fn.coalesce("last", "id"),
+        "weight": fn.coalesce("weight", fn.lit(1).cast("long")),
+    }
+    return found.withColumns(values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
+from dedup.exchange import RUN_FILE
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The marks of a corpus, and what they were made with; the tables of `dedup.spark.schema`.
+    """The marks of a corpus, and what they were made with; the tables of `dedup.exchange`.
 
     Attributes:
         marks, matches, common_sentences, fingerprints, refused: read from the folder of the steps when used.
@@ -43,14 +46,15 @@ class Result:
             "fingerprint": self.fingerprints,
             "refused": self.refused,
         }
+        folder = Path(re.sub("^file:(//)?", "", output))
+        if (folder / RUN_FILE).is_file():  # without it the folder is known not to be whole
+            (folder / RUN_FILE).unlink()
         for name, table in tables.items():
             table.write.mode("overwrite").parquet(f"{output}/{name}")
-        content = json.dumps(self.report, indent=2)
-        folder = Path(output.removeprefix("file://"))
         if (folder / "refused").is_dir():
-            (folder / "run.json").write_text(content + "\n", "utf-8")
+            (folder / RUN_FILE).write_text(json.dumps(self.report, indent=2) + "\n", "utf-8")
             return
         line = self.marks.sparkSession.range(0, 1, 1, 1).select(
             fn.lit(json.dumps(self.report)).alias("value")
         )
-        line.write.mode("overwrite").text(f"{output}/run.json")
+        line.write.mode("overwrite").text(f"{output}/{RUN_FILE}")
