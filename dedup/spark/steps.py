@@ -114,8 +114,10 @@ class Steps:
         return Step(rows, seconds, True)
 
     def _marker(self, name: str) -> tuple[int, float] | None:
+        # Twice: for one path that is not there Spark 4 writes a stack trace into its log.
+        paths = [f"{self.work}/{name}/done"] * 2
         try:
-            rows = self.spark.read.schema(MARKER).parquet(f"{self.work}/{name}/done").collect()
+            rows = self.spark.read.schema(MARKER).parquet(*paths).collect()
         except AnalysisException as error:
             if "PATH_NOT_FOUND" in str(error):
                 return None
