@@ -233,7 +233,8 @@ def _nanoseconds(spark: SparkSession, path: str, names: Collection[str]) -> set[
 
     Spark does not tell the two apart, so the files are asked, the smallest first, until all is known.
     """
-    unknown, found = set(names), set()
+    unknown = set(names)
+    found: set[str] = set()
     if not unknown:
         return found
     files = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
