@@ -211,6 +211,11 @@ def _variables() -> str:
             "",
             f"The token that clients of `{PROGRAM} serve` have to send, without `--token-file`.",
         ),
+        (
+            _code(["SPARK_REMOTE", "JAVA_HOME"]),
+            "",
+            f"For `{PROGRAM} spark`: a server of Spark Connect, and where Java is if it is not on the path.",
+        ),
         (_code(["USER", "LOGNAME"]), "", f"Who judges in `{PROGRAM} judge review`, without `--as`."),
         (
             _code(["TERM"]),

@@ -36,6 +36,7 @@ from dedup.cli import (
     read,
     serve,
     signals,
+    spark,
     worker,
     write,
 )
@@ -87,6 +88,7 @@ attach.register(app)
 prune.register(app)
 cluster.register(app)
 lab.register(app)
+spark.register(app)
 serve.register(app)
 completion.register(app)
 
