@@ -1,0 +1,259 @@
+"""What does each step of the Spark engine cost an article? Bytes, processor time, and how time grows.
+
+    scripts/benchmarks/spark_cost.py [FILE] [--sizes N ...] [--cores N] --json RESULTS
+
+For each size a fresh Spark on this machine: a table of Parquet (not counted), one run of `deduplicate`.
+Beyond the articles of the file the corpus is made of copies in words of their own (`rotated.py`). Of each
+step: seconds, processor time of Java and of Python, bytes that it stores, and bytes that it shuffles. What runs
+between two steps belongs to the later one. Run it with the Python of an environment of `scripts/spark-test`.
+
+Every size is written to RESULTS as soon as it is done; the table on stdout is Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import psutil  # type: ignore[import-untyped]
+from growth import FILE, exponent
+from rotated import TooManyError, grown
+
+from dedup import Article
+from dedup.article import ARTICLE_FIELDS
+from dedup.errors import DedupError
+from dedup.files.readers import read_articles
+from dedup.machine import cores
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+from sandbox import DATA
+
+SIZES = (58_051, 580_510)
+GROUP_ROWS = 5_000
+"""Of the Parquet file: a task reads at least one group."""
+
+MEASURES = {
+    "python": "Python ms",
+    "java": "Java ms",
+    "stored": "stored bytes",
+    "shuffled": "shuffled bytes",
+}
+"""Per article, and how they are headed."""
+
+
+def main() -> int:
+    options = _options()
+    if options.one:
+        print(json.dumps(_measured(options.one, options.folder, options.cores, options.memory)))
+        return 0
+    found: dict[str, Any] = {"file": options.file.name, "cores": options.cores, "sizes": []}
+    try:
+        have = sum(1 for _ in _articles(options.file))
+        for size in sorted(options.sizes):
+            with tempfile.TemporaryDirectory(prefix="dedup-spark-", dir=options.folder) as folder:
+                _tell(f"{size:,}: writing the table")
+                _write(grown(lambda: _articles(options.file), have, size), Path(folder) / "articles.parquet")
+                _tell(f"{size:,}: the run")
+                found["sizes"].append(_run(size, folder, options))
+            options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    except (DedupError, TooManyError, subprocess.CalledProcessError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print("\n".join(markdown(found["sizes"])))
+    return 0
+
+
+def markdown(sizes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A table of the steps of each size per article, and the exponent of time between sizes."""
+    heads = [f"{size['articles']:,}: {head}" for size in sizes for head in ("s", *MEASURES.values())]
+    yield f"| step | {' | '.join(heads)} |"
+    yield f"|---|{'---:|' * len(heads)}"
+    for step in dict.fromkeys(step for size in sizes for step in size["steps"]):
+        cells = [cell for size in sizes for cell in _cells(size["steps"].get(step), size["articles"])]
+        yield f"| {step} | {' | '.join(cells)} |"
+    totals = [cell for size in sizes for cell in _cells(total(size["steps"]), size["articles"])]
+    yield f"| all | {' | '.join(totals)} |"
+    if len({size["articles"] for size in sizes}) > 1:
+        grows = exponent([(size["articles"], size["seconds"]) for size in sizes])
+        work = exponent(
+            [(s["articles"], total(s["steps"])["python"] + total(s["steps"])["java"]) for s in sizes]
+        )
+        yield ""
+        yield f"Time grows with the articles to the power of {grows:.2f}, processor time of {work:.2f}."
+
+
+def total(steps: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """All steps together."""
+    return {name: sum(step[name] for step in steps.values()) for name in ("seconds", *MEASURES)}
+
+
+def merged(steps: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Steps by name, where those of several rounds are one."""
+    found: dict[str, dict[str, float]] = {}
+    for step in steps:
+        name = re.sub(r"\d+", "N", step["name"])
+        kept = found.setdefault(name, dict.fromkeys(("seconds", *MEASURES), 0.0))
+        for key in kept:
+            kept[key] += step[key]
+    return found
+
+
+def _cells(step: Mapping[str, float] | None, articles: int) -> list[str]:
+    if step is None:
+        return [""] * (1 + len(MEASURES))
+    milli = [f"{1000 * step[name] / articles:.3f}" for name in ("python", "java")]
+    return [f"{step['seconds']:.1f}", *milli, *(f"{step[n] / articles:,.0f}" for n in ("stored", "shuffled"))]
+
+
+def _run(size: int, folder: str, options: argparse.Namespace) -> dict[str, Any]:
+    """One size in a process of its own, so that its processor time is its own."""
+    words = [sys.executable, __file__, "--one", size, "--folder", folder, "--cores", options.cores]
+    words += ["--memory", options.memory]
+    done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, check=True, text=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def _measured(size: int, folder: Path, used: int, memory: str) -> dict[str, Any]:
+    from pyspark.sql import SparkSession
+
+    from dedup.spark import deduplicate
+    from dedup.spark.reading import read_table
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    (folder / "events").mkdir()
+    settings = {
+        "spark.driver.memory": memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": str(4 * used),
+        "spark.local.dir": str(folder),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": (folder / "events").as_uri(),
+    }
+    builder: Any = SparkSession.builder.master(f"local[{used}]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    ended: list[tuple[str, float, float, float]] = []
+
+    def told(name: str, _seconds: float, _rows: int) -> None:
+        ended.append((name, time.time(), *_processors()))
+        _tell(f"    {name}")
+
+    ended.append(("", time.time(), *_processors()))
+    df = read_table(spark, str(folder / "articles.parquet"))
+    result = deduplicate(df, work=str(folder / "work"), told=told)
+    report = result.report
+    spark.stop()
+    shuffles = _shuffles(folder / "events")
+    steps = []
+    for (_, begin, java, python), (name, end, java_after, python_after) in pairwise(ended):
+        steps.append(
+            {
+                "name": name,
+                "seconds": end - begin,
+                "java": java_after - java,
+                "python": python_after - python,
+                "stored": report["steps"][name]["bytes"] or 0,
+                "shuffled": sum(written for at, written in shuffles if begin < at <= end),
+            }
+        )
+    return {
+        "articles": size,
+        "seconds": sum(step["seconds"] for step in steps),
+        "steps": merged(steps),
+        "rounds": report["rounds"],
+        "counts": report["counts"],
+        "spark": report["spark"],
+    }
+
+
+def _processors() -> tuple[float, float]:
+    """Seconds that Java, and Python below it, have used so far."""
+    java = python = 0.0
+    for process in psutil.Process().children(recursive=True):
+        try:
+            times = process.cpu_times()
+            name = process.name()
+        except psutil.NoSuchProcess:
+            continue
+        own = times.user + times.system
+        if "java" in name:
+            java += own
+        else:  # the daemon has the times of workers that ended
+            python += own + times.children_user + times.children_system
+    return java, python
+
+
+def _shuffles(folder: Path) -> list[tuple[float, int]]:
+    """When each stage was over, and the bytes that it wrote for others."""
+    found = []
+    for file in folder.rglob("*"):
+        if not file.is_file():
+            continue
+        for line in file.read_text("utf-8").splitlines():
+            if '"SparkListenerStageCompleted"' not in line:
+                continue
+            about = json.loads(line)["Stage Info"]
+            written = sum(
+                int(value["Value"])
+                for value in about["Accumulables"]
+                if value["Name"] == "internal.metrics.shuffle.write.bytesWritten"
+            )
+            found.append((about["Completion Time"] / 1000, written))
+    return found
+
+
+def _write(articles: Iterator[Article], path: Path) -> None:
+    """A Parquet file of articles, a group of rows in memory at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    zoned = pa.timestamp("us", "UTC")
+    schema = pa.schema([(name, zoned if name.endswith("_at") else pa.string()) for name in ARTICLE_FIELDS])
+    with pq.ParquetWriter(path, schema) as writer:
+        while group := list(islice(articles, GROUP_ROWS)):
+            rows = {name: [getattr(article, name) for article in group] for name in ARTICLE_FIELDS}
+            writer.write_table(pa.table(rows, schema))
+
+
+def _articles(file: Path) -> Iterator[Article]:
+    with read_articles(file) as reader:
+        yield from (item for item in reader if isinstance(item, Article))
+
+
+def _tell(line: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("file", nargs="?", type=Path, default=DATA / FILE, help=f"default: {FILE}")
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="articles of the corpora")
+    parser.add_argument("--cores", type=int, default=cores(), help="of Spark; default: all")
+    parser.add_argument("--memory", default="8g", help="of Spark's Java")
+    parser.add_argument("--folder", type=Path, help="where tables are written; default: the system's")
+    parser.add_argument("--json", type=Path, metavar="RESULTS", help="written size by size")
+    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if not options.one and options.json is None:
+        parser.error("name a file for the results with --json")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())
