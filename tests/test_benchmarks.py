@@ -23,6 +23,7 @@ import growth  # noqa: E402
 import meter  # noqa: E402
 import plot  # noqa: E402
 import rotated  # noqa: E402
+import spark_cost  # noqa: E402
 
 
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from("abcxyzABCXYZéß \n'")), st.integers(0, 30))
@@ -102,3 +103,24 @@ def test_the_picture_has_a_line_for_everything_that_was_measured() -> None:
     lines = picture.findall(".//{http://www.w3.org/2000/svg}polyline")
     assert [len((line.get("points") or "").split()) for line in lines] == [2]
     assert plot.decades([10.0, 1_000.0]) == (1, 3)
+
+
+def test_what_steps_on_spark_cost_is_told_per_article_and_rounds_are_one_row() -> None:
+    def step(name: str, seconds: float) -> dict[str, object]:
+        return {"name": name, "seconds": seconds, "java": 1.0, "python": 2.0, "stored": 500, "shuffled": 0}
+
+    sizes = [
+        {
+            "articles": articles,
+            "seconds": articles / 10,
+            "steps": spark_cost.merged(
+                [step("read", 1), step("round-0001-open", 2), step("round-0002-open", 3)]
+            ),
+        }
+        for articles in (1_000, 10_000)
+    ]
+    lines = list(spark_cost.markdown(sizes))
+    assert len(lines) == 7
+    assert "| round-N-open | 5.0 | 4.000 | 2.000 | 1 | 0 | 5.0 | 0.400 | 0.200 | 0 | 0 |" in lines
+    assert "| all | 6.0 | 6.000 | 3.000 | 2 | 0 | 6.0 | 0.600 | 0.300 | 0 | 0 |" in lines
+    assert lines[-1] == "Time grows with the articles to the power of 1.00, processor time of 0.00."

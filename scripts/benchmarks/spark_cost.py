@@ -4,7 +4,7 @@
 
 For each size a fresh Spark on this machine: a table of Parquet (not counted), one run of `deduplicate`.
 Beyond the articles of the file the corpus is made of copies in words of their own (`rotated.py`). Of each
-step: seconds, processor time of Java and of Python, bytes that it stores, and bytes that it shuffles. What runs
+step: seconds, processor time of Java and of Python, bytes that it stores, bytes that it shuffles. What runs
 between two steps belongs to the later one. Run it with the Python of an environment of `scripts/spark-test`.
 
 Every size is written to RESULTS as soon as it is done; the table on stdout is Markdown.
