@@ -86,7 +86,9 @@ def expected() -> dict[str, tuple[Any, ...]]:
     given = articles()
     subjects = [
         oracle.Subject(
-            i, order_key(settings, a.published_at, a.added_at, a.source_id), fingerprinter.fingerprint(a.text)
+            i,
+            order_key(settings, a.published_at, a.published_at, a.source_id),
+            fingerprinter.fingerprint(a.text),
         )
         for i, a in enumerate(given)
     ]
