@@ -19,6 +19,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
@@ -41,6 +42,9 @@ from sandbox import DATA
 SIZES = (58_051, 580_510)
 GROUP_ROWS = 5_000
 """Of the Parquet file: a task reads at least one group."""
+
+LOOK_SECONDS = 0.2
+"""Between two looks at the processes; a worker that ends may take as much unseen."""
 
 MEASURES = {
     "python": "Python ms",
@@ -147,14 +151,15 @@ def _measured(size: int, folder: Path, used: int, memory: str) -> dict[str, Any]
     builder: Any = SparkSession.builder.master(f"local[{used}]")
     for name, value in settings.items():
         builder = builder.config(name, value)
+    processors = Processors()
     spark = builder.getOrCreate()
     ended: list[tuple[str, float, float, float]] = []
 
     def told(name: str, _seconds: float, _rows: int) -> None:
-        ended.append((name, time.time(), *_processors()))
+        ended.append((name, time.time(), *processors.seconds()))
         _tell(f"    {name}")
 
-    ended.append(("", time.time(), *_processors()))
+    ended.append(("", time.time(), *processors.seconds()))
     df = read_table(spark, str(folder / "articles.parquet"))
     result = deduplicate(df, work=str(folder / "work"), told=told)
     report = result.report
@@ -182,21 +187,38 @@ def _measured(size: int, folder: Path, used: int, memory: str) -> dict[str, Any]
     }
 
 
-def _processors() -> tuple[float, float]:
-    """Seconds that Java, and Python below it, have used so far."""
-    java = python = 0.0
-    for process in psutil.Process().children(recursive=True):
-        try:
-            times = process.cpu_times()
-            name = process.name()
-        except psutil.NoSuchProcess:
-            continue
-        own = times.user + times.system
-        if "java" in name:
-            java += own
-        else:  # the daemon has the times of workers that ended
-            python += own + times.children_user + times.children_system
-    return java, python
+class Processors:
+    """Seconds that Java, and Python below it, have used so far.
+
+    Nobody adds up the times of Python workers that end, so all processes are looked at all the while.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[int, float], tuple[bool, float]] = {}
+        self._lock = threading.Lock()
+        threading.Thread(target=self._look, daemon=True).start()
+
+    def seconds(self) -> tuple[float, float]:
+        """Of Java, and of Python."""
+        self._update()
+        with self._lock:
+            java = sum(used for is_java, used in self._seen.values() if is_java)
+            return java, sum(used for is_java, used in self._seen.values() if not is_java)
+
+    def _look(self) -> None:
+        while True:
+            self._update()
+            time.sleep(LOOK_SECONDS)
+
+    def _update(self) -> None:
+        for process in psutil.Process().children(recursive=True):
+            try:
+                key, times = (process.pid, process.create_time()), process.cpu_times()
+                is_java = "java" in process.name()
+            except psutil.NoSuchProcess:
+                continue
+            with self._lock:
+                self._seen[key] = (is_java, times.user + times.system)
 
 
 def _shuffles(folder: Path) -> list[tuple[float, int]]:
