@@ -9,21 +9,23 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
 from dedup.exchange import FORMAT, Basis
 from dedup.settings import Settings
 from dedup.spark import articles, common, groups, nodes, results, schema
+from dedup.spark.fingerprinting import fingerprint
 from dedup.spark.options import Options, Pins
 from dedup.spark.outcome import Result
+from dedup.spark.reading import configured
 from dedup.spark.rounds import Rounds
 from dedup.spark.steps import Steps, Told
 from dedup.text.punkt import PunktModel
@@ -66,8 +68,6 @@ def deduplicate(
         InputError: columns are missing or of a wrong type.
         WorkError: `work` holds the steps of another run, or `options.allow_pairs` is exceeded.
     """
-    from dedup.spark.fingerprinting import fingerprint
-
     settings, pins, options = settings or Settings(), pins or Pins(), options or Options()
     trained = {language: model.checksum for language, model in (models or {}).items()}
     basis = Basis.of(settings, trained, pins.digest(), horizon).as_dict()
@@ -84,7 +84,7 @@ def deduplicate(
     digest = hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()
     steps = Steps(df.sparkSession, work.rstrip("/"), digest, told)
     read: dict[str, Any] = {}
-    with _partitions(df.sparkSession, options.partitions):
+    with configured(df.sparkSession, _configuration(options)):
         fingerprints, refused = fingerprint(
             df, settings, models, known, steps=steps, mapping=mapping, added_at=added_at, report=read
         )
@@ -200,22 +200,13 @@ def _inside(
     return fingerprints.where(time >= horizon), refused.union(outside)
 
 
+def _configuration(options: Options) -> dict[str, str]:
+    """What a run sets in the session meanwhile."""
+    return {} if options.partitions is None else {SHUFFLE_PARTITIONS: str(options.partitions)}
+
+
 def _version() -> str | None:
     """Of the package; None where its files were shipped without it."""
     with suppress(PackageNotFoundError):
         return version("newsdedup")
     return None
-
-
-@contextmanager
-def _partitions(spark: SparkSession, wanted: int | None) -> Iterator[None]:
-    """Shuffle into so many partitions meanwhile."""
-    if wanted is None:
-        yield
-        return
-    before = spark.conf.get(SHUFFLE_PARTITIONS)
-    spark.conf.set(SHUFFLE_PARTITIONS, str(wanted))
-    try:
-        yield
-    finally:
-        spark.conf.set(SHUFFLE_PARTITIONS, before)

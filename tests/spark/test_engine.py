@@ -15,10 +15,15 @@ import pytest
 
 from dedup.errors import InputError, WorkError
 from dedup.exchange import RESULT
+from dedup.rules.marks import order_key
 from dedup.rules.pair import Relation
 from dedup.settings import Settings
-from tests.corpora import assert_equal
+from tests.conformance.corpora import CORPORA as CONFORMANCE
+from tests.conformance.test_engines import reference
+from tests.corpora import assert_equal, sentence_hash
 from tests.spark.corpora import (
+    EPOCH,
+    MICROSECOND,
     Abstract,
     Maker,
     answer,
@@ -26,6 +31,7 @@ from tests.spark.corpora import (
     joined,
     joined_answers,
     likest_of,
+    said,
     settle,
     story,
 )
@@ -150,6 +156,53 @@ def test_a_result_is_written_as_it_is(spark: Any, tmp_path: Path) -> None:
     assert report["counts"]["mark"] == len(corpus.entries)
     assert report["rounds"]
     assert all(step["bytes"] > 0 for step in report["steps"].values())
+
+
+def test_articles_of_a_table_get_their_marks(spark: Any, tmp_path: Path) -> None:
+    """From texts to rows; then the same folder again, another input, and what is before a horizon."""
+    from dedup.spark import Options, Pins, deduplicate
+    from dedup.spark.schema import FINGERPRINT
+
+    given = CONFORMANCE["mix_2"]()
+    settings = Settings().with_values(given.settings)
+    pins = Pins(said(given.pairs), {sentence_hash(code): flag for code, flag in given.sentences.items()})
+    columns = ("source_id", "text", "title", "language", "published_at", "added_at")
+    rows = [tuple(getattr(a, name) for name in columns) for a in given.articles]
+    types = "source_id string, text string, title string, language string"
+    types += ", published_at timestamp, added_at timestamp"
+    for name, chosen in (("input", rows), ("half", rows[::2])):
+        spark.createDataFrame(chosen, types).write.parquet(str(tmp_path / name))
+    table, half = (spark.read.parquet(str(tmp_path / name)) for name in ("input", "half"))
+    told: list[str] = []
+    run = partial(deduplicate, settings=settings, pins=pins, told=lambda name, *_: told.append(name))
+    result = run(table, work=str(tmp_path / "work"))
+    wanted = reference("mix_2")
+    assert_equal(answer(result).answer, wanted)
+    assert result.fingerprints.count() == len(given.articles)
+    assert result.refused.count() == 0
+    assert {"read", "order", "groups", "matches"} <= set(told)
+    again = run(table, work=str(tmp_path / "work"), options=Options(allow_pairs=10**9))
+    assert not any(step["made"] for step in again.report["steps"].values())
+    with pytest.raises(WorkError, match="steps of another run"):
+        run(half, work=str(tmp_path / "work"))
+    # The other half was known before; and then only what is not before the horizon counts.
+    known = spark.createDataFrame(result.fingerprints.collect(), FINGERPRINT)
+    assert_equal(answer(run(half, work=str(tmp_path / "known"), known=known)).answer, wanted)
+    times = {
+        a.source_id: order_key(settings, a.published_at, a.added_at, a.source_id)[0]
+        for a in given.articles
+        if a.added_at
+    }
+    horizon = sorted(times.values())[len(times) // 2]
+    late = run(
+        table,
+        work=str(tmp_path / "late"),
+        horizon=(horizon - EPOCH) // MICROSECOND,
+        options=Options(partitions=3),
+    )
+    assert_equal(answer(late).answer, reference("mix_2", horizon))
+    assert {row.source_id for row in late.refused.collect()} == {n for n, t in times.items() if t < horizon}
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
 
 
 def test_what_would_cost_too_much_is_told_before_it_is_paid(spark: Any, tmp_path: Path) -> None:
