@@ -79,6 +79,10 @@ class Rounds:
         histogram = {row.nodes: row["keys"] for row in sizes}
         window = window_of(histogram, self.options.window_minimum, self.budget)
         last = window >= max(histogram, default=0)
+        if self.options.allow_pairs is not None:
+            near = fn.least("nodes", fn.lit(window))
+            counted = key_sizes(places).withColumn("pairs", near * (near - 1) / 2)
+            check_allowed(counted, self.options.allow_pairs)
         about: dict[str, Any] = {"window": window, "eligible": None}
         self._report.append(about)
         if not (last and number == 1):  # otherwise every node is eligible, at once and for ever
@@ -114,10 +118,6 @@ class Rounds:
 
     def _window(self, number: int, places: DataFrame, window: int, about: dict[str, Any]) -> DataFrame:
         """Score each newly eligible node with its earlier candidates among the undecided."""
-        if self.options.allow_pairs is not None:
-            near = fn.least("nodes", fn.lit(window))
-            counted = key_sizes(places).withColumn("pairs", near * (near - 1) / 2)
-            check_allowed(counted, self.options.allow_pairs)
         inside = later = places.where(fn.col("place") <= window)
         if self._eligible:
             later = inside.join(self.steps.tables(self._eligible[-1:], ELIGIBLE), "node", "left_semi")
@@ -143,17 +143,22 @@ class Rounds:
         found: list[str] = []
         while self.steps.rows(step) > self.options.edges_in_one_task:
             left = self._peel(number, len(found) + 1, step)
-            if left is None:  # all begin at a node that is not eligible
+            if left is None:  # all begin at a node that is not eligible: they wait
                 break
             step = left
             found.append(f"{step}-out")
         if self.steps.rows(step):
-            rest = self.steps.tables([step], OPEN)
-            decide = partial(fates, number=number)
             name = self._name(number, "fates")
-            self.steps.table(name, lambda: rest.repartition(1).mapInArrow(decide, FATE), FATE)
+            self.steps.table(name, lambda: self._fates(number, step), FATE)
             found.append(name)
         return found
+
+    def _fates(self, number: int, step: str) -> DataFrame:
+        """What is left of the duplicates, decided by one task; more than it takes all wait."""
+        edges = self.steps.tables([step], OPEN)
+        if self.steps.rows(step) <= self.options.edges_in_one_task:
+            return edges.repartition(1).mapInArrow(partial(fates, number=number), FATE)
+        return _fate(edges.select(_as("b", "node")).distinct(), False, number)
 
     def _open(self, number: int, edges: DataFrame, last: bool) -> DataFrame:
         """The duplicates that are both undecided."""
@@ -174,8 +179,9 @@ class Rounds:
         first = edges.where("free").select("a").join(edges.select(_as("b", "a")), "a", "left_anti").distinct()
 
         def out() -> DataFrame:
-            found = edges.join(first, "a", "left_semi").select(_as("b", "node")).distinct()
-            return found.select("node", fn.lit(True).alias("out"), fn.lit(number).alias("round"))
+            return _fate(
+                edges.join(first, "a", "left_semi").select(_as("b", "node")).distinct(), True, number
+            )
 
         gone = self.steps.table(f"{name}-out", out, FATE)
         if not self.steps.rows(f"{name}-out"):
@@ -230,8 +236,7 @@ class Rounds:
 
         def out() -> DataFrame:
             found = edges.where("duplicate").select(_as("b", "node")).distinct()
-            undecided = found.join(known, "node", "left_anti")
-            return undecided.select("node", fn.lit(True).alias("out"), fn.lit(number).alias("round"))
+            return _fate(found.join(known, "node", "left_anti"), True, number)
 
         name = self._name(number, "star-out")
         self.steps.table(name, out, FATE)
@@ -263,6 +268,10 @@ def _star_pairs(others: DataFrame, centres: DataFrame, condition: str) -> DataFr
         fn.greatest("c", "x").alias("b"),
         fn.when(before, fn.col("packed")).otherwise(fn.col("packed_c")).alias("packed_b"),
     )
+
+
+def _fate(nodes: DataFrame, out: bool, number: int) -> DataFrame:
+    return nodes.select("node", fn.lit(out).alias("out"), fn.lit(number).alias("round"))
 
 
 def _as(name: str, other: str) -> Any:
