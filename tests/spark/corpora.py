@@ -260,15 +260,22 @@ class Maker:
         return Abstract(found, pairs, sentences)
 
 
-def story(size: int, settings: Settings, seed: int = 0) -> Abstract:
-    """One report in so many edited copies, of which each lost and changed some of its sentences."""
+def story(
+    size: int, settings: Settings, seed: int = 0, edits: Sequence[float] = (0.02, 0.05, 0.1)
+) -> Abstract:
+    """One report in so many edited copies, of which each lost and changed some of its sentences.
+
+    Args:
+        edits: shares of the signature that differ, of one copy or another. With larger ones many copies are
+            originals of their own.
+    """
     rng = np.random.default_rng(seed)
     bands, rows, count = settings.bands, settings.rows, settings.signature_size
     first = rng.integers(0, 256, count)
     found: list[Entry] = []
     for i in range(size):
         values = first.copy()
-        edited = rng.random(count) < rng.choice((0.02, 0.1, 0.25))
+        edited = rng.random(count) < rng.choice(edits)
         values[edited] = rng.integers(0, 256, int(edited.sum()))
         buckets = tuple(hash((seed, b, *values[b * rows : (b + 1) * rows].tolist())) for b in range(bands))
         kept = np.flatnonzero(rng.random(20) < 0.9)

@@ -113,7 +113,7 @@ def test_a_story_of_edited_copies_costs_pairs_in_proportion(spark: Any, tmp_path
 
 
 def test_the_marks_of_a_story_of_three_hundred_copies(spark: Any, tmp_path: Path) -> None:
-    corpus = story(300, Settings(), seed=5)
+    corpus = story(300, Settings(), seed=5, edits=(0.02, 0.1, 0.3))
     result = settle(spark, tmp_path / "work", corpus, window_minimum=4, budget=0)
     assert_equal(answer(result).answer, expected(corpus))
     assert not answer(result).answer.common
