@@ -105,9 +105,8 @@ def register(app: typer.Typer) -> None:
     app.add_typer(spark_app, name="spark")
 
 
-@spark_app.callback()
-def needs_extra() -> None:
-    """The Spark engine."""
+def _needs_extra() -> None:
+    """Say what is missing; help is shown without it."""
     missing = [name for name in SPARK_PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise InputError(f"dedup spark needs {', '.join(missing)}: run `pip install 'newsdedup[spark]'`")
@@ -162,6 +161,7 @@ def run(
 
         dedup spark run --input new.parquet --corpus exported --output marks
     """
+    _needs_extra()
     mapping, settings, added = field_map(map_), _settings(set_, hash_key_, corpus), _time(added_at)
     with _session(master, remote, memory, partitions) as spark, _explained("the run ended early"):
         from dedup.spark import Options, deduplicate
@@ -224,6 +224,7 @@ def estimate_(
 
         dedup spark estimate --input articles.parquet --sample 0.1
     """
+    _needs_extra()
     mapping, settings, added = field_map(map_), _settings(set_, hash_key_, corpus), _time(added_at)
     with _session(master, remote, memory, partitions) as spark, _explained("the estimate ended early"):
         from dedup.spark import Options

@@ -45,7 +45,7 @@ def test_the_wheel_describes_itself(wheel: Path) -> None:
     assert metadata["License-File"] == "LICENSE"
     assert metadata["Author"] == "The dedup project"
     assert set(metadata.get_all("Provides-Extra", [])) == {
-        "html", "lab", "metrics", "parquet", "scrapy", "serve",
+        "html", "lab", "metrics", "parquet", "scrapy", "serve", "spark",
     }  # fmt: skip
     assert set(metadata.get_all("Classifier", [])) <= classifiers
     assert str(metadata.get_payload()).startswith("# dedup")
@@ -120,6 +120,7 @@ def test_the_pins_hold_all_that_is_required() -> None:
     # scripts/setup installs them without looking at what they require.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     extras = project["project"]["optional-dependencies"]
+    del extras["spark"]  # has an environment of its own, see scripts/spark-test
     wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     wanted += [line for group in (*extras.values(), project["dependency-groups"]["dev"]) for line in group]
     needed = set(environments.with_all_they_require(wanted))
