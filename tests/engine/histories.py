@@ -162,6 +162,7 @@ class OneTransaction:
     def __init__(self, database: Database, connection: psycopg.Connection[Any]) -> None:
         self._database, self._connection = database, connection
         self.place, self.connect, self.timeouts = database.place, database.connect, database.timeouts
+        self.schema = database.schema
 
     @contextmanager
     def transaction(
