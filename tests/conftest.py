@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -51,6 +52,18 @@ _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "p
 settings.register_profile("default", derandomize=True, database=None, stateful_step_count=25, **_COMMON)
 settings.register_profile("thorough", max_examples=1_000, stateful_step_count=60, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what has the marker
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave most cases of a test with the marker `one_in` to the torture tests."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        if marker := item.get_closest_marker("one_in"):
+            test = item.nodeid.partition("[")[0]
+            if cases[test] % marker.args[0]:
+                item.add_marker(pytest.mark.torture)
+            cases[test] += 1
 
 
 class Told(Protocol):

@@ -67,6 +67,7 @@ def test_one_step_holds_few_articles(
     settle(database)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("values", CHANGES, ids=str)
 @pytest.mark.parametrize("after", [1, 3, 7])
 @pytest.mark.parametrize("then", ["go on", "change back", "change again"])

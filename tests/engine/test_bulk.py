@@ -158,6 +158,7 @@ def test_few_articles_are_looked_up_and_many_are_settled_at_once(
     assert_right(database)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(25))
 def test_whatever_people_do_meanwhile_the_marks_are_right_in_the_end(
     database: Database, corpus_url: str, seed: int
@@ -243,6 +244,7 @@ class Stopped(BaseException):
     """Stands for a process that is gone."""
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_stopped_at_any_moment_it_loses_no_mark_and_the_next_run_goes_on(
     database: Database, seed: int

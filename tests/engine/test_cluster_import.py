@@ -180,6 +180,7 @@ def test_several_files_of_other_widths(database: Database, tmp_path: Path) -> No
     assert_taken_up(database)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", sorted(conformance.CORPORA))
 def test_every_corpus_of_the_conformance_suite(database: Database, tmp_path: Path, name: str) -> None:
     made = conformance.CORPORA[name]()
@@ -297,6 +298,7 @@ def test_an_attached_table(database: Database, tmp_path: Path) -> None:
 STAGES = ["reading the result", "comparing with the corpus", "storing fingerprints", "writing marks"]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", range(24))
 def test_whatever_people_do_meanwhile_the_next_backfill_makes_it_right(
     database: Database, corpus_url: str, tmp_path: Path, seed: int
@@ -362,6 +364,7 @@ class Stopped(BaseException):
     """Stands for a process that is gone."""
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("settled", [False, True])
 @pytest.mark.parametrize("stage", STAGES)
 def test_stopped_in_any_stage_no_mark_has_changed_and_the_next_one_ends_it(
@@ -389,6 +392,7 @@ def test_stopped_in_any_stage_no_mark_has_changed_and_the_next_one_ends_it(
     assert_taken_up(database)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("gone", [True, False])
 @pytest.mark.parametrize("stage", STAGES)
 def test_stopped_in_any_stage_a_backfill_goes_on(
@@ -429,6 +433,7 @@ print("done", flush=True)
 """
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("stage", STAGES)
 def test_kill_9_leaves_the_corpus_as_before_or_whole(
     database: Database, corpus_url: str, tmp_path: Path, stage: str

@@ -175,6 +175,7 @@ SEEING: list[Stage] = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("how", ["submit", "lookup"])
 @pytest.mark.parametrize("kind", ORIGINAL)
 @pytest.mark.parametrize("stage", [*SEEING, *BLIND], ids=lambda stage: stage.__name__)
