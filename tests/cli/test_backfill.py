@@ -146,6 +146,7 @@ def test_a_backfill_with_hardly_any_open_files_ends_with_a_clear_error(
 
 
 @pytest.mark.parametrize("when", ["starting", "reading"])
+@pytest.mark.one_in(2)
 def test_sigterm_while_workers_stand_still(dedup: Dedup, corpus_url: str, tmp_path: Path, when: str) -> None:
     dedup("load", str(many(tmp_path / "many.jsonl", 3_000)))
     running = start(corpus_url, "--workers", "2")

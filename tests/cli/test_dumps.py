@@ -107,6 +107,7 @@ def test_what_was_dumped_comes_back_verified(homes: tuple[Path, Path], run: Run,
     assert "psql of your own" in other.stderr
 
 
+@pytest.mark.torture
 def test_attached_tables_come_back_with_the_corpus(
     homes: tuple[Path, Path], run: Run, tmp_path: Path
 ) -> None:
@@ -154,6 +155,7 @@ def test_what_is_no_dump_changes_nothing(homes: tuple[Path, Path], run: Run, tmp
     assert "something else" in refused.stderr
 
 
+@pytest.mark.torture
 def test_a_damaged_dump_is_told_without_its_texts(homes: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
     first, second = homes
     fill(first)

@@ -208,7 +208,7 @@ MORE_OF_THE_SAME = ("one at a time, order 2", "one at a time, order 3", "batches
     [pytest.param(e, marks=pytest.mark.torture) if e.name in MORE_OF_THE_SAME else e for e in ENGINES],
     ids=lambda engine: engine.name,
 )
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", CORPORA)
 def test_an_engine_gives_the_oracles_answer(database: Database, name: str, engine: Engine) -> None:
     corpus = CORPORA[name]()
@@ -223,7 +223,7 @@ def test_an_engine_gives_the_oracles_answer(database: Database, name: str, engin
 @pytest.mark.parametrize(
     "name",
     [
-        n if n in ("mix_1", "families", "chains") else pytest.param(n, marks=pytest.mark.torture)
+        n if n == "mix_1" else pytest.param(n, marks=pytest.mark.torture)
         for n in CORPORA
     ],
 )

@@ -191,6 +191,7 @@ cluster_upgrade.upgrade()
 @pytest.mark.parametrize(
     "where", [w if w == "_rename 2" else pytest.param(w, marks=pytest.mark.torture) for w in KILLS]
 )
+@pytest.mark.torture
 def test_killed_at_any_step_one_cluster_is_whole_and_the_next_run_ends_it(
     old: Old, home: Path, where: str
 ) -> None:

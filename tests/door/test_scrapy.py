@@ -174,6 +174,7 @@ def test_a_crawl_gives_every_item_its_verdict(
     assert_equal(found, by_a_backfill(database, newspaper.articles()))
 
 
+@pytest.mark.torture
 def test_duplicates_can_be_dropped(database: Database, corpus_url: str, tmp_path: Path) -> None:
     with served(Newspaper()) as newspaper:
         # One after the other, so that the earliest of each story is there first.
@@ -192,6 +193,7 @@ def test_duplicates_can_be_dropped(database: Database, corpus_url: str, tmp_path
     assert len(answer(database).marks) == PAGES
 
 
+@pytest.mark.torture
 def test_items_that_are_no_articles_pass_on_and_are_counted(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:

@@ -133,6 +133,7 @@ def page(cursor: Any) -> Chunk:
     return fingerprints.waiting_page(cursor, None, 10).articles
 
 
+@pytest.mark.torture
 def test_no_attempt_counts_where_the_machine_is_to_blame(database: Database) -> None:
     load(database, *(article(f"a{i}", window(i % 14, 6), i) for i in range(30)))
     with pytest.raises(WorkerError):
@@ -212,6 +213,7 @@ def test_workers_killed_for_14_seconds_by_default_rules(database: Database, told
     told("14", "300 articles, all workers killed for 14 s, in 4 rhythms", f"{killed} SIGKILLs")
 
 
+@pytest.mark.torture
 def test_retry_makes_failed_articles_pending_again(database: Database) -> None:
     load(database, article("good", window(0, 6), 0), article("empty", [], 1))
     poison(database, "bad", "DIE ")

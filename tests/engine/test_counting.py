@@ -52,6 +52,7 @@ def assert_common(database: Database) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.one_in(3)
 def test_the_difference_is_a_recount(database: Database, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     monkeypatch.setattr(refresh_module, "CHANGES_PER_TRANSACTION", 2)
     rng = random.Random(seed)

@@ -227,6 +227,7 @@ def test_the_server_crashes_20_times_under_load(own_server: Path, told: Told) ->
 
 @pytest.mark.parametrize("table", ["fingerprint", "common_sentence", "match"], ids=STAGES)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+@pytest.mark.one_in(3)
 def test_a_signal_ends_the_command_in_every_stage(
     number: signal.Signals, table: str, database: Database, corpus_url: str, tmp_path: Path
 ) -> None:

@@ -231,6 +231,7 @@ def sweep_worker(
 
 
 @pytest.mark.parametrize("what", ["memory", "exit"])
+@pytest.mark.torture
 def test_a_fault_in_a_worker_here_and_there(
     database: Database, what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

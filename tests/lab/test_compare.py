@@ -58,6 +58,7 @@ def test_a_method_that_is_too_slow_is_given_up(news: Source, tmp_path: Path) -> 
     assert [(r.outcome, r.reason) for r in found] == [("too slow", "not done within 2 seconds")]
 
 
+@pytest.mark.torture
 def test_a_method_ends_with_the_program_that_started_it(news: Source, tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.lab.strange_methods import Strange, make_strange;"
@@ -77,6 +78,7 @@ def test_a_method_ends_with_the_program_that_started_it(news: Source, tmp_path: 
     assert not alive
 
 
+@pytest.mark.torture
 def test_what_is_kept_is_not_run_again(news: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
     ended: list[Result] = []
@@ -103,6 +105,7 @@ def test_an_interrupted_comparison_leaves_nobody_at_work_and_goes_on(news: Sourc
     assert compare(news, strange("works"), out, factory=make)[0].done
 
 
+@pytest.mark.torture
 def test_another_file_is_another_comparison(news: Source, tmp_path: Path) -> None:
     out = tmp_path / "out"
     compare(news, strange("works"), out, factory=make_strange)

@@ -65,6 +65,7 @@ def test_every_command_for_the_shell_works(exported: User) -> None:
 
 
 @pytest.mark.parametrize("query", SQL)
+@pytest.mark.one_in(3)
 def test_a_dashboard_can_ask_it(exported: User, query: str) -> None:
     command = 'psql -v ON_ERROR_STOP=1 --csv -c "$0" "$(dedup db url)"'
     lines = exported.run("bash", "-euo", "pipefail", "-c", command, query).stdout.splitlines()

@@ -95,6 +95,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("checker", ["mypy", "basedpyright"])
 @pytest.mark.parametrize("program", [CLIENT, examples()], ids=["client", "README"])
+@pytest.mark.one_in(4)
 def test_a_program_of_a_client_has_no_type_errors(
     installed: Environment, folder: Path, checker: str, program: str
 ) -> None:
