@@ -222,10 +222,7 @@ def test_an_engine_gives_the_oracles_answer(database: Database, name: str, engin
 @pytest.mark.parametrize("engine", [ENGINES[n] for n in (0, 4, 7, 9)], ids=lambda engine: engine.name)
 @pytest.mark.parametrize(
     "name",
-    [
-        n if n == "mix_1" else pytest.param(n, marks=pytest.mark.torture)
-        for n in CORPORA
-    ],
+    [n if n == "mix_1" else pytest.param(n, marks=pytest.mark.torture) for n in CORPORA],
 )
 def test_with_a_horizon_an_engine_gives_the_oracles_answer_to_what_is_inside(
     database: Database, name: str, engine: Engine
