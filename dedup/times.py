@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, timezone
+from typing import overload
 
 from dedup.errors import InputError
 
@@ -25,6 +26,7 @@ MAX_TIME_CHARACTERS = 100
 """The longest form, with the names of its weekday, month and zone written out, has 80."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 
 # Patterns are compiled when first used: every command imports this, and few read a time of another form than
 # `datetime` itself knows.
@@ -51,6 +53,26 @@ _ZONES = {
 
 _CENTURY_TURN = 50
 """RFC 2822 4.3: a year of two digits below is after 2000."""
+
+
+@overload
+def microseconds(time: datetime) -> int: ...
+@overload
+def microseconds(time: None) -> None: ...
+@overload
+def microseconds(time: datetime | None) -> int | None: ...
+def microseconds(time: datetime | None) -> int | None:
+    """A time in microseconds since 1970, UTC: exact, which a double of seconds is not. None for None."""
+    return None if time is None else (time - _EPOCH) // MICROSECOND
+
+
+def from_microseconds(count: int) -> datetime:
+    """The time so many microseconds after the beginning of 1970, in UTC.
+
+    Raises:
+        OverflowError: it is outside the years 1 to 9999.
+    """
+    return _EPOCH + count * MICROSECOND
 
 
 def parse_time(value: Time, name: str) -> datetime | None:
@@ -142,8 +164,8 @@ def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
     # Integers, so that no digit is lost; what is below a microsecond is.
     unit = 1_000_000 if digits <= 10 else 1_000
     places = 6 if digits <= 10 else 3
-    microseconds = int(whole) * unit + int(fraction[:places].ljust(places, "0"))
-    return _EPOCH + timedelta(microseconds=-microseconds if sign else microseconds)
+    count = int(whole) * unit + int(fraction[:places].ljust(places, "0"))
+    return from_microseconds(-count if sign else count)
 
 
 def _from_iso(text: str) -> datetime | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from dedup.corpus import articles, rulebooks, window
@@ -19,11 +19,10 @@ from dedup.rules.relation import Relation
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.punkt import PunktModel
+from dedup.times import microseconds
 
 PAGE = 2_000
 """Rows fetched from the server at a time: about 2 MB."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 ROW = (
     *("source_id", "published_at", "added_at", "text_digest", "version", "content_hash", "sentence_hashes"),
@@ -45,11 +44,6 @@ def digest(row: str, text: str) -> str:
 def micros(time: str) -> str:
     """A timestamp in microseconds since 1970, as SQL: exact, since `extract` gives a numeric."""
     return f"(extract(epoch FROM {time}) * 1000000)::bigint"
-
-
-def as_micros(time: datetime | None) -> int | None:
-    """A time in microseconds since 1970, UTC."""
-    return None if time is None else (time - _EPOCH) // timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +85,7 @@ def wanted(cursor: Cursor) -> Wanted:
     sentences = dict(cursor.execute("SELECT sentence_hash, common FROM dedup.sentence_pin").fetchall())
     horizon = window.load(cursor).horizon
     checksums = {language: model.checksum for language, model in models.items()}
-    basis = Basis.of(settings, checksums, pins_digest(pairs, sentences), as_micros(horizon))
+    basis = Basis.of(settings, checksums, pins_digest(pairs, sentences), microseconds(horizon))
     failures = not rulebooks.waiting_adoption(cursor).fingerprints
     return Wanted(basis, Fingerprinter(settings, models), models, pairs, sentences, horizon, failures)
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from dedup.corpus import cluster_staging
-from dedup.corpus.cluster import as_micros
 from dedup.corpus.database import Cursor
 from dedup.errors import InputError
 from dedup.exchange import RESULT
@@ -19,8 +18,9 @@ from dedup.files.exchanged import TableFiles
 from dedup.progress import Progress
 from dedup.settings import Settings
 from dedup.text.fingerprints import Fingerprints
+from dedup.times import microseconds
 
-_FIRST, _LAST = (as_micros(time.replace(tzinfo=UTC)) or 0 for time in (datetime.min, datetime.max))
+_FIRST, _LAST = (microseconds(time.replace(tzinfo=UTC)) for time in (datetime.min, datetime.max))
 
 DIGEST_BYTES = 32
 """Of SHA-256."""

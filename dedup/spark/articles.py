@@ -7,17 +7,16 @@ places that were written, never computed twice.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
+from dedup import times
 from dedup.rules.marks import FUTURE_TOLERANCE
 from dedup.rules.pair import Relation
 from dedup.settings import Settings
 from dedup.spark.kinds import PIN_KINDS
-
-EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 PARTITION_BITS = 33
 """`monotonically_increasing_id` has the number of the row below, and that of its partition above."""
@@ -28,8 +27,8 @@ def canonical_time(settings: Settings) -> Column:
     published, added = fn.col("published_at"), fn.col("added_at")
     if settings.canonical_order != "published":
         return added
-    earliest = (datetime(settings.earliest_year, 1, 1, tzinfo=UTC) - EPOCH) // MICROSECOND
-    soon = published - added <= FUTURE_TOLERANCE // MICROSECOND
+    earliest = times.microseconds(datetime(settings.earliest_year, 1, 1, tzinfo=UTC))
+    soon = published - added <= FUTURE_TOLERANCE // times.MICROSECOND
     plausible = published.isNotNull() & (published >= earliest) & soon
     return fn.when(plausible, published).otherwise(added)
 

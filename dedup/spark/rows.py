@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION, Fingerpr
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel
 from dedup.text.tasks import TextTask
+from dedup.times import from_microseconds, microseconds
 
 SIZE = "size"
 """The column with the bytes of all texts of a row."""
@@ -46,9 +47,6 @@ COLUMN = "name string, nanoseconds boolean"
 """The rows of `columns_of_files`."""
 
 NO_PLACE = "added_at is missing, and there is no published_at that could give the article its place"
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +220,9 @@ def _row(recipe: Recipe, found: dict[str, Any], size: int, known: tuple[int | No
         return Row(usable_id(found.get("source_id")), refused=too_long(size, recipe.record_bytes))
     if reason := unreadable(found):
         return Row(usable_id(reason.source_id), refused=str(reason))
-    for name, microseconds in zip(("published_at", "added_at"), known, strict=True):
-        if microseconds is not None and found.get(name) in (None, ""):
-            found[name] = _EPOCH + microseconds * _MICROSECOND
+    for name, count in zip(("published_at", "added_at"), known, strict=True):
+        if count is not None and found.get(name) in (None, ""):
+            found[name] = from_microseconds(count)
     try:
         article, flaws = make_article(found)
     except InputError as error:
@@ -235,11 +233,6 @@ def _row(recipe: Recipe, found: dict[str, Any], size: int, known: tuple[int | No
         if place is not article.published_at:
             return Row(article.source_id, refused=NO_PLACE)
     return Row(article.source_id, article, None, [reason for _, reason, _ in flaws], added_at)
-
-
-def microseconds(time: datetime | None) -> int | None:
-    """A time as it is in tables: microseconds since 1970, UTC."""
-    return None if time is None else (time - _EPOCH) // _MICROSECOND
 
 
 def _digest(article: Article) -> bytes:

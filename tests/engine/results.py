@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from dedup.article import Article
-from dedup.corpus.cluster import as_micros
 from dedup.corpus.database import Database
 from dedup.engine.backfill import BackfillReport, backfill
 from dedup.exchange import FORMAT, RESULT, Basis, Table, pins_digest, text_digest
@@ -25,6 +24,7 @@ from dedup.rules import oracle
 from dedup.rules.marks import OrderKey, order_key
 from dedup.rules.pair import Relation
 from dedup.settings import Settings
+from dedup.times import microseconds
 from tests.conftest import empty
 from tests.corpora import article, at, change_settings, code, fingerprint, load, make_function, window
 
@@ -81,7 +81,7 @@ def result_of(
 ) -> Result:
     """What a cluster makes of articles, each with its `added_at`."""
     settings, pairs, sentences = settings or Settings(), pairs or {}, sentences or {}
-    basis = Basis.of(settings, models or {}, pins_digest(pairs, sentences), as_micros(horizon))
+    basis = Basis.of(settings, models or {}, pins_digest(pairs, sentences), microseconds(horizon))
     result = Result({"format": FORMAT, **basis.as_dict()})
     orders: dict[int, OrderKey] = {}
     names: dict[int, str] = {}
@@ -95,8 +95,8 @@ def result_of(
         result.tables["fingerprint"].append(
             {
                 "source_id": given.source_id,
-                "published_at": as_micros(given.published_at),
-                "added_at": as_micros(given.added_at),
+                "published_at": microseconds(given.published_at),
+                "added_at": microseconds(given.added_at),
                 "text_digest": text_digest(given.language, given.title, given.text),
                 "version": 0 if isinstance(made, str) else made.version,
                 "content_hash": 0 if isinstance(made, str) else made.content_hash,

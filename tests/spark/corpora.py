@@ -21,9 +21,8 @@ from dedup.rules.pair import Relation
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import EMPTY
+from dedup.times import microseconds
 from tests.corpora import Answer, fingerprint
-
-EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -56,10 +55,7 @@ def entries(articles: Iterable[Article], settings: Settings) -> list[Entry]:
 
 def row(entry: Entry) -> tuple[Any, ...]:
     """A row of the table of fingerprints."""
-    times = (
-        None if entry.published_at is None else (entry.published_at - EPOCH) // MICROSECOND,
-        (entry.added_at - EPOCH) // MICROSECOND,
-    )
+    times = microseconds(entry.published_at), microseconds(entry.added_at)
     if isinstance(entry.made, str):
         return (entry.source_id, *times, b"", 0, 0, [], b"", [], 0, 0, entry.made)
     made = entry.made

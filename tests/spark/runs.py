@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from dedup.settings import Settings
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from dedup.times import from_microseconds
 
 
 @dataclass
@@ -67,5 +66,5 @@ def passed(spark: Any, df: Any, work: Path, settings: Settings | None = None, **
     return run
 
 
-def moment(microseconds: int | None) -> datetime | None:
-    return None if microseconds is None else EPOCH + timedelta(microseconds=microseconds)
+def moment(count: int | None) -> datetime | None:
+    return None if count is None else from_microseconds(count)

@@ -18,12 +18,11 @@ from dedup.exchange import RESULT
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Relation
 from dedup.settings import Settings
+from dedup.times import microseconds
 from tests.conformance.corpora import CORPORA as CONFORMANCE
 from tests.conformance.test_engines import reference
 from tests.corpora import assert_equal, sentence_hash
 from tests.spark.corpora import (
-    EPOCH,
-    MICROSECOND,
     Abstract,
     Maker,
     answer,
@@ -197,7 +196,7 @@ def test_articles_of_a_table_get_their_marks(spark: Any, tmp_path: Path) -> None
     late = run(
         table,
         work=str(tmp_path / "late"),
-        horizon=(horizon - EPOCH) // MICROSECOND,
+        horizon=microseconds(horizon),
         options=Options(partitions=3),
     )
     assert_equal(answer(late).answer, reference("mix_2", horizon))
