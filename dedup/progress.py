@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Protocol
 
 
@@ -42,3 +45,13 @@ class Both:
         """So many more are done."""
         self.first.advance(count, total)
         self.second.advance(count, total)
+
+
+@contextmanager
+def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    """Add the time that the block takes to the seconds of its stage, however it ends."""
+    started = perf_counter()
+    try:
+        yield
+    finally:
+        seconds[stage] = seconds.get(stage, 0.0) + perf_counter() - started

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
@@ -38,7 +38,7 @@ from dedup.engine.refresh import refresh
 from dedup.engine.settle import Settled, settle
 from dedup.engine.window import Window
 from dedup.engines import EngineName
-from dedup.progress import Both, Progress, SilentProgress
+from dedup.progress import Both, Progress, SilentProgress, timed
 
 BATCH_ARTICLES = 1_000
 """Articles per settle transaction at most: a quarter of a second where few of them are related."""
@@ -341,14 +341,8 @@ class _Run:
         if self._rounds[did] >= SAME_ROUNDS:
             raise endless(max(did[0], did[4]))
 
-    @contextmanager
-    def _timed(self, stage: str) -> Iterator[None]:
-        started = perf_counter()
-        try:
-            yield
-        finally:
-            seconds = self._report.seconds
-            seconds[stage] = seconds.get(stage, 0.0) + perf_counter() - started
+    def _timed(self, stage: str) -> AbstractContextManager[None]:
+        return timed(self._report.seconds, stage)
 
     def _settle(self, rulebook: Rulebook) -> tuple[int, int]:
         """Settle all that has a fingerprint; returns how many articles, and which, as a number to compare."""

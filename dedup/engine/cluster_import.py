@@ -10,9 +10,8 @@ backfill.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -38,7 +37,7 @@ from dedup.engine.refresh import examples_of
 from dedup.errors import BusyError, InputError
 from dedup.exchange import RUN_FILE, Basis
 from dedup.files import exchanged
-from dedup.progress import Both, Progress, SilentProgress
+from dedup.progress import Both, Progress, SilentProgress, timed
 
 COMPACT_SHARE = 0.5
 """From so large a share of new marks the table of articles is tidied up at the end."""
@@ -308,11 +307,5 @@ class _Work:
         ):
             yield cursor
 
-    @contextmanager
-    def _timed(self, stage: str) -> Iterator[None]:
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            seconds = self.report.seconds
-            seconds[stage] = seconds.get(stage, 0.0) + time.perf_counter() - started
+    def _timed(self, stage: str) -> AbstractContextManager[None]:
+        return timed(self.report.seconds, stage)
