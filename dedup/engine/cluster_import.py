@@ -11,7 +11,7 @@ backfill.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from dedup.corpus.runs import Did
 from dedup.engine import choice
 from dedup.engine.adopt import adopt
 from dedup.engine.bulk.indexing import IndexBuild, publish
+from dedup.engine.bulk.room import COMPACT_SHARE, compact, vacuum
 from dedup.engine.bulk.run import BulkRun
 from dedup.engine.cluster_read import ResultFolder
 from dedup.engine.fingerprinting import analyze
@@ -38,9 +39,6 @@ from dedup.errors import BusyError, InputError
 from dedup.exchange import RUN_FILE, Basis
 from dedup.files import exchanged
 from dedup.progress import Both, Progress, SilentProgress, timed
-
-COMPACT_SHARE = 0.5
-"""From so large a share of new marks the table of articles is tidied up at the end."""
 
 
 @dataclass(slots=True)
@@ -288,15 +286,9 @@ class _Work:
         analyze(self.database, report.marks)
         write_marks(self.database, self._stop)
         if report.marks >= COMPACT_SHARE * report.articles and report.marks:
-            with (
-                closing(self.database.connect(patient=True)) as connection,
-                suppress(BusyError),
-                translated(self.database.place),
-            ):
-                bulk.vacuum(connection)
-            for index in bulk.LOOSE_INDEXES:
-                with suppress(BusyError), self.database.transaction() as cursor:
-                    bulk.compact(cursor, index)
+            with suppress(BusyError):
+                vacuum(self.database)
+            compact(self.database)
 
     @contextmanager
     def _transaction(self, *, settling: bool = False, snapshot: bool = False) -> Iterator[Cursor]:

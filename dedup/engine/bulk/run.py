@@ -20,13 +20,11 @@ from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Rulebook
 from dedup.engine import refresh
 from dedup.engine.bulk.indexing import IndexBuild, publish
+from dedup.engine.bulk.room import COMPACT_SHARE, compact
 from dedup.engine.bulk.settle import BulkSettling, Written
 from dedup.engine.bulk.snapshot import Snapshot, read
 from dedup.engine.refresh import Counted, Refreshed
 from dedup.progress import Progress
-
-COMPACT_SHARE = 0.5
-"""From so large a share of articles loaded and marked in one go, their indexes are made anew at the end."""
 
 
 @dataclass(slots=True)
@@ -126,7 +124,7 @@ class BulkRun:
         with self._timed("writing"):
             done.written = settling.write(plan)
             if self._loading and done.written.settled >= COMPACT_SHARE * len(snapshot):
-                settling.compact()
+                compact(self._database)
         return done
 
     def _read(self) -> tuple[int, Snapshot, Counted | None]:

@@ -9,7 +9,6 @@ people change meanwhile is noted, and its components are left to be settled thro
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,14 +19,14 @@ import numpy.typing as npt
 from dedup.corpus import bulk, settling, window
 from dedup.corpus.arrays import bigints
 from dedup.corpus.bulk import NO_RULE, STATUSES, StoredMarks
-from dedup.corpus.database import Database, retried, translated
+from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.settling import PairRows
 from dedup.corpus.steps import run
 from dedup.engine.bulk.decide import Decisions, PairArrays, Profiles, decide
 from dedup.engine.bulk.keys import Bigints, Entries, Places, code
+from dedup.engine.bulk.room import vacuum
 from dedup.engine.bulk.snapshot import Snapshot
-from dedup.errors import BusyError
 from dedup.numbers import Flags
 from dedup.progress import Progress
 from dedup.rules.marks import Status
@@ -137,21 +136,11 @@ class BulkSettling:
             if self._stop():
                 break
             if number and number % often == 0 and done.settled >= VACUUM_ARTICLES:
-                self._vacuum()
+                vacuum(self._database)
             settled = retried(partial(self._write, plan, number), self._database.timeouts.lock)
             done.settled += settled
             self._progress.advance(settled)
         return done
-
-    def compact(self) -> None:
-        """Make the indexes anew that a large load leaves half empty, but for those in use."""
-        for index in bulk.LOOSE_INDEXES:
-            with suppress(BusyError), self._database.transaction() as cursor:
-                bulk.compact(cursor, index)
-
-    def _vacuum(self) -> None:
-        with closing(self._database.connect(patient=True)) as connection, translated(self._database.place):
-            bulk.vacuum(connection)
 
     def _write(self, plan: Plan, number: int) -> int:
         snapshot = self._snapshot
