@@ -87,21 +87,22 @@ METRICS_PACKAGES = ("prometheus_client",)
 """What the extra `newsdedup[metrics]` brings."""
 
 
-def needs(what: str, extra: str, packages: Sequence[str]) -> None:
+def needs(what: str, extra: str, packages: Sequence[str], *, for_developers: bool = True) -> None:
     """Refuse what cannot be done without an extra.
 
     Args:
         what: the command or the work that needs it, for people.
         packages: what the extra brings.
+        for_developers: whether the environment of a checkout has them.
 
     Raises:
         InputError: one of them is missing.
     """
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
+        checkout = ", or in a checkout `scripts/setup dev`" if for_developers else ""
         raise InputError(
-            f"{what} needs {', '.join(missing)}: run `pip install 'newsdedup[{extra}]'`,"
-            " or in a checkout `scripts/setup dev`"
+            f"{what} needs {', '.join(missing)}: run `pip install 'newsdedup[{extra}]'`{checkout}"
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import sys
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dedup.cli import output
-from dedup.cli.shared import JsonOption, MapOption, counted, field_map, hash_key, moment
+from dedup.cli.shared import JsonOption, MapOption, counted, field_map, hash_key, moment, needs
 from dedup.errors import InputError
 from dedup.machine import cores
 
@@ -107,9 +106,7 @@ def register(app: typer.Typer) -> None:
 
 def _needs_extra() -> None:
     """Say what is missing; help is shown without it."""
-    missing = [name for name in SPARK_PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise InputError(f"dedup spark needs {', '.join(missing)}: run `pip install 'newsdedup[spark]'`")
+    needs("dedup spark", "spark", SPARK_PACKAGES, for_developers=False)
 
 
 @spark_app.command()
