@@ -6,9 +6,8 @@ docs/reliability.md, promises 1 and 6. The conformance suite holds its marks to 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 
@@ -32,6 +31,7 @@ from tests.corpora import (
     unsettled,
     window,
 )
+from tests.engine import results
 from tests.engine.test_crash import fill, news
 
 pytestmark = pytest.mark.timeout(300)
@@ -51,16 +51,8 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settle, "CHUNK_ROWS", 15)
 
 
-@dataclass
-class Meddling:
-    """Progress that lets something happen whenever a stage begins or goes on."""
-
-    happens: Callable[[str], None]
-    stages: list[str] = field(default_factory=list)
-
-    def start(self, stage: str, total: int | None) -> None:
-        self.stages.append(stage)
-        self.happens(stage)
+class Meddling(results.Meddling):
+    """Lets something happen between two chunks as well."""
 
     def advance(self, count: int, total: int | None = None) -> None:
         if self.stages[-1] == "writing marks":
