@@ -117,7 +117,7 @@ def test_retry(dedup: Dedup, database: Database, tmp_path: Path) -> None:
     assert counts == {"pending": 2}
 
 
-@pytest.mark.parametrize("descriptors", [12, 16])
+@pytest.mark.parametrize("descriptors", [16, pytest.param(12, marks=pytest.mark.torture)])
 def test_a_backfill_with_hardly_any_open_files_ends_with_a_clear_error(
     dedup: Dedup, database: Database, corpus_url: str, tmp_path: Path, descriptors: int
 ) -> None:

@@ -11,7 +11,7 @@ from dedup.corpus.database import Database
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.punkt import PunktModel
 
-LANGUAGES = 20_000
+LANGUAGES = 5_000
 STATEMENTS = 40  # a first bound, to end a run that asks for each language
 
 

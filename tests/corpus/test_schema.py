@@ -587,6 +587,7 @@ def test_names_that_mean_something_elsewhere(url: str, schema: str) -> None:
     database.close()
 
 
+@pytest.mark.torture
 def test_the_embedded_server_dumps_and_restores_one_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Path(tempfile.mkdtemp(prefix="dedup-test-"))
     homes = [folder / name for name in ("one", "two")]

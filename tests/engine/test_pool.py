@@ -374,6 +374,7 @@ def test_workers_killed_as_soon_as_they_are_there_are_held_against_no_text(datab
     assert len(found.made) == 300
 
 
+@pytest.mark.torture
 def test_a_machine_that_kills_every_worker_is_told_and_no_text_blamed_for_good(database: Database) -> None:
     given = tasks(database, 100, dict.fromkeys(range(50, 100), "KILL"))
     found = Found()
