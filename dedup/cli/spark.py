@@ -262,6 +262,8 @@ def _session(master: str | None, remote: str | None, memory: str, partitions: in
         raise InputError("Spark needs Java 17: install it (Debian: apt install openjdk-17-jre-headless)")
     from pyspark.sql import SparkSession
 
+    from dedup.spark.options import SHUFFLE_PARTITIONS
+
     builder: Any = SparkSession.builder.appName("dedup")
     settings: dict[str, Any] = dict(QUIET)
     if remote:
@@ -271,7 +273,7 @@ def _session(master: str | None, remote: str | None, memory: str, partitions: in
     if is_local:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # Spark would take the python3 of the system
         settings |= {**LOCAL, "spark.driver.memory": memory}
-        settings["spark.sql.shuffle.partitions"] = partitions or PARTITIONS_PER_CORE * cores()
+        settings[SHUFFLE_PARTITIONS] = partitions or PARTITIONS_PER_CORE * cores()
     for name, value in settings.items():
         if not given and not remote:
             builder = builder.config(name, value)

@@ -6,34 +6,23 @@ Only the DataFrame API is used, so a session may be a classic or a remote one, o
 
 from __future__ import annotations
 
-import hashlib
-import json
-import platform
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as fn
 
-from dedup.exchange import FORMAT, Basis
 from dedup.settings import Settings
 from dedup.spark import articles, common, groups, nodes, results, schema
-from dedup.spark.fingerprinting import fingerprint
+from dedup.spark.corpus import Corpus
 from dedup.spark.options import Options, Pins
 from dedup.spark.outcome import Result
 from dedup.spark.reading import configured
 from dedup.spark.rounds import Rounds
 from dedup.spark.steps import Steps, Told
+from dedup.spark.taking import take
 from dedup.text.punkt import PunktModel
-
-TABLES = 1
-"""Of the tables between the steps: raised by one whenever what a step writes changes."""
-
-SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def deduplicate(
@@ -68,36 +57,18 @@ def deduplicate(
         InputError: columns are missing or of a wrong type.
         WorkError: `work` holds the steps of another run, or `options.allow_pairs` is exceeded.
     """
-    settings, pins, options = settings or Settings(), pins or Pins(), options or Options()
-    trained = {language: model.checksum for language, model in (models or {}).items()}
-    basis = Basis.of(settings, trained, pins.digest(), horizon).as_dict()
-    about = {"format": FORMAT, **basis, "dedup": _version(), "python": platform.python_version()}
-    sources = [sorted(table.inputFiles()) for table in (df, known) if table is not None]
-    made_with = [
-        TABLES,
-        about,
-        options.digest(),
-        mapping and dict(mapping),
-        added_at and added_at.isoformat(),
-        sources,
-    ]
-    digest = hashlib.sha256(json.dumps(made_with, sort_keys=True).encode()).hexdigest()
-    steps = Steps(df.sparkSession, work.rstrip("/"), digest, told)
-    read: dict[str, Any] = {}
-    with configured(df.sparkSession, _configuration(options)):
-        fingerprints, refused = fingerprint(
-            df, settings, models, known, steps=steps, mapping=mapping, added_at=added_at, report=read
-        )
-        if horizon is not None:
-            fingerprints, refused = _inside(fingerprints, refused, settings, horizon)
+    corpus = Corpus(settings or Settings(), pins or Pins(), models or {}, known, horizon)
+    options = options or Options()
+    with configured(df.sparkSession, options.configuration()):
+        taken = take(df, corpus, options, work=work, mapping=mapping, added_at=added_at, told=told)
         return settle(
-            fingerprints,
-            refused,
-            steps,
-            settings=settings,
-            pins=pins,
+            taken.fingerprints,
+            taken.refused,
+            taken.steps,
+            settings=corpus.settings,
+            pins=corpus.pins,
             options=options,
-            about={**about, "spark": df.sparkSession.version, "input": read},
+            about=taken.about,
         )
 
 
@@ -188,25 +159,3 @@ def settle(
     sizes = steps.sizes()
     report["steps"] = {name: asdict(step) | {"bytes": sizes.get(name)} for name, step in steps.done.items()}
     return Result(marks, matches, found.common, fingerprints, refused, report)
-
-
-def _inside(
-    fingerprints: DataFrame, refused: DataFrame, settings: Settings, horizon: int
-) -> tuple[DataFrame, DataFrame]:
-    """The articles that are not before the horizon, and all others with the refused ones."""
-    time = articles.canonical_time(settings)
-    reason = fn.lit("before the horizon of the corpus").alias("reason")
-    outside = fingerprints.where(time < horizon).select("source_id", reason)
-    return fingerprints.where(time >= horizon), refused.union(outside)
-
-
-def _configuration(options: Options) -> dict[str, str]:
-    """What a run sets in the session meanwhile."""
-    return {} if options.partitions is None else {SHUFFLE_PARTITIONS: str(options.partitions)}
-
-
-def _version() -> str | None:
-    """Of the package; None where its files were shipped without it."""
-    with suppress(PackageNotFoundError):
-        return version("newsdedup")
-    return None

@@ -6,7 +6,6 @@ the number of pairs. It may be done on a sample.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,15 +16,15 @@ from pyspark.sql import functions as fn
 
 from dedup.answer import Answer
 from dedup.errors import InputError
-from dedup.exchange import Basis
 from dedup.rules.rounds import window as window_of
 from dedup.spark.candidates import key_sizes
 from dedup.spark.corpus import Corpus
 from dedup.spark.engine import Grouped, grouped
-from dedup.spark.fingerprinting import fingerprint
 from dedup.spark.kinds import KIND_NAMES
 from dedup.spark.options import Options
-from dedup.spark.steps import Steps, Told
+from dedup.spark.reading import configured
+from dedup.spark.steps import Told
+from dedup.spark.taking import Taken, take
 
 KEYS_SHOWN = 10
 """Of the worst keys."""
@@ -115,22 +114,16 @@ def estimate(
     corpus, options = corpus or Corpus(), options or Options()
     if sample < 1:
         df = df.sample(fraction=sample, seed=SEED)
-    made_with = (_basis(corpus), options.digest(), mapping and sorted(mapping.items()), added_at, sample)
-    sources = [sorted(table.inputFiles()) for table in (df, corpus.known) if table is not None]
-    digest = hashlib.sha256(f"estimate {made_with!r} {sources!r}".encode()).hexdigest()
-    steps = Steps(df.sparkSession, work.rstrip("/"), digest, told)
-    report: dict[str, Any] = {}
-    made, _ = fingerprint(
-        df,
-        corpus.settings,
-        corpus.models,
-        corpus.known,
-        steps=steps,
-        mapping=mapping,
-        added_at=added_at,
-        report=report,
-    )
-    found = grouped(made, steps, settings=corpus.settings, pins=corpus.pins, options=options)
+    with configured(df.sparkSession, options.configuration()):
+        taken = take(
+            df, corpus, options, work=work, mapping=mapping, added_at=added_at, told=told, sample=sample
+        )
+        return _estimated(taken, corpus, options, sample)
+
+
+def _estimated(taken: Taken, corpus: Corpus, options: Options, sample: float) -> Estimate:
+    steps = taken.steps
+    found = grouped(taken.fingerprints, steps, settings=corpus.settings, pins=corpus.pins, options=options)
     sizes = steps.table("sizes", lambda: key_sizes(found.groups))
     histogram = {
         row.nodes: row["keys"] for row in sizes.groupBy("nodes").agg(fn.count("*").alias("keys")).collect()
@@ -152,13 +145,8 @@ def estimate(
         step_bytes=round(sum(steps.sizes().values()) * share),
         pair_bytes=round(first * PAIR_BYTES),
         worst=_worst(found, sizes, share),
-        report=report,
+        report=taken.about["input"],
     )
-
-
-def _basis(corpus: Corpus) -> dict[str, Any]:
-    models = {language: model.checksum for language, model in corpus.models.items()}
-    return Basis.of(corpus.settings, models, corpus.pins.digest(), corpus.horizon).as_dict()
 
 
 def _pairs(histogram: Mapping[int, int], window: int) -> int:

@@ -14,6 +14,8 @@ from dedup.rules.rounds import PAIRS_PER_ENTRY, WINDOW_MINIMUM
 EDGES_IN_ONE_TASK = 2_000_000
 """Duplicates among undecided nodes that one task decides: 32 MB of numbers, and about two seconds."""
 
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+
 
 @dataclass(frozen=True, slots=True)
 class Pins:
@@ -83,6 +85,10 @@ class Options:
     def budget_for(self, entries: int) -> int:
         """Pairs that a round may join in a corpus whose groups have so many entries."""
         return PAIRS_PER_ENTRY * entries if self.budget is None else self.budget
+
+    def configuration(self) -> dict[str, str]:
+        """What is set in the session while a run lasts."""
+        return {} if self.partitions is None else {SHUFFLE_PARTITIONS: str(self.partitions)}
 
     def digest(self) -> str:
         """What the steps between depend on, as a text: they cannot go on under other options."""
