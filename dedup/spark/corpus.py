@@ -92,5 +92,5 @@ class Corpus:
 
 def _json(spark: SparkSession, path: str) -> list[dict[str, Any]]:
     """The JSON objects in some files, a whole file each."""
-    rows = spark.read.option("wholetext", "true").text(path).collect()
+    rows = spark.read.text(path, wholetext=True).collect()
     return [dict(json.loads(row.value)) for row in rows]

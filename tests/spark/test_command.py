@@ -163,7 +163,7 @@ def test_an_exported_corpus_is_gone_on_with(spark: Any, folder: Path) -> None:
     basis = Basis.of(settings, {}, pins_digest(pairs, {5: True}), 7).as_dict()
 
     def tell(**more: Any) -> None:
-        (exported / "corpus.json").write_text(json.dumps({"format": FORMAT, **basis, **more}))
+        (exported / "corpus.json").write_text(json.dumps({"format": FORMAT, **basis, **more}, indent=2))
 
     tell()
     corpus = Corpus.read(spark, str(exported), key)

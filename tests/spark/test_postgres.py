@@ -106,7 +106,7 @@ def test_from_postgres_to_spark_and_back(spark: Any, database: Database, tmp_pat
         found = answer(database)
         last = dated(news(20, seed=3, start=90_000))
         for article in last:
-            assert not door.submit(article).provisional
+            assert door.submit(article).status != "pending"
     backfill(database, workers=1)
     with_hook = answer(database)
     # All of it by the engine in Postgres alone, from nothing.
