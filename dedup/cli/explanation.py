@@ -15,11 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from dedup.cli import output
-from dedup.cli.columns import ALONE
+from dedup.cli.columns import marked
 
 if TYPE_CHECKING:
     from dedup import DifferingSentence, Explanation
-    from dedup.text.differences import Segment
 
 EARLIER, LATER = ("[-", "-]"), ("{+", "+}")
 """What stands around words that only this article has, where there are no styles; as wdiff writes it."""
@@ -80,7 +79,7 @@ def _print_differing(console: Console, sentences: Sequence[DifferingSentence]) -
             console.print()
         for sign, segments, marks in (("-", sentence.earlier, EARLIER), ("+", sentence.later, LATER)):
             if segments is not None:
-                shown = _marked(segments, None if _has_styles(console) else marks)
+                shown = marked(segments, None if _has_styles(console) else marks)
                 _print_line(console, Text(f"  {sign} ").append(shown))
 
 
@@ -89,24 +88,8 @@ def _side_by_side(sentences: Sequence[DifferingSentence]) -> Table:
     for name in ("earlier", "later"):
         table.add_column(name, ratio=1, overflow="fold")
     for sentence in sentences:
-        table.add_row(*(_marked(side or (), None) for side in (sentence.earlier, sentence.later)))
+        table.add_row(*(marked(side or (), None) for side in (sentence.earlier, sentence.later)))
     return table
-
-
-def _marked(segments: Sequence[Segment], marks: tuple[str, str] | None) -> Text:
-    """A sentence with what the other article does not have between marks, or in a style."""
-    text = Text()
-    for segment in segments:
-        shown = output.printable(segment.text)
-        if segment.shared or shown.isspace():
-            text.append(shown)
-            continue
-        words = shown.strip()
-        before, _, after = shown.partition(words)
-        text.append(before)
-        text.append(f"{marks[0]}{words}{marks[1]}" if marks else words, None if marks else ALONE)
-        text.append(after)
-    return text
 
 
 def _has_styles(console: Console) -> bool:

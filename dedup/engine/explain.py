@@ -18,7 +18,8 @@ from dedup.errors import NotFoundError
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate, score
 from dedup.settings import Settings
-from dedup.text.differences import Segment, differences, twins
+from dedup.text.alignment import Kind, Segment, twins
+from dedup.text.differences import differences
 from dedup.text.fingerprint import Fingerprint, UnreadableError
 
 
@@ -46,8 +47,8 @@ class DifferingSentence(Answer):
     """A sentence that only one of two articles has, beside its near twin in the other, if there is one.
 
     Attributes:
-        earlier, later: the sentence in pieces, each of which the twin has or has not; None where the article
-            has no such sentence.
+        earlier, later: the sentence in pieces, each with its kind beside the twin; None where the article has
+            no such sentence.
     """
 
     earlier: tuple[Segment, ...] | None = field(repr=False)
@@ -110,13 +111,13 @@ def _differing(earlier: list[str], later: list[str]) -> Iterator[DifferingSenten
     for i, j in twins(earlier, later):
         one, other = (None if i is None else earlier[i]), (None if j is None else later[j])
         if one is not None and other is not None:
-            yield DifferingSentence(*map(tuple, differences(one, other)))
+            yield DifferingSentence(*differences(one, other))
         else:
-            yield DifferingSentence(_whole(one), _whole(other))
+            yield DifferingSentence(_whole(one, Kind.REMOVED), _whole(other, Kind.ADDED))
 
 
-def _whole(sentence: str | None) -> tuple[Segment, ...] | None:
-    return None if sentence is None else (Segment(sentence, False),)
+def _whole(sentence: str | None, kind: Kind) -> tuple[Segment, ...] | None:
+    return None if sentence is None else (Segment(sentence, kind),)
 
 
 @dataclass(frozen=True, slots=True)

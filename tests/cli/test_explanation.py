@@ -66,11 +66,11 @@ def test_in_a_terminal_they_have_a_style(edited: Dedup, monkeypatch: pytest.Monk
 def test_json_has_the_marked_sentences(edited: Dedup) -> None:
     found = json.loads(edited("explain", "first", "edit", "--json").out)
     name, rain = found["differing"]
-    assert [s["text"] for s in name["earlier"] if not s["shared"]] == ["Marlow "]
-    assert [s["text"] for s in name["later"] if not s["shared"]] == ["Marlowe "]
+    assert [s["text"] for s in name["earlier"] if s["kind"] == "changed"] == ["Marlow "]
+    assert [s["text"] for s in name["later"] if s["kind"] != "same"] == ["Marlowe "]
     assert "".join(s["text"] for s in name["later"]).startswith("The council of Port Marlowe voted")
     assert rain["earlier"] is None
-    assert [s["shared"] for s in rain["later"]] == [False]
+    assert [s["kind"] for s in rain["later"]] == ["added"]
 
 
 def test_a_hostile_text_cannot_drive_the_terminal(dedup: Dedup, tmp_path: Path) -> None:

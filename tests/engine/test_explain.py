@@ -10,7 +10,7 @@ from dedup.article import Article
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Database
 from dedup.engine.explain import Explanation, explain
-from dedup.text.differences import Segment
+from dedup.text.alignment import Segment
 from tests.corpora import article, code, load, sentence, window
 
 OIL = (

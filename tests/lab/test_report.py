@@ -17,6 +17,7 @@ from dedup.lab.evaluation.results import Result
 from dedup.lab.report.charts import MAX_POINTS, Dot, scatter, thinned
 from dedup.lab.report.figures import amount, percent, share, threshold
 from dedup.lab.report.page import OPENED, SHOWN, SIDE, fold, render
+from dedup.text import differences
 from dedup.text.differences import Segment
 
 # Label, row, what it reaches when tuned, CPU seconds in all, recall of the largest stories.
@@ -393,10 +394,21 @@ def test_methods_that_found_nothing_are_shown_without_numbers() -> None:
 
 
 def test_long_segments_are_folded_and_longer_ones_cut() -> None:
-    parts = fold([Segment("a" * (SHOWN + 1), True), Segment("b" * OPENED * 2, False), Segment("c", True)])
+    parts = fold(
+        [
+            Segment("a" * (SHOWN + 1), differences.Kind.SAME),
+            Segment("b" * OPENED * 2, differences.Kind.CHANGED),
+            Segment("c", differences.Kind.SAME),
+        ]
+    )
     assert [part.kind for part in parts] == ["text", "folded", "text", "text", "cut", "text", "text"]
     assert sum(part.characters for part in parts) == SHOWN + 1 + OPENED * 2 + 1
-    many = fold([Segment("w" * SHOWN, bool(n % 2)) for n in range(200)])
+    many = fold(
+        [
+            Segment("w" * SHOWN, differences.Kind.SAME if n % 2 else differences.Kind.CHANGED)
+            for n in range(200)
+        ]
+    )
     assert many[-1].kind == "cut"
     assert sum(len(part.text) for part in many) <= SIDE + SHOWN
     assert sum(part.characters for part in many) == SHOWN * 200

@@ -1,0 +1,347 @@
+"""Two texts sentence beside sentence: which is a version of which, which were added, removed or moved.
+
+Equal sentences are paired first, then the most alike, then halves of a sentence that was split or merged.
+Each pair that keeps the reading order of both texts is one row; a sentence whose version stands elsewhere has
+a row of its own on each side. `differences.py` marks the words of a pair. Everything that draws two texts
+(`explain`, `review`, the lab's report, the pages) draws these rows. It knows nothing of HTML or terminals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from rapidfuzz.distance import LCSseq
+
+from dedup.text.clean import blocks
+from dedup.text.differences import (
+    MAX_ALIGNED,
+    Kind,
+    Segment,
+    Segments,
+    Word,
+    compared,
+    normal,
+    whole,
+    word_list,
+)
+from dedup.text.normalize import words
+
+TWIN_WORDS = 0.5
+"""Share of their words that two sentences have in common at least to be versions of one sentence. Two others
+on one event share its names and the little words, which is less as a rule."""
+
+WIDESPREAD = 50
+"""A word that more sentences of a text have finds no twin there, so the work grows with the length of the
+text and not with its square."""
+
+MIN_SENTENCE = 12
+"""Characters: a shorter piece, such as "Mr. ", is no sentence of its own."""
+
+COMMON_PIECES = 4
+"""A common sentence is looked for in so many pieces: Punkt, which knows abbreviations, splits less."""
+
+_SENTENCE_END = re.compile(
+    r"\n\s*\n\s*"
+    r"|(?P<plain>[.!?\u2026\u0964\u06d4\u061f][\"')\]\u2019\u201d\u00bb]*\s+(?=[\"'(\[\u201c\u2018\u00ab]*[^\W_a-z]))"
+    r"|[\u3002\uff01\uff1f][\u300d\u300f\uff09\u201d\u2019]*\s*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One or more sentences of a text, as they stand in it.
+
+    Attributes:
+        segments: its pieces; joined they are its text, with the spaces behind it.
+        opens: whether a paragraph begins with it.
+        elsewhere: whether its version stands at another place of the other text, not in this row.
+        common: whether it is a common sentence, which counts for nothing.
+    """
+
+    segments: Segments = field(repr=False)
+    opens: bool
+    elsewhere: bool
+    common: bool
+
+    @property
+    def text(self) -> str:
+        """Its text, with the spaces behind it."""
+        return "".join(segment.text for segment in self.segments)
+
+    @property
+    def different(self) -> bool:
+        """Whether it has words that its version does not have."""
+        return not all(segment.shared for segment in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A passage of the first text beside its version in the second; None where there is none here."""
+
+    a: Passage | None
+    b: Passage | None
+
+    @property
+    def same(self) -> bool:
+        """Whether both sides say the same."""
+        return self.a is not None and self.b is not None and not (self.a.different or self.b.different)
+
+
+def reflowed(text: str) -> str:
+    """A text as people read it: a line for each paragraph, a blank line between, whatever wrapped it."""
+    return "\n\n".join(blocks(text))
+
+
+def align(a: str, b: str, common: Iterable[str] = ()) -> list[Row]:
+    """Two texts in rows, in the reading order of both: the passages of a side, joined, are its text.
+
+    Args:
+        common: common sentences, as either text prints them.
+    """
+    sides = _sentences(a), _sentences(b)
+    pairs = _pairs(*sides) if a <= b else [(j, i) for i, j in _pairs(*sides[::-1])]
+    pairs.sort(key=lambda pair: pair[0].start)
+    told = frozenset(_plain(sentence) for sentence in common)
+    views = tuple(
+        _Side(side, {_key(s) for s in other}, _common(side, told), kind)
+        for side, other, kind in ((*sides, Kind.REMOVED), (*sides[::-1], Kind.ADDED))
+    )
+    for one, other in pairs:
+        made = compared(views[0].words(one), views[1].words(other))
+        for view, place, segments in zip(views, (one, other), made, strict=True):
+            view.paired[place.start] = (place, segments)
+    rows: list[Row] = []
+    for one, other in _in_order(pairs, sides[0]):
+        rows += [Row(passage, None) for passage in views[0].until(one.start)]
+        rows += [Row(None, passage) for passage in views[1].until(other.start)]
+        rows.append(Row(views[0].next(elsewhere=False), views[1].next(elsewhere=False)))
+    rows += [Row(passage, None) for passage in views[0].until(len(sides[0]))]
+    return rows + [Row(None, passage) for passage in views[1].until(len(sides[1]))]
+
+
+def twins(a: Sequence[str], b: Sequence[str]) -> list[tuple[int | None, int | None]]:
+    """Which sentence of `b` is a version of which of `a`, by their places in the two; None for no version.
+
+    The most alike are paired first, wherever they stand; each sentence has one twin at most. The pairs come
+    in the order of `a`, then what is left of `b` in its order.
+
+    >>> twins(["Rain fell on Monday.", "It was cold."], ["Boats sank.", "Rain fell on Tuesday."])
+    [(0, 1), (1, None), (None, 0)]
+    """
+    first, second = ({i: frozenset(normal(word_list(s))) for i, s in enumerate(side)} for side in (a, b))
+    twin_of = dict(_most_alike(first, second, [0] * len(a), [0] * len(b)))
+    taken = set(twin_of.values())
+    left = [(None, j) for j in range(len(b)) if j not in taken]
+    return [*((i, twin_of.get(i)) for i in range(len(a))), *left]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    words: list[Word]
+    opens: bool
+
+
+def _key(sentence: _Sentence) -> tuple[str, ...]:
+    return normal(sentence.words)
+
+
+def _sentences(text: str) -> list[_Sentence]:
+    """The sentences of a text; their ends are guessed plainly, for every language alike."""
+    found: list[_Sentence] = []
+    start, opens = 0, True
+    ends = [(m.end(), m[0].count("\n") > 1, m["plain"]) for m in _SENTENCE_END.finditer(text)]
+    for stop, paragraph, plain in [*ends, (len(text), True, None)]:
+        if plain and not paragraph and stop - start < MIN_SENTENCE:
+            continue
+        sentence = _Sentence(list(word_list(text[start:stop])), opens)
+        if found and not _key(sentence):
+            found[-1].words.extend(sentence.words)  # stray marks belong to the sentence before them
+        elif sentence.words:
+            if found and not _key(found[0]):
+                sentence = _Sentence([*found.pop().words, *sentence.words], True)
+            found.append(sentence)
+        start, opens = stop, paragraph
+    return found
+
+
+_Places = tuple[range, range]
+"""Sentences of the first text that are a version of sentences of the second, by their numbers."""
+
+
+def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
+    """Every version found, wherever it stands."""
+    keys = [_key(s) for s in a], [_key(s) for s in b]
+    equal, anchors = _equal(*keys)
+    both = set(keys[0]) & set(keys[1])  # what only one text repeats is no sentence of its own
+    sets = tuple({i: frozenset(key) for i, key in enumerate(side) if key not in both} for side in keys)
+    gaps = [_gaps(len(side), [pair[n] for pair in anchors]) for n, side in enumerate(keys)]
+    alike = _most_alike(sets[0], sets[1], *gaps)
+    free = [sets[n].keys() - {pair[n] for pair in alike} for n in (0, 1)]
+    whole_ones = [(range(i, i + 1), range(j, j + 1)) for i, j in equal]
+    return whole_ones + [_with_halves(i, j, sets, free) for i, j in sorted(alike)]
+
+
+def _equal(
+    a: list[tuple[str, ...]], b: list[tuple[str, ...]]
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Pairs of equal sentences: as many as there can be in order, then the others; and those in order."""
+    numbers: dict[tuple[str, ...], int] = {}
+    rows = [[numbers.setdefault(key, len(numbers)) for key in side] for side in (a, b)]
+    anchors = [
+        (op.src_start + n, op.dest_start + n)
+        for op in LCSseq.opcodes(*(row[:MAX_ALIGNED] for row in rows))
+        if op.tag == "equal"
+        for n in range(op.src_end - op.src_start)
+    ]
+    taken = [{pair[n] for pair in anchors} for n in (0, 1)]
+    waiting: dict[int, deque[int]] = defaultdict(deque)
+    for j, number in enumerate(rows[1]):
+        if j not in taken[1]:
+            waiting[number].append(j)
+    moved = [
+        (i, waiting[number].popleft())
+        for i, number in enumerate(rows[0])
+        if i not in taken[0] and waiting.get(number)
+    ]
+    return anchors + moved, anchors
+
+
+def _gaps(count: int, anchors: Iterable[int]) -> list[int]:
+    """For each sentence, how many anchors stand before it."""
+    found, fixed = [], set(anchors)
+    passed = 0
+    for number in range(count):
+        found.append(passed)
+        passed += number in fixed
+    return found
+
+
+_Words = dict[int, frozenset[str]]
+"""The words of sentences, by the numbers of the sentences."""
+
+
+def _most_alike(a: _Words, b: _Words, a_gaps: list[int], b_gaps: list[int]) -> list[tuple[int, int]]:
+    """Versions of a sentence, the most alike first; of equals those nearest to the same place."""
+    holders: dict[str, list[int]] = defaultdict(list)
+    for j, sentence in b.items():
+        for word in sentence:
+            holders[word].append(j)
+    alike: list[tuple[float, int, int, int]] = []
+    for i, sentence in a.items():
+        held = [places for word in sentence if (places := holders.get(word))]
+        rare = Counter(j for places in held if len(places) <= WIDESPREAD for j in places)
+        others = sum(len(places) > WIDESPREAD for places in held)
+        for j, count in rare.items():
+            size = len(sentence) + len(b[j])
+            if 2 * (count + others) >= TWIN_WORDS * size:
+                share = 2 * len(sentence & b[j]) / size
+                if share >= TWIN_WORDS:
+                    alike.append((-share, abs(a_gaps[i] - b_gaps[j]), i, j))
+    found: list[tuple[int, int]] = []
+    taken: tuple[set[int], set[int]] = set(), set()
+    for _, _, i, j in sorted(alike):
+        if i not in taken[0] and j not in taken[1]:
+            found.append((i, j))
+            taken[0].add(i)
+            taken[1].add(j)
+    return found
+
+
+def _with_halves(i: int, j: int, sets: tuple[_Words, ...], free: list[set[int]]) -> _Places:
+    """A pair with the sentences beside it that make its sides more alike: one was split, or two merged."""
+    places = [range(i, i + 1), range(j, j + 1)]
+    told = [sets[0][i], sets[1][j]]
+    for n in (0, 1):
+        for way in (1, -1):
+            while True:
+                number = places[n].stop if way > 0 else places[n].start - 1
+                if number not in free[n]:
+                    break
+                longer = told[n] | sets[n][number]
+                if _likeness(longer, told[1 - n]) <= _likeness(*told):
+                    break
+                told[n] = longer
+                places[n] = range(min(places[n].start, number), max(places[n].stop, number + 1))
+                free[n].discard(number)
+    return places[0], places[1]
+
+
+def _likeness(a: frozenset[str], b: frozenset[str]) -> float:
+    return 2 * len(a & b) / (len(a) + len(b))
+
+
+def _in_order(pairs: list[_Places], a: list[_Sentence]) -> list[_Places]:
+    """Of pairs in the order of the first text, those that keep that of the second too, with most words."""
+    ranks = {start: n for n, start in enumerate(sorted(pair[1].start for pair in pairs), 1)}
+    best = [(0, -1)] * (len(pairs) + 1)  # a Fenwick tree: the heaviest chain that ends at a rank or before
+    before: list[int] = []
+    for number, (one, other) in enumerate(pairs):
+        rank, heaviest = ranks[other.start] - 1, (0, -1)
+        while rank:
+            heaviest = max(heaviest, best[rank])
+            rank &= rank - 1
+        before.append(heaviest[1])
+        chain = (heaviest[0] + 1 + sum(len(a[i].words) for i in one), number)
+        rank = ranks[other.start]
+        while rank <= len(pairs):
+            best[rank] = max(best[rank], chain)
+            rank += rank & -rank
+    last = max(best)[1]
+    found: list[_Places] = []
+    while last >= 0:
+        found.append(pairs[last])
+        last = before[last]
+    return found[::-1]
+
+
+def _plain(text: str) -> str:
+    return " ".join(words(text))
+
+
+def _common(sentences: list[_Sentence], told: frozenset[str]) -> set[int]:
+    """The numbers of the sentences that are common, or pieces of a common one."""
+    found: set[int] = set()
+    if not told:
+        return found
+    texts = ["".join(word.text for word in sentence.words) for sentence in sentences]
+    for first in range(len(texts)):
+        for stop in range(first + 1, min(first + COMMON_PIECES, len(texts)) + 1):
+            if _plain("".join(texts[first:stop])) in told:
+                found.update(range(first, stop))
+    return found
+
+
+class _Side:
+    """One text, of which passages are taken in reading order."""
+
+    def __init__(
+        self, sentences: list[_Sentence], others: set[tuple[str, ...]], common: set[int], alone: Kind
+    ) -> None:
+        self._sentences, self._others, self._common, self._alone = sentences, others, common, alone
+        self._at = 0
+        self.paired: dict[int, tuple[range, Segments]] = {}
+
+    def words(self, place: range) -> list[Word]:
+        """The words of some sentences."""
+        return [word for number in place for word in self._sentences[number].words]
+
+    def until(self, stop: int) -> Iterator[Passage]:
+        """The passages before a sentence, none of which has its version beside it."""
+        while self._at < stop:
+            yield self.next(elsewhere=True)
+
+    def next(self, *, elsewhere: bool) -> Passage:
+        """The next passage."""
+        first = self._sentences[self._at]
+        place, segments = self.paired.get(self._at, (range(self._at, self._at + 1), ()))
+        if not segments:
+            elsewhere = _key(first) in self._others  # the other text says it too, fewer times
+            segments = whole(first.words, Kind.SAME if elsewhere else self._alone)
+        self._at = place.stop
+        return Passage(segments, first.opens, elsewhere, all(n in self._common for n in place))
+
+
+__all__ = ["Kind", "Passage", "Row", "Segment", "align", "reflowed", "twins"]
