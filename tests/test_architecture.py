@@ -133,7 +133,14 @@ LAB = ("dedup.lab", "scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(("lab/", "cli/"))])
 def test_only_the_command_line_knows_the_lab(name: str) -> None:
-    assert [module for module in imported(tree(name)) if is_within(module, LAB)] == []
+    allowed = ("jinja2",) if name.startswith("pages/") else ()
+    found = [module for module in imported(tree(name)) if is_within(module, LAB)]
+    assert [module for module in found if not is_within(module, allowed)] == []
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("pages/")])
+def test_components_of_pages_know_no_database_and_no_command_line(name: str) -> None:
+    assert [module for module in imported(tree(name)) if is_within(module, DATABASE + OUTER)] == []
 
 
 HTTP = ("dedup.serve", "starlette", "uvicorn", "h11", "anyio")

@@ -16,9 +16,7 @@ from dedup.lab.evaluation.measures import CurvePoint, Evaluation, Kind
 from dedup.lab.evaluation.results import Result
 from dedup.lab.report.charts import MAX_POINTS, Dot, scatter, thinned
 from dedup.lab.report.figures import amount, percent, share, threshold
-from dedup.lab.report.page import OPENED, SHOWN, SIDE, fold, render
-from dedup.text import differences
-from dedup.text.differences import Segment
+from dedup.lab.report.page import render
 
 # Label, row, what it reaches when tuned, CPU seconds in all, recall of the largest stories.
 METHODS = (
@@ -348,7 +346,7 @@ def test_colours_can_be_told_from_their_ground(source: str) -> None:
     ]
     assert len(schemes) == 3
     grounds = {
-        "ink": ("paper", "band", "own", "h1", "h2", "h3", "h4", "h5"),
+        "ink": ("paper", "band", "own", "plus", "minus", "h1", "h2", "h3", "h4", "h5"),
         "quiet": ("paper", "band"),
         "main": ("paper",),
         "best": ("paper", "band"),
@@ -363,7 +361,7 @@ def test_colours_can_be_told_from_their_ground(source: str) -> None:
 def test_texts_are_shown_with_what_they_share(source: str) -> None:
     assert "<mark>forty</mark> " in source
     assert "<mark>some 40</mark> " in source
-    assert "characters that both texts have</summary>" in source
+    assert "sentences that both texts have</summary>" in source
 
 
 def test_without_truth_it_shows_what_is_accepted_and_what_it_costs() -> None:
@@ -391,27 +389,6 @@ def test_methods_that_found_nothing_are_shown_without_numbers() -> None:
     page = Page(render(comparison(evaluations={"dedup": empty})))
     assert body(page)["dedup"][1:5] == ["–", "–", "–", "–"]
     assert "No method could be judged by this truth." in page.text
-
-
-def test_long_segments_are_folded_and_longer_ones_cut() -> None:
-    parts = fold(
-        [
-            Segment("a" * (SHOWN + 1), differences.Kind.SAME),
-            Segment("b" * OPENED * 2, differences.Kind.CHANGED),
-            Segment("c", differences.Kind.SAME),
-        ]
-    )
-    assert [part.kind for part in parts] == ["text", "folded", "text", "text", "cut", "text", "text"]
-    assert sum(part.characters for part in parts) == SHOWN + 1 + OPENED * 2 + 1
-    many = fold(
-        [
-            Segment("w" * SHOWN, differences.Kind.SAME if n % 2 else differences.Kind.CHANGED)
-            for n in range(200)
-        ]
-    )
-    assert many[-1].kind == "cut"
-    assert sum(len(part.text) for part in many) <= SIDE + SHOWN
-    assert sum(part.characters for part in many) == SHOWN * 200
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 
 from dedup.lab.evaluation.measures import Evaluation
 from dedup.lab.evaluation.results import Result
+from dedup.pages.environment import whole
 
 MEGABYTE = 1_000_000
 
@@ -79,11 +80,6 @@ def amount(value: float) -> str:
     if value >= 9.95 or value == 0:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 1 else f"{value:#.2g}" if value >= 0.0001 else "<0.0001"
-
-
-def whole(value: float) -> str:
-    """A count with its thousands set apart."""
-    return f"{value:,.0f}"
 
 
 def threshold(value: float) -> str:

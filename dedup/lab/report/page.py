@@ -1,8 +1,8 @@
 """One HTML page about a comparison: self-contained, without scripts, for the person who must decide.
 
 It brings together what the page shows; how it looks is in `templates/report.html.j2`. Article texts are
-hostile input: the template escapes every value, and characters that cannot be shown are replaced. Nothing
-is measured here: `figures.py`, `summary.py` and `charts.py` make the pieces.
+hostile input: `pages/environment.py` escapes every value. Nothing is measured here: `figures.py`,
+`summary.py` and `charts.py` make the pieces.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from dedup.lab.evaluation.comparison import Comparison
@@ -27,10 +25,10 @@ from dedup.lab.report.figures import (
     cells,
     headings,
     percent,
-    whole,
 )
 from dedup.lab.report.summary import losses, span, summary
-from dedup.text.differences import Segment, differences
+from dedup.pages.comparison import Block, compare
+from dedup.pages.environment import environment, printable
 
 
 def render(comparison: Comparison) -> str:
@@ -40,7 +38,7 @@ def render(comparison: Comparison) -> str:
     curves = [curve for entry in measured if (curve := _curve(entry))]
     columns = JUDGED if comparison.evaluations else UNJUDGED
     return (
-        _environment()
+        environment("dedup.lab.report")
         .get_template("report.html.j2")
         .render(
             comparison=comparison,
@@ -138,51 +136,6 @@ def _scatter(entries: Sequence[Entry]) -> Markup | None:
     return scatter(dots, x_title="CPU seconds per 1,000 articles", y_title="tuned F1") if dots else None
 
 
-SHOWN, OPENED, SIDE = 1_000, 6_000, 20_000
-"""Characters of a text: a longer segment is folded; more than this of it is left out; more than this of a
-whole side is left out. An editor reads a page, and a browser opens it at once."""
-
-HEAD, TAIL = 240, 160
-"""Characters that remain of a folded segment, at its start and its end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What is shown of a segment: `kind` is "text", "folded" (opened by a click) or "cut" (left out)."""
-
-    kind: str
-    text: str
-    shared: bool
-    characters: int
-
-
-def fold(segments: Sequence[Segment]) -> list[Part]:
-    """The parts to show of one side, long segments folded or cut."""
-    parts: list[Part] = []
-    shown = 0
-    for number, segment in enumerate(segments):
-        text = segment.text
-        if shown > SIDE:
-            rest = sum(len(s.text) for s in segments[number:])
-            parts.append(Part("cut", "", all(s.shared for s in segments[number:]), rest))
-            break
-        pieces = [("text", text)]
-        if len(text) > SHOWN:
-            start, stop = _word_end(text, HEAD), _word_end(text, len(text) - TAIL)
-            kind = "folded" if stop - start <= OPENED else "cut"
-            pieces = [("text", text[:start]), (kind, text[start:stop]), ("text", text[stop:])]
-        for kind, piece in pieces:
-            parts.append(Part(kind, "" if kind == "cut" else piece, segment.shared, len(piece)))
-            shown += len(parts[-1].text)
-    return parts
-
-
-def _word_end(text: str, place: int) -> int:
-    """The end of the word at a place, if it is near."""
-    space = text.find(" ", place, place + TAIL // 2)
-    return place if space < 0 else space + 1
-
-
 TRUTHS = {
     "duplicate": "duplicates",
     "different": "no duplicates",
@@ -197,53 +150,22 @@ class View:
 
     kind: str
     truth: str
-    sides: tuple[tuple[Excerpt, list[Part]], tuple[Excerpt, list[Part]]]
+    sides: tuple[Excerpt, Excerpt]
+    blocks: list[Block]
     accepting: list[tuple[str, str]]
     refusing: list[tuple[str, str]]
     unseeing: list[str]
 
 
 def _view(found: Disagreement) -> View:
-    a, b = differences(found.a.text, found.b.text)
     ranked = sorted(found.scores.items(), key=lambda item: -1.0 if item[1] is None else -item[1] - 2)
     scored = {label: NONE if score is None else f"{score:.2f}" for label, score in ranked}
     return View(
         found.kind,
         TRUTHS.get(found.truth, found.truth or ""),
-        ((found.a, fold(a)), (found.b, fold(b))),
+        (found.a, found.b),
+        compare(found.a.text, found.b.text),
         [(m, s) for m, s in scored.items() if m in found.accepted],
         [(m, s) for m, s in scored.items() if m not in found.accepted and s != NONE],
         [m for m, s in scored.items() if m not in found.accepted and s == NONE],
     )
-
-
-_UNSHOWN = (*range(0x7F, 0xA0), 0x202D, 0x202E, 0xFFFE, 0xFFFF, *range(0xD800, 0xE000))
-"""Control characters without a picture, the two that turn the direction of what follows by force, code
-points that are no characters."""
-
-_PICTURES = dict.fromkeys(_UNSHOWN, 0xFFFD)
-_PICTURES |= {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {0x0D: 0x0A}
-
-
-def printable(text: str) -> str:
-    """A text without characters that HTML forbids: control characters become their pictures."""
-    return text.translate(_PICTURES)
-
-
-def _finalized(value: object) -> object:
-    """Every value of the template passes here; our own charts are markup already."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("dedup.lab.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_finalized,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["whole"] = whole
-    return environment

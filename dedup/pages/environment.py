@@ -1,0 +1,45 @@
+"""Templates that hostile texts cannot harm: every value is escaped, and what cannot be shown is replaced."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+_UNSHOWN = (*range(0x7F, 0xA0), 0x202D, 0x202E, 0xFFFE, 0xFFFF, *range(0xD800, 0xE000))
+"""Control characters without a picture, the two that turn the direction of what follows by force, code
+points that are no characters."""
+
+_PICTURES = dict.fromkeys(_UNSHOWN, 0xFFFD)
+_PICTURES |= {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {0x0D: 0x0A}
+
+
+def printable(text: str) -> str:
+    """A text without characters that HTML forbids: control characters become their pictures."""
+    return text.translate(_PICTURES)
+
+
+def whole(value: float) -> str:
+    """A count with its thousands set apart."""
+    return f"{value:,.0f}"
+
+
+def _finalized(value: object) -> object:
+    """Every value of a template passes here; our own charts are markup already."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+@cache
+def environment(package: str) -> Environment:
+    """The templates of a package, with the components of this one beside them."""
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("dedup.pages")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalized,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["whole"] = whole
+    return made
