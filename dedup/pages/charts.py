@@ -1,0 +1,186 @@
+"""Charts of pages as inline SVG: a story's timeline (outlets against time), and bars.
+
+Colours, fonts and strokes are the page's (`templates/charts.css`): shapes only carry classes. Every label is
+escaped. Each chart has a title and a description for readers without eyes; the macro
+`chart` of `components.html.j2` sets its numbers beside it as a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from markupsafe import Markup
+
+from dedup.pages.environment import printable
+
+WIDTH, LEFT, RIGHT, TOP, LINE, BOTTOM = 720, 170, 24, 10, 24, 34
+"""A timeline in its own pixels: its width, its margins, and the height of an outlet's line."""
+
+LETTERS = 22
+"""Characters of a label that fit left of a timeline; the rest of it is cut."""
+
+OUTLETS_DRAWN = 40
+"""Outlets with a line of their own; the table tells all."""
+
+STEPS = tuple(
+    timedelta(minutes=m)
+    for m in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440, 2_880, 10_080, 43_200, 525_600)
+)
+"""What stands between two marks of the axis: the first step that needs at most `MARKS` of them."""
+
+MARKS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """One article of a story.
+
+    Attributes:
+        canonical: whether it is the original.
+    """
+
+    outlet: str
+    time: datetime
+    canonical: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar; `share` of it, from 0 to 1, is drawn in the main colour."""
+
+    label: str
+    value: int
+    share: float = 1.0
+
+
+def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
+    """Outlets against time, the earliest outlet on top; nothing of no print.
+
+    Args:
+        name: prefix of the ids on the page, different for each chart there.
+    """
+    if not prints:
+        return Markup("")
+    every = sorted(prints, key=lambda p: (p.time, not p.canonical, p.outlet))
+    lines = {outlet: n for n, outlet in enumerate(dict.fromkeys(p.outlet for p in every))}
+    drawn = min(len(lines), OUTLETS_DRAWN)
+    first, last = every[0].time, every[-1].time
+    step = next((s for s in STEPS if (last - first) / s <= MARKS), STEPS[-1] * -((first - last) // STEPS[-1]))
+    span = max(last - first, step)
+    floor = TOP + drawn * LINE
+
+    def across(after: timedelta) -> str:
+        return _n(LEFT + (WIDTH - LEFT - RIGHT) * (after / span))
+
+    parts: list[Markup] = []
+    for n in range(span // step + 1):
+        x = across(n * step)
+        parts.append(Markup('<path class="grid" d="M{} {}V{}"/>').format(x, TOP, floor))
+        parts.append(_tick(x, floor + 18, _delay(n * step)))
+    for outlet, n in lines.items():
+        if n < drawn:
+            parts.append(
+                Markup('<text class="label end" x="{}" y="{}">{}</text>').format(
+                    LEFT - 14, TOP + n * LINE + LINE // 2 + 4, _cut(outlet)
+                )
+            )
+    for one in every:
+        n = lines[one.outlet]
+        if n < drawn:
+            parts.append(
+                Markup('<circle class="{}" cx="{}" cy="{}" r="{}"/>').format(
+                    "dot strong" if one.canonical else "dot",
+                    across(one.time - first),
+                    TOP + n * LINE + LINE // 2,
+                    7 if one.canonical else 5,
+                )
+            )
+    told = (
+        f"{len(every):,} articles of {len(lines):,} outlets"
+        f" from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M};"
+        f" first {every[0].outlet}, last {every[-1].outlet}"
+    )
+    if drawn < len(lines):
+        told += f"; the {drawn} earliest outlets are drawn"
+    return _svg("timeline", name, WIDTH, floor + BOTTOM, "Who printed it when", told, parts)
+
+
+BAR_WIDTH, BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 720, 120, 18, 22
+"""Bars in their own pixels, with what stands above and below."""
+
+BAR_LABELS = 12
+"""Labels below the bars at most; of more bars, some have none."""
+
+
+def bars(values: Sequence[Bar], title: str, name: str = "bars") -> Markup:
+    """Upright bars from 0, such as articles by hour, a share of each in the main colour; nothing of none."""
+    if not values:
+        return Markup("")
+    most = max(bar.value for bar in values)
+    wide = BAR_WIDTH / len(values)
+    floor = BAR_TOP + BAR_HEIGHT
+    every = -(-len(values) // BAR_LABELS)
+    parts = [Markup('<path class="grid" d="M0 {}H{}"/>').format(floor, BAR_WIDTH)]
+    for n, bar in enumerate(values):
+        high = BAR_HEIGHT * bar.value / most if most else 0.0
+        x, width = _n(n * wide + wide * 0.1), _n(wide * 0.8)
+        for kind, tall in (("bar", high), ("bar strong", high * bar.share)):
+            if tall > 0:
+                parts.append(
+                    Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>').format(
+                        kind, x, _n(floor - tall), width, _n(tall)
+                    )
+                )
+        if n % every == 0:
+            parts.append(_tick(_n((n + 0.5) * wide), floor + 16, _cut(bar.label)))
+        if bar.value == most and most and all(other.value < most for other in values[:n]):
+            parts.append(
+                _tick(_n(min(max((n + 0.5) * wide, 24), BAR_WIDTH - 24)), _n(floor - high - 5), f"{most:,}")
+            )
+    told = "; ".join(f"{bar.label}: {bar.value:,}" for bar in values)
+    return _svg("bars", name, BAR_WIDTH, floor + BAR_BOTTOM, title, told, parts)
+
+
+def _tick(x: str, y: float | str, words: str) -> Markup:
+    return Markup('<text class="tick middle" x="{}" y="{}">{}</text>').format(x, y, words)
+
+
+def _svg(
+    kind: str, name: str, width: int, height: int, title: str, told: str, parts: Sequence[Markup]
+) -> Markup:
+    return Markup(
+        '<svg class="{kind}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{name}-t {name}-d">'
+        '<title id="{name}-t">{title}</title><desc id="{name}-d">{told}</desc>{parts}</svg>'
+    ).format(
+        kind=kind,
+        width=width,
+        height=height,
+        name=name,
+        title=printable(title),
+        told=printable(told),
+        parts=Markup("").join(parts),
+    )
+
+
+def _delay(after: timedelta) -> str:
+    """A time after the first print, in its two largest units.
+
+    >>> _delay(timedelta(0)), _delay(timedelta(minutes=90)), _delay(timedelta(days=2))
+    ('first', '+1 h 30 min', '+2 d')
+    """
+    minutes = round(after.total_seconds() / 60)
+    parts = ((minutes // 1_440, "d"), (minutes // 60 % 24, "h"), (minutes % 60, "min"))
+    told = [f"{count} {unit}" for count, unit in parts if count]
+    return f"+{' '.join(told[:2])}" if told else "first"
+
+
+def _cut(label: str) -> str:
+    shown = printable(label)
+    return shown if len(shown) <= LETTERS else f"{shown[: LETTERS - 1]}…"
+
+
+def _n(value: float) -> str:
+    """A coordinate, to a tenth of a pixel."""
+    return f"{value:.1f}".removesuffix(".0")
