@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,9 @@ from rapidfuzz.distance import LCSseq
 
 from dedup.text import alignment, differences
 from dedup.text.alignment import Kind, Passage, Row, Segment, align, reflowed, twins
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts" / "benchmarks"))
+import aligning
 
 STORM = "The storm reached the coast on Monday. "
 BOATS = "Two boats were lost, and their crews were taken off by helicopter. "
@@ -199,27 +204,7 @@ def test_every_sentence_is_told_once(a: list[str], b: list[str]) -> None:
     assert sorted(j for _, j in found if j is not None) == [*range(len(b))]
 
 
-def many(name: str) -> tuple[str, str]:
-    """Two texts of 100,000 characters."""
-    rng = random.Random(5)
-    letters = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
-    vocabulary = ["".join(rng.choices(letters, k=rng.randint(1, 4))) for _ in range(6_000)]
-    weights = [1 / n for n in range(1, 6_001)]
-    sentences = []
-    while sum(map(len, sentences)) < 100_000:
-        words = rng.choices(vocabulary, weights, k=rng.randint(8, 30))
-        sentences.append(" ".join(words).capitalize() + ". ")
-    if name == "template":
-        sentences = [
-            f"In street number {n} some households of the old town asked for help. " for n in range(1_450)
-        ]
-    changed = [s.replace(" ", " changed ", 1) if rng.random() < 0.5 else s for s in sentences]
-    rng.shuffle(changed)
-    texts = "".join(sentences), "".join(changed)
-    return tuple(t.replace(". ", " ").lower() for t in texts) if name == "no sentence" else texts  # type: ignore[return-value]
-
-
-@pytest.mark.parametrize("name", ["edited and shuffled", "template", "no sentence"])
+@pytest.mark.parametrize("name", aligning.CASES)
 def test_the_work_for_100_000_characters_is_bounded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cells, compared = 0, 0
 
@@ -239,7 +224,7 @@ def test_the_work_for_100_000_characters_is_bounded(name: str, monkeypatch: pyte
     monkeypatch.setattr(alignment, "LCSseq", Counting)
     monkeypatch.setattr(differences, "LCSseq", Counting)
     monkeypatch.setattr(alignment, "frozenset", Words, raising=False)
-    a, b = many(name)
+    a, b = aligning.texts(name)
     rows = align(a, b)
     assert min(len(a), len(b)) > 95_000
     assert cells <= 25_000**2
