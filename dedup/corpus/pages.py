@@ -1,0 +1,325 @@
+"""What the views show, as columns: a page of rows is one row of bytes, whatever it holds. Read-only.
+
+The server joins the values of a column into one string of bytes, in the form in which Postgres sends them,
+and their lengths, or which of them are there, into another. NumPy reads both as they are, so no value becomes
+a Python object. A page begins after the key of the last one and is found by an index, so a table of any size
+costs the same per row. Pages end by rows or by bytes, whichever comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.corpus.connection import prefer_indexes
+from dedup.corpus.database import Cursor
+from dedup.numbers import Flags
+
+PAGE_ROWS = 16_384
+"""Rows of a page: of real news about 4 MB."""
+
+PAGE_BYTES = 32_000_000
+"""Of texts in a page, more or less: a row that crosses it is the last. Postgres joins up to 1 GB."""
+
+Kind = Literal["text", "word", "bool", "int", "float", "time", "texts"]
+"""What a column holds; a `word` is a text of which there are few, `texts` a text[] without nulls."""
+
+TableName = Literal["stories", "duplicates", "matches", "marks"]
+TABLE_NAMES: tuple[TableName, ...] = get_args(TableName)
+
+EPOCH = 946_684_800_000_000
+"""Microseconds from 1970, where others begin, to 2000, where Postgres does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Texts, one after the other.
+
+    Attributes:
+        lengths: bytes of UTF-8 of each; -1 for null.
+    """
+
+    lengths: npt.NDArray[np.int32]
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Numbers, flags, or times in microseconds since 1970, as arrays of m rows.
+
+    Attributes:
+        there: false for null; its value is 0.
+    """
+
+    there: Flags
+    values: npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Lists of texts: how many each has, and all of them, one after the other."""
+
+    counts: npt.NDArray[np.int32]
+    texts: Texts
+
+
+Column: TypeAlias = Texts | Values | Lists
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What is read together.
+
+    Attributes:
+        columns: name of each to its kind.
+        key: columns by which rows are ordered and found; bigint, and unique together.
+        source: the rows of a page. `${after}`, `${since}` and `${limit}` stand for its bounds.
+        count: how many rows there are at most; `${since}` as above.
+        since: the condition on the time.
+    """
+
+    columns: Mapping[str, Kind]
+    key: tuple[str, ...]
+    source: str
+    count: str
+    since: str
+
+
+_SINCE = " AND coalesce(published_at, added_at) >= %(since)s"
+_MARK: dict[str, Kind] = {
+    "source_id": "text",
+    "url": "text",
+    "title": "text",
+    "publication": "word",
+    "language": "word",
+    "published_at": "time",
+    "added_at": "time",
+}
+
+TABLES: Mapping[TableName, Table] = {
+    "marks": Table(
+        {
+            **_MARK,
+            "status": "word",
+            "stale": "bool",
+            "story_source_id": "text",
+            "original_source_id": "text",
+            "score": "float",
+            "reason": "word",
+            "marked_at": "time",
+            "archived": "bool",
+        },
+        ("id",),
+        "SELECT *, coalesce(original_source_id, source_id) AS story_source_id FROM dedup.mark"
+        " WHERE ${after}${since} ORDER BY id LIMIT ${limit}",
+        "SELECT count(*) FROM dedup.mark WHERE true${since}",
+        _SINCE,
+    ),
+    "duplicates": Table(
+        {
+            "source_id": "text",
+            "title": "text",
+            "publication": "word",
+            "published_at": "time",
+            "original_source_id": "text",
+            "original_title": "text",
+            "original_publication": "word",
+            "original_published_at": "time",
+            "delay_seconds": "float",
+            "stale": "bool",
+            "score": "float",
+            "reason": "word",
+            "sentence_jaccard": "float",
+            "signature_jaccard": "float",
+            "containment": "float",
+            "archived": "bool",
+        },
+        ("id",),
+        "SELECT *, extract(epoch FROM delay)::double precision AS delay_seconds FROM dedup.duplicate d"
+        " WHERE ${after}${since} ORDER BY id LIMIT ${limit}",
+        "SELECT count(*) FROM dedup.duplicate d WHERE true${since}",
+        # The view has no added_at.
+        f" AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = d.id{_SINCE})",
+    ),
+    "matches": Table(
+        {
+            "source_id": "text",
+            "other_source_id": "text",
+            "relation": "word",
+            "rule": "word",
+            "score": "float",
+            "sentence_jaccard": "float",
+            "signature_jaccard": "float",
+            "containment": "float",
+        },
+        ("article_id", "other_id"),
+        "SELECT * FROM dedup.scored_pair p WHERE ${after}${since}"
+        " ORDER BY article_id, other_id LIMIT ${limit}",
+        "SELECT count(*) FROM dedup.scored_pair p WHERE true${since}",
+        f" AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = p.article_id{_SINCE})",
+    ),
+    "stories": Table(
+        {
+            "source_id": "text",
+            "url": "text",
+            "title": "text",
+            "publication": "word",
+            "language": "word",
+            "status": "word",
+            "first_at": "time",
+            "last_at": "time",
+            "articles": "int",
+            "copies": "int",
+            "copied_by": "texts",
+            "copy_source_ids": "texts",
+            "archived": "bool",
+        },
+        ("id",),
+        # As dedup.story, which would count the copies of all stories for each page.
+        """
+        SELECT c.*, coalesce(c.published_at, c.added_at) AS first_at, d.copies, 1 + d.copies AS articles,
+               d.copied_by, d.copy_source_ids, coalesce(d.last_at, c.published_at, c.added_at) AS last_at
+        FROM (SELECT * FROM dedup.mark c WHERE status <> 'duplicate' AND ${after}${since}
+              ORDER BY id LIMIT ${limit}) AS c
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS copies, max(coalesce(published_at, added_at)) AS last_at,
+                   coalesce(array_agg(DISTINCT publication ORDER BY publication)
+                            FILTER (WHERE publication IS NOT NULL), '{}') AS copied_by,
+                   coalesce(array_agg(source_id ORDER BY coalesce(published_at, added_at), source_id), '{}')
+                       AS copy_source_ids
+            FROM dedup.mark WHERE duplicate_of = c.id) AS d
+        """,
+        "SELECT count(*) FROM dedup.mark c WHERE status <> 'duplicate'${since}",
+        " AND (coalesce(published_at, added_at) >= %(since)s OR EXISTS (SELECT FROM dedup.mark d"
+        " WHERE d.duplicate_of = c.id AND coalesce(d.published_at, d.added_at) >= %(since)s))",
+    ),
+}
+"""The tables. What `since` is compared with is the time of the article; of a pair that of the later one, of a
+story that of any of its articles. Where the publication time is unknown it is that of storing."""
+
+
+def count(cursor: Cursor, name: TableName, since: datetime | None = None) -> int:
+    """How many rows a table has."""
+    table = TABLES[name]
+    query = table.count.replace("${since}", table.since if since else "")
+    row = cursor.execute(query.encode(), {"since": since}).fetchone()
+    return int(row[0]) if row else 0
+
+
+def pages(
+    cursor: Cursor,
+    name: TableName,
+    since: datetime | None = None,
+    *,
+    rows: int = PAGE_ROWS,
+    bytes: int = PAGE_BYTES,
+) -> Iterator[tuple[int, dict[str, Column]]]:
+    """The rows of a table in the order in which articles were stored, page by page, as columns.
+
+    Args:
+        cursor: of a transaction that sees one moment.
+        since: see `TABLES`.
+        rows, bytes: of a page at most; one row is always taken.
+
+    Yields:
+        The number of rows, and each column by its name.
+    """
+    table = TABLES[name]
+    query = _query(table, since is not None, rows).encode()
+    last = [-1] * len(table.key)
+    prefer_indexes(cursor)
+    cursor.execute("SET LOCAL enable_bitmapscan = off")  # it would read, and sort, all that is left each time
+    while True:
+        given = {**dict(zip(table.key, last, strict=True)), "since": since, "page_bytes": bytes}
+        row = cursor.execute(query, given).fetchone()
+        assert row is not None
+        found, *parts = row
+        if not found:
+            return
+        last = [int(np.frombuffer(parts.pop(0), ">i8")[-1]) for _ in table.key]
+        each = iter(parts)
+        yield found, {name: _column(kind, each) for name, kind in table.columns.items()}
+
+
+def _query(table: Table, since: bool, rows: int) -> str:
+    """The statement that reads a page as one row."""
+    key = ", ".join(table.key)
+    after = f"({key}) > ({', '.join(f'%({name})s' for name in table.key)})"
+    source = table.source.replace("${after}", after).replace("${limit}", str(rows))
+    source = source.replace("${since}", table.since if since else "")
+    texts = [name for name, kind in table.columns.items() if kind in ("text", "word")]
+    sizes = [f"coalesce(octet_length({name}), 0)" for name in texts]
+    joined = [_joined(f"int8send({name})") for name in table.key]
+    for name, kind in table.columns.items():
+        joined += _sent(name, kind)
+    return f"""
+        SELECT count(*), {", ".join(joined)}
+        FROM (SELECT *, sum({" + ".join(sizes)}) OVER (ORDER BY {key} ROWS BETWEEN UNBOUNDED PRECEDING
+                         AND 1 PRECEDING) AS bytes_before
+              FROM ({source}) AS page ORDER BY {key}) AS sized
+        WHERE bytes_before IS NULL OR bytes_before < %(page_bytes)s
+    """
+
+
+_SEND = {
+    "bool": "boolsend({})",
+    "int": "int8send({})",
+    "float": "float8send({})",
+    "time": "timestamptz_send({})",
+}
+
+
+def _joined(sent: str) -> str:
+    return f"string_agg({sent}, '')"
+
+
+def _lengths(value: str) -> str:
+    return f"int4send(coalesce(octet_length({value}), -1))"
+
+
+def _sent(name: str, kind: Kind) -> list[str]:
+    """What the server sends of a column."""
+    match kind:
+        case "text" | "word":
+            return [_joined(_lengths(name)), _joined(f"textsend({name})")]
+        case "texts":
+            of = f"CASE WHEN cardinality({name}) > 0 THEN (SELECT {{}} FROM unnest({name}) AS one) END"
+            parts = (of.format(_joined(sent)) for sent in (_lengths("one"), "textsend(one)"))
+            return [_joined(f"int4send(cardinality({name}))"), *map(_joined, parts)]
+        case _:
+            return [_joined(f"boolsend({name} IS NOT NULL)"), _joined(_SEND[kind].format(name))]
+
+
+_TYPES = {
+    "bool": np.dtype(np.bool_),
+    "int": np.dtype(">i8"),
+    "float": np.dtype(">f8"),
+    "time": np.dtype(">i8"),
+}
+
+
+def _column(kind: Kind, parts: Iterator[bytes | None]) -> Column:
+    """A column of what the server sent; nothing at all comes as None."""
+    if kind in ("text", "word"):
+        return _texts(parts)
+    if kind == "texts":
+        counts = _integers(next(parts))
+        return Lists(counts, _texts(parts))
+    there = np.frombuffer(next(parts) or b"", np.bool_)
+    sent = np.frombuffer(next(parts) or b"", _TYPES[kind])
+    values = np.zeros(len(there), sent.dtype.newbyteorder("="))
+    values[there] = sent + EPOCH if kind == "time" else sent
+    return Values(there, values)
+
+
+def _texts(parts: Iterator[bytes | None]) -> Texts:
+    return Texts(_integers(next(parts)), next(parts) or b"")
+
+
+def _integers(sent: bytes | None) -> npt.NDArray[np.int32]:
+    return np.frombuffer(sent or b"", ">i4").astype(np.int32)
