@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 from dedup.corpus import attachments, embedded, removal
 from dedup.corpus.database import Database
 from dedup.errors import EmbeddedServerError, InputError, SchemaError
+from dedup.files.whole import new_file
 
 SCHEMA_LINE = " SCHEMA - {} "
 """How the contents of a dump name the schema."""
@@ -44,29 +43,11 @@ def dump(path: Path, schema: str) -> int:
         InputError: the file exists, or cannot be written.
         EmbeddedServerError: the dump failed; there is no file.
     """
-    if path.exists():
-        raise InputError(f"{path} exists; give another name")
-    url = embedded.start()
-    try:
-        number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
-    made = Path(name)
-    try:
+    with new_file(path, private=True) as made:
+        url = embedded.start()
         what = () if _attached(url, schema) else (f"--schema={schema}",)
         _run("pg_dump", "--format=custom", *what, f"--file={made}", url)
-        os.fsync(number)
-        try:
-            os.link(made, path)  # unlike a rename it takes nobody's place
-        except FileExistsError:
-            raise InputError(f"{path} exists; give another name") from None
-        except OSError:  # a file system without links
-            made.rename(path)
-        return path.stat().st_size
-    finally:
-        os.close(number)
-        with suppress(FileNotFoundError):
-            made.unlink()
+    return path.stat().st_size
 
 
 def _attached(url: str, schema: str) -> bool:

@@ -1,0 +1,55 @@
+"""A new file that is whole or not there: it is written beside its place under another name."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from dedup.errors import InputError
+
+
+@contextmanager
+def new_file(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """The name under which to write a file; at the end of the block it is on the disk, in its place.
+
+    An error within leaves nothing behind.
+
+    Args:
+        path: it must not exist. It is looked for before and after, and nobody's file is replaced.
+        private: only this user may read it.
+
+    Raises:
+        InputError: it exists, or nothing can be written beside it.
+    """
+    _refuse_existing(path)
+    made = path.parent / f".{path.name}.{secrets.token_hex(6)}"
+    try:
+        number = os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    try:
+        yield made
+        os.fsync(number)
+        _put(made, path)
+    finally:
+        os.close(number)
+        with suppress(FileNotFoundError):
+            made.unlink()
+
+
+def _refuse_existing(path: Path) -> None:
+    if path.exists():
+        raise InputError(f"{path} exists; give another name")
+
+
+def _put(made: Path, path: Path) -> None:
+    try:
+        os.link(made, path)  # unlike a rename it takes nobody's place
+    except FileExistsError:
+        raise InputError(f"{path} exists; give another name") from None
+    except OSError:  # a file system without links
+        _refuse_existing(path)
+        made.rename(path)
