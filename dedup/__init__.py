@@ -8,7 +8,7 @@
 
 The names are imported when they are first used, so that the pure core can be imported without a database.
 The errors are in `dedup.errors`, the embedded server in `dedup.server`,
-a worker in `dedup.worker`, metrics in `dedup.metrics`.
+a worker in `dedup.worker`, metrics in `dedup.metrics`, Arrow tables in `dedup.frames`.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from dedup.engine.explain import Explanation as Explanation
     from dedup.engine.load import LoadPreview as LoadPreview
     from dedup.engine.preview import Preview as Preview
+    from dedup.engine.story_export import StoryExport as StoryExport
     from dedup.engine.verify import Verification as Verification
     from dedup.engine.window import PrunePreview as PrunePreview
     from dedup.errors import DedupError as DedupError
@@ -80,6 +81,7 @@ _HOMES = {
     "Settings": "dedup.settings",
     "Story": "dedup.corpus.stories",
     "StoryArticle": "dedup.corpus.stories",
+    "StoryExport": "dedup.engine.story_export",
     "StorySummary": "dedup.corpus.stories",
     "Timeouts": "dedup.timeouts",
     "Verdict": "dedup.verdict",
@@ -115,6 +117,7 @@ __all__ = [
     "Settings",
     "Story",
     "StoryArticle",
+    "StoryExport",
     "StorySummary",
     "Timeouts",
     "Verdict",

@@ -17,13 +17,8 @@ export_app = typer.Typer(no_args_is_help=True)
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.add_typer(export_app, name="export", help="Write a corpus into a folder, for other programs.")
+    app.add_typer(export_app, name="export", help="Write a corpus into files, for other programs.")
     app.command("import")(import_)
-
-
-@export_app.callback()
-def export_options() -> None:
-    """Options of all its commands: none, so that a single command has a name of its own."""
 
 
 @export_app.command("corpus")

@@ -26,6 +26,7 @@ from dedup.cli import (
     completion,
     console,
     dumps,
+    exports,
     judge,
     lab,
     monitor,
@@ -87,6 +88,7 @@ pin.register(app)
 attach.register(app)
 prune.register(app)
 cluster.register(app)
+exports.register(cluster.export_app)
 lab.register(app)
 spark.register(app)
 serve.register(app)

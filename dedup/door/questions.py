@@ -30,6 +30,7 @@ from dedup.verdict import StatusName
 
 if TYPE_CHECKING:
     from dedup.engine.cluster_export import CorpusExport
+    from dedup.engine.story_export import StoryExport
 
 
 class Questions:
@@ -108,6 +109,30 @@ class Questions:
         from dedup.engine import cluster_export
 
         return cluster_export.export(self._database, folder, hash_key=hash_key, progress=progress, stop=stop)
+
+    def export_stories(
+        self,
+        file: str | Path,
+        *,
+        since: Time = None,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> StoryExport:
+        """Write every article with its story and its mark into a file, without texts, as of one moment.
+
+        Args:
+            file: `NAME.parquet`: one row per article; `NAME.sqlite`: the tables story, article and match. It
+                must not exist.
+            since: only articles published then or later, their stories, and the pairs of which they are the
+                later one; where the publication time is unknown, stored then or later.
+
+        Raises:
+            InputError: the file exists, cannot be written or has another ending, or pyarrow is missing.
+        """
+        from dedup.engine import story_export
+
+        first = None if since is None else checks.moment("since", since)
+        return story_export.export(self._database, Path(file), since=first, progress=progress, stop=stop)
 
     def explain(self, a: str, b: str) -> Explanation:
         """Why two articles are, or are not, related: sentences, scores, and the rule that decided.

@@ -325,7 +325,10 @@ def files(tmp_path: Path) -> dict[str, str]:
     return made
 
 
-ANALYST = [["marks"], ["matches"], ["stories"], ["common"], ["pin", "list"], ["runs"], ["db", "url"]]
+ANALYST = [
+    *(["marks"], ["matches"], ["stories"], ["common"], ["pin", "list"], ["runs"], ["db", "url"]),
+    ["export", "stories", "news.sqlite"],
+]
 SCRAPER = [
     ["check", "new.jsonl"],
     ["check", "edit.jsonl"],
