@@ -19,7 +19,8 @@ INSTALLS = [
 ]
 SHELL = [line for kind, code in BLOCKS if kind == "sh" for line in code.splitlines() if line not in INSTALLS]
 PYTHON = [code for kind, code in BLOCKS if kind == "python"]
-SQL = [code for kind, code in BLOCKS if kind == "sql"]
+FRAMES = "newsdedup[frames]"
+EXPORTS = [line for line in SHELL if line.startswith("dedup export ")]
 
 NO_DOWNLOADS = "import duckdb; duckdb.sql('SET autoinstall_known_extensions = false')\n"
 
@@ -30,10 +31,11 @@ def made(own_folder: Path, installed: Environment, wheel: Path) -> dict[str, Env
     found = {}
     for line in INSTALLS:
         words = shlex.split(line)[2:]
-        requirements = [word for word in words if word != "newsdedup"]
-        with_dedup = "newsdedup" in words
+        requirements = [word for word in words if not word.startswith("newsdedup")]
+        with_dedup = len(requirements) < len(words)
         if with_dedup:
-            requirements += environments.requirements_of(wheel)
+            extra = "frames" if FRAMES in words else ""
+            requirements += environments.requirements_of(wheel, extra)
         found[words[-1]] = environments.make(
             own_folder / words[-1], requirements, wheel if with_dedup else None
         )
@@ -41,20 +43,21 @@ def made(own_folder: Path, installed: Environment, wheel: Path) -> dict[str, Env
 
 
 @pytest.fixture(scope="module")
-def exported(newsroom: User) -> User:
+def exported(newsroom: User, made: dict[str, Environment]) -> User:
     """The newsroom after the page's commands for the shell."""
     for line in SHELL:
-        newsroom.run("bash", "-euo", "pipefail", "-c", line)
+        newsroom.run("bash", "-euo", "pipefail", "-c", line, other=made[FRAMES] if line in EXPORTS else None)
     return newsroom
 
 
 def test_the_page_has_what_is_tested() -> None:
-    assert INSTALLS == ["pip install newsdedup pandas", "pip install duckdb"]
+    assert INSTALLS[0] == f"pip install pandas duckdb '{FRAMES}'"
+    assert INSTALLS[1:] == ["pip install newsdedup pandas", "pip install duckdb"]
     assert len([line for line in SHELL if line.startswith("psql ")]) == 2
-    assert len([line for line in SHELL if line.startswith("dedup ")]) == 2
-    assert len(SHELL) == 4
+    assert len([line for line in SHELL if line.startswith("dedup ")]) == 4
+    assert (len(SHELL), len(EXPORTS)) == (6, 2)
     assert {re.findall(r"^import (\w+)", code, re.MULTILINE)[0] for code in PYTHON} == {"pandas", "duckdb"}
-    assert {kind for kind, _ in BLOCKS} == {"sh", "python", "sql"}
+    assert {kind for kind, _ in BLOCKS} == {"sh", "python"}
 
 
 def test_every_command_for_the_shell_works(exported: User) -> None:
@@ -64,17 +67,14 @@ def test_every_command_for_the_shell_works(exported: User) -> None:
     assert "Tarn Hollow" in exported.run("bash", "-c", SHELL[0]).stdout
 
 
-@pytest.mark.parametrize("query", SQL)
-@pytest.mark.one_in(3)
-def test_a_dashboard_can_ask_it(exported: User, query: str) -> None:
-    command = 'psql -v ON_ERROR_STOP=1 --csv -c "$0" "$(dedup db url)"'
-    lines = exported.run("bash", "-euo", "pipefail", "-c", command, query).stdout.splitlines()
-    assert len(lines) > 1
-    wrapped = f"SELECT * FROM ({query}) AS dataset LIMIT 5"  # as these programs send it
-    exported.run("bash", "-euo", "pipefail", "-c", command, wrapped)
+@pytest.mark.parametrize("code", [code for code in PYTHON if "frames" in code])
+def test_notebooks_read_arrow_tables(exported: User, made: dict[str, Environment], code: str) -> None:
+    shown = exported.python(NO_DOWNLOADS + code, made[FRAMES]).stdout
+    assert "Tarn Hollow" in shown or "duplicate" in shown
+    assert "newsdedup" in {path.name.partition("-")[0] for path in made[FRAMES].packages.iterdir()}
 
 
-@pytest.mark.parametrize("code", [code for code in PYTHON if "pandas" in code])
+@pytest.mark.parametrize("code", [code for code in PYTHON if "import pandas" in code])
 def test_pandas_reads_the_marks(exported: User, made: dict[str, Environment], code: str) -> None:
     shown = exported.python(code, made["pandas"]).stdout
     assert "copies" in shown or "2026-03-12" in shown
@@ -86,7 +86,7 @@ def test_pandas_reads_an_address_of_ones_own(exported: User, made: dict[str, Env
     assert exported.python(code, made["pandas"]).stdout.strip() == "82"
 
 
-@pytest.mark.parametrize("code", [code for code in PYTHON if "duckdb" in code])
+@pytest.mark.parametrize("code", [code for code in PYTHON if "duckdb" in code and "frames" not in code])
 def test_duckdb_reads_the_exports(exported: User, made: dict[str, Environment], code: str) -> None:
     shown = exported.python(NO_DOWNLOADS + code, made["duckdb"]).stdout
     assert "duplicate" in shown

@@ -1,0 +1,124 @@
+"""The examples for analysts run on the demonstration: SQL of dashboards and the notebook."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import psycopg
+import pytest
+
+import dedup.demo
+from dedup import Deduplicator
+from dedup.corpus.database import URL_VARIABLE
+from tests.conftest import Server
+
+EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
+QUERIES = sorted((EXAMPLES / "dashboards").glob("*.sql"))
+NOTEBOOK = EXAMPLES / "notebook" / "stories.ipynb"
+PAGE = (EXAMPLES.parent / "analyst.md").read_text("utf-8")
+
+SECONDS = {"h": 3_600, "d": 86_400}
+
+
+@pytest.fixture(scope="module")
+def newsroom(server: Server) -> Iterator[str]:
+    """The address of a corpus with the demonstration, settled; tests only read it."""
+    url = server.create("dedup_dashboards")
+    Deduplicator.initialize(url)
+    with Deduplicator(url) as dd:
+        dd.load(Path(dedup.demo.__file__).parent / "newsroom.jsonl")
+        dd.backfill(workers=0)
+    yield url
+    server.drop("dedup_dashboards")
+
+
+def expanded(query: str) -> str:
+    """A query as Grafana sends it: https://grafana.com/docs/grafana/latest/datasources/postgres/."""
+    query = re.sub(
+        r"\$__timeFilter\((\w+)\)", r"\1 BETWEEN '2026-03-01T00:00:00Z' AND '2026-04-01T00:00:00Z'", query
+    )
+
+    def group(found: re.Match[str]) -> str:
+        seconds = int(found[2]) * SECONDS[found[3]]
+        return f'floor(extract(epoch from {found[1]})/{seconds})*{seconds} AS "time"'
+
+    query = re.sub(r"\$__timeGroupAlias\((\w+), ?'(\d+)([hd])'\)", group, query)
+    assert "$" not in query
+    return query
+
+
+def asked(url: str, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    with psycopg.connect(url) as connection:
+        connection.read_only = True
+        cursor = connection.execute(query.encode())
+        return [column.name for column in cursor.description or ()], cursor.fetchall()
+
+
+def test_the_examples_were_found_and_the_page_names_them() -> None:
+    assert len(QUERIES) == 7
+    for path in (*QUERIES, NOTEBOOK):
+        assert f"(examples/{path.parent.name}/{path.name})" in PAGE
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.name)
+def test_a_dashboard_can_ask_it(newsroom: str, path: Path) -> None:
+    query = path.read_text("utf-8")
+    grafana = path.name.startswith("grafana_")
+    assert query.startswith("-- Grafana: " if grafana else "-- Superset, Metabase: ")
+    assert ("$__timeFilter" in query) == (grafana and "unsettled" not in path.name)
+    names, rows = asked(newsroom, expanded(query))
+    assert rows
+    assert all(value is not None for value in rows[0])
+    # As Superset and Metabase send it.
+    asked(newsroom, f"SELECT * FROM (\n{expanded(query)}\n) AS dataset LIMIT 5")
+    if "$__timeGroupAlias" in query:
+        assert names[0] == "time"
+        assert [row[0] for row in rows] == sorted(row[0] for row in rows)
+
+
+def test_the_queries_agree_with_the_marks(newsroom: str) -> None:
+    def rows(name: str) -> list[tuple[Any, ...]]:
+        return asked(newsroom, expanded((EXAMPLES / "dashboards" / name).read_text("utf-8")))[1]
+
+    with Deduplicator(newsroom) as dd:
+        status = [mark["status"] for mark in dd.marks()]
+        largest = dd.stories(1)[0]
+    hours = rows("grafana_marks.sql")
+    assert (
+        sum(row[2] for row in hours) == sum(row[3] for row in rows("days.sql")) == status.count("duplicate")
+    )
+    assert rows("stories.sql")[0][3] == rows("grafana_stories.sql")[0][3] == largest.copies
+    assert rows("grafana_unsettled.sql") == [(0, 0, status.count("failed"))]
+
+
+def run_cell(source: str, names: dict[str, Any]) -> Any:
+    """Run a cell as a notebook does; returns the value of its last line."""
+    *body, last = ast.parse(source).body
+    shown = last if isinstance(last, ast.Expr) else None
+    exec(compile(ast.Module(body if shown else [*body, last], []), "<cell>", "exec"), names)
+    return eval(compile(ast.Expression(shown.value), "<cell>", "eval"), names) if shown else None
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_notebook_runs_from_top_to_bottom(newsroom: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(URL_VARIABLE, newsroom)
+    found = json.loads(NOTEBOOK.read_text("utf-8"))
+    assert (found["nbformat"], found["nbformat_minor"]) == (4, 5)
+    cells = found["cells"]
+    assert len({cell["id"] for cell in cells}) == len(cells)
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert not [cell for cell in code if cell["outputs"] or cell["execution_count"]], "kept without output"
+    names: dict[str, Any] = {}
+    results = [run_cell("".join(cell["source"]), names) for cell in code]
+    assert results[0][2] == 82
+    for shown in results[1:-1]:
+        assert isinstance(shown, (pd.DataFrame, pd.Series))
+        assert len(shown)
+    assert names["days"]["copies"].sum() == results[0][1]
+    assert names["stories"]["copies"].sum() == results[0][1]
