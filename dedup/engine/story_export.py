@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,15 +24,13 @@ from dedup.errors import InputError
 from dedup.files.whole import new_file
 from dedup.progress import Progress, SilentProgress
 
-PARQUET, SQLITE = ".parquet", ".sqlite"
-
 _TABLES: dict[str, TableName] = {"story": "stories", "article": "marks", "match": "matches"}
 """Of the SQLite file: what each is read from."""
 
 _LEFT_OUT = {"copy_source_ids"}
 """Of the SQLite file: `article.story_source_id` says it."""
 
-_SQL = {"bool": "INTEGER", "int": "INTEGER", "float": "REAL"}
+_SQL = {"bool": "INTEGER", "int": "INTEGER", "float": "REAL", "share": "REAL"}
 """Types of columns; others are TEXT: times in UTC, lists as JSON."""
 
 _KEYS = {
@@ -89,8 +87,8 @@ def export(
         InputError: the file exists, cannot be written or has another ending, or pyarrow is missing.
         DatabaseError: the server refused or went away; there is no file.
     """
-    if path.suffix not in (PARQUET, SQLITE):
-        raise InputError(f"{path}: the name must end with {PARQUET} or {SQLITE}")
+    if path.suffix not in _WRITERS:
+        raise InputError(f"{path}: the name must end with {' or '.join(_WRITERS)}")
     try:
         import dedup.frames
     except ImportError as error:
@@ -103,11 +101,9 @@ def export(
             database.session() as session,
             session.transaction(snapshot=True) as cursor,
         ):
-            read = _Reading(cursor, since, report, progress or SilentProgress(), stop)
-            if path.suffix == PARQUET:
-                _write_parquet(made, read)
-            else:
-                _write_sqlite(made, read)
+            write, names = _WRITERS[path.suffix]
+            totals = {name: pages.count(cursor, name, since) for name in names}  # to read pages slows it down
+            write(made, _Reading(cursor, since, totals, report, progress or SilentProgress(), stop))
     except _StoppedError:
         report.stopped = True
     except (OSError, sqlite3.OperationalError) as error:
@@ -122,6 +118,7 @@ class _Reading:
 
     cursor: Cursor
     since: datetime | None
+    totals: Mapping[TableName, int]
     report: StoryExport
     progress: Progress
     stop: Callable[[], bool]
@@ -131,7 +128,7 @@ class _Reading:
         from dedup import frames
 
         self.report.rows[called] = 0
-        self.progress.start(f"exporting {name}", pages.count(self.cursor, name, self.since))
+        self.progress.start(f"exporting {name}", self.totals[name])
         for batch in frames.batches(self.cursor, name, self.since):
             if self.stop():
                 raise _StoppedError
@@ -177,3 +174,10 @@ def _values(column: Any, kind: str) -> list[Any]:
         return list(column.cast("string").to_pylist())
     values: list[Any] = column.to_pylist()
     return [json.dumps(value, ensure_ascii=False) for value in values] if kind == "texts" else values
+
+
+_WRITERS: Mapping[str, tuple[Callable[[Path, _Reading], None], tuple[TableName, ...]]] = {
+    ".parquet": (_write_parquet, ("marks",)),
+    ".sqlite": (_write_sqlite, tuple(_TABLES.values())),
+}
+"""Ending of a file to what writes it, and what that reads."""
