@@ -45,6 +45,7 @@ _TYPES: dict[Kind, pa.DataType] = {
     "bool": pa.bool_(),
     "int": pa.int64(),
     "float": pa.float64(),
+    "share": pa.float64(),
     "time": pa.timestamp("us", "UTC"),
     "texts": pa.list_(pa.string()),
 }
@@ -150,7 +151,8 @@ def _array(column: Column, kind: pa.DataType) -> pa.Array:
         case Lists():
             return pa.ListArray.from_arrays(pa.array(_ends(column.counts)), _texts(column.texts))
         case Values():
-            return pa.array(column.values, mask=~column.there).cast(kind)
+            mask = None if column.there is None else ~column.there
+            return pa.array(column.values, mask=mask).cast(kind)
 
 
 def _texts(column: Texts) -> pa.Array:

@@ -183,7 +183,7 @@ def test_an_error_on_the_way_is_ours(dd: Deduplicator, server: Any) -> None:
     dd.close()
     with pytest.raises(ClosedError):
         opened.read_all()
-    with pytest.raises(SchemaError, match="dedup init"):
+    with pytest.raises(SchemaError, match="init`"):
         frames.marks(server.create("no_corpus"))
 
 

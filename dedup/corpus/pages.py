@@ -26,8 +26,9 @@ PAGE_ROWS = 16_384
 PAGE_BYTES = 32_000_000
 """Of texts in a page, more or less: a row that crosses it is the last. Postgres joins up to 1 GB."""
 
-Kind = Literal["text", "word", "bool", "int", "float", "time", "texts"]
-"""What a column holds; a `word` is a text of which there are few, `texts` a text[] without nulls."""
+Kind = Literal["text", "word", "bool", "int", "float", "share", "time", "texts"]
+"""What a column holds: a `word` is a text of which there are few, a `share` a float. No value is missing in
+those of `bool`, `int`, `share` and `texts`, nor within a list of `texts`."""
 
 TableName = Literal["stories", "duplicates", "matches", "marks"]
 TABLE_NAMES: tuple[TableName, ...] = get_args(TableName)
@@ -53,10 +54,10 @@ class Values:
     """Numbers, flags, or times in microseconds since 1970, as arrays of m rows.
 
     Attributes:
-        there: false for null; its value is 0.
+        there: false for null, whose value is 0; None where nothing is.
     """
 
-    there: Flags
+    there: Flags | None
     values: npt.NDArray[Any]
 
 
@@ -152,10 +153,10 @@ TABLES: Mapping[TableName, Table] = {
             "other_source_id": "text",
             "relation": "word",
             "rule": "word",
-            "score": "float",
-            "sentence_jaccard": "float",
-            "signature_jaccard": "float",
-            "containment": "float",
+            "score": "share",
+            "sentence_jaccard": "share",
+            "signature_jaccard": "share",
+            "containment": "share",
         },
         ("article_id", "other_id"),
         "SELECT * FROM dedup.scored_pair p WHERE ${after}${since}"
@@ -270,8 +271,10 @@ _SEND = {
     "bool": "boolsend({})",
     "int": "int8send({})",
     "float": "float8send({})",
+    "share": "float8send({})",
     "time": "timestamptz_send({})",
 }
+_NULLABLE = ("float", "time")
 
 
 def _joined(sent: str) -> str:
@@ -292,15 +295,11 @@ def _sent(name: str, kind: Kind) -> list[str]:
             parts = (of.format(_joined(sent)) for sent in (_lengths("one"), "textsend(one)"))
             return [_joined(f"int4send(cardinality({name}))"), *map(_joined, parts)]
         case _:
-            return [_joined(f"boolsend({name} IS NOT NULL)"), _joined(_SEND[kind].format(name))]
+            there = [_joined(f"boolsend({name} IS NOT NULL)")] if kind in _NULLABLE else []
+            return [*there, _joined(_SEND[kind].format(name))]
 
 
-_TYPES = {
-    "bool": np.dtype(np.bool_),
-    "int": np.dtype(">i8"),
-    "float": np.dtype(">f8"),
-    "time": np.dtype(">i8"),
-}
+_TYPES = {"bool": np.dtype(np.bool_), "int": np.dtype(">i8"), "time": np.dtype(">i8")}
 
 
 def _column(kind: Kind, parts: Iterator[bytes | None]) -> Column:
@@ -310,10 +309,13 @@ def _column(kind: Kind, parts: Iterator[bytes | None]) -> Column:
     if kind == "texts":
         counts = _integers(next(parts))
         return Lists(counts, _texts(parts))
-    there = np.frombuffer(next(parts) or b"", np.bool_)
-    sent = np.frombuffer(next(parts) or b"", _TYPES[kind])
-    values = np.zeros(len(there), sent.dtype.newbyteorder("="))
-    values[there] = sent + EPOCH if kind == "time" else sent
+    there = np.frombuffer(next(parts) or b"", np.bool_) if kind in _NULLABLE else None
+    sent = np.frombuffer(next(parts) or b"", _TYPES.get(kind, np.dtype(">f8")))
+    found = sent.astype(sent.dtype.newbyteorder("="))
+    if there is None:
+        return Values(None, found)
+    values = np.zeros(len(there), found.dtype)
+    values[there] = found + EPOCH if kind == "time" else found
     return Values(there, values)
 
 
