@@ -110,7 +110,12 @@ def server_url() -> Iterator[str]:
     home = Path(tempfile.mkdtemp(prefix="dedup-test-"))
     home.chmod(0o711)  # for a pooler that runs as the server's user
     try:
-        yield embedded.start(home)
+        url = embedded.start(home)
+        with psycopg.connect(url, autocommit=True) as connection:
+            for setting in ("fsync", "full_page_writes"):
+                connection.execute(f"ALTER SYSTEM SET {setting} = off".encode())
+            connection.execute("SELECT pg_reload_conf()")
+        yield url
     finally:
         embedded.stop(home)
         shutil.rmtree(home, ignore_errors=True)
