@@ -21,7 +21,8 @@ MASTER = "local[2, 4]"
 
 CONFIGURATION = {
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # tests are many short queries
+    # Tests are many short queries, of which Java compiles more than fits by default.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=400m",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",
