@@ -9,6 +9,7 @@ from dedup.corpus import articles, overview, pins, rulebooks
 from dedup.corpus.database import Cursor, Database
 from dedup.corpus.overview import CommonSentence
 from dedup.corpus.pins import PairPin
+from dedup.corpus.verdicts import MarkedArticle
 from dedup.errors import InputError
 from dedup.rules.relation import Relation
 
@@ -48,6 +49,19 @@ class PairPins:
         """Take a pin back, which restores the rules; false if there was none."""
         with self._database.transaction() as cursor:
             return pins.unpin_pair(cursor, a, b)
+
+    def settle(self, a: str, b: str, *, timeout: float | None = None) -> tuple[MarkedArticle, ...]:
+        """Settle both articles of a pair now, as `submit` does, so that a pin or its removal shows at once.
+
+        What rests on their marks is settled by the next backfill; the verdicts say how many articles that is.
+
+        Args:
+            timeout: as of `Deduplicator.submit`.
+
+        Returns:
+            Those of the two that are stored, as they are marked now.
+        """
+        raise NotImplementedError
 
     def list(self) -> list[PairPin]:
         """The pinned pairs, the newest first."""

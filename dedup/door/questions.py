@@ -29,6 +29,7 @@ from dedup.times import Time
 from dedup.verdict import StatusName
 
 if TYPE_CHECKING:
+    from dedup.door.browsing import Browsing
     from dedup.engine.cluster_export import CorpusExport
     from dedup.engine.story_export import StoryExport
 
@@ -133,6 +134,13 @@ class Questions:
 
         first = None if since is None else checks.moment("since", since)
         return story_export.export(self._database, Path(file), since=first, progress=progress, stop=stop)
+
+    @property
+    def browsing(self) -> Browsing:
+        """What pages ask, each answer bounded."""
+        from dedup.door.browsing import Browsing
+
+        return Browsing(self._database)
 
     def explain(self, a: str, b: str) -> Explanation:
         """Why two articles are, or are not, related: sentences, scores, and the rule that decided.

@@ -1,0 +1,187 @@
+"""`Deduplicator.browsing`: what pages ask, each answer bounded in size and in what is read for it.
+
+`explain`, `lookup` and `runs` are the Deduplicator's; pins are written by `Deduplicator.pins`.
+Every answer reads only, and sees one moment of the corpus.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+from dedup.corpus.browsing.article import (
+    ArticlePage,
+    FingerprintFigures,
+    MatchedArticle,
+    PairJudgement,
+    Text,
+)
+from dedup.corpus.browsing.day import SPREAD_OUTLETS, Day, DayMarks, Marks, OutletMarks, Trouble
+from dedup.corpus.browsing.health import Health, SettingLine
+from dedup.corpus.browsing.lines import ArticleLine, CopyLine, StoryLine
+from dedup.corpus.browsing.outlets import Cell, Copied, CopiedPage, Matrix
+from dedup.corpus.browsing.queue import DoubtfulPair, PinsPage, QueueKind
+from dedup.corpus.browsing.search import Found, Page, Snippet
+from dedup.corpus.browsing.sentences import SentenceOrder, SentencePage, SentencesPage
+from dedup.corpus.browsing.story import Beside, StoryPage
+from dedup.corpus.database import Database
+from dedup.engine.compare import Compared
+from dedup.verdict import StatusName
+
+__all__ = [
+    "SPREAD_OUTLETS",
+    "ArticleLine",
+    "ArticlePage",
+    "Beside",
+    "Browsing",
+    "Cell",
+    "Compared",
+    "Copied",
+    "CopiedPage",
+    "CopyLine",
+    "Day",
+    "DayMarks",
+    "DoubtfulPair",
+    "FingerprintFigures",
+    "Found",
+    "Health",
+    "Marks",
+    "MatchedArticle",
+    "Matrix",
+    "OutletMarks",
+    "Page",
+    "PairJudgement",
+    "PinsPage",
+    "QueueKind",
+    "SentenceOrder",
+    "SentencePage",
+    "SentencesPage",
+    "SettingLine",
+    "Snippet",
+    "StoryLine",
+    "StoryPage",
+    "Text",
+    "Trouble",
+]
+
+
+class Browsing:
+    """What pages ask of a corpus. `after` is always what the page before said, and opaque."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def newest_day(self) -> date | None:
+        """The day of the newest article, in UTC, that is not in the future; None where there is none."""
+        raise NotImplementedError
+
+    def day(self, first: date, last: date | None = None) -> Day:
+        """A day, or a range of days with both ends.
+
+        Raises:
+            InputError: the last day is before the first.
+        """
+        raise NotImplementedError
+
+    def story(self, source_id: str, after: str | None = None) -> StoryPage:
+        """The story of an article, its copies 200 at a time.
+
+        Raises:
+            NotFoundError: the article is not stored. InputError: `after` is of no page.
+        """
+        raise NotImplementedError
+
+    def article(self, source_id: str) -> ArticlePage:
+        """An article with all that is known of it.
+
+        Raises:
+            NotFoundError: it is not stored.
+        """
+        raise NotImplementedError
+
+    def compare(self, a: str, b: str) -> Compared:
+        """Two articles side by side, in canonical order.
+
+        Raises:
+            NotFoundError: one of them is not stored. InputError: both are one article.
+        """
+        raise NotImplementedError
+
+    def search(
+        self,
+        words: str | None = None,
+        *,
+        publication: str | None = None,
+        status: StatusName | None = None,
+        first: date | None = None,
+        last: date | None = None,
+        url: str | None = None,
+        source_id: str | None = None,
+        after: str | None = None,
+    ) -> Page:
+        """Articles of which all that is given holds, the newest first.
+
+        Args:
+            words: all of them are in the title or the text, whatever their case; needs `dedup init --search`.
+            publication: exactly.
+            first, last: days in UTC, both included.
+            url, source_id: exactly.
+
+        Raises:
+            InputError: words, without the index for them: the message names the command; or `after` is of no
+                page.
+        """
+        raise NotImplementedError
+
+    def outlets(self, first: date, last: date | None = None) -> Matrix:
+        """Who copies whom among the outlets.
+
+        Raises:
+            InputError: the last day is before the first.
+        """
+        raise NotImplementedError
+
+    def copied(
+        self, copier: str, original: str, first: date, last: date | None = None, after: str | None = None
+    ) -> CopiedPage:
+        """The copies behind a cell of the matrix, the newest first.
+
+        Raises:
+            InputError: the last day is before the first, or `after` is of no page.
+        """
+        raise NotImplementedError
+
+    def common_sentences(self, order: SentenceOrder = "carriers", after: str | None = None) -> SentencesPage:
+        """The sentences that are ignored, and the pinned ones.
+
+        Raises:
+            InputError: there is no such order, or `after` is of no page.
+        """
+        raise NotImplementedError
+
+    def sentence(self, sentence_hash: int) -> SentencePage:
+        """A common or pinned sentence with some of its articles.
+
+        Raises:
+            NotFoundError: it is neither.
+        """
+        raise NotImplementedError
+
+    def queue(self, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
+        """The pairs most worth judging, of those that nobody has pinned or judged, the closest first.
+
+        Raises:
+            InputError: there is no such kind.
+        """
+        raise NotImplementedError
+
+    def pins(self, after: str | None = None) -> PinsPage:
+        """What people have said of pairs.
+
+        Raises:
+            InputError: `after` is of no page.
+        """
+        raise NotImplementedError
+
+    def health(self) -> Health:
+        """The state of the corpus."""
+        raise NotImplementedError
