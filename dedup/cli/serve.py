@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import ExitStack
 from pathlib import Path
-from threading import Event
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dedup.cli import output
-from dedup.cli.shared import LogFormatOption, LogLevelOption, corpus, needs, stopping
-from dedup.errors import InputError
+from dedup.cli.listening import SERVER_PACKAGES, impatient, stopping_gently, token_from
+from dedup.cli.shared import LogFormatOption, LogLevelOption, needs
 from dedup.logs import configure
-
-if TYPE_CHECKING:
-    from dedup.serve.guard import Access
-
-SERVE_PACKAGES = ("starlette", "uvicorn")
-"""What the extra `newsdedup[serve]` brings."""
 
 PORT = 8765
 
 RATE = 100.0
 """Requests a second of one client: a third of what one corpus answers on two cores."""
-
-TOKEN_CHARACTERS = 16
-"""At least, so that it cannot be guessed."""
 
 
 def register(app: typer.Typer) -> None:
@@ -96,13 +81,14 @@ def serve(
 
         dedup serve --host 0.0.0.0 --token-file token
     """
-    needs("dedup serve", "serve", SERVE_PACKAGES)
-    from dedup import Deduplicator, Timeouts
+    needs("dedup serve", "serve", SERVER_PACKAGES)
     from dedup.serve import server
     from dedup.serve.app import make_app
-    from dedup.serve.limits import DATABASE_SECONDS, Limits
+    from dedup.serve.guard import LOOPBACK_NAMES, Access
+    from dedup.serve.limits import Limits
 
-    access = _access(host, token_file, unix is not None)
+    token = token_from(token_file, "DEDUP_SERVE_TOKEN")
+    access = Access(token, None if token is not None or unix is not None else LOOPBACK_NAMES | {host.lower()})
     with ExitStack() as stack:
         if unix is not None:
             sockets = [server.bind_unix(unix)]
@@ -111,58 +97,12 @@ def serve(
         else:
             sockets = server.bind(host, port, loopback_only=access.token is None)
             places = " and ".join(map(server.address_of, sockets))
-        stop = stack.enter_context(_stopping())
-        with corpus() as patient:  # may make the schema of the embedded server, which takes its time
-            bound = max_body or patient.settings.max_record_bytes()
-        waits = Timeouts.from_environment()
-        waits = replace(
-            waits,
-            **{
-                name: min(getattr(waits, name), DATABASE_SECONDS) for name in ("connect", "lock", "statement")
-            },
-        )
-        dd = stack.enter_context(Deduplicator(timeouts=waits))
+        stop = stack.enter_context(stopping_gently())
+        dd, longest = stack.enter_context(impatient())
+        bound = max_body or longest
         configure(log_format, log_level)
         limits = Limits(body_bytes=bound, rate=rate)
         app = make_app(dd, limits, access, texts=texts, log_requests=log_requests)
         output.say(f"serving {dd.place} at {places}; SIGTERM or Ctrl-C ends it")
         server.serve(app, sockets, stop.is_set)
         output.say("stopped as asked")
-
-
-def _access(host: str, token_file: Path | None, is_unix: bool) -> Access:
-    from dedup.serve.guard import LOOPBACK_NAMES, Access
-
-    if token_file is not None:
-        try:
-            given = token_file.read_text("utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            why = (error.strerror if isinstance(error, OSError) else None) or "it is not UTF-8"
-            raise InputError(f"the token cannot be read from {token_file}: {why}") from None
-        where = str(token_file)
-    else:
-        given, where = os.environ.get("DEDUP_SERVE_TOKEN", "").strip(), "DEDUP_SERVE_TOKEN"
-        if not given:
-            return Access(None, None if is_unix else LOOPBACK_NAMES | {host.lower()})
-    if len(given) < TOKEN_CHARACTERS or not given.isascii() or not given.isprintable() or " " in given:
-        raise InputError(
-            f"the token in {where} has to be one word of at least {TOKEN_CHARACTERS} ASCII characters;"
-            " make one: openssl rand -hex 32"
-        )
-    return Access(given.encode())
-
-
-@contextmanager
-def _stopping() -> Iterator[Event]:
-    """As `stopping`, and the first Ctrl-C too lets the requests in hand be finished."""
-    with stopping() as stop:
-
-        def interrupted(_number: int, _frame: FrameType | None) -> None:
-            signal.signal(signal.SIGINT, before)  # a second one ends it at once
-            stop.set()
-
-        before = signal.signal(signal.SIGINT, interrupted)
-        try:
-            yield stop
-        finally:
-            signal.signal(signal.SIGINT, before)

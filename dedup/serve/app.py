@@ -6,12 +6,9 @@ What every request passes before is in `guard.py`, what there is to ask in `oper
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from codecs import BOM_UTF8
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
-from urllib.parse import parse_qsl
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -21,26 +18,21 @@ from starlette.types import ASGIApp
 
 from dedup.article import Article
 from dedup.deduplicator import Deduplicator
-from dedup.errors import BusyError, CollisionError, DatabaseError, NotFoundError
+from dedup.errors import DatabaseError, NotFoundError
 from dedup.files.body import RefusedError, read_article
 from dedup.printable import as_json
 from dedup.serve.answers import explanation, marked, repaired, story
 from dedup.serve.guard import HEADERS, Access, Guard
-from dedup.serve.limits import THREADS, FullError, Limits, Room
+from dedup.serve.handling import Handling, fields_of, too_many
+from dedup.serve.limits import Limits
 from dedup.serve.openapi import document
-from dedup.serve.operations import JSON, LINES, OPERATIONS, Operation
-from dedup.serve.problems import BUSY_SECONDS, OUTAGE_SECONDS, ProblemError, problem_of
+from dedup.serve.operations import JSON, LINES, OPERATIONS, PATHS, PROBES, Operation
+from dedup.serve.problems import OUTAGE_SECONDS, ProblemError, problem_of
 from dedup.serve.threads import Threads
 from dedup.verdict import Verdict
 
-LOG = logging.getLogger("dedup.serve")
-
 HEALTH_SECONDS = 1.0
 """How long an answer of the health check holds: whoever asks more often costs nothing."""
-
-MAX_PARAMETERS = 8
-
-_Value = TypeVar("_Value")
 
 
 def make_app(
@@ -53,7 +45,16 @@ def make_app(
         log_requests: a line in the log for every request.
     """
     service = Service(dd, limits, texts=texts)
-    return Guard(service.router(), limits, access, dd.place, log_requests=log_requests)
+    return Guard(
+        service.router(),
+        limits,
+        access,
+        dd.place,
+        paths=PATHS,
+        probes=PROBES,
+        nowhere="/openapi.json has those that there are",
+        log_requests=log_requests,
+    )
 
 
 class Service:
@@ -61,11 +62,8 @@ class Service:
 
     def __init__(self, dd: Deduplicator, limits: Limits, *, texts: bool) -> None:
         self._dd, self._limits, self._texts = dd, limits, texts
-        self._threads = Threads(THREADS)
-        self._requests = Room(limits.requests)
-        self._bytes = Room(limits.bodies * limits.body_bytes)
+        self._handling = Handling(limits, dd.place)
         self._probe = Probe(dd, limits)
-        self._outage = ""
 
     def router(self) -> Router:
         """The routes of all operations."""
@@ -89,19 +87,19 @@ class Service:
 
     async def submit(self, request: Request, query: dict[str, Any]) -> dict[str, Any]:
         """A verdict on the article in the body."""
-        with await self._body(request, JSON) as body:
-            return await self._worked(lambda: self._judged(body.take(), query["store"]))
+        with await self._handling.body(request, JSON) as body:
+            return await self._handling.worked(lambda: self._judged(body.take(), query["store"]))
 
     async def submit_lines(self, request: Request, query: dict[str, Any]) -> dict[str, Any]:
         """Verdicts on the articles in the lines of the body, as far as time allows."""
-        with await self._body(request, LINES) as body:
-            return await self._worked(lambda: self._batch(body.take(), query["store"]))
+        with await self._handling.body(request, LINES) as body:
+            return await self._handling.worked(lambda: self._batch(body.take(), query["store"]))
 
     async def mark(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
         """An article with its mark."""
         self._may_tell(query["text"])
         source_id: str = query["source_id"]
-        found = await self._worked(lambda: self._dd.get(source_id))
+        found = await self._handling.worked(lambda: self._dd.get(source_id))
         if found is None:
             raise NotFoundError.of(source_id)
         return marked(found, text=query["text"])
@@ -109,18 +107,18 @@ class Service:
     async def delete(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
         """Delete an article."""
         source_id: str = query["source_id"]
-        if not await self._worked(lambda: self._dd.delete(source_id)):
+        if not await self._handling.worked(lambda: self._dd.delete(source_id)):
             raise NotFoundError.of(source_id)
         return {"deleted": source_id}
 
     async def story(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
         """The story of an article."""
-        return story(await self._worked(lambda: self._dd.story(query["source_id"])), query["limit"])
+        return story(await self._handling.worked(lambda: self._dd.story(query["source_id"])), query["limit"])
 
     async def explain(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
         """Two articles compared."""
         self._may_tell(query["text"])
-        found = await self._worked(lambda: self._dd.explain(query["a"], query["b"]))
+        found = await self._handling.worked(lambda: self._dd.explain(query["a"], query["b"]))
         return explanation(found, text=query["text"])
 
     async def health(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
@@ -130,8 +128,8 @@ class Service:
 
     async def ready(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
         """The state of the database, and whether there is room."""
-        if self._requests.full:
-            raise _too_many()
+        if self._handling.full:
+            raise too_many()
         await self._probe.check()
         return {"status": "ok"}
 
@@ -169,7 +167,7 @@ class Service:
             except DatabaseError as error:
                 if not verdicts:
                     raise
-                self._note(error)
+                self._handling.note(error)
                 why = problem_of(error, self._dd.place).detail
                 break
         return {"verdicts": verdicts, "left": len(lines) - len(verdicts), "reason": why}
@@ -177,99 +175,6 @@ class Service:
     def _may_tell(self, wanted: bool) -> None:
         if wanted and not self._texts:
             raise ProblemError(403, "this server tells no texts; start it with `dedup serve --texts`")
-
-    async def _worked(self, work: Callable[[], _Value]) -> _Value:
-        """The result of work in a thread, within the bounds."""
-        try:
-            with self._requests.one():
-                found = await self._threads.run(work, self._limits.work_seconds)
-        except FullError:
-            raise _too_many() from None
-        except TimeoutError:
-            words = f"this took longer than {self._limits.work_seconds:g} s; ask whether it was done"
-            raise ProblemError(503, words, BUSY_SECONDS) from None
-        except DatabaseError as error:
-            self._note(error)
-            raise
-        self._note(None)
-        return found
-
-    def _note(self, error: DatabaseError | None) -> None:
-        """Log an outage when it begins and when it ends."""
-        if isinstance(error, BusyError | CollisionError):
-            return  # others at work are no outage
-        words = str(error or "")
-        if words and not self._outage:
-            LOG.error("%s; requests are answered with 503", words)
-        elif self._outage and not words:
-            LOG.warning("%s answers again", self._dd.place)
-        self._outage = words
-
-    async def _body(self, request: Request, media_type: str) -> Body:
-        """The body of a request, read within the bounds.
-
-        Raises:
-            ProblemError: it is too large, too slow, or of another kind.
-        """
-        given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if given != media_type:  # also what keeps pages of other sites out: their browsers would ask first
-            raise ProblemError(415, f"send the header `Content-Type: {media_type}`")
-        if request.headers.get("content-encoding", "identity").lower() != "identity":
-            raise ProblemError(415, "send the body as it is, without Content-Encoding")
-        most = self._limits.body_bytes
-        length = request.headers.get("content-length", "")
-        if length and int(length) > most:  # h11 lets no other pass than digits, and 20 of them
-            raise ProblemError(413, f"the body has {int(length):,} bytes, the limit is {most:,}")
-        body = Body(self._bytes)
-        try:
-            async with asyncio.timeout(self._limits.body_seconds):
-                async for chunk in request.stream():
-                    if body.length + len(chunk) > most:
-                        raise ProblemError(413, f"the body has more than {most:,} bytes, which is the limit")
-                    body.add(chunk)
-        except FullError:
-            body.close()
-            raise ProblemError(
-                503, "too many large bodies at this moment; send it again", BUSY_SECONDS
-            ) from None
-        except TimeoutError:
-            body.close()
-            words = f"the body did not come within {self._limits.body_seconds:g} s"
-            raise ProblemError(408, words) from None
-        except BaseException:
-            body.close()
-            raise
-        return body
-
-
-class Body:
-    """Bytes of a request, which count as held while it lasts."""
-
-    def __init__(self, room: Room) -> None:
-        self._room, self._chunks = room, bytearray()
-        self.length = 0
-
-    def add(self, chunk: bytes) -> None:
-        """Hold some more."""
-        self._room.take(len(chunk))
-        self.length += len(chunk)
-        self._chunks += chunk
-
-    def take(self) -> bytes:
-        """All of it, without a byte order mark."""
-        return bytes(self._chunks).removeprefix(BOM_UTF8)
-
-    def close(self) -> None:
-        """Let go of it."""
-        self._room.give_back(self.length)
-        self.length = 0
-        self._chunks = bytearray()
-
-    def __enter__(self) -> Body:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class Probe:
@@ -304,32 +209,14 @@ class Probe:
         return None
 
 
-def _too_many() -> ProblemError:
-    return ProblemError(503, "too many requests are being worked on; send it again", BUSY_SECONDS)
-
-
 def _query(request: Request, operation: Operation) -> dict[str, Any]:
     """The parameters of a request, all that its operation has.
 
     Raises:
         ProblemError: one is missing, unknown, said twice, or not of its kind.
     """
-    raw: bytes = request.scope["query_string"]
-    try:
-        pairs = parse_qsl(
-            raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS
-        )
-    except ValueError:
-        raise ProblemError(
-            400, f"the query is not UTF-8, or has more than {MAX_PARAMETERS} parameters"
-        ) from None
-    given = dict(pairs)
     known = {parameter.name for parameter in operation.parameters}
-    if len(given) < len(pairs):
-        raise ProblemError(400, "a parameter of the query is given twice")
-    if unknown := given.keys() - known:
-        listed = ", ".join(sorted(known)) or "none"
-        raise ProblemError(400, f"unknown parameter {min(unknown)[:40]!r}; this address takes {listed}")
+    given = fields_of(request.scope["query_string"], known, "the query")
     found: dict[str, Any] = {}
     for parameter in operation.parameters:
         value = given.get(parameter.name)

@@ -15,6 +15,7 @@ import traceback
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Protocol
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -22,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dedup.printable import as_json
 from dedup.serve.limits import Limits, Rates, client_key
-from dedup.serve.operations import OPERATIONS
+from dedup.serve.operations import OPEN
 from dedup.serve.problems import MEDIA_TYPE, ProblemError, problem_of
 
 LOG = logging.getLogger("dedup.serve")
@@ -30,19 +31,33 @@ LOG = logging.getLogger("dedup.serve")
 LINGER_SECONDS = 2.0
 """How long a refused body is read and dropped, for clients that read no answer before they have sent all."""
 
-PROBES = frozenset(("/v1/health", "/v1/ready"))
-"""What orchestrators ask: not counted, and without a token. Nor does it cost much, or tell a secret."""
-
-PATHS = frozenset(operation.path for operation in OPERATIONS)
-
-OPEN = PROBES | {"/openapi.json"}
-"""What needs no token."""
-
 LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
 """What a client of this machine may call it."""
 
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 """Of every answer: marks change, and a browser is not to guess what it has got."""
+
+
+class Gate(Protocol):
+    """Knows who may ask."""
+
+    def check(self, scope: Scope) -> None:
+        """Let a request pass.
+
+        Raises:
+            ProblemError: it may not.
+        """
+
+
+class Refuse(Protocol):
+    """Says no to a request: the body, and its headers without the length."""
+
+    def __call__(self, problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]: ...
+
+
+def in_json(problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]:  # noqa: ARG001
+    """A problem as RFC 9457 has it."""
+    return as_json(problem.body()).encode(), {"Content-Type": MEDIA_TYPE, **HEADERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +79,24 @@ class Access:
         Raises:
             ProblemError: it may not.
         """
+        check_host(scope, self.hosts)
         given = dict(scope["headers"])
-        if self.hosts is not None and _host(given.get(b"host", b"")) not in self.hosts:
-            raise ProblemError(
-                421, "this server answers to the names of this machine only, such as 127.0.0.1"
-            )
         if self.token is None or scope["path"] in OPEN:
             return
         kind, _, secret = given.get(b"authorization", b"").partition(b" ")
         if kind.lower() != b"bearer" or not hmac.compare_digest(secret.strip(), self.token):
             detail = "a token is needed: send the header `Authorization: Bearer TOKEN`"
             raise ProblemError(401, detail, headers={"WWW-Authenticate": "Bearer"})
+
+
+def check_host(scope: Scope, hosts: frozenset[str] | None) -> None:
+    """Let a request pass that calls this machine by one of these names.
+
+    Raises:
+        ProblemError: it does not.
+    """
+    if hosts is not None and _host(dict(scope["headers"]).get(b"host", b"")) not in hosts:
+        raise ProblemError(421, "this server answers to the names of this machine only, such as 127.0.0.1")
 
 
 def _host(header: bytes) -> str:
@@ -87,13 +109,29 @@ class Guard:
 
     Args:
         place: host and database, which clients are not told.
+        paths: there are, by which requests are told apart in the log.
+        probes: paths that are not counted.
+        nowhere: the next step of whoever asks for an address that there is not.
+        refuse: how it says no.
         log_requests: a line for every request; without its query, which holds ids.
     """
 
     def __init__(
-        self, app: ASGIApp, limits: Limits, access: Access, place: str, *, log_requests: bool = False
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        access: Gate,
+        place: str,
+        *,
+        paths: frozenset[str],
+        probes: frozenset[str] = frozenset(),
+        nowhere: str,
+        refuse: Refuse = in_json,
+        log_requests: bool = False,
     ) -> None:
         self._app, self._access, self._place = app, access, place
+        self._paths, self._probes, self._refuse = paths, probes, refuse
+        self._nowhere = nowhere
         self._rates = Rates(limits.rate)
         self._log_requests = log_requests
 
@@ -109,7 +147,7 @@ class Guard:
         except ProblemError as error:
             problem = error
         except HTTPException as error:
-            problem = _of_router(error)
+            problem = _of_router(error, self._nowhere)
         except ClientDisconnect:
             return
         except asyncio.CancelledError:  # the grace of a server that ends is over
@@ -119,14 +157,14 @@ class Guard:
             if problem.status == 500:
                 LOG.error("unexpected %s in %s", type(error).__name__, _where(error))
         if problem is not None:
-            await exchange.refuse(problem)
+            await exchange.refuse(problem, *self._refuse(problem, scope))
         if self._log_requests:
-            path = scope["path"] if scope["path"] in PATHS else "(unknown)"
+            path = scope["path"] if scope["path"] in self._paths else "(unknown)"
             took = (time.monotonic() - began) * 1000
             LOG.info("%s %s %d %.0f ms", scope["method"], path, exchange.status, took)
 
     def _admit(self, scope: Scope) -> None:
-        if scope["path"] not in PROBES:
+        if scope["path"] not in self._probes:
             client = scope.get("client")
             wait = self._rates.wait(client_key(client[0] if client else None))
             if wait:
@@ -134,14 +172,14 @@ class Guard:
         self._access.check(scope)
 
 
-def _of_router(error: HTTPException) -> ProblemError:
+def _of_router(error: HTTPException, nowhere: str) -> ProblemError:
     headers = dict(error.headers or {})
     if error.status_code == 405:
         return ProblemError(
             405, f"this address takes {headers.get('Allow', 'other methods')}", headers=headers
         )
     if error.status_code == 404:
-        return ProblemError(404, "there is nothing at this address; /openapi.json has those that there are")
+        return ProblemError(404, f"there is nothing at this address; {nowhere}")
     return ProblemError(error.status_code, HTTPStatus(error.status_code).phrase, headers=headers)
 
 
@@ -178,13 +216,11 @@ class Exchange:
             self.status = message["status"]
         await self._send(message)
 
-    async def refuse(self, problem: ProblemError) -> None:
-        """Answer with a problem, unless an answer has begun."""
+    async def refuse(self, problem: ProblemError, body: bytes, headers: dict[str, str]) -> None:
+        """Answer with a problem, in these words, unless an answer has begun."""
         if self.status:
             return
-        body = as_json(problem.body()).encode()
-        headers = {"Content-Type": MEDIA_TYPE, "Content-Length": str(len(body)), **HEADERS}
-        headers |= problem.all_headers()
+        headers = headers | {"Content-Length": str(len(body))} | problem.all_headers()
         unread = self._more_to_come
         if unread:
             headers["Connection"] = "close"

@@ -15,8 +15,7 @@ from dedup import Explanation, MarkedArticle, Story, Verdict
 from dedup.article import ARTICLE_FIELDS, MAX_FIELD_BYTES
 from dedup.files.naming import DEFAULT_FIELDS
 from dedup.files.record import REQUIRED_FIELDS
-from dedup.serve.guard import OPEN
-from dedup.serve.operations import ANY_REFUSAL, JSON, LINES, OPERATIONS, Operation, Parameter
+from dedup.serve.operations import ANY_REFUSAL, JSON, LINES, OPEN, OPERATIONS, Operation, Parameter
 from dedup.serve.problems import MEDIA_TYPE
 
 Schema = dict[str, Any]

@@ -126,3 +126,11 @@ OPERATIONS = (
 
 ANY_REFUSAL = (400, 401, 421, 429, 500, 503)
 """Statuses that every operation may have."""
+
+PROBES = frozenset(("/v1/health", "/v1/ready"))
+"""What orchestrators ask: not counted, and without a token. Nor does it cost much, or tell a secret."""
+
+PATHS = frozenset(operation.path for operation in OPERATIONS)
+
+OPEN = PROBES | {"/openapi.json"}
+"""What needs no token."""

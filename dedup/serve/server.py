@@ -117,11 +117,14 @@ def serve(app: ASGIApp, sockets: list[socket.socket], stop: Callable[[], bool]) 
     asyncio.run(_Server(config, stop).serve(sockets=sockets))
 
 
-def bind(host: str, port: int, *, loopback_only: bool) -> list[socket.socket]:
+def bind(
+    host: str, port: int, *, loopback_only: bool, variable: str = "DEDUP_SERVE_TOKEN"
+) -> list[socket.socket]:
     """Listen at every address of a host; at one of them if the port is 0, which takes any that is free.
 
     Args:
         loopback_only: refuse what other machines can reach.
+        variable: of the environment, in which a token may be; for the message.
 
     Raises:
         InputError: that cannot be done, or may not.
@@ -136,7 +139,7 @@ def bind(host: str, port: int, *, loopback_only: bool) -> list[socket.socket]:
     if loopback_only and not all(is_loopback(str(address[0])) for _, address in addresses):
         raise InputError(
             f"other machines can reach {host}, so a token is needed: put a secret into a file"
-            " (`openssl rand -hex 32 > token`), give --token-file token, or set DEDUP_SERVE_TOKEN"
+            f" (`openssl rand -hex 32 > token`), give --token-file token, or set {variable}"
         )
     made: list[socket.socket] = []
     try:

@@ -288,7 +288,7 @@ def test_more_requests_than_can_be_worked_on_are_refused_rather_than_queued(
 def test_a_request_that_takes_too_long_is_answered_and_its_thread_counted_until_it_ends(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.serve.app.THREADS", 1)
+    monkeypatch.setattr("dedup.serve.handling.THREADS", 1)
     door = serving(Limits(rate=PLENTY, work_seconds=0.2))
     with blocked(door.dd, monkeypatch) as came:
         is_problem(door.ask("GET", "/v1/articles", source_id="a"), 503, "took longer than 0.2 s")

@@ -1,0 +1,86 @@
+"""What the commands `serve` and `browse` share: the token, a corpus that is not waited for, and the end.
+
+It has no command of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from dedup.cli.shared import corpus, stopping
+from dedup.errors import InputError
+
+if TYPE_CHECKING:
+    from dedup import Deduplicator
+
+SERVER_PACKAGES = ("starlette", "uvicorn")
+"""What the extras `newsdedup[serve]` and `newsdedup[browse]` bring."""
+
+TOKEN_CHARACTERS = 16
+"""At least, so that it cannot be guessed."""
+
+
+def token_from(file: Path | None, variable: str) -> bytes | None:
+    """The token of a file, or of a variable of the environment; None where neither is given.
+
+    Raises:
+        InputError: it cannot be read, or could be guessed; the message does not hold it.
+    """
+    if file is not None:
+        try:
+            given = file.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or "it is not UTF-8"
+            raise InputError(f"the token cannot be read from {file}: {why}") from None
+        where = str(file)
+    else:
+        given, where = os.environ.get(variable, "").strip(), variable
+        if not given:
+            return None
+    if len(given) < TOKEN_CHARACTERS or not given.isascii() or not given.isprintable() or " " in given:
+        raise InputError(
+            f"the token in {where} has to be one word of at least {TOKEN_CHARACTERS} ASCII characters;"
+            " make one: openssl rand -hex 32"
+        )
+    return given.encode()
+
+
+@contextmanager
+def impatient() -> Iterator[tuple[Deduplicator, int]]:
+    """The corpus for a server, whose requests wait for nothing for long; also the longest record in bytes."""
+    from dedup import Deduplicator, Timeouts
+    from dedup.serve.limits import DATABASE_SECONDS
+
+    with corpus() as patient:  # may make the schema of the embedded server, which takes its time
+        longest = patient.settings.max_record_bytes()
+    waits = Timeouts.from_environment()
+    waits = replace(
+        waits,
+        **{name: min(getattr(waits, name), DATABASE_SECONDS) for name in ("connect", "lock", "statement")},
+    )
+    with Deduplicator(timeouts=waits) as found:
+        yield found, longest
+
+
+@contextmanager
+def stopping_gently() -> Iterator[Event]:
+    """As `stopping`, and the first Ctrl-C too lets the requests in hand be finished."""
+    with stopping() as stop:
+
+        def interrupted(_number: int, _frame: FrameType | None) -> None:
+            signal.signal(signal.SIGINT, before)  # a second one ends it at once
+            stop.set()
+
+        before = signal.signal(signal.SIGINT, interrupted)
+        try:
+            yield stop
+        finally:
+            signal.signal(signal.SIGINT, before)

@@ -1,0 +1,169 @@
+"""Work for requests, within the bounds: in a thread, for so long, with bodies of so many bytes.
+
+It knows neither addresses nor answers: those are the matter of whoever holds a `Handling`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from codecs import BOM_UTF8
+from collections.abc import Callable, Collection
+from typing import TypeVar
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from dedup.errors import BusyError, CollisionError, DatabaseError
+from dedup.serve.limits import THREADS, FullError, Limits, Room
+from dedup.serve.problems import BUSY_SECONDS, ProblemError
+from dedup.serve.threads import Threads
+
+LOG = logging.getLogger("dedup.serve")
+
+MAX_FIELDS = 16
+"""Of a query, or of a form."""
+
+_Value = TypeVar("_Value")
+
+
+class Handling:
+    """What the requests of one server share.
+
+    Args:
+        place: host and database, for the log.
+    """
+
+    def __init__(self, limits: Limits, place: str) -> None:
+        self._limits, self._place = limits, place
+        self._threads = Threads(THREADS)
+        self._requests = Room(limits.requests)
+        self._bytes = Room(limits.bodies * limits.body_bytes)
+        self._outage = ""
+
+    @property
+    def full(self) -> bool:
+        """Whether no further request would be worked on."""
+        return self._requests.full
+
+    async def worked(self, work: Callable[[], _Value]) -> _Value:
+        """The result of work in a thread, within the bounds."""
+        try:
+            with self._requests.one():
+                found = await self._threads.run(work, self._limits.work_seconds)
+        except FullError:
+            raise too_many() from None
+        except TimeoutError:
+            words = f"this took longer than {self._limits.work_seconds:g} s; ask whether it was done"
+            raise ProblemError(503, words, BUSY_SECONDS) from None
+        except DatabaseError as error:
+            self.note(error)
+            raise
+        self.note(None)
+        return found
+
+    def note(self, error: DatabaseError | None) -> None:
+        """Log an outage when it begins and when it ends."""
+        if isinstance(error, BusyError | CollisionError):
+            return  # others at work are no outage
+        words = str(error or "")
+        if words and not self._outage:
+            LOG.error("%s; requests are answered with 503", words)
+        elif self._outage and not words:
+            LOG.warning("%s answers again", self._place)
+        self._outage = words
+
+    async def body(self, request: Request, media_type: str) -> Body:
+        """The body of a request, read within the bounds.
+
+        Raises:
+            ProblemError: it is too large, too slow, or of another kind.
+        """
+        given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if given != media_type:  # also what keeps pages of other sites out: their browsers would ask first
+            raise ProblemError(415, f"send the header `Content-Type: {media_type}`")
+        if request.headers.get("content-encoding", "identity").lower() != "identity":
+            raise ProblemError(415, "send the body as it is, without Content-Encoding")
+        most = self._limits.body_bytes
+        length = request.headers.get("content-length", "")
+        if length and int(length) > most:  # h11 lets no other pass than digits, and 20 of them
+            raise ProblemError(413, f"the body has {int(length):,} bytes, the limit is {most:,}")
+        body = Body(self._bytes)
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                async for chunk in request.stream():
+                    if body.length + len(chunk) > most:
+                        raise ProblemError(413, f"the body has more than {most:,} bytes, which is the limit")
+                    body.add(chunk)
+        except FullError:
+            body.close()
+            raise ProblemError(
+                503, "too many large bodies at this moment; send it again", BUSY_SECONDS
+            ) from None
+        except TimeoutError:
+            body.close()
+            words = f"the body did not come within {self._limits.body_seconds:g} s"
+            raise ProblemError(408, words) from None
+        except BaseException:
+            body.close()
+            raise
+        return body
+
+
+class Body:
+    """Bytes of a request, which count as held while it lasts."""
+
+    def __init__(self, room: Room) -> None:
+        self._room, self._chunks = room, bytearray()
+        self.length = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Hold some more."""
+        self._room.take(len(chunk))
+        self.length += len(chunk)
+        self._chunks += chunk
+
+    def take(self) -> bytes:
+        """All of it, without a byte order mark."""
+        return bytes(self._chunks).removeprefix(BOM_UTF8)
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._room.give_back(self.length)
+        self.length = 0
+        self._chunks = bytearray()
+
+    def __enter__(self) -> Body:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def too_many() -> ProblemError:
+    """What is said where there is no room."""
+    return ProblemError(503, "too many requests are being worked on; send it again", BUSY_SECONDS)
+
+
+def fields_of(raw: bytes, known: Collection[str], where: str) -> dict[str, str]:
+    """The fields of a query or a form, each at most once.
+
+    Args:
+        where: it is, for people: "the query".
+
+    Raises:
+        ProblemError: it is not UTF-8, or a field is unknown or given twice.
+    """
+    try:
+        pairs = parse_qsl(
+            raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS
+        )
+    except ValueError:
+        raise ProblemError(400, f"{where} is not UTF-8, or has more than {MAX_FIELDS} fields") from None
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise ProblemError(400, f"a parameter of {where} is given twice")
+    if unknown := given.keys() - set(known):
+        listed = ", ".join(sorted(known)) or "none"
+        raise ProblemError(400, f"unknown parameter {min(unknown)[:40]!r}; this address takes {listed}")
+    return given
