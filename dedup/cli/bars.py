@@ -19,7 +19,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from dedup.cli.console import PrintableConsole, size
+from dedup.cli.console import PrintableConsole
+from dedup.pages.words import size
 
 NARROWEST_BAR = 72
 """Columns of a terminal in which everything has room on one line; in fewer only how much is done is shown."""

@@ -57,13 +57,3 @@ def say(words: str) -> None:
     if of_schema is not None:
         words = _COMMANDS.sub(f"{program(of_schema)} ", words)
     PrintableConsole(stderr=True, highlight=False).print(Text(printable(words)), soft_wrap=True)
-
-
-def size(count: int) -> str:
-    """Bytes for people."""
-    value = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000 or unit == "GB":
-            return f"{value:,.0f} {unit}" if unit == "B" else f"{value:,.1f} {unit}"
-        value /= 1000
-    raise AssertionError

@@ -17,10 +17,10 @@ from dedup.answer import plain
 from dedup.cli.console import PrintableConsole as PrintableConsole
 from dedup.cli.console import console as console
 from dedup.cli.console import say as say
-from dedup.cli.console import size as size
 from dedup.cli.progress import progress_bar as progress_bar
 from dedup.cli.tables import cell as cell
 from dedup.cli.tables import table as table
+from dedup.pages.words import size as size
 from dedup.printable import as_json, guarded
 from dedup.printable import printable as printable
 

@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from threading import Event, Lock, Thread
 
-from dedup.cli.console import say, size
+from dedup.cli.console import say
+from dedup.pages.words import size
 from dedup.progress import Progress
 
 LINE_SECONDS = 10.0

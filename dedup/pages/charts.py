@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from markupsafe import Markup
 
 from dedup.pages.environment import printable
+from dedup.pages.words import later
 
 WIDTH, LEFT, RIGHT, TOP, LINE, BOTTOM = 720, 170, 24, 10, 24, 34
 """A timeline in its own pixels: its width, its margins, and the height of an outlet's line."""
@@ -72,18 +73,18 @@ def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
     floor = TOP + drawn * LINE
 
     def across(after: timedelta) -> str:
-        return _n(LEFT + (WIDTH - LEFT - RIGHT) * (after / span))
+        return coordinate(LEFT + (WIDTH - LEFT - RIGHT) * (after / span))
 
     parts: list[Markup] = []
     for n in range(span // step + 1):
         x = across(n * step)
         parts.append(Markup('<path class="grid" d="M{} {}V{}"/>').format(x, TOP, floor))
-        parts.append(_tick(x, floor + 18, _delay(n * step)))
+        parts.append(_tick(x, floor + 18, later(n * step)))
     for outlet, n in lines.items():
         if n < drawn:
             parts.append(
                 Markup('<text class="label end" x="{}" y="{}">{}</text>').format(
-                    LEFT - 14, TOP + n * LINE + LINE // 2 + 4, _cut(outlet)
+                    LEFT - 14, TOP + n * LINE + LINE // 2 + 4, cut_label(outlet)
                 )
             )
     for one in every:
@@ -104,7 +105,7 @@ def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
     )
     if drawn < len(lines):
         told += f"; the {drawn} earliest outlets are drawn"
-    return _svg("timeline", name, WIDTH, floor + BOTTOM, "Who printed it when", told, parts)
+    return picture("timeline", name, (WIDTH, floor + BOTTOM), "Who printed it when", told, parts)
 
 
 BAR_WIDTH, BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 720, 120, 18, 22
@@ -125,31 +126,42 @@ def bars(values: Sequence[Bar], title: str, name: str = "bars") -> Markup:
     parts = [Markup('<path class="grid" d="M0 {}H{}"/>').format(floor, BAR_WIDTH)]
     for n, bar in enumerate(values):
         high = BAR_HEIGHT * bar.value / most if most else 0.0
-        x, width = _n(n * wide + wide * 0.1), _n(wide * 0.8)
+        x, width = coordinate(n * wide + wide * 0.1), coordinate(wide * 0.8)
         for kind, tall in (("bar", high), ("bar strong", high * bar.share)):
             if tall > 0:
                 parts.append(
                     Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>').format(
-                        kind, x, _n(floor - tall), width, _n(tall)
+                        kind, x, coordinate(floor - tall), width, coordinate(tall)
                     )
                 )
         if n % every == 0:
-            parts.append(_tick(_n((n + 0.5) * wide), floor + 16, _cut(bar.label)))
+            parts.append(_tick(coordinate((n + 0.5) * wide), floor + 16, cut_label(bar.label)))
         if bar.value == most and most and all(other.value < most for other in values[:n]):
             parts.append(
-                _tick(_n(min(max((n + 0.5) * wide, 24), BAR_WIDTH - 24)), _n(floor - high - 5), f"{most:,}")
+                _tick(
+                    coordinate(min(max((n + 0.5) * wide, 24), BAR_WIDTH - 24)),
+                    coordinate(floor - high - 5),
+                    f"{most:,}",
+                )
             )
     told = "; ".join(f"{bar.label}: {bar.value:,}" for bar in values)
-    return _svg("bars", name, BAR_WIDTH, floor + BAR_BOTTOM, title, told, parts)
+    return picture("bars", name, (BAR_WIDTH, floor + BAR_BOTTOM), title, told, parts)
 
 
 def _tick(x: str, y: float | str, words: str) -> Markup:
     return Markup('<text class="tick middle" x="{}" y="{}">{}</text>').format(x, y, words)
 
 
-def _svg(
-    kind: str, name: str, width: int, height: int, title: str, told: str, parts: Sequence[Markup]
+def picture(
+    kind: str, name: str, size: tuple[int, int], title: str, told: str, parts: Sequence[Markup]
 ) -> Markup:
+    """An image of a page, with a title and words for readers without eyes.
+
+    Args:
+        name: prefix of the ids on the page.
+        size: width and height in its own pixels.
+    """
+    width, height = size
     return Markup(
         '<svg class="{kind}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{name}-t {name}-d">'
         '<title id="{name}-t">{title}</title><desc id="{name}-d">{told}</desc>{parts}</svg>'
@@ -164,23 +176,12 @@ def _svg(
     )
 
 
-def _delay(after: timedelta) -> str:
-    """A time after the first print, in its two largest units.
-
-    >>> _delay(timedelta(0)), _delay(timedelta(minutes=90)), _delay(timedelta(days=2))
-    ('first', '+1 h 30 min', '+2 d')
-    """
-    minutes = round(after.total_seconds() / 60)
-    parts = ((minutes // 1_440, "d"), (minutes // 60 % 24, "h"), (minutes % 60, "min"))
-    told = [f"{count} {unit}" for count, unit in parts if count]
-    return f"+{' '.join(told[:2])}" if told else "first"
-
-
-def _cut(label: str) -> str:
+def cut_label(label: str) -> str:
+    """A label that fits beside a picture."""
     shown = printable(label)
     return shown if len(shown) <= LETTERS else f"{shown[: LETTERS - 1]}…"
 
 
-def _n(value: float) -> str:
+def coordinate(value: float) -> str:
     """A coordinate, to a tenth of a pixel."""
     return f"{value:.1f}".removesuffix(".0")

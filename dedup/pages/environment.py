@@ -7,6 +7,8 @@ from functools import cache
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from dedup.pages.words import FILTERS
+
 _UNSHOWN = (*range(0x7F, 0xA0), 0x202D, 0x202E, 0xFFFE, 0xFFFF, *range(0xD800, 0xE000))
 """Control characters without a picture, the two that turn the direction of what follows by force, code
 points that are no characters."""
@@ -18,11 +20,6 @@ _PICTURES |= {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\
 def printable(text: str) -> str:
     """A text without characters that HTML forbids: control characters become their pictures."""
     return text.translate(_PICTURES)
-
-
-def whole(value: float) -> str:
-    """A count with its thousands set apart."""
-    return f"{value:,.0f}"
 
 
 def _finalized(value: object) -> object:
@@ -41,5 +38,5 @@ def environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["whole"] = whole
+    made.filters |= FILTERS
     return made

@@ -9,7 +9,7 @@ import numpy as np
 
 from dedup.lab.evaluation.measures import Evaluation
 from dedup.lab.evaluation.results import Result
-from dedup.pages.environment import whole
+from dedup.pages.words import whole
 
 MEGABYTE = 1_000_000
 

@@ -1,0 +1,109 @@
+"""Times, spans and sizes as pages say them. Filters of templates, and labels of charts."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+
+LONGEST_LINE = 300
+"""Characters of a title or an outlet that a page shows; the rest is cut."""
+
+
+def whole(value: float) -> str:
+    """A count with its thousands set apart."""
+    return f"{value:,.0f}"
+
+
+def moment(time: datetime) -> str:
+    """A time to the minute.
+
+    >>> moment(datetime(2026, 3, 12, 6, 10, 59))
+    '2026-03-12 06:10'
+    """
+    return f"{time:%Y-%m-%d %H:%M}"
+
+
+def long_day(day: date) -> str:
+    """A day with its name.
+
+    >>> long_day(date(2026, 3, 12))
+    'Thursday 12 March 2026'
+    """
+    return f"{day:%A} {day.day} {day:%B %Y}"
+
+
+def span(time: timedelta) -> str:
+    """A span in its two largest units.
+
+    >>> span(timedelta(0)), span(timedelta(minutes=90)), span(timedelta(days=-2))
+    ('0 min', '1 h 30 min', '−2 d')
+    """
+    minutes = round(abs(time).total_seconds() / 60)
+    parts = ((minutes // 1_440, "d"), (minutes // 60 % 24, "h"), (minutes % 60, "min"))
+    told = [f"{count:,} {unit}" for count, unit in parts if count][:2]
+    return f"{'−' if told and time < timedelta(0) else ''}{' '.join(told)}" if told else "0 min"
+
+
+def later(time: timedelta) -> str:
+    """How long after the first one.
+
+    >>> later(timedelta(0)), later(timedelta(minutes=90)), later(timedelta(minutes=-3))
+    ('first', '+1 h 30 min', '−3 min')
+    """
+    told = span(time)
+    return "first" if told == "0 min" else told if told[0] == "−" else f"+{told}"
+
+
+def percent(share: float | None) -> str:
+    """A share in per cent; a dash where there is none.
+
+    >>> percent(0.407), percent(None)
+    ('41 %', '–')
+    """
+    return "–" if share is None else f"{100 * share:.0f} %"
+
+
+def figure(value: float | None) -> str:
+    """A score to three places; a dash where there is none.
+
+    >>> figure(0.7), figure(None)
+    ('0.700', '–')
+    """
+    return "–" if value is None else f"{value:.3f}"
+
+
+def size(count: float) -> str:
+    """Bytes in the unit that leaves the fewest digits.
+
+    >>> size(999), size(12_345_678)
+    ('999 B', '12.3 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1_000:
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1_000
+    return f"{count:,.1f} TB"
+
+
+def line(text: str | None, otherwise: str = "", most: int = LONGEST_LINE) -> str:
+    """A title or a name on one line, cut; `otherwise` where there is none.
+
+    >>> line(None, "Untitled"), line("a  title", most=5)
+    ('Untitled', 'a ti…')
+    """
+    words = " ".join((text or "")[: 4 * most].split())
+    if not words:
+        return otherwise
+    return words if len(words) <= most and len(text or "") <= 4 * most else f"{words[: most - 1]}…"
+
+
+FILTERS = {
+    "whole": whole,
+    "moment": moment,
+    "long_day": long_day,
+    "span": span,
+    "later": later,
+    "percent": percent,
+    "figure": figure,
+    "size": size,
+    "line": line,
+}
