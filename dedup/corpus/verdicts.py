@@ -102,18 +102,31 @@ def matches(cursor: Cursor, article_id: int) -> tuple[Match, ...]:
 
     For a duplicate its originals; for a canonical article what is similar to it.
     """
+    return tuple(best_pairs(cursor, article_id).values())
+
+
+def best_pairs(cursor: Cursor, article_id: int, relation: str | None = None) -> dict[int, Match]:
+    """`matches` by the id of the other article.
+
+    Args:
+        relation: only pairs of this one.
+    """
     rows = cursor.execute(
         """
-        SELECT o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,
+        SELECT m.id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,
                m.containment
         FROM (
-            SELECT other_id AS id, m.* FROM dedup.match m WHERE article_id = %(id)s
+            -- WITH TIES: of an article that thousands are like, only the best are read.
+            (SELECT other_id AS id, m.* FROM dedup.match m
+             WHERE article_id = %(id)s AND (%(relation)s::text IS NULL OR relation = %(relation)s)
+             ORDER BY score DESC FETCH FIRST %(limit)s ROWS WITH TIES)
             UNION ALL
-            SELECT article_id, m.* FROM dedup.match m WHERE other_id = %(id)s AND relation = 'similar'
+            (SELECT article_id, m.* FROM dedup.match m WHERE other_id = %(id)s AND relation = 'similar'
+             ORDER BY score DESC FETCH FIRST %(limit)s ROWS WITH TIES)
             OFFSET 0
         ) AS m CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = m.id OFFSET 0) AS o
         ORDER BY m.score DESC, o.source_id LIMIT %(limit)s
         """,
-        {"id": article_id, "limit": MATCHES_LIMIT},
+        {"id": article_id, "relation": relation, "limit": MATCHES_LIMIT},
     ).fetchall()
-    return tuple(Match(*row) for row in rows)
+    return {row[0]: Match(*row[1:]) for row in rows}
