@@ -6,8 +6,15 @@ Every answer reads only, and sees one moment of the corpus.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 
+from dedup.corpus import rulebooks
+from dedup.corpus.browsing import article as articles
+from dedup.corpus.browsing import day as days
+from dedup.corpus.browsing import reading
+from dedup.corpus.browsing import story as stories
 from dedup.corpus.browsing.article import (
     ArticlePage,
     FingerprintFigures,
@@ -23,7 +30,9 @@ from dedup.corpus.browsing.queue import DoubtfulPair, PinsPage, QueueKind
 from dedup.corpus.browsing.search import Found, Page, Snippet
 from dedup.corpus.browsing.sentences import SentenceOrder, SentencePage, SentencesPage
 from dedup.corpus.browsing.story import Beside, StoryPage
-from dedup.corpus.database import Database
+from dedup.corpus.database import Cursor, Database
+from dedup.door import checks
+from dedup.engine import compare as comparing
 from dedup.engine.compare import Compared
 from dedup.verdict import StatusName
 
@@ -63,6 +72,9 @@ __all__ = [
     "Trouble",
 ]
 
+READ_SECONDS = 10.0
+"""A page that takes longer has failed: something else is wrong with the server."""
+
 
 class Browsing:
     """What pages ask of a corpus. `after` is always what the page before said, and opaque."""
@@ -70,17 +82,29 @@ class Browsing:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @contextmanager
+    def _reading(self) -> Iterator[Cursor]:
+        """A transaction that sees one moment and reads by indexes."""
+        with (
+            self._database.session(READ_SECONDS) as session,
+            session.transaction(snapshot=True, seconds=READ_SECONDS) as cursor,
+        ):
+            reading.begin(cursor)
+            yield cursor
+
     def newest_day(self) -> date | None:
         """The day of the newest article, in UTC, that is not in the future; None where there is none."""
-        raise NotImplementedError
+        with self._reading() as cursor:
+            return days.newest_day(cursor)
 
     def day(self, first: date, last: date | None = None) -> Day:
         """A day, or a range of days with both ends.
 
         Raises:
-            InputError: the last day is before the first.
+            InputError: the last day is before the first, or the range is longer than `RANGE_DAYS`.
         """
-        raise NotImplementedError
+        with self._reading() as cursor:
+            return days.day(cursor, first, last)
 
     def story(self, source_id: str, after: str | None = None) -> StoryPage:
         """The story of an article, its copies 200 at a time.
@@ -88,7 +112,8 @@ class Browsing:
         Raises:
             NotFoundError: the article is not stored. InputError: `after` is of no page.
         """
-        raise NotImplementedError
+        with self._reading() as cursor:
+            return stories.story(cursor, checks.text("source_id", source_id), after)
 
     def article(self, source_id: str) -> ArticlePage:
         """An article with all that is known of it.
@@ -96,7 +121,8 @@ class Browsing:
         Raises:
             NotFoundError: it is not stored.
         """
-        raise NotImplementedError
+        with self._reading() as cursor:
+            return articles.article(cursor, checks.text("source_id", source_id))
 
     def compare(self, a: str, b: str) -> Compared:
         """Two articles side by side, in canonical order.
@@ -104,7 +130,9 @@ class Browsing:
         Raises:
             NotFoundError: one of them is not stored. InputError: both are one article.
         """
-        raise NotImplementedError
+        names = [checks.text("source_id", name) for name in (a, b)]
+        with self._reading() as cursor:
+            return comparing.compare(cursor, rulebooks.load_rulebook(cursor), *names)
 
     def search(
         self,

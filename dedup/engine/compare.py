@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dedup.answer import Answer
-from dedup.corpus.browsing.article import PairJudgement, Text
-from dedup.corpus.browsing.lines import ArticleLine
+from dedup.corpus.browsing.article import PairJudgement, Text, said_of, texts
+from dedup.corpus.browsing.lines import LINE, LINE_COLUMNS, ArticleLine, line
+from dedup.corpus.database import Cursor
 from dedup.corpus.pins import PairPin
-from dedup.engine.explain import Explanation
+from dedup.corpus.rulebooks import Rulebook
+from dedup.engine.explain import Explanation, explain
+from dedup.errors import InputError, NotFoundError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +34,38 @@ class Compared(Answer):
     common: tuple[str, ...] = field(repr=False)
     pin: PairPin | None
     judgements: tuple[PairJudgement, ...]
+
+
+def compare(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Compared:
+    """Two stored articles side by side.
+
+    Raises:
+        NotFoundError: one of them is not stored. InputError: both are one article.
+    """
+    if a == b:
+        raise InputError("a pair has two articles; both ids are the same")
+    explanation = explain(cursor, rulebook, a, b)
+    names = (explanation.earlier.id, explanation.later.id)
+    (earlier, earlier_text), (later, later_text) = (_side(cursor, name) for name in names)
+    pin, judgements = said_of(cursor, a, b)
+    ignored = (*explanation.earlier.ignored, *explanation.later.ignored)
+    return Compared(
+        explanation=explanation,
+        earlier=earlier,
+        later=later,
+        earlier_text=earlier_text,
+        later_text=later_text,
+        common=tuple(dict.fromkeys(sentence for sentence, why in ignored if why == "common")),
+        pin=pin,
+        judgements=judgements,
+    )
+
+
+def _side(cursor: Cursor, source_id: str) -> tuple[ArticleLine, Text]:
+    row = cursor.execute(
+        f"SELECT {LINE}, m.id FROM dedup.mark m WHERE m.source_id = %s".encode(), [source_id]
+    ).fetchone()
+    if row is None:
+        raise NotFoundError.of(source_id)
+    number = row[LINE_COLUMNS]
+    return line(row), texts(cursor, [number]).get(number, Text("", 0))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from dedup.answer import Answer
-from dedup.corpus.browsing.lines import ArticleLine
+from dedup.corpus import verdicts
+from dedup.corpus.browsing.lines import LINE, LINE_COLUMNS, ArticleLine, line, lines_of
+from dedup.corpus.database import Cursor
+from dedup.corpus.judgements import key
 from dedup.corpus.pins import PairPin
+from dedup.errors import NotFoundError
 from dedup.verdict import Match, Verdict
 
 TEXT_CHARACTERS = 100_000
@@ -15,6 +20,9 @@ TEXT_CHARACTERS = 100_000
 
 LINK_CHARACTERS = 2_000
 """A longer address is left out: half of it would lead elsewhere."""
+
+SAID = 100
+"""Pins, and judgements, of an article that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +114,114 @@ class ArticlePage(Answer):
     pins: tuple[PairPin, ...]
     judgements: tuple[PairJudgement, ...]
     limit: str | None
+
+
+def article(cursor: Cursor, source_id: str) -> ArticlePage:
+    """An article with all that is known of it.
+
+    Raises:
+        NotFoundError: it is not stored.
+    """
+    mark = verdicts.stored_mark(cursor, source_id)
+    row = cursor.execute(
+        f"""
+        SELECT {LINE}, m.url, m.language, m.published_at, m.added_at, m.marked_at, t.name, m.limit_fired
+        FROM dedup.mark m JOIN dedup.article a ON a.id = m.id
+        LEFT JOIN dedup.attachment t ON t.id = a.attachment_id
+        WHERE m.source_id = %s
+        """.encode(),
+        [source_id],
+    ).fetchone()
+    if mark is None or row is None:
+        raise NotFoundError.of(source_id)
+    url, language, published_at, added_at, marked_at, attachment, limit = row[LINE_COLUMNS:]
+    found = verdicts.best_pairs(cursor, mark.article_id) if mark.status in ("duplicate", "similar") else {}
+    lines = lines_of(cursor, found)
+    return ArticlePage(
+        line=line(row),
+        url=url if url is not None and len(url) <= LINK_CHARACTERS else None,
+        language=language,
+        published_at=published_at,
+        added_at=added_at,
+        marked_at=marked_at,
+        text=texts(cursor, [mark.article_id]).get(mark.article_id),
+        attachment=attachment,
+        fingerprint=_figures(cursor, mark.article_id),
+        verdict=verdicts.verdict(cursor, source_id, mark),
+        matches=tuple(MatchedArticle(lines[id], pair) for id, pair in found.items() if id in lines),
+        pins=_pins(cursor, source_id),
+        judgements=_judgements(cursor, source_id),
+        limit=limit,
+    )
+
+
+def texts(cursor: Cursor, ids: Sequence[int]) -> dict[int, Text]:
+    """The texts of articles, by id."""
+    rows = [
+        # One by one: the view of texts has a branch for each attached table, and finds one by its key.
+        (
+            id,
+            cursor.execute(
+                "SELECT left(text, %s), length(text) FROM dedup.article_text WHERE article_id = %s",
+                [TEXT_CHARACTERS, id],
+            ).fetchone(),
+        )
+        for id in ids
+    ]
+    return {id: Text(*row) for id, row in rows if row is not None}
+
+
+def _figures(cursor: Cursor, article_id: int) -> FingerprintFigures | None:
+    row = cursor.execute(
+        """
+        SELECT word_count, cardinality(sentence_hashes),
+               (SELECT count(*) FROM unnest(sentence_hashes) AS s (hash)
+                WHERE EXISTS (SELECT FROM dedup.common_sentence c WHERE c.sentence_hash = s.hash)),
+               shingle_count, buckets = '{}'
+        FROM dedup.fingerprint WHERE article_id = %s
+        """,
+        [article_id],
+    ).fetchone()
+    return FingerprintFigures(*row) if row else None
+
+
+_PIN = "source_id, other_source_id, relation, pinned_by, reason, pinned_at"
+_JUDGEMENT = "source_id, other_source_id, judged_by, label, note, judged_at, stale IS NOT FALSE"
+
+
+def _pins(cursor: Cursor, source_id: str) -> tuple[PairPin, ...]:
+    rows = cursor.execute(
+        f"""
+        SELECT * FROM (SELECT {_PIN} FROM dedup.pair_pin WHERE source_id = %(id)s UNION ALL
+                       SELECT {_PIN} FROM dedup.pair_pin WHERE other_source_id = %(id)s) AS p
+        ORDER BY pinned_at DESC, source_id, other_source_id LIMIT %(limit)s
+        """,
+        {"id": source_id, "limit": SAID},
+    )
+    return tuple(PairPin(*row) for row in rows.fetchall())
+
+
+def _judgements(cursor: Cursor, source_id: str) -> tuple[PairJudgement, ...]:
+    rows = cursor.execute(
+        f"""
+        SELECT * FROM (SELECT {_JUDGEMENT} FROM dedup.judged_pair WHERE source_id = %(id)s UNION ALL
+                       SELECT {_JUDGEMENT} FROM dedup.judged_pair WHERE other_source_id = %(id)s) AS j
+        ORDER BY judged_at DESC, source_id, other_source_id, judged_by LIMIT %(limit)s
+        """,
+        {"id": source_id, "limit": SAID},
+    )
+    return tuple(PairJudgement(*row) for row in rows.fetchall())
+
+
+def said_of(cursor: Cursor, a: str, b: str) -> tuple[PairPin | None, tuple[PairJudgement, ...]]:
+    """What people have said of a pair: its pin, and the judgements, the newest first."""
+    pair = [*key(a, b)]
+    pin = cursor.execute(
+        f"SELECT {_PIN} FROM dedup.pair_pin WHERE source_id = %s AND other_source_id = %s", pair
+    ).fetchone()
+    rows = cursor.execute(
+        f"SELECT {_JUDGEMENT} FROM dedup.judged_pair WHERE source_id = %s AND other_source_id = %s"
+        " ORDER BY judged_at DESC, judged_by LIMIT %s",
+        [*pair, SAID],
+    )
+    return PairPin(*pin) if pin else None, tuple(PairJudgement(*row) for row in rows.fetchall())

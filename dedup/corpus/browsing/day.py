@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Literal
+from datetime import date, datetime, timedelta
+from typing import Any, Literal
 
 from dedup.answer import Answer
-from dedup.corpus.browsing.lines import ArticleLine, StoryLine
+from dedup.corpus.browsing import reading
+from dedup.corpus.browsing.lines import LABEL, ArticleLine, StoryLine, cut, lines_of
+from dedup.corpus.browsing.reading import time_of
+from dedup.corpus.database import Cursor
+from dedup.corpus.statements import statement
+
+COUNTED = 50_000
+"""Articles of a range that are counted at most, the newest."""
+
+LISTED = 10
+"""Stories of a list."""
+
+OUTLETS, TROUBLES, EXAMPLES = 20, 20, 5
+"""Outlets, kinds of troubles, and examples of each that are shown."""
 
 SPREAD_OUTLETS = 3
 """Outlets but its own that a story has to reach to be one of the fastest."""
@@ -101,3 +116,105 @@ class Day(Answer):
     biggest: tuple[StoryLine, ...]
     fastest: tuple[StoryLine, ...]
     troubles: tuple[Trouble, ...]
+
+
+_COUNTS = ", ".join(
+    (
+        "count(*)",
+        *(
+            f"count(*) FILTER (WHERE status = '{name}')"
+            for name in ("unique", "similar", "duplicate", "pending", "failed")
+        ),
+        "count(*) FILTER (WHERE stale)",
+    )
+)
+"""The fields of `Marks`, of articles."""
+
+
+def newest_day(cursor: Cursor) -> date | None:
+    """The day of the newest article that is not in the future, in UTC."""
+    row = cursor.execute(
+        "SELECT coalesce(published_at, added_at) FROM dedup.mark"
+        " WHERE coalesce(published_at, added_at) <= now()"
+        " ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1"
+    ).fetchone()
+    return row[0].date() if row else None
+
+
+def day(cursor: Cursor, first: date, last: date | None = None, *, counted: int = COUNTED) -> Day:
+    """A day, or a range of days.
+
+    Args:
+        counted: articles that are counted at most.
+
+    Raises:
+        InputError: as of `reading.days`.
+    """
+    last = first if last is None else last
+    since, until = reading.days(first, last)
+    reading.allow(cursor, "hashjoin")  # of what was read with itself, and not of tables
+    row = cursor.execute(
+        statement("browse_day", counts=_COUNTS, publication=LABEL.format("publication")),
+        {
+            "first": first,
+            "since": since,
+            "until": until,
+            "limit": counted,
+            "listed": LISTED,
+            "outlets": OUTLETS,
+            "troubles": TROUBLES,
+            "examples": EXAMPLES,
+            "spread": SPREAD_OUTLETS,
+        },
+    ).fetchone()
+    assert row is not None
+    reading.forbid(cursor, "hashjoin")
+    number, earliest, hours, outlets, biggest, fastest, troubles = row
+    counted_from = time_of(earliest[0]) if number == counted and _more(cursor, since, earliest) else None
+    stories = (biggest or []) + (fastest or [])
+    ids = {story[0] for story in stories} | {id for trouble in troubles or [] for id in trouble[3]}
+    lines = lines_of(cursor, ids)
+    by_day: dict[int, Counter[int]] = {}
+    by_hour = [0] * 24
+    for day_number, hour, *counts in hours or []:
+        by_day.setdefault(day_number, Counter()).update(dict(enumerate(counts)))
+        by_hour[hour] += counts[0]
+    start = (counted_from.date() - first).days if counted_from else 0
+    each = [(n, by_day.get(n, Counter())) for n in range(start, (last - first).days + 1)]
+    return Day(
+        first=first,
+        last=last,
+        counted_from=counted_from,
+        marks=_marks(sum((counts for _, counts in each), Counter())),
+        hours=tuple(by_hour),
+        days=tuple(DayMarks(first + timedelta(days=n), _marks(counts)) for n, counts in each),
+        outlets=tuple(OutletMarks(cut(name), Marks(*counts)) for name, _, *counts in outlets or []),
+        other_outlets=max(0, outlets[0][1] - OUTLETS) if outlets else 0,
+        biggest=tuple(_stories(biggest or [], lines)),
+        fastest=tuple(_stories(fastest or [], lines)),
+        troubles=tuple(
+            Trouble(kind, cut(reason), articles, tuple(lines[id] for id in examples if id in lines))
+            for kind, reason, articles, examples in troubles or []
+        ),
+    )
+
+
+def _more(cursor: Cursor, since: datetime, earliest: list[int]) -> bool:
+    """Whether the range has articles before the earliest one that was counted."""
+    row = cursor.execute(
+        "SELECT EXISTS (SELECT FROM dedup.article WHERE coalesce(published_at, added_at) >= %s"
+        " AND (coalesce(published_at, added_at), id) < (%s, %s))",
+        [since, time_of(earliest[0]), earliest[1]],
+    ).fetchone()
+    return bool(row and row[0])
+
+
+def _marks(counts: Counter[int]) -> Marks:
+    return Marks(*(counts[place] for place in range(7)))
+
+
+def _stories(rows: Iterable[list[Any]], lines: dict[int, ArticleLine]) -> Iterable[StoryLine]:
+    for id, copies, outlets, last_at, reached in rows:
+        if id in lines:
+            spread = None if reached is None else timedelta(microseconds=reached)
+            yield StoryLine(lines[id], copies, outlets, time_of(last_at), spread)

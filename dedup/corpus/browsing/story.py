@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 from dedup.answer import Answer
-from dedup.corpus.browsing.lines import ArticleLine, CopyLine
+from dedup.corpus.arrays import bigints
+from dedup.corpus.browsing import reading
+from dedup.corpus.browsing.lines import LINE, LINE_COLUMNS, TIME, ArticleLine, CopyLine, line, lines_of
+from dedup.corpus.database import Cursor
+from dedup.corpus.verdicts import best_pairs
+from dedup.errors import NotFoundError
 from dedup.verdict import Match
 
 STORY_PAGE = 200
@@ -13,6 +20,11 @@ STORY_PAGE = 200
 
 STORY_PRINTS = 2_000
 """Articles of a story that a picture of it knows, the earliest."""
+
+COPIES_COUNTED = 10_000
+"""Copies are counted up to here."""
+
+_FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +72,94 @@ class StoryPage(Answer):
     def versions(self) -> list[tuple[ArticleLine, ...]]:
         """Articles of `prints` by outlet, of each outlet that has several, in sequence."""
         of: dict[str, list[ArticleLine]] = {}
-        for line in self.prints:
-            if line.publication is not None:
-                of.setdefault(line.publication, []).append(line)
+        for one in self.prints:
+            if one.publication is not None:
+                of.setdefault(one.publication, []).append(one)
         return [tuple(lines) for lines in of.values() if len(lines) > 1]
+
+
+def story(cursor: Cursor, source_id: str, after: str | None = None) -> StoryPage:
+    """The story of an article.
+
+    Raises:
+        NotFoundError: the article is not stored. InputError: `after` is of no page.
+    """
+    since = reading.moment_place(after, _FIRST, 0)
+    row = cursor.execute(
+        f"""
+        SELECT {LINE}, m.id FROM dedup.mark m WHERE m.id =
+            (SELECT coalesce(duplicate_of, id) FROM dedup.article WHERE source_id = %s)
+        """.encode(),
+        [source_id],
+    ).fetchone()
+    if row is None:
+        raise NotFoundError.of(source_id)
+    original, number = line(row), row[LINE_COLUMNS]
+    found = _copies(cursor, number, since)
+    copies = [_copy(row, original) for row in found[:STORY_PAGE]]
+    last = found[STORY_PAGE - 1] if len(found) > STORY_PAGE else None
+    counted = _count(cursor, number)
+    return StoryPage(
+        asked=source_id,
+        original=original,
+        words=_words(cursor, [number]).get(number),
+        copies=tuple(copies),
+        after=reading.token(reading.microseconds(line(last).time), last[LINE_COLUMNS]) if last else None,
+        copies_counted=min(counted, COPIES_COUNTED),
+        more_copies=counted > COPIES_COUNTED,
+        prints=() if after else _prints(cursor, number, original),
+        beside=() if after else _beside(cursor, number),
+    )
+
+
+_COPIES = f"""
+    SELECT {LINE}, m.id, p.sentence_jaccard, p.signature_jaccard, p.containment
+    FROM dedup.mark m LEFT JOIN dedup.match p ON p.article_id = m.id AND p.other_id = %(story)s
+    WHERE m.duplicate_of = %(story)s AND ({TIME}, m.id) > (%(time)s, %(id)s)
+    ORDER BY {TIME}, m.id LIMIT %(limit)s
+"""
+
+
+def _copies(cursor: Cursor, number: int, since: tuple[datetime, int]) -> list[Any]:
+    """The copies of a page, and one more where there are more."""
+    time, id = since
+    return cursor.execute(
+        _COPIES.encode(), {"story": number, "time": time, "id": id, "limit": STORY_PAGE + 1}
+    ).fetchall()
+
+
+def _copy(row: Any, original: ArticleLine) -> CopyLine:
+    article = line(row)
+    return CopyLine(article, article.time - original.time, *row[LINE_COLUMNS + 1 :])
+
+
+def _count(cursor: Cursor, number: int) -> int:
+    row = cursor.execute(
+        "SELECT count(*) FROM (SELECT FROM dedup.article WHERE duplicate_of = %s LIMIT %s) AS copies",
+        [number, COPIES_COUNTED + 1],
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _prints(cursor: Cursor, number: int, original: ArticleLine) -> tuple[ArticleLine, ...]:
+    rows = cursor.execute(
+        f"SELECT {LINE} FROM dedup.mark m WHERE m.duplicate_of = %s ORDER BY {TIME}, m.id LIMIT %s".encode(),
+        [number, STORY_PRINTS - 1],
+    )
+    return tuple(sorted([original, *map(line, rows.fetchall())], key=lambda print: print.time))
+
+
+def _beside(cursor: Cursor, number: int) -> tuple[Beside, ...]:
+    found = best_pairs(cursor, number, "similar")
+    lines = lines_of(cursor, found)
+    words = _words(cursor, list(found))
+    return tuple(Beside(lines[id], pair, words.get(id)) for id, pair in found.items() if id in lines)
+
+
+def _words(cursor: Cursor, ids: list[int]) -> dict[int, int]:
+    """The words of those of these articles that have a fingerprint."""
+    return dict(
+        cursor.execute(
+            "SELECT article_id, word_count FROM dedup.fingerprint WHERE article_id = ANY (%s)", [bigints(ids)]
+        ).fetchall()
+    )

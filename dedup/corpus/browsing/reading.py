@@ -1,0 +1,123 @@
+"""How pages read: by indexes, writing nothing; and how a page says where the next one begins."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from dedup.corpus.connection import set_values
+from dedup.corpus.database import Cursor
+from dedup.errors import InputError
+
+_WAYS = {
+    "enable_seqscan": "off",
+    # It would read all of a range and sort it, where its first rows are asked for.
+    "enable_bitmapscan": "off",
+    "transaction_read_only": "on",
+    "work_mem": "64MB",
+}
+_NESTED = {"enable_hashjoin": "off", "enable_mergejoin": "off"}
+
+TOKEN_CHARACTERS = 20_000
+"""A longer word for the next page is none of ours: it names two source_ids at most."""
+
+RANGE_DAYS = 366
+"""Days of a range at most."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def begin(cursor: Cursor) -> None:
+    """For the rest of the transaction: write nothing, and reach rows one by one through indexes.
+
+    The planner cannot know how few rows are wanted; its other plans read whole tables.
+    """
+    cursor.execute(set_values(_WAYS | _NESTED, local=True))
+
+
+def allow(cursor: Cursor, *ways: str) -> None:
+    """Let the next statements of the transaction use ways that `begin` has shut: "hashjoin", "bitmapscan"."""
+    cursor.execute(set_values({f"enable_{way}": "on" for way in ways}, local=True))
+
+
+def forbid(cursor: Cursor, *ways: str) -> None:
+    """Shut them again."""
+    cursor.execute(set_values({f"enable_{way}": "off" for way in ways}, local=True))
+
+
+def days(first: date, last: date | None) -> tuple[datetime, datetime]:
+    """A range of days in UTC: its first moment, and the first one after it.
+
+    Raises:
+        InputError: it ends before it begins, or is longer than `RANGE_DAYS`.
+    """
+    last = first if last is None else last
+    if last < first:
+        raise InputError(f"the range ends on {last}, before it begins on {first}")
+    if (last - first).days >= RANGE_DAYS:
+        raise InputError(f"a range has at most {RANGE_DAYS} days, not {(last - first).days + 1:,}")
+    return moment(first), after(last)
+
+
+def moment(day: date) -> datetime:
+    """The first moment of a day in UTC."""
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def after(day: date) -> datetime:
+    """The first moment after a day in UTC; of the last day that there is, its last one."""
+    if day == date.max:
+        return datetime.max.replace(tzinfo=UTC)
+    return moment(day + timedelta(days=1))
+
+
+def microseconds(time: datetime) -> int:
+    """A time in whole microseconds since 1970."""
+    return (time - _EPOCH) // timedelta(microseconds=1)
+
+
+def time_of(given: int) -> datetime:
+    """The time of so many microseconds since 1970."""
+    return _EPOCH + timedelta(microseconds=given)
+
+
+def token(*values: Any) -> str:
+    """A word that names a place in an order, from which the next page goes on; fit for an address."""
+    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+
+
+def place(word: str, *kinds: type) -> list[Any]:
+    """The values of a token.
+
+    Raises:
+        InputError: it is none, or one of another list.
+    """
+    try:
+        if len(word) > TOKEN_CHARACTERS:
+            raise ValueError
+        padded = word.encode("ascii") + b"=" * (-len(word) % 4)
+        values = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        if not isinstance(values, list) or [type(value) for value in values] != list(kinds):
+            raise ValueError
+        if any(type(value) is int and not -(2**63) <= value < 2**63 for value in values):
+            raise ValueError
+    except ValueError:
+        raise InputError("that is no page of this list: begin with the first one") from None
+    return values
+
+
+def moment_place(word: str | None, default: datetime, number: int) -> tuple[datetime, int]:
+    """The time and the article of a token of these; without one the given ones.
+
+    Raises:
+        InputError: as of `place`.
+    """
+    if word is None:
+        return default, number
+    given, found = place(word, int, int)
+    try:
+        return time_of(given), found
+    except OverflowError:
+        raise InputError("that is no page of this list: begin with the first one") from None

@@ -1,0 +1,50 @@
+-- Figures of a range of days, of its newest articles: one row. Times are microseconds since 1970.
+WITH counted AS MATERIALIZED (
+    SELECT id, coalesce(published_at, added_at) AS at, publication, status, stale, duplicate_of,
+           -- Who names no outlet counts as one of his own; no outlet is called so.
+           coalesce(publication, chr(1) || id) AS outlet,
+           CASE WHEN status = 'failed' THEN split_part(reason, ':', 1)
+                WHEN status = 'pending' OR stale THEN limit_fired END AS why
+    FROM dedup.article
+    WHERE coalesce(published_at, added_at) >= %(since)s AND coalesce(published_at, added_at) < %(until)s
+    ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(limit)s
+), earliest AS (
+    SELECT at, id FROM counted ORDER BY at, id LIMIT 1
+), story AS (
+    SELECT duplicate_of AS id, count(*) AS copies, count(DISTINCT outlet) AS outlets, max(at) AS last_at
+    FROM counted WHERE duplicate_of IS NOT NULL GROUP BY duplicate_of
+), print AS (  -- the first one of each other outlet
+    SELECT o.id, o.at AS began, c.outlet, min(c.at) AS at
+    FROM counted c JOIN counted o ON o.id = c.duplicate_of
+    WHERE c.outlet <> o.outlet AND c.at >= o.at GROUP BY o.id, o.at, c.outlet
+), reached AS (
+    SELECT id, at - began AS reached
+    FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY at, outlet) AS place FROM print) AS p
+    WHERE place = %(spread)s
+), told AS MATERIALIZED (
+    SELECT s.id, s.copies, s.outlets, (extract(epoch FROM s.last_at) * 1000000)::bigint AS last_at,
+           (extract(epoch FROM r.reached) * 1000000)::bigint AS reached
+    FROM story s LEFT JOIN reached r ON r.id = s.id
+)
+SELECT (SELECT count(*) FROM counted),
+    (SELECT jsonb_build_array((extract(epoch FROM at) * 1000000)::bigint, id) FROM earliest),
+    (SELECT jsonb_agg(to_jsonb(ARRAY[day, hour] || counts)) FROM (
+        SELECT (at AT TIME ZONE 'UTC')::date - %(first)s::date AS day,
+               extract(hour FROM at AT TIME ZONE 'UTC')::bigint AS hour, ARRAY[${counts}] AS counts
+        FROM counted GROUP BY 1, 2) AS h),
+    (SELECT jsonb_agg(jsonb_build_array(name, outlets) || to_jsonb(counts) ORDER BY counts[1] DESC, place) FROM (
+        SELECT ${publication} AS name, count(*) OVER () AS outlets, ARRAY[${counts}] AS counts,
+               row_number() OVER (ORDER BY count(*) DESC, publication COLLATE "C") AS place
+        FROM counted GROUP BY publication ORDER BY place LIMIT %(outlets)s) AS o),
+    (SELECT jsonb_agg(jsonb_build_array(id, copies, outlets, last_at, reached)
+                      ORDER BY copies DESC, outlets DESC, id) FROM (
+        SELECT * FROM told ORDER BY copies DESC, outlets DESC, id LIMIT %(listed)s) AS b),
+    (SELECT jsonb_agg(jsonb_build_array(id, copies, outlets, last_at, reached)
+                      ORDER BY reached, copies DESC, id) FROM (
+        SELECT * FROM told WHERE reached IS NOT NULL ORDER BY reached, copies DESC, id
+        LIMIT %(listed)s) AS f),
+    (SELECT jsonb_agg(jsonb_build_array(kind, why, articles, examples) ORDER BY kind, articles DESC, why) FROM (
+        SELECT CASE WHEN stale THEN 'stale' ELSE status END AS kind, why, count(*) AS articles,
+               (array_agg(id ORDER BY at DESC, id DESC))[1:%(examples)s::integer] AS examples
+        FROM counted WHERE status IN ('pending', 'failed') OR stale GROUP BY 1, 2
+        ORDER BY articles DESC LIMIT %(troubles)s) AS t)
