@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from dedup.corpus import ddl, migrate, removal, roles
+from dedup.corpus.browsing import words
 from dedup.corpus.database import URL_VARIABLE, Database
 from dedup.corpus.removal import Contents
 from dedup.corpus.roles import Role
@@ -120,6 +121,26 @@ class Operation:
                 for statement in wanted:
                     cursor.execute(statement)
             return [roles.readable(statement, cursor.connection) for statement in wanted]
+
+    def make_searchable(self, wanted: bool = True) -> bool:
+        """Make the index by which `Deduplicator.browsing` finds words, or drop it; others work meanwhile.
+
+        Titles are searched, and the texts that the corpus keeps; not those of attached tables.
+
+        Args:
+            wanted: false drops it.
+
+        Returns:
+            Whether there was anything to do.
+
+        Raises:
+            RightsError: the schema is not this role's own.
+            BusyError: another process is at it.
+        """
+        with self._database.transaction() as cursor:
+            migrate.require_head(migrate.current(cursor), self._database)
+            roles.require_owner(cursor, self.place)
+        return words.change(self._database, wanted=wanted)
 
     def contents(self) -> Contents:
         """What `uninstall` would remove.

@@ -63,6 +63,14 @@ def init(
             "--sql", help="Print the statements as one transaction for psql; run nothing. See below."
         ),
     ] = False,
+    search: Annotated[
+        bool | None,
+        typer.Option(
+            "--search/--no-search",
+            help="Make the index by which words are searched, or drop it. See below.",
+            show_default=False,
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Create the schema in the database, or upgrade it.
@@ -76,9 +84,15 @@ def init(
     the corpus and is part of its backups. `random` leaves the corpus a key that it has; `-` ends with an
     error if that is another one.
 
+    `--search` makes the index of the words of titles and texts, while others work; at 1,000,000 articles that
+    takes minutes. It stays up to date by itself, which makes loading and marking slower. Of attached tables
+    only the titles are searched: the texts stay where they are. `--no-search` drops it.
+
     **Examples**
 
         dedup init --hash-key random
+
+        dedup init --search
 
         dedup init --sql | psql -v ON_ERROR_STOP=1 news
 
@@ -90,8 +104,8 @@ def init(
     if key not in (None, "random", "-"):
         raise InputError("--hash-key takes random, or - to read the key from stdin")
     if sql:
-        if key or json:
-            raise InputError("--sql prints statements only: leave out --hash-key and --json")
+        if key or json or search is not None:
+            raise InputError("--sql prints statements only: leave out --hash-key, --search and --json")
         _print_schema()
         return
     wanted = hash_key(key) if key else None
@@ -103,6 +117,7 @@ def init(
         found = dd.preview() if new else None
         if new:
             say_pins_left_behind(dd.settings.pins_left_behind())
+    done = _search(search) if search is not None else None
     if json:
         output.write_json({"before": made.before, "after": made.after, "hash_key": masked(present)})
         return
@@ -113,8 +128,21 @@ def init(
         output.say("if roles have rights from `dedup grant`: run it again, for what is new")
     if wanted:
         output.say(f"hash key: {masked(present)}{'' if new else ', as before'}; it is part of every backup")
+    if done:
+        output.say(done)
     if found and found.adoption:
         output.say(f"next: dedup backfill, which reads every text again ({previewed(found)})")
+
+
+def _search(wanted: bool) -> str:
+    """Make or drop the index of words; returns what was done."""
+    from dedup.operation import Operation
+
+    with Operation() as owner:
+        done = owner.make_searchable(wanted)
+    if wanted:
+        return "words can be searched" + ("" if done else ", as before")
+    return "the index of words is dropped" if done else "there is no index of words"
 
 
 def _print_schema() -> None:

@@ -14,6 +14,7 @@ from dedup.corpus import rulebooks
 from dedup.corpus.browsing import article as articles
 from dedup.corpus.browsing import day as days
 from dedup.corpus.browsing import reading
+from dedup.corpus.browsing import search as searching
 from dedup.corpus.browsing import story as stories
 from dedup.corpus.browsing.article import (
     ArticlePage,
@@ -158,7 +159,14 @@ class Browsing:
             InputError: words, without the index for them: the message names the command; or `after` is of no
                 page.
         """
-        raise NotImplementedError
+        for name, value in (("words", words), ("publication", publication), ("url", url)):
+            if value is not None:
+                checks.text(name, value)
+        if source_id is not None:
+            checks.text("source_id", source_id)
+        what = searching.wanted(words, publication, status, first, last, url, source_id, after)
+        with self._reading() as cursor:
+            return searching.search(cursor, what, self._database.schema)
 
     def outlets(self, first: date, last: date | None = None) -> Matrix:
         """Who copies whom among the outlets.
