@@ -1,17 +1,20 @@
 """`Deduplicator.pins` and `Deduplicator.common_sentences`: what people say, which holds whatever is measured.
 
-A pin acts with the next backfill.
+A pin acts with the next backfill; that of a pair also at once, by `PairPins.settle`.
 """
 
 from __future__ import annotations
 
-from dedup.corpus import articles, overview, pins, rulebooks
-from dedup.corpus.database import Cursor, Database
+from dedup.corpus import articles, overview, pins, rulebooks, verdicts
+from dedup.corpus.database import Cursor, Database, retried
 from dedup.corpus.overview import CommonSentence
 from dedup.corpus.pins import PairPin
 from dedup.corpus.verdicts import MarkedArticle
+from dedup.door import checks
+from dedup.engine import hook
 from dedup.errors import InputError
 from dedup.rules.relation import Relation
+from dedup.timeouts import check_seconds
 
 
 class PairPins:
@@ -60,8 +63,23 @@ class PairPins:
 
         Returns:
             Those of the two that are stored, as they are marked now.
+
+        Raises:
+            BusyError: others held the corpus for so long; the next backfill settles both.
+            RightsError: this role may not settle.
         """
-        raise NotImplementedError
+        names = [checks.text("source_id", name) for name in (a, b)]
+        wait = self._database.timeouts.hook if timeout is None else timeout
+        check_seconds("the timeout", wait)
+
+        def attempt() -> tuple[MarkedArticle, ...]:
+            with self._database.transaction(settling=True, seconds=wait) as cursor:
+                known = [found for name in names if (found := articles.find(cursor, name))]
+                hook.settle_some(cursor, rulebooks.load_settings(cursor), [found.id for found in known])
+                marked = (verdicts.marked_article(cursor, name) for name in names)
+                return tuple(found for found in marked if found is not None)
+
+        return retried(attempt)
 
     def list(self) -> list[PairPin]:
         """The pinned pairs, the newest first."""
