@@ -13,7 +13,10 @@ from datetime import date
 from dedup.corpus import rulebooks
 from dedup.corpus.browsing import article as articles
 from dedup.corpus.browsing import day as days
-from dedup.corpus.browsing import reading
+from dedup.corpus.browsing import health as conditions
+from dedup.corpus.browsing import outlets as matrices
+from dedup.corpus.browsing import queue as queues
+from dedup.corpus.browsing import reading, sentences
 from dedup.corpus.browsing import search as searching
 from dedup.corpus.browsing import story as stories
 from dedup.corpus.browsing.article import (
@@ -174,7 +177,8 @@ class Browsing:
         Raises:
             InputError: the last day is before the first.
         """
-        raise NotImplementedError
+        with self._reading() as cursor:
+            return matrices.outlets(cursor, first, last)
 
     def copied(
         self, copier: str, original: str, first: date, last: date | None = None, after: str | None = None
@@ -184,7 +188,10 @@ class Browsing:
         Raises:
             InputError: the last day is before the first, or `after` is of no page.
         """
-        raise NotImplementedError
+        checks.text("copier", copier)
+        checks.text("original", original)
+        with self._reading() as cursor:
+            return matrices.copied(cursor, copier, original, first, last, after)
 
     def common_sentences(self, order: SentenceOrder = "carriers", after: str | None = None) -> SentencesPage:
         """The sentences that are ignored, and the pinned ones.
@@ -192,7 +199,8 @@ class Browsing:
         Raises:
             InputError: there is no such order, or `after` is of no page.
         """
-        raise NotImplementedError
+        with self._reading() as cursor:
+            return sentences.common_sentences(cursor, order, after)
 
     def sentence(self, sentence_hash: int) -> SentencePage:
         """A common or pinned sentence with some of its articles.
@@ -200,7 +208,9 @@ class Browsing:
         Raises:
             NotFoundError: it is neither.
         """
-        raise NotImplementedError
+        checks.whole_number("sentence_hash", sentence_hash, -(2**63))
+        with self._reading() as cursor:
+            return sentences.sentence(cursor, sentence_hash)
 
     def queue(self, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
         """The pairs most worth judging, of those that nobody has pinned or judged, the closest first.
@@ -208,7 +218,8 @@ class Browsing:
         Raises:
             InputError: there is no such kind.
         """
-        raise NotImplementedError
+        with self._reading() as cursor:
+            return queues.queue(cursor, kind)
 
     def pins(self, after: str | None = None) -> PinsPage:
         """What people have said of pairs.
@@ -216,8 +227,10 @@ class Browsing:
         Raises:
             InputError: `after` is of no page.
         """
-        raise NotImplementedError
+        with self._reading() as cursor:
+            return queues.pins(cursor, after)
 
     def health(self) -> Health:
         """The state of the corpus."""
-        raise NotImplementedError
+        with self._reading() as cursor:
+            return conditions.health(cursor)

@@ -170,7 +170,7 @@ def day(cursor: Cursor, first: date, last: date | None = None, *, counted: int =
     assert row is not None
     reading.forbid(cursor, "hashjoin")
     number, earliest, hours, outlets, biggest, fastest, troubles = row
-    counted_from = time_of(earliest[0]) if number == counted and _more(cursor, since, earliest) else None
+    counted_from = reading.counted_from(cursor, since, earliest) if number == counted else None
     stories = (biggest or []) + (fastest or [])
     ids = {story[0] for story in stories} | {id for trouble in troubles or [] for id in trouble[3]}
     lines = lines_of(cursor, ids)
@@ -197,16 +197,6 @@ def day(cursor: Cursor, first: date, last: date | None = None, *, counted: int =
             for kind, reason, articles, examples in troubles or []
         ),
     )
-
-
-def _more(cursor: Cursor, since: datetime, earliest: list[int]) -> bool:
-    """Whether the range has articles before the earliest one that was counted."""
-    row = cursor.execute(
-        "SELECT EXISTS (SELECT FROM dedup.article WHERE coalesce(published_at, added_at) >= %s"
-        " AND (coalesce(published_at, added_at), id) < (%s, %s))",
-        [since, time_of(earliest[0]), earliest[1]],
-    ).fetchone()
-    return bool(row and row[0])
 
 
 def _marks(counts: Counter[int]) -> Marks:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
 from dedup.answer import Answer
+from dedup.corpus import monitoring, rulebooks, runs
+from dedup.corpus.browsing import words
+from dedup.corpus.database import Cursor
 from dedup.corpus.monitoring import Vitals
 from dedup.corpus.runs import PastRun
+from dedup.settings import Settings, masked
+
+RUNS = 20
+"""Runs that are shown."""
+
+LATE_SECONDS = 86_400.0
+"""What waits for longer is a problem, and a last success that is longer ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +59,40 @@ class Health(Answer):
     horizon: datetime | None
     searchable: bool
     attachments: tuple[str, ...]
+
+
+def health(cursor: Cursor) -> Health:
+    """The state of the corpus."""
+    vitals = monitoring.vitals(cursor, LATE_SECONDS)
+    sizes = cursor.execute("""
+        SELECT relname, pg_total_relation_size(oid) FROM pg_class
+        WHERE relnamespace = 'dedup'::regnamespace AND relkind = 'r' ORDER BY 2 DESC, 1
+    """).fetchall()
+    row = cursor.execute(
+        "SELECT horizon, pg_database_size(current_database()),"
+        " ARRAY(SELECT name FROM dedup.attachment ORDER BY id) FROM dedup.corpus_state"
+    ).fetchone()
+    assert row is not None
+    horizon, database_bytes, attachments = row
+    return Health(
+        vitals=vitals,
+        problems=tuple(vitals.problems(LATE_SECONDS)),
+        runs=tuple(runs.history(cursor, RUNS)),
+        sizes=dict(sizes),
+        database_bytes=database_bytes,
+        settings=tuple(_settings(rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor))),
+        horizon=horizon,
+        searchable=words.searchable(cursor),
+        attachments=tuple(attachments),
+    )
+
+
+def _settings(present: Settings, wanted: Settings) -> list[SettingLine]:
+    now, then, default = (asdict(settings) for settings in (present, wanted, Settings()))
+    lines = []
+    for item in fields(Settings):
+        values = [found[item.name] for found in (now, then, default)]
+        if item.metadata["secret"]:
+            values = [masked(value) for value in values]
+        lines.append(SettingLine(item.name, item.metadata["about"], *values))
+    return lines

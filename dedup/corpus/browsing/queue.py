@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
 
 from dedup.answer import Answer
-from dedup.corpus.browsing.lines import ArticleLine
+from dedup.corpus import rulebooks
+from dedup.corpus.browsing import reading
+from dedup.corpus.browsing.lines import ArticleLine, lines_of
+from dedup.corpus.database import Cursor
 from dedup.corpus.pins import PairPin
+from dedup.errors import InputError
+from dedup.settings import Settings
 from dedup.verdict import Match
 
 QueueKind = Literal["duplicate", "similar", "picked"]
@@ -16,6 +23,14 @@ those of which methods disagree."""
 
 QUEUE_PAIRS = 50
 """Pairs of a queue."""
+
+NEAREST = 5_000
+"""Pairs on each side of a threshold that are looked at, the nearest."""
+
+PINS_PAGE = 100
+"""Pins of a page."""
+
+_CHANNELS = ("sentence", "signature")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +41,8 @@ class DoubtfulPair(Answer):
         earlier, later: of the pair, in canonical order as far as times tell.
         match: the pair as it is stored; `match.id` is the source_id of `earlier`. None for a picked pair
             without one.
-        threshold: name of the setting that is near.
-        margin: how far the pair is from it, above 0: it holds. None for a picked pair.
+        threshold: name of the setting that is near; None for a picked pair.
+        margin: how far the pair is above it, below 0 for one that is not; None for a picked pair.
         scores: of the methods of the lab, for a picked pair; empty for others.
     """
 
@@ -45,3 +60,135 @@ class PinsPage(Answer):
 
     pins: tuple[PairPin, ...]
     after: str | None
+
+
+_FREE = """
+    NOT EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = least(a.source_id, o.source_id)
+                AND p.other_source_id = greatest(a.source_id, o.source_id))
+    AND NOT EXISTS (SELECT FROM dedup.judgement j WHERE j.source_id = least(a.source_id, o.source_id)
+                    AND j.other_source_id = greatest(a.source_id, o.source_id))
+"""
+"""Nobody has said anything of the pair of the articles a and o."""
+
+_NEAR = """
+    SELECT m.article_id, m.other_id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard,
+           m.signature_jaccard, m.containment
+    FROM (SELECT * FROM dedup.match WHERE {among} ORDER BY {column} {direction} LIMIT %(nearest)s) AS m
+    -- OFFSET 0: one by one, until there are enough.
+    CROSS JOIN LATERAL (SELECT source_id, archived FROM dedup.article WHERE id = m.article_id OFFSET 0) AS a
+    CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = m.other_id OFFSET 0) AS o
+    WHERE NOT a.archived AND {free} LIMIT %(limit)s
+"""
+
+
+def queue(cursor: Cursor, kind: QueueKind) -> tuple[DoubtfulPair, ...]:
+    """The pairs most worth judging.
+
+    Raises:
+        InputError: there is no such kind.
+    """
+    if kind not in get_args(QueueKind):
+        raise InputError(f"there is no queue {kind!r}; there are {', '.join(get_args(QueueKind))}")
+    if kind == "picked":
+        return _picked(cursor)
+    settings = rulebooks.load_settings(cursor)
+    found: dict[tuple[int, int], tuple[Match, str, float]] = {}
+    for row in _near(cursor, settings, kind):
+        match = Match(*row[2:])
+        found[row[0], row[1]] = (match, *_margin(match, settings, kind))
+    nearest = sorted(found.items(), key=lambda item: (abs(item[1][2]), item[0]))[:QUEUE_PAIRS]
+    lines = lines_of(cursor, {id for pair, _ in nearest for id in pair})
+    return tuple(
+        DoubtfulPair(lines[earlier], lines[later], match, threshold, margin, {})
+        for (later, earlier), (match, threshold, margin) in nearest
+        if later in lines and earlier in lines
+    )
+
+
+def _near(cursor: Cursor, settings: Settings, kind: QueueKind) -> Iterator[tuple[Any, ...]]:
+    """The pairs on both sides of each threshold, as far as they are stored: below "similar" none is."""
+    scored = "rule IN ('sentences', 'signature') AND score {sign} %(threshold)s"
+    sides = []
+    for threshold in {
+        getattr(settings, f"{kind}_{channel}_jaccard") for channel in ("sentence", "signature")
+    }:
+        sides.append((scored.format(sign=">="), "score", "ASC", threshold))
+        if kind == "duplicate":
+            sides.append((scored.format(sign="<"), "score", "DESC", threshold))
+    if kind == "similar":
+        contained = "rule = 'containment' AND containment >= %(threshold)s"
+        sides.append((contained, "containment", "ASC", settings.similar_containment))
+    for among, column, direction, threshold in sides:
+        near = _NEAR.format(among=among, column=column, direction=direction, free=_FREE)
+        yield from cursor.execute(
+            near.encode(), {"threshold": threshold, "nearest": NEAREST, "limit": QUEUE_PAIRS}
+        ).fetchall()
+
+
+def _margin(match: Match, settings: Settings, kind: QueueKind) -> tuple[str, float]:
+    """The threshold that is most nearly missed, or most clearly passed, and how far the pair is above it."""
+    if match.rule == "containment" and kind == "similar":
+        return "similar_containment", match.containment - settings.similar_containment
+    names = (f"{kind}_{channel}_jaccard" for channel in _CHANNELS)
+    measured = zip(names, (match.sentence_jaccard, match.signature_jaccard), strict=True)
+    margins = {name: value - getattr(settings, name) for name, value in measured}
+    name = max(margins, key=lambda name: margins[name])
+    return name, margins[name]
+
+
+def _picked(cursor: Cursor) -> tuple[DoubtfulPair, ...]:
+    """The pairs that were picked for people, in the order in which they are asked."""
+    rows = cursor.execute(
+        f"""
+        SELECT a.id, o.id, r.scores FROM dedup.review_pair r
+        CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article
+                            WHERE source_id = r.source_id OFFSET 0) AS a
+        CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article
+                            WHERE source_id = r.other_source_id OFFSET 0) AS o
+        WHERE {_FREE} ORDER BY r.place LIMIT %s
+        """.encode(),
+        [QUEUE_PAIRS],
+    ).fetchall()
+    lines = lines_of(cursor, {id for row in rows for id in row[:2]})
+    found = []
+    for a, o, scores in rows:
+        if a in lines and o in lines:
+            earlier, later = sorted((a, o), key=lambda id: (lines[id].time, lines[id].source_id))
+            found.append(
+                DoubtfulPair(lines[earlier], lines[later], _match(cursor, earlier, later), None, None, scores)
+            )
+    return tuple(found)
+
+
+def _match(cursor: Cursor, earlier: int, later: int) -> Match | None:
+    row = cursor.execute(
+        "SELECT o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,"
+        " m.containment FROM dedup.match m JOIN dedup.article o ON o.id = m.other_id"
+        " WHERE m.article_id = %s AND m.other_id = %s",
+        [later, earlier],
+    ).fetchone()
+    return Match(*row) if row else None
+
+
+def pins(cursor: Cursor, after: str | None) -> PinsPage:
+    """What people have said of pairs, the newest first.
+
+    Raises:
+        InputError: `after` is of no page.
+    """
+    until: list[Any] = [datetime.max.replace(tzinfo=UTC), "", ""]
+    if after is not None:
+        time, *names = reading.place(after, int, str, str)
+        until = [reading.moment_of(time), *names]
+    rows = cursor.execute(
+        "SELECT source_id, other_source_id, relation, pinned_by, reason, pinned_at FROM dedup.pair_pin"
+        " WHERE (pinned_at, source_id, other_source_id) < (%s, %s, %s)"
+        " ORDER BY pinned_at DESC, source_id DESC, other_source_id DESC LIMIT %s",
+        [*until, PINS_PAGE + 1],
+    ).fetchall()
+    found = [PairPin(*row) for row in rows[:PINS_PAGE]]
+    last = found[-1] if len(rows) > PINS_PAGE else None
+    return PinsPage(
+        tuple(found),
+        reading.token(reading.microseconds(last.pinned_at), last.id, last.other_id) if last else None,
+    )

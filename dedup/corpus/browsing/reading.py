@@ -7,6 +7,7 @@ import json
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from dedup.article import storable
 from dedup.corpus.connection import set_values
 from dedup.corpus.database import Cursor
 from dedup.errors import InputError
@@ -26,6 +27,7 @@ TOKEN_CHARACTERS = 20_000
 RANGE_DAYS = 366
 """Days of a range at most."""
 
+_NO_PAGE = "that is no page of this list: begin with the first one"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -101,10 +103,12 @@ def place(word: str, *kinds: type) -> list[Any]:
         values = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
         if not isinstance(values, list) or [type(value) for value in values] != list(kinds):
             raise ValueError
+        if any(type(value) is str and storable(value) != value for value in values):
+            raise ValueError
         if any(type(value) is int and not -(2**63) <= value < 2**63 for value in values):
             raise ValueError
     except ValueError:
-        raise InputError("that is no page of this list: begin with the first one") from None
+        raise InputError(_NO_PAGE) from None
     return values
 
 
@@ -117,7 +121,31 @@ def moment_place(word: str | None, default: datetime, number: int) -> tuple[date
     if word is None:
         return default, number
     given, found = place(word, int, int)
+    return moment_of(given), found
+
+
+def moment_of(given: int) -> datetime:
+    """The time of a number of a token.
+
+    Raises:
+        InputError: there is no such time.
+    """
     try:
-        return time_of(given), found
+        return time_of(given)
     except OverflowError:
-        raise InputError("that is no page of this list: begin with the first one") from None
+        raise InputError(_NO_PAGE) from None
+
+
+def counted_from(cursor: Cursor, since: datetime, earliest: list[int]) -> datetime | None:
+    """From when on the articles of a range are counted; None where it has none before these.
+
+    Args:
+        earliest: of those that are counted: its time in microseconds, and its id.
+    """
+    time, id = time_of(earliest[0]), earliest[1]
+    row = cursor.execute(
+        "SELECT EXISTS (SELECT FROM dedup.article WHERE coalesce(published_at, added_at) >= %s"
+        " AND (coalesce(published_at, added_at), id) < (%s, %s))",
+        [since, time, id],
+    ).fetchone()
+    return time if row and row[0] else None
