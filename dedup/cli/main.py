@@ -22,6 +22,7 @@ import dedup
 from dedup.cli import (
     admin,
     attach,
+    browse,
     cluster,
     completion,
     console,
@@ -92,6 +93,7 @@ exports.register(cluster.export_app)
 lab.register(app)
 spark.register(app)
 serve.register(app)
+browse.register(app)
 completion.register(app)
 
 

@@ -13,6 +13,8 @@ from dedup.cli.listening import SERVER_PACKAGES, impatient, stopping_gently, tok
 from dedup.cli.shared import LogFormatOption, LogLevelOption, needs
 from dedup.logs import configure
 
+VARIABLE = "DEDUP_SERVE_TOKEN"
+
 PORT = 8765
 
 RATE = 100.0
@@ -87,7 +89,7 @@ def serve(
     from dedup.serve.guard import LOOPBACK_NAMES, Access
     from dedup.serve.limits import Limits
 
-    token = token_from(token_file, "DEDUP_SERVE_TOKEN")
+    token = token_from(token_file, VARIABLE)
     access = Access(token, None if token is not None or unix is not None else LOOPBACK_NAMES | {host.lower()})
     with ExitStack() as stack:
         if unix is not None:
@@ -95,7 +97,7 @@ def serve(
             stack.callback(server.unbind, unix)
             places = str(unix)
         else:
-            sockets = server.bind(host, port, loopback_only=access.token is None)
+            sockets = server.bind(host, port, loopback_only=token is None, variable=VARIABLE)
             places = " and ".join(map(server.address_of, sockets))
         stop = stack.enter_context(stopping_gently())
         dd, longest = stack.enter_context(impatient())

@@ -45,7 +45,7 @@ def test_the_wheel_describes_itself(wheel: Path) -> None:
     assert metadata["License-File"] == "LICENSE"
     assert metadata["Author"] == "The dedup project"
     assert set(metadata.get_all("Provides-Extra", [])) == {
-        "frames", "html", "lab", "metrics", "parquet", "scrapy", "serve", "spark",
+        "browse", "frames", "html", "lab", "metrics", "parquet", "scrapy", "serve", "spark",
     }  # fmt: skip
     assert set(metadata.get_all("Classifier", [])) <= classifiers
     assert str(metadata.get_payload()).startswith("# dedup")

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from starlette.types import ASGIApp
 
 from dedup import Deduplicator
 from dedup.corpus.database import Database
@@ -75,12 +76,11 @@ class Door:
 
 
 @contextmanager
-def running(dd: Deduplicator, limits: Limits, access: Access, **options: Any) -> Iterator[Door]:
+def running(dd: Deduplicator, app: ASGIApp) -> Iterator[Door]:
     """A server in a thread, which ends with the block."""
     sockets = server.bind("127.0.0.1", 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
     stop = threading.Event()
-    app = make_app(dd, limits, access, **options)
     thread = threading.Thread(target=server.serve, args=(app, sockets, stop.is_set))
     thread.start()
     try:
@@ -108,9 +108,8 @@ def serving(database: Database, corpus_url: str) -> Iterator[Serving]:
         ) -> Door:
             found = dd or stack.enter_context(Deduplicator(corpus_url))
             given = limits or Limits(rate=10_000)
-            return stack.enter_context(
-                running(found, given, access or Access(None, LOOPBACK_NAMES), **options)
-            )
+            app = make_app(found, given, access or Access(None, LOOPBACK_NAMES), **options)
+            return stack.enter_context(running(found, app))
 
         yield start
 

@@ -1,0 +1,210 @@
+"""The pages over HTTP: a request becomes a question to a `Deduplicator`, its answer HTML.
+
+What every request passes before is `serve/guard.py`, with the gate of `visitors.py`. What the pages show is
+in `views.py`, what may be changed in `editing.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from hashlib import sha256
+from http import HTTPStatus
+from importlib import resources
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Scope
+
+from dedup.browse.editing import ACTIONS, DONE, Action
+from dedup.browse.views import PLACES, Place, View, asked_new, go
+from dedup.browse.visitors import ENTER, STATIC, Visitor, Visitors
+from dedup.deduplicator import Deduplicator
+from dedup.pages.environment import environment
+from dedup.serve.guard import HEADERS, Guard
+from dedup.serve.handling import Handling, fields_of
+from dedup.serve.limits import Limits
+from dedup.serve.problems import ProblemError
+
+FORM = "application/x-www-form-urlencoded"
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self';"
+    " frame-ancestors 'none'; base-uri 'none'"
+)
+
+SAFE_HEADERS = {
+    **HEADERS,
+    "Content-Security-Policy": POLICY,
+    # Not "no-referrer": with that browsers send `Origin: null` with our own forms. Other sites get none.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Of every answer."""
+
+STATIC_SECONDS = 86_400
+"""How long a browser keeps a file whose address holds its hash."""
+
+USED = (("style", ".css"), ("script", ".js"), ("icon", ".svg"))
+"""Names of the files in templates, and how they end."""
+
+NOWHERE = "the pages begin at /"
+
+
+def make_app(
+    dd: Deduplicator, limits: Limits, visitors: Visitors, *, editing: bool = False, log_requests: bool = False
+) -> ASGIApp:
+    """The application.
+
+    Args:
+        editing: whether there are forms that change something.
+        log_requests: a line in the log for every request.
+    """
+    site = Site(dd, limits, visitors, editing=editing)
+    return Guard(
+        site.router(),
+        limits,
+        visitors,
+        dd.place,
+        paths=frozenset(place.path for place in PLACES),
+        nowhere=NOWHERE,
+        refuse=site.refuse,
+        log_requests=log_requests,
+    )
+
+
+class Site:
+    """Answers requests."""
+
+    def __init__(self, dd: Deduplicator, limits: Limits, visitors: Visitors, *, editing: bool) -> None:
+        self._dd, self._visitors, self._editing = dd, visitors, editing
+        self._handling = Handling(limits, dd.place)
+        self._templates = environment("dedup.browse")
+        self._files = _static_files()
+        self._common = {
+            "go": go,
+            "places": [(place.path, place.name) for place in PLACES if place.name],
+            **{name: next(path for path in self._files if path.endswith(ending)) for name, ending in USED},
+            "editing": editing,
+        }
+
+    def router(self) -> Router:
+        """The addresses there are; those that change something only where that is allowed."""
+        routes = [Route(place.path, self._page(place), methods=["GET"]) for place in PLACES]
+        routes += [Route(path, self._static, methods=["GET"]) for path in self._files]
+        routes += [
+            Route("/new", self._new, methods=["POST"]),
+            Route(ENTER, self._enter, methods=["POST"]),
+        ]
+        if self._editing:
+            routes += [Route(action.path, self._action(action), methods=["POST"]) for action in ACTIONS]
+        return Router(routes, redirect_slashes=False)
+
+    def refuse(self, problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]:
+        """A problem as a page; where the token is missing, with a field for it."""
+        asked = scope["path"] + (
+            f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
+        )
+        values = {
+            "heading": HTTPStatus(problem.status).phrase,
+            "detail": problem.detail[:1].upper() + problem.detail[1:] + ".",
+            "enter": problem.status == 401,
+            "back": asked if scope["method"] == "GET" else "/",
+        }
+        body = self._rendered(View("problem.html.j2", values), scope["path"], None, "")
+        return body, {"Content-Type": "text/html; charset=utf-8", **SAFE_HEADERS}
+
+    # What the addresses do.
+
+    def _page(self, place: Place) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            given = fields_of(request.scope["query_string"], (*place.fields, "done"), "the query")
+            visitor = self._visitors.met(request.scope)
+            fields = {name: given.get(name, "").strip() for name in place.fields}
+            done = DONE.get(given.get("done", ""), "")
+            body = await self._handling.worked(
+                lambda: self._rendered(place.view(self._dd, fields), place.path, visitor, done)
+            )
+            return self._html(body, visitor)
+
+        return endpoint
+
+    async def _new(self, request: Request) -> Response:
+        """Whether a pasted text is new. It changes nothing; a text does not belong into an address."""
+        visitor, given = await self._form(request, ("text", "title"))
+        body = await self._handling.worked(
+            lambda: self._rendered(asked_new(self._dd, given), "/new", visitor, "")
+        )
+        return self._html(body, visitor)
+
+    async def _enter(self, request: Request) -> Response:
+        with await self._handling.body(request, FORM) as body:
+            given = fields_of(body.take(), ("token", "to"), "the form")
+        visitor = self._visitors.enter(request.scope, given.get("token", ""))
+        answer = _see_other(_local(given.get("to", "/")))
+        answer.headers["Set-Cookie"] = self._visitors.header(visitor)
+        return answer
+
+    def _action(self, action: Action) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            _, given = await self._form(request, action.fields)
+            return _see_other(await self._handling.worked(lambda: action.work(self._dd, given)))
+
+        return endpoint
+
+    async def _static(self, request: Request) -> Response:
+        kind, content = self._files[request.scope["path"]]
+        kept = {"Cache-Control": f"public, max-age={STATIC_SECONDS}, immutable"}
+        return Response(content, media_type=kind, headers=SAFE_HEADERS | kept)
+
+    # What they share.
+
+    async def _form(self, request: Request, known: tuple[str, ...]) -> tuple[Visitor, dict[str, str]]:
+        """The visitor and the fields of a form of ours."""
+        self._visitors.check_origin(request.scope)
+        with await self._handling.body(request, FORM) as body:
+            given = fields_of(body.take(), (*known, "form"), "the form")
+        visitor = self._visitors.check_form(request.scope, given.pop("form", ""))
+        return visitor, {name: given.get(name, "") for name in known}
+
+    def _rendered(self, view: View, path: str, visitor: Visitor | None, done: str) -> bytes:
+        values: Mapping[str, Any] = {
+            **self._common, "here": path, "visitor": visitor, "done": done, **view.values,
+        }  # fmt: skip
+        return self._templates.get_template(view.template).render(values).encode("utf-8", "replace")
+
+    def _html(self, body: bytes, visitor: Visitor) -> Response:
+        answer = Response(body, media_type="text/html", headers=SAFE_HEADERS)
+        if visitor.new:
+            answer.headers["Set-Cookie"] = self._visitors.header(visitor)
+        return answer
+
+
+def _static_files() -> dict[str, tuple[str, bytes]]:
+    """Address -> kind and content of the files that pages refer to; the hash of each is in its address."""
+    style = environment("dedup.browse").get_template("style.css.j2").render().encode()
+    folder = resources.files("dedup.browse") / "static"
+    files = {
+        "style.css": ("text/css", style),
+        "keys.js": ("text/javascript", (folder / "keys.js").read_bytes()),
+        "icon.svg": ("image/svg+xml", (folder / "icon.svg").read_bytes()),
+    }
+    made = {}
+    for name, (kind, content) in files.items():
+        stem, _, ending = name.partition(".")
+        made[f"{STATIC}{stem}-{sha256(content).hexdigest()[:12]}.{ending}"] = (kind, content)
+    return made
+
+
+def _see_other(address: str) -> Response:
+    return Response(status_code=303, headers=SAFE_HEADERS | {"Location": address})
+
+
+def _local(address: str) -> str:
+    """An address of this server; its first page instead of any other."""
+    parts = urlsplit(address) if address.startswith("/") and "\\" not in address else None
+    if parts is None or parts.scheme or parts.netloc or not address.isprintable() or not address.isascii():
+        return "/"
+    return address if parts.path in {place.path for place in PLACES} else "/"

@@ -1,0 +1,108 @@
+"""What people change on pages: pins of pairs and of sentences, with who and why, and their undoing.
+
+Only a server with `--edit` has these. Each ends on a page that shows the effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dedup.browse.views import KINDS, go, hash_of
+from dedup.deduplicator import Deduplicator
+from dedup.errors import InputError
+
+Fields = Mapping[str, str]
+
+DONE = {
+    "said": "Noted. Both articles were judged again; below is what they are now.",
+    "unsure": "Noted: you cannot tell. The pair stays as the rules have it.",
+    "undone": "Undone. Both articles were judged again by the rules.",
+    "waits": "Noted. It acts with the next backfill, or when a worker has settled both articles.",
+    "pinned": "Noted. It acts with the next backfill.",
+}
+"""What a page says after a change, by the word in its address."""
+
+LABELS = {"duplicate": "duplicate", "similar": "similar", "unrelated": "different", "unsure": "unsure"}
+"""What is said of a pair -> the judgement that `dedup judge tune` reads."""
+
+LONGEST_REASON = 1_000
+"""Characters."""
+
+
+def judge(dd: Deduplicator, given: Fields) -> str:
+    """Say what two articles are to each other: a pin, and a judgement for `tune`."""
+    a, b, by, reason = given["a"], given["b"], given["by"].strip(), given["reason"].strip()
+    say = given["say"]
+    if say not in LABELS:
+        raise InputError("say what the two are to each other")
+    if not by:
+        raise InputError("say who you are")
+    if a == b:
+        raise InputError("a pair has two articles; both ids are the same")
+    if len(reason) > LONGEST_REASON:
+        raise InputError(f"the reason has more than {LONGEST_REASON:,} characters")
+    from dedup.door.judgements import key
+
+    dd.judgements.record(key(a, b), by, LABELS[say], reason or None)
+    if say == "unsure":
+        return _shown(given, by, "unsure")
+    dd.pins.set(a, b, say, by=by, reason=reason or None)
+    return _shown(given, by, _settled(dd, "said", a, b))
+
+
+def undo(dd: Deduplicator, given: Fields) -> str:
+    """Take back what was said of two articles."""
+    from dedup.door.judgements import key
+
+    a, b = given["a"], given["b"]
+    found = dd.browsing.compare(a, b)
+    dd.pins.remove(a, b)
+    if found.pin:
+        dd.judgements.take_back(key(a, b), found.pin.pinned_by)
+    return _shown(given, "", _settled(dd, "undone", a, b))
+
+
+def sentence(dd: Deduplicator, given: Fields) -> str:
+    """Pin a sentence, or take its pin back."""
+    number, say = hash_of(given["hash"]), given["say"]
+    if say == "unpin":
+        dd.common_sentences.unpin(number)
+    elif say in ("always", "never"):
+        dd.common_sentences.pin(number, common=say == "always")
+    else:
+        raise InputError("say always, never or unpin")
+    return go("/sentences", done="pinned")
+
+
+def _settled(dd: Deduplicator, done: str, a: str, b: str) -> str:
+    """Settle two articles at once; the word of what came of it."""
+    found = dd.pins.settle(a, b)
+    return "waits" if any(one.stale or one.verdict.status == "pending" for one in found) else done
+
+
+def _shown(given: Fields, by: str, done: str) -> str:
+    """The page that shows the effect."""
+    if given["back"] in {kind for kind, _ in KINDS}:
+        return go("/judge", kind=given["back"], by=by, done=done)
+    return go("/compare", a=given["a"], b=given["b"], by=by, done=done)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A form that changes something.
+
+    Attributes:
+        work: does it, and returns where to go then.
+    """
+
+    path: str
+    fields: tuple[str, ...]
+    work: Callable[[Deduplicator, Fields], str]
+
+
+ACTIONS = (
+    Action("/judge", ("a", "b", "by", "reason", "say", "back"), judge),
+    Action("/judge/undo", ("a", "b", "back"), undo),
+    Action("/sentences", ("hash", "say"), sentence),
+)

@@ -1,0 +1,393 @@
+"""What the pages show: an answer of the library, and what is drawn of it. No HTTP here.
+
+`report.py` shows the same in a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from dedup.article import Article
+from dedup.deduplicator import Deduplicator
+from dedup.door.browsing import SPREAD_OUTLETS, Compared, Day, Matrix, Page, StoryPage
+from dedup.errors import InputError, NotFoundError
+from dedup.pages.charts import Bar, Print, bars, story_timeline
+from dedup.pages.comparison import Block, compare
+from dedup.pages.graph import Tie, tie_graph
+from dedup.pages.words import later, line, long_day, moment, percent
+
+TIMELINE_ROWS = 200
+"""Outlets in the table beside the picture of a story."""
+
+TIES = 30
+"""Pairs of outlets that are drawn: more are a thicket."""
+
+OUTLET_DAYS = 30
+"""Days of the page of outlets where none are given."""
+
+HEAT = 5
+"""Shades of the matrix."""
+
+COMPARED_CHARACTERS = 100_000
+"""Of two texts that are compared word by word; `Browsing.compare` tells no more of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A page: a template, and what it is given."""
+
+    template: str
+    values: dict[str, Any]
+
+
+def go(path: str, **query: object) -> str:
+    """The address of a page. Ids are in the query: most are addresses themselves."""
+    given = {name: str(value) for name, value in query.items() if value not in (None, "")}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+Fields = Mapping[str, str]
+"""Those of a query: all that the page knows; "" where one is not given."""
+
+
+def today(dd: Deduplicator, given: Fields) -> View:
+    """A day, or several."""
+    newest = dd.browsing.newest_day() or datetime.now(UTC).date()
+    first = _day(given["first"]) or _day(given["last"]) or newest
+    last = _day(given["last"]) or first
+    day = dd.browsing.day(first, last)
+    days = timedelta(days=(day.last - day.first).days + 1)
+    return View(
+        "day.html.j2",
+        {
+            **day_values(day),
+            "before": (_moved(day.first, -days), _moved(day.last, -days)),
+            "behind": (_moved(day.first, days), _moved(day.last, days)),
+        },
+    )
+
+
+def day_values(day: Day) -> dict[str, Any]:
+    """What the components of a day need."""
+    hours = [Bar(f"{hour:02}", count) for hour, count in enumerate(day.hours)]
+    days = [Bar(f"{one.day:%d %b}", one.marks.articles, one.marks.share_new or 0.0) for one in day.days]
+    drawn = len(days) > 1
+    return {
+        "day": day,
+        "heading": long_day(day.first)
+        if day.first == day.last
+        else f"{long_day(day.first)} to {long_day(day.last)}",
+        "spread_outlets": SPREAD_OUTLETS,
+        "pictures": {
+            "hours": bars(hours, "Articles by hour of the day", "hours"),
+            "hour_rows": [(f"{bar.label}:00", f"{bar.value:,}") for bar in hours],
+            "days": bars(days, "Articles by day", "days") if drawn else None,
+            "day_rows": [
+                (one.day.isoformat(), f"{one.marks.articles:,}", percent(one.marks.share_new))
+                for one in day.days
+            ],
+        },
+    }
+
+
+def story(dd: Deduplicator, given: Fields) -> View:
+    """A story."""
+    return View("story.html.j2", story_values(dd.browsing.story(_id(given["id"]), given["after"] or None)))
+
+
+def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
+    """What the components of a story need; `name` tells pictures of one page apart."""
+    original = found.original.source_id
+    prints = [
+        Print(line(one.publication, "no outlet"), one.time, one.source_id == original) for one in found.prints
+    ]
+    first: dict[str, datetime] = {}
+    counts: dict[str, int] = {}
+    for one in prints:
+        first.setdefault(one.outlet, one.time)
+        counts[one.outlet] = counts.get(one.outlet, 0) + 1
+    began = min(first.values(), default=None)
+    return {
+        "story": found,
+        "picture": story_timeline(prints, name) if len(prints) > 1 else None,
+        "picture_rows": [
+            (outlet, moment(time), later(time - began) if began else "", f"{counts[outlet]:,}")
+            for outlet, time in list(first.items())[:TIMELINE_ROWS]
+        ],
+        "outlets": len({one.publication for one in found.prints}),
+    }
+
+
+def article(dd: Deduplicator, given: Fields) -> View:
+    """An article."""
+    page = dd.browsing.article(_id(given["id"]))
+    return View(
+        "article.html.j2",
+        {"page": page, "told": _sentence(str(page.verdict).removeprefix(f"{page.verdict.id}: ")),
+         "outside": outside(page.url)},
+    )  # fmt: skip
+
+
+def outside(url: str | None) -> str | None:
+    """An address that may be a link: of the web, and with a host."""
+    if url is None or not re.match(r"https?://", url, re.IGNORECASE) or re.search(r"[\s\x00-\x1f\x7f]", url):
+        return None
+    try:
+        return url if urlsplit(url).hostname else None
+    except ValueError:
+        return None
+
+
+def compared(dd: Deduplicator, given: Fields) -> View:
+    """Two articles side by side."""
+    found = dd.browsing.compare(_id(given["a"]), _id(given["b"]))
+    return View("compare.html.j2", {**compared_values(found), "by": given["by"]})
+
+
+def compared_values(found: Compared) -> dict[str, Any]:
+    """What the components of two articles need."""
+    return {
+        "found": found,
+        "decision": _sentence(found.explanation.decision),
+        "blocks": side_by_side(found),
+    }
+
+
+def side_by_side(found: Compared) -> list[Block]:
+    """The texts of both articles, aligned."""
+    texts = (found.earlier_text.text[:COMPARED_CHARACTERS], found.later_text.text[:COMPARED_CHARACTERS])
+    return compare(*texts, found.common)
+
+
+SEARCHED = ("words", "publication", "status", "first", "last", "url", "id")
+
+
+def search(dd: Deduplicator, given: Fields) -> View:
+    """A search, with what it found."""
+    asked = any(given[name] for name in SEARCHED)
+    page, refused = None, ""
+    if asked:
+        try:
+            page = found_by(dd, given)
+        except InputError as error:  # such as words where there is no index for them
+            refused = _sentence(str(error))
+    after = {name: given[name] for name in SEARCHED}
+    return View(
+        "search.html.j2",
+        {
+            "given": given,
+            "asked": asked,
+            "page": page,
+            "next": go("/search", **after, after=page.after) if page else "",
+            "refused": refused,
+        },
+    )
+
+
+def found_by(dd: Deduplicator, given: Fields) -> Page:
+    """What a search finds.
+
+    Raises:
+        InputError: a field cannot be used, or there is no index for words.
+    """
+    status: Any = given["status"] or None
+    return dd.browsing.search(
+        given["words"] or None,
+        publication=given["publication"] or None,
+        status=status,
+        first=_day(given["first"]),
+        last=_day(given["last"]),
+        url=given["url"] or None,
+        source_id=given["id"] or None,
+        after=given["after"] or None,
+    )
+
+
+def new(_dd: Deduplicator, _given: Fields) -> View:
+    """The form for a text."""
+    return View("new.html.j2", {"verdict": None, "answer": "", "text": "", "title": "", "titles": {}})
+
+
+def asked_new(dd: Deduplicator, given: Fields) -> View:
+    """What a text would be marked."""
+    text, title = given["text"], given["title"]
+    if not text.strip():
+        raise InputError("there is no text: paste one")
+    if title:
+        verdict = dd.lookup(Article(source_id="pasted text", text=text, title=title))
+    else:
+        verdict = dd.lookup(text)
+    return View(
+        "new.html.j2",
+        {
+            "verdict": verdict,
+            "answer": {
+                "unique": "Yes: nothing like it is here",
+                "similar": "Mostly: it is similar to others",
+                "duplicate": "No: it is a copy",
+            }.get(verdict.status, f"It cannot be said: {verdict.reason}"),
+            "text": text,
+            "title": title,
+            "titles": titles_of(dd, [match.id for match in verdict.matches]),
+        },
+    )
+
+
+def titles_of(dd: Deduplicator, ids: Iterable[str]) -> dict[str, str | None]:
+    """Titles by source_id, of what is still stored."""
+    found: dict[str, str | None] = {}
+    for source_id in ids:
+        page = dd.browsing.search(source_id=source_id)
+        found[source_id] = page.found[0].article.title if page.found else None
+    return found
+
+
+def outlets(dd: Deduplicator, given: Fields) -> View:
+    """Who copies whom."""
+    newest = dd.browsing.newest_day() or datetime.now(UTC).date()
+    last = _day(given["last"]) or newest
+    first = _day(given["first"]) or _moved(last, timedelta(days=1 - OUTLET_DAYS))
+    matrix = dd.browsing.outlets(first, last)
+    return View("outlets.html.j2", matrix_values(matrix))
+
+
+def matrix_values(matrix: Matrix) -> dict[str, Any]:
+    """What the page of outlets needs: rows of cells with their shade."""
+    most = max((cell.copies for cell in matrix.cells), default=1)
+    by = {(cell.original, cell.copier): cell for cell in matrix.cells}
+    rows = []
+    for original in matrix.outlets:
+        cells = [by.get((original, copier)) for copier in matrix.outlets]
+        rows.append(
+            (original, [(c, min(HEAT, 1 + HEAT * (c.copies - 1) // most) if c else 0) for c in cells])
+        )
+    ties = [Tie(line(c.original), line(c.copier), c.copies) for c in matrix.cells[:TIES]]
+    return {"matrix": matrix, "rows": rows, "picture": tie_graph(ties), "ties": TIES}
+
+
+def copied(dd: Deduplicator, given: Fields) -> View:
+    """The copies behind a cell of the matrix."""
+    first, last = _day(given["first"]), _day(given["last"])
+    if not (given["copier"] and given["original"] and first and last):
+        raise InputError("copier, original, first and last are needed")
+    page = dd.browsing.copied(given["copier"], given["original"], first, last, given["after"] or None)
+    return View("copied.html.j2", {**given, "first": first, "last": last, "page": page})
+
+
+def sentences(dd: Deduplicator, given: Fields) -> View:
+    """Common sentences."""
+    order: Any = given["order"] or "carriers"
+    page = dd.browsing.common_sentences(order, given["after"] or None)
+    return View("sentences.html.j2", {"page": page, "order": order, "one": None})
+
+
+def sentence(dd: Deduplicator, given: Fields) -> View:
+    """One of them, with some of its articles."""
+    return View("sentences.html.j2", {"one": dd.browsing.sentence(hash_of(given["hash"]))})
+
+
+def hash_of(given: str) -> int:
+    """The hash of a sentence.
+
+    Raises:
+        InputError: it is none.
+    """
+    if not re.fullmatch(r"-?[0-9]{1,19}", given):
+        raise InputError("the hash of a sentence is a whole number")
+    return int(given)
+
+
+KINDS = (
+    ("duplicate", "Just duplicates"),
+    ("similar", "Just similar"),
+    ("picked", "Where methods disagree"),
+)
+
+
+def judge(dd: Deduplicator, given: Fields) -> View:
+    """The pairs most worth judging, and what was said."""
+    kind: Any = given["kind"] or KINDS[0][0]
+    return View(
+        "judge.html.j2",
+        {
+            "kind": kind,
+            "kinds": KINDS,
+            "by": given["by"],
+            "pairs": dd.browsing.queue(kind),
+            "pins": dd.browsing.pins(given["after"] or None),
+        },
+    )
+
+
+def health(dd: Deduplicator, _given: Fields) -> View:
+    """The state of the corpus."""
+    return View("health.html.j2", {"health": dd.browsing.health()})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A page.
+
+    Attributes:
+        name: in the navigation; None for pages that are reached from others.
+        fields: those its query may have.
+        view: makes it.
+    """
+
+    path: str
+    name: str | None
+    fields: tuple[str, ...]
+    view: Callable[[Deduplicator, Fields], View]
+
+
+PLACES = (
+    Place("/", "Today", ("first", "last"), today),
+    Place("/search", "Search", (*SEARCHED, "after"), search),
+    Place("/new", "Is this new?", (), new),
+    Place("/outlets", "Who copies whom", ("first", "last"), outlets),
+    Place("/sentences", "Common sentences", ("order", "after"), sentences),
+    Place("/judge", "Judge", ("kind", "by", "after"), judge),
+    Place("/health", "Health", (), health),
+    Place("/story", None, ("id", "after"), story),
+    Place("/article", None, ("id",), article),
+    Place("/compare", None, ("a", "b", "by"), compared),
+    Place("/copied", None, ("copier", "original", "first", "last", "after"), copied),
+    Place("/sentence", None, ("hash",), sentence),
+)
+
+
+def _id(given: str) -> str:
+    if not given:
+        raise NotFoundError("no article is named; search for one")
+    return given
+
+
+def _day(given: str) -> date | None:
+    """A day of a form.
+
+    Raises:
+        InputError: it is none.
+    """
+    if not given:
+        return None
+    try:
+        return date.fromisoformat(given)
+    except ValueError:
+        raise InputError("a day is written like 2026-11-20") from None
+
+
+def _moved(day: date, by: timedelta) -> date:
+    try:
+        return day + by
+    except OverflowError:
+        return day
+
+
+def _sentence(words: str) -> str:
+    """With a capital at the start."""
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,97 @@
+"""The command `browse`: the corpus as pages in a browser."""
+
+from __future__ import annotations
+
+import webbrowser
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dedup.cli import output
+from dedup.cli.listening import SERVER_PACKAGES, impatient, stopping_gently, token_from
+from dedup.cli.shared import LogFormatOption, LogLevelOption, needs
+from dedup.logs import configure
+
+BROWSE_PACKAGES = (*SERVER_PACKAGES, "jinja2")
+"""What the extra `newsdedup[browse]` brings."""
+
+VARIABLE = "DEDUP_BROWSE_TOKEN"
+
+RATE = 50.0
+"""Requests a second of one client: a person, whose browser asks for a page and its three files."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(browse)
+
+
+def browse(
+    host: Annotated[
+        str,
+        typer.Option("--host", help="The address to listen at; one that other machines reach needs a token."),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65_535, help="The port; 0 takes any that is free.")
+    ] = 0,
+    edit: Annotated[
+        bool, typer.Option("--edit", help="Pairs can be judged, and sentences pinned; else it only shows.")
+    ] = False,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            help="A file that holds the token which people enter once; or set `DEDUP_BROWSE_TOKEN`.",
+        ),
+    ] = None,
+    open_it: Annotated[bool, typer.Option("--open", help="Open the first page in the browser.")] = False,
+    rate: Annotated[
+        float, typer.Option("--rate", min=0.1, help="Requests a second that one client may send.")
+    ] = RATE,
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
+    log_requests: Annotated[
+        bool, typer.Option("--log-requests", help="Log a line for every request, without its query.")
+    ] = False,
+) -> None:
+    """Look at the corpus in a browser: days, stories, versions side by side, who copies whom.
+
+    It listens at this machine only, unless told otherwise, and prints its address. SIGTERM and Ctrl-C end it
+    with exit code 0. The pages are described in docs/browse.md. Needs `pip install 'newsdedup[browse]'`.
+
+    **Examples**
+
+        dedup browse --open
+
+        dedup browse --edit
+
+        dedup browse --host 0.0.0.0 --port 8080 --token-file token
+    """
+    needs("dedup browse", "browse", BROWSE_PACKAGES)
+    from dedup.browse.app import make_app
+    from dedup.browse.visitors import Visitors
+    from dedup.serve import server
+    from dedup.serve.guard import LOOPBACK_NAMES
+    from dedup.serve.limits import Limits
+
+    token = token_from(token_file, VARIABLE)
+    with ExitStack() as stack:
+        sockets = server.bind(host, port, loopback_only=token is None, variable=VARIABLE)
+        addresses = [server.address_of(listener) for listener in sockets]
+        stop = stack.enter_context(stopping_gently())
+        dd, longest = stack.enter_context(impatient())
+        configure(log_format, log_level)
+        limits = Limits(body_bytes=3 * longest, rate=rate)  # a form writes most bytes as three
+        visitors = Visitors(token, None if token is not None else LOOPBACK_NAMES | {host.lower()})
+        app = make_app(dd, limits, visitors, editing=edit, log_requests=log_requests)
+        output.say(
+            f"pages of {dd.place} at {' and '.join(addresses)}"
+            f"{', for judging too' if edit else ', read-only'}; SIGTERM or Ctrl-C ends it"
+        )
+        if open_it:
+            webbrowser.open(addresses[0])
+        server.serve(app, sockets, stop.is_set)
+        output.say("stopped as asked")
