@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dedup.answer import Answer
-from dedup.corpus.browsing.article import PairJudgement, Text, said_of, texts
-from dedup.corpus.browsing.lines import LINE, LINE_COLUMNS, ArticleLine, line
+from dedup.corpus.browsing.article import PairJudgement, Text, said_of, text_of
+from dedup.corpus.browsing.lines import ArticleLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.pins import PairPin
 from dedup.corpus.rulebooks import Rulebook
@@ -62,10 +62,7 @@ def compare(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Compared:
 
 
 def _side(cursor: Cursor, source_id: str) -> tuple[ArticleLine, Text]:
-    row = cursor.execute(
-        f"SELECT {LINE}, m.id FROM dedup.mark m WHERE m.source_id = %s".encode(), [source_id]
-    ).fetchone()
+    row = cursor.execute("SELECT id FROM dedup.article WHERE source_id = %s", [source_id]).fetchone()
     if row is None:
         raise NotFoundError.of(source_id)
-    number = row[LINE_COLUMNS]
-    return line(row), texts(cursor, [number]).get(number, Text("", 0))
+    return lines_of(cursor, [row[0]])[row[0]], text_of(cursor, row[0]) or Text("", 0)

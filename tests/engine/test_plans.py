@@ -8,17 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date
 from typing import Any
 
 import psycopg
 import pytest
 
-from dedup.corpus import common_sentences, folding, rulebooks, settling
+from dedup.corpus import common_sentences, folding, rulebooks, settling, stories, verdicts
 from dedup.corpus.arrays import bigints
+from dedup.corpus.browsing import (
+    article as articles,
+)
+from dedup.corpus.browsing import (
+    day as days,
+)
+from dedup.corpus.browsing import (
+    health,
+    outlets,
+    queue,
+    reading,
+    search,
+    sentences,
+    story,
+    words,
+)
 from dedup.corpus.database import Cursor, Database, hold_settle_lock
 from dedup.corpus.fingerprints import count_unfingerprinted, count_unsettled, waiting_page
 from dedup.deduplicator import Deduplicator
-from dedup.engine import hook
+from dedup.engine import compare, hook
 from dedup.engine.backfill import backfill
 from dedup.engine.lookup import lookup
 from dedup.engine.settle import settle
@@ -37,8 +54,9 @@ SHARED = folding.KEYS_PER_ARTICLE
 
 FILL = """
     SET LOCAL dedup.settling = 'on';
-    INSERT INTO dedup.article (source_id, published_at, text)
-    SELECT 'synthetic ' || i, timestamptz '2020-01-01' + i * interval '1 minute', 'A text.'
+    INSERT INTO dedup.article (source_id, published_at, publication, url, text)
+    SELECT 'synthetic ' || i, timestamptz '2020-01-01' + i * interval '1 minute', 'Outlet ' || i %% 50,
+           'https://example.com/' || i, 'A text.'
     FROM generate_series(1, %(count)s) i;
     INSERT INTO dedup.fingerprint (article_id, version, revision, content_hash, sentence_hashes, signature,
                                    buckets, word_count, shingle_count)
@@ -215,8 +233,8 @@ def test_the_index_finds_the_same_with_keys_of_any_size(large: Database, bits: i
 
 def test_keys_become_longer_as_the_corpus_grows() -> None:
     assert folding.fold_bits(0) == folding.FEWEST_BITS
-    for articles in (400_000, 1_000_000, 20_000_000):
-        shared = folding.sharers(articles, folding.fold_bits(articles))
+    for many in (400_000, 1_000_000, 20_000_000):
+        shared = folding.sharers(many, folding.fold_bits(many))
         assert folding.WANTED_SHARERS / 2 - 0.1 <= shared <= folding.WANTED_SHARERS
 
 
@@ -339,3 +357,110 @@ def test_no_statement_of_settling_depends_on_statistics(
         with explained(monkeypatch) as statements:
             hook.submit(cursor, rulebook, given, hook.fingerprint(rulebook, given))
         assert {text: rows for text, rows in statements.items() if rows > 2_000} == {}
+
+
+# What pages ask.
+
+DAY = date(2020, 1, 8)
+ARTICLES_OF_A_DAY = 24 * 60
+FIRST, LAST = date(2020, 1, 1), date(2020, 1, 31)
+
+
+def found(cursor: Cursor, text: str | None = None, **fields: object) -> int | None:
+    """How many articles a page of a search has; None for a full page."""
+    given = dict.fromkeys(("publication", "status", "first", "last", "url", "source_id", "after")) | fields
+    page = search.search(cursor, search.wanted(text, **given), "dedup")  # type: ignore[arg-type]
+    return None if page.after and not page.more else len(page.found)
+
+
+QUESTIONS: dict[str, tuple[Callable[[Cursor], object], int]] = {
+    "newest day": (days.newest_day, 5),
+    "day": (lambda c: days.day(c, DAY).biggest[0], 2 * ARTICLES_OF_A_DAY),
+    "a part of a range": (lambda c: days.day(c, FIRST, LAST, counted=500).counted_from, 2 * 500),
+    "story": (lambda c: story.story(c, "synthetic 4711").original, 50),
+    "story of a copy": (lambda c: story.story(c, "real 1").copies[0], 50),
+    "a story as before": (lambda c: stories.story(c, "real 1").copies[0], 50),
+    "article": (lambda c: articles.article(c, "synthetic 4711").matches[0], 50),
+    "pairs": (lambda c: verdicts.best_pairs(c, 4711), 50),
+    "two": (lambda c: compare.compare(c, rulebooks.load_rulebook(c), "real 1", "real 2"), 50),
+    "newest": (lambda c: found(c) is None, 4 * search.SEARCH_PAGE),
+    "of a day": (lambda c: found(c, first=DAY, last=DAY) is None, 4 * search.SEARCH_PAGE),
+    "of an outlet": (
+        lambda c: found(c, publication="Outlet 7") is None,
+        4 * search.SEARCH_PAGE,
+    ),
+    "of no outlet": (lambda c: found(c, publication="Outlet") == 0, 10),
+    "of a status": (lambda c: found(c, status="failed") == 0, 2 * search.SCANNED + 10),
+    "of an address": (lambda c: found(c, url="https://example.com/4711") == 1, 10),
+    "of an id": (lambda c: found(c, source_id="synthetic 4711") == 1, 10),
+    "outlets": (lambda c: outlets.outlets(c, DAY).cells[0], 2 * ARTICLES_OF_A_DAY),
+    "copied": (lambda c: outlets.copied(c, "Outlet 8", "Outlet 7", DAY, None, None).copies[0], 500),
+    "sentences": (lambda c: sentences.common_sentences(c, "carriers", None).after, 10),
+    "sentences by stories": (lambda c: sentences.common_sentences(c, "stories", None).after, 10),
+    "sentence": (
+        lambda c: sentences.sentence(
+            c, sentences.common_sentences(c, "carriers", None).sentences[0].sentence_hash
+        ),
+        50,
+    ),
+    "queue": (lambda c: queue.queue(c, "duplicate")[0], 6 * queue.QUEUE_PAIRS),
+    "queue of similar": (lambda c: queue.queue(c, "similar")[0], 6 * queue.QUEUE_PAIRS),
+    "picked": (lambda c: queue.queue(c, "picked") == (), 10),
+    "pins": (lambda c: queue.pins(c, None).after is None, 10),
+    "health": (lambda c: health.health(c).sizes["article"], 50),
+}
+"""Each with the articles that it may read; it answers something that is not false."""
+
+
+def believe(cursor: Cursor, statistics: str) -> None:
+    """Have the planner believe something of the tables and their indexes."""
+    if STATISTICS[statistics]:
+        cursor.execute(
+            STATISTICS[statistics].encode()
+            + b" WHERE relnamespace = 'dedup'::regnamespace AND relkind IN ('r', 'i')"
+        )
+        cursor.execute(
+            "DELETE FROM pg_statistic WHERE starelid IN"
+            " (SELECT oid FROM pg_class WHERE relnamespace = 'dedup'::regnamespace)"
+        )
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_no_page_reads_a_table_from_end_to_end(large: Database, statistics: str) -> None:
+    for name, (ask, most) in QUESTIONS.items():
+        with rolled_back(large) as cursor:
+            believe(cursor, statistics)
+            reading.begin(cursor)
+            assert ask(cursor), name
+            assert_few(cursor, most, name)
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_words_are_found_by_their_index(large: Database, statistics: str) -> None:
+    with rolled_back(large) as cursor:
+        cursor.execute(f"CREATE INDEX {words.INDEX} ON dedup.article USING gin ({words.WORDS})".encode())
+        built, _ = rows_read(cursor)["article"]
+        believe(cursor, statistics)
+        reading.begin(cursor)
+        # Every article has the word: those of the newest days are looked at, and not all.
+        for fields, full in (
+            ({"text": "text"}, True),
+            ({"text": "text", "first": DAY, "last": DAY}, True),
+            ({"text": "text", "publication": "Outlet 7"}, True),
+            ({"text": "nothing"}, False),
+        ):
+            _, before = rows_read(cursor)["article"]
+            assert (found(cursor, **fields) is None) == full  # type: ignore[arg-type]
+            scanned, read = rows_read(cursor)["article"]
+            assert scanned == built
+            assert read - before <= 2 * search.FEW + 2 * ARTICLES_OF_A_DAY + 4 * search.SEARCH_PAGE, fields
+
+
+def assert_few(cursor: Cursor, most: int, name: str) -> None:
+    read = rows_read(cursor)
+    assert {table: rows for table, (rows, _) in read.items() if rows} == {}, name
+    # A page of the table of sentences, or of pairs, is not counted among the articles.
+    articles = read.pop("article", (0, 0))[1]
+    assert articles <= most, (name, articles)
+    assert set(read) <= set(LARGE)
+    assert all(rows <= 2_000 for _, rows in read.values()), (name, read)

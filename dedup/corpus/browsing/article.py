@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from dedup.answer import Answer
 from dedup.corpus import verdicts
-from dedup.corpus.browsing.lines import LINE, LINE_COLUMNS, ArticleLine, line, lines_of
+from dedup.corpus.browsing.lines import ArticleLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.judgements import key
 from dedup.corpus.pins import PairPin
@@ -124,29 +123,30 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
     """
     mark = verdicts.stored_mark(cursor, source_id)
     row = cursor.execute(
-        f"""
-        SELECT {LINE}, m.url, m.language, m.published_at, m.added_at, m.marked_at, t.name, m.limit_fired
-        FROM dedup.mark m JOIN dedup.article a ON a.id = m.id
-        LEFT JOIN dedup.attachment t ON t.id = a.attachment_id
-        WHERE m.source_id = %s
-        """.encode(),
+        """
+        SELECT a.url, a.language, a.published_at, a.added_at, a.marked_at, t.name, a.limit_fired
+        FROM dedup.article a
+        LEFT JOIN LATERAL (SELECT name FROM dedup.attachment WHERE id = a.attachment_id OFFSET 0) AS t ON true
+        WHERE a.source_id = %s
+        """,
         [source_id],
     ).fetchone()
     if mark is None or row is None:
         raise NotFoundError.of(source_id)
-    url, language, published_at, added_at, marked_at, attachment, limit = row[LINE_COLUMNS:]
-    found = verdicts.best_pairs(cursor, mark.article_id) if mark.status in ("duplicate", "similar") else {}
-    lines = lines_of(cursor, found)
+    url, language, published_at, added_at, marked_at, attachment, limit = row
+    number = mark.article_id
+    found = verdicts.best_pairs(cursor, number) if mark.status in ("duplicate", "similar") else {}
+    lines = lines_of(cursor, [number, *found])
     return ArticlePage(
-        line=line(row),
+        line=lines[number],
         url=url if url is not None and len(url) <= LINK_CHARACTERS else None,
         language=language,
         published_at=published_at,
         added_at=added_at,
         marked_at=marked_at,
-        text=texts(cursor, [mark.article_id]).get(mark.article_id),
+        text=text_of(cursor, number),
         attachment=attachment,
-        fingerprint=_figures(cursor, mark.article_id),
+        fingerprint=_figures(cursor, number),
         verdict=verdicts.verdict(cursor, source_id, mark),
         matches=tuple(MatchedArticle(lines[id], pair) for id, pair in found.items() if id in lines),
         pins=_pins(cursor, source_id),
@@ -155,28 +155,22 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
     )
 
 
-def texts(cursor: Cursor, ids: Sequence[int]) -> dict[int, Text]:
-    """The texts of articles, by id."""
-    rows = [
-        # One by one: the view of texts has a branch for each attached table, and finds one by its key.
-        (
-            id,
-            cursor.execute(
-                "SELECT left(text, %s), length(text) FROM dedup.article_text WHERE article_id = %s",
-                [TEXT_CHARACTERS, id],
-            ).fetchone(),
-        )
-        for id in ids
-    ]
-    return {id: Text(*row) for id, row in rows if row is not None}
+def text_of(cursor: Cursor, article_id: int) -> Text | None:
+    """The text of an article; None where it is in an attached table and no longer there."""
+    row = cursor.execute(
+        "SELECT left(text, %s), length(text) FROM dedup.article_text WHERE article_id = %s",
+        [TEXT_CHARACTERS, article_id],
+    ).fetchone()
+    return Text(*row) if row else None
 
 
 def _figures(cursor: Cursor, article_id: int) -> FingerprintFigures | None:
     row = cursor.execute(
         """
         SELECT word_count, cardinality(sentence_hashes),
-               (SELECT count(*) FROM unnest(sentence_hashes) AS s (hash)
-                WHERE EXISTS (SELECT FROM dedup.common_sentence c WHERE c.sentence_hash = s.hash)),
+               -- OFFSET 0: looked up one by one, whatever the statistics say.
+               (SELECT count((SELECT true FROM dedup.common_sentence WHERE sentence_hash = s.hash OFFSET 0))
+                FROM unnest(sentence_hashes) AS s (hash)),
                shingle_count, buckets = '{}'
         FROM dedup.fingerprint WHERE article_id = %s
         """,

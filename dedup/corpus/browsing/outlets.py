@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
 
 from dedup.answer import Answer
 from dedup.corpus.browsing import reading
-from dedup.corpus.browsing.lines import LINE, LINE_COLUMNS, TIME, ArticleLine, CopyLine, line
+from dedup.corpus.browsing.lines import TIME, ArticleLine, CopyLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import statement
 
@@ -133,16 +132,23 @@ def copied(
         "until": until[0],
         "before": until[1],
         "scanned": CELL_SCANNED,
+        "page": CELL_PAGE + 1,
     }
     rows = cursor.execute(_COPIED.encode(), given).fetchall()
-    ends = rows[CELL_PAGE - 1] if len(rows) > CELL_PAGE else None
-    place = (line(ends).time, ends[LINE_COLUMNS]) if ends else None
-    more = False
-    if place is None:
+    shown = rows[:CELL_PAGE]
+    lines = lines_of(cursor, {id for row in shown for id in row[:2]})
+    place, more = None, False
+    if len(rows) > CELL_PAGE:
+        final = shown[-1][0]
+        place = lines[final].time, final
+    else:
         place = cursor.execute(_SCANNED_TO.encode(), given).fetchone()
         more = place is not None
     return CopiedPage(
-        tuple(_copied(row) for row in rows[:CELL_PAGE]),
+        tuple(
+            Copied(lines[of], CopyLine(lines[id], lines[id].time - lines[of].time, *figures))
+            for id, of, *figures in shown
+        ),
         reading.token(reading.microseconds(place[0]), place[1]) if place else None,
         more,
     )
@@ -150,30 +156,24 @@ def copied(
 
 # As the index of outlets has it.
 _OF_COPIER = f"""
-    SELECT m.* FROM dedup.article m
-    WHERE left(m.publication, 100) COLLATE "C" = left(%(copier)s, 100) AND m.publication IS NOT NULL
-      AND {TIME} >= %(since)s AND ({TIME}, m.id) < (%(until)s, %(before)s)
-    ORDER BY {TIME} DESC, m.id DESC LIMIT %(scanned)s
+    SELECT id, {TIME} AS at, publication, duplicate_of FROM dedup.article
+    WHERE left(publication, 100) COLLATE "C" = left(%(copier)s, 100) AND publication IS NOT NULL
+      AND {TIME} >= %(since)s AND ({TIME}, id) < (%(until)s, %(before)s)
+    ORDER BY {TIME} DESC, id DESC LIMIT %(scanned)s
 """
 
+# OFFSET 0: looked up one by one, whatever the statistics say.
 _COPIED = f"""
-    SELECT {LINE}, m.id, o.*, p.sentence_jaccard, p.signature_jaccard, p.containment
-    FROM (SELECT c.*, o.source_id AS original_source_id, c.duplicate_of AS original_id
-          FROM ({_OF_COPIER}) AS c
-          CROSS JOIN LATERAL (SELECT source_id, publication FROM dedup.article a
-                              WHERE a.id = c.duplicate_of OFFSET 0) AS o
-          WHERE c.publication = %(copier)s AND o.publication = %(original)s LIMIT {CELL_PAGE + 1}) AS m
-    CROSS JOIN LATERAL (SELECT {LINE} FROM dedup.mark m WHERE m.id = original_id OFFSET 0) AS o
-    LEFT JOIN dedup.match p ON p.article_id = m.id AND p.other_id = m.duplicate_of
+    SELECT c.id, c.duplicate_of, p.sentence_jaccard, p.signature_jaccard, p.containment
+    FROM (SELECT c.id, c.duplicate_of FROM ({_OF_COPIER}) AS c
+          CROSS JOIN LATERAL (SELECT publication FROM dedup.article
+                              WHERE id = c.duplicate_of OFFSET 0) AS o
+          WHERE c.publication = %(copier)s AND o.publication = %(original)s LIMIT %(page)s) AS c
+    LEFT JOIN LATERAL (SELECT * FROM dedup.match WHERE article_id = c.id AND other_id = c.duplicate_of
+                       OFFSET 0) AS p ON true
 """
 
 _SCANNED_TO = f"""
-    SELECT at, id
-    FROM (SELECT {TIME} AS at, m.id, row_number() OVER () AS place FROM ({_OF_COPIER}) AS m) AS scanned
+    SELECT at, id FROM (SELECT at, id, row_number() OVER () AS place FROM ({_OF_COPIER}) AS c) AS scanned
     WHERE place = %(scanned)s
 """
-
-
-def _copied(row: tuple[Any, ...]) -> Copied:
-    copy, original = line(row), line(row[LINE_COLUMNS + 1 :])
-    return Copied(original, CopyLine(copy, copy.time - original.time, *row[2 * LINE_COLUMNS + 1 :]))

@@ -11,7 +11,7 @@ from typing import Any
 from dedup.answer import Answer
 from dedup.corpus.arrays import bigints
 from dedup.corpus.browsing import reading, words
-from dedup.corpus.browsing.lines import ArticleLine, lines_of
+from dedup.corpus.browsing.lines import TIME, ArticleLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.errors import InputError
 from dedup.verdict import StatusName
@@ -39,8 +39,6 @@ AROUND = 120
 
 Place = tuple[datetime, int]
 """Of an article in the order of pages: its time and its id."""
-
-_TIME = "coalesce(published_at, added_at)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +160,7 @@ def _named(cursor: Cursor, what: Wanted) -> list[Place]:
     # OFFSET 0: looked up by that alone, and not by time.
     rows = cursor.execute(
         f"""
-        SELECT at, id FROM (SELECT *, {_TIME} AS at FROM dedup.article WHERE {column} = %(value)s
+        SELECT at, id FROM (SELECT *, {TIME} AS at FROM dedup.article WHERE {column} = %(value)s
                             LIMIT %(limit)s OFFSET 0) AS named
         WHERE at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND {condition}
         ORDER BY at DESC, id DESC LIMIT {SEARCH_PAGE + 1}
@@ -180,9 +178,9 @@ def _in_order(cursor: Cursor, what: Wanted) -> tuple[list[Place], Place | None]:
         # As the index of outlets has it.
         among = 'left(publication, 100) COLLATE "C" = left(%(publication)s, 100) AND publication IS NOT NULL'
     scanned = f"""
-        SELECT {_TIME} AS at, id, publication, status FROM dedup.article
-        WHERE {among} AND {_TIME} >= %(since)s AND ({_TIME}, id) < (%(until)s, %(before)s)
-        ORDER BY {_TIME} DESC, id DESC LIMIT %(limit)s
+        SELECT {TIME} AS at, id, publication, status FROM dedup.article
+        WHERE {among} AND {TIME} >= %(since)s AND ({TIME}, id) < (%(until)s, %(before)s)
+        ORDER BY {TIME} DESC, id DESC LIMIT %(limit)s
     """
     given = {**values, **_bounds(what), "limit": SCANNED}
     rows = cursor.execute(
@@ -232,7 +230,7 @@ def _matching(cursor: Cursor, what: Wanted, marks: list[str], limit: int | None)
     found = cursor.execute(
         f"""
         SELECT at, id, at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND {condition}
-        FROM (SELECT *, {_TIME} AS at FROM dedup.article
+        FROM (SELECT *, {TIME} AS at FROM dedup.article
               WHERE {words.WORDS} @@ (plainto_tsquery('simple', %(words)s) && %(marks)s::text::tsquery)
               LIMIT %(limit)s) AS matching
         """.encode(),
@@ -247,8 +245,8 @@ def _newest(cursor: Cursor, until: Place, since: datetime) -> datetime | None:
     """The time of the newest article of a range."""
     reading.allow(cursor, "indexscan", "indexonlyscan")
     row = cursor.execute(
-        f"SELECT {_TIME} FROM dedup.article WHERE ({_TIME}, id) < (%s, %s) AND {_TIME} >= %s"
-        f" ORDER BY {_TIME} DESC, id DESC LIMIT 1".encode(),
+        f"SELECT {TIME} FROM dedup.article WHERE ({TIME}, id) < (%s, %s) AND {TIME} >= %s"
+        f" ORDER BY {TIME} DESC, id DESC LIMIT 1".encode(),
         [*until, since],
     ).fetchone()
     reading.forbid(cursor, "indexscan", "indexonlyscan")

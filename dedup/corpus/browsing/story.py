@@ -9,7 +9,7 @@ from typing import Any
 from dedup.answer import Answer
 from dedup.corpus.arrays import bigints
 from dedup.corpus.browsing import reading
-from dedup.corpus.browsing.lines import LINE, LINE_COLUMNS, TIME, ArticleLine, CopyLine, line, lines_of
+from dedup.corpus.browsing.lines import TIME, ArticleLine, CopyLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.verdicts import best_pairs
 from dedup.errors import NotFoundError
@@ -86,37 +86,37 @@ def story(cursor: Cursor, source_id: str, after: str | None = None) -> StoryPage
     """
     since = reading.moment_place(after, _FIRST, 0)
     row = cursor.execute(
-        f"""
-        SELECT {LINE}, m.id FROM dedup.mark m WHERE m.id =
-            (SELECT coalesce(duplicate_of, id) FROM dedup.article WHERE source_id = %s)
-        """.encode(),
-        [source_id],
+        "SELECT coalesce(duplicate_of, id) FROM dedup.article WHERE source_id = %s", [source_id]
     ).fetchone()
     if row is None:
         raise NotFoundError.of(source_id)
-    original, number = line(row), row[LINE_COLUMNS]
+    number = row[0]
     found = _copies(cursor, number, since)
-    copies = [_copy(row, original) for row in found[:STORY_PAGE]]
-    last = found[STORY_PAGE - 1] if len(found) > STORY_PAGE else None
+    shown = found[:STORY_PAGE]
+    prints = [] if after else _prints(cursor, number)
+    lines = lines_of(cursor, {number, *prints, *(row[0] for row in shown)})
+    original, last = lines[number], shown[-1][0] if len(found) > STORY_PAGE else None
     counted = _count(cursor, number)
     return StoryPage(
         asked=source_id,
         original=original,
         words=_words(cursor, [number]).get(number),
-        copies=tuple(copies),
-        after=reading.token(reading.microseconds(line(last).time), last[LINE_COLUMNS]) if last else None,
+        copies=tuple(CopyLine(lines[id], lines[id].time - original.time, *figures) for id, *figures in shown),
+        after=reading.token(reading.microseconds(lines[last].time), last) if last else None,
         copies_counted=min(counted, COPIES_COUNTED),
         more_copies=counted > COPIES_COUNTED,
-        prints=() if after else _prints(cursor, number, original),
+        prints=tuple(sorted((lines[id] for id in prints), key=lambda print: print.time)),
         beside=() if after else _beside(cursor, number),
     )
 
 
 _COPIES = f"""
-    SELECT {LINE}, m.id, p.sentence_jaccard, p.signature_jaccard, p.containment
-    FROM dedup.mark m LEFT JOIN dedup.match p ON p.article_id = m.id AND p.other_id = %(story)s
-    WHERE m.duplicate_of = %(story)s AND ({TIME}, m.id) > (%(time)s, %(id)s)
-    ORDER BY {TIME}, m.id LIMIT %(limit)s
+    SELECT a.id, p.sentence_jaccard, p.signature_jaccard, p.containment
+    FROM (SELECT id FROM dedup.article WHERE duplicate_of = %(story)s AND ({TIME}, id) > (%(time)s, %(id)s)
+          ORDER BY {TIME}, id LIMIT %(limit)s) AS a
+    -- OFFSET 0: looked up one by one, whatever the statistics say.
+    LEFT JOIN LATERAL (SELECT * FROM dedup.match WHERE article_id = a.id AND other_id = %(story)s
+                       OFFSET 0) AS p ON true
 """
 
 
@@ -128,11 +128,6 @@ def _copies(cursor: Cursor, number: int, since: tuple[datetime, int]) -> list[An
     ).fetchall()
 
 
-def _copy(row: Any, original: ArticleLine) -> CopyLine:
-    article = line(row)
-    return CopyLine(article, article.time - original.time, *row[LINE_COLUMNS + 1 :])
-
-
 def _count(cursor: Cursor, number: int) -> int:
     row = cursor.execute(
         "SELECT count(*) FROM (SELECT FROM dedup.article WHERE duplicate_of = %s LIMIT %s) AS copies",
@@ -141,12 +136,13 @@ def _count(cursor: Cursor, number: int) -> int:
     return int(row[0]) if row else 0
 
 
-def _prints(cursor: Cursor, number: int, original: ArticleLine) -> tuple[ArticleLine, ...]:
+def _prints(cursor: Cursor, number: int) -> list[int]:
+    """The canonical article and its earliest copies."""
     rows = cursor.execute(
-        f"SELECT {LINE} FROM dedup.mark m WHERE m.duplicate_of = %s ORDER BY {TIME}, m.id LIMIT %s".encode(),
+        f"SELECT id FROM dedup.article WHERE duplicate_of = %s ORDER BY {TIME}, id LIMIT %s".encode(),
         [number, STORY_PRINTS - 1],
     )
-    return tuple(sorted([original, *map(line, rows.fetchall())], key=lambda print: print.time))
+    return [number, *(id for (id,) in rows.fetchall())]
 
 
 def _beside(cursor: Cursor, number: int) -> tuple[Beside, ...]:
