@@ -167,6 +167,7 @@ class Site:
         with await self._handling.body(request, FORM) as body:
             given = fields_of(body.take(), (*known, "form"), "the form")
         visitor = self._visitors.check_form(request.scope, given.pop("form", ""))
+        given |= fields_of(request.scope["query_string"], known, "the query")
         return visitor, {name: given.get(name, "") for name in known}
 
     def _rendered(self, view: View, path: str, visitor: Visitor | None, done: str) -> bytes:

@@ -101,8 +101,8 @@ class Browser:
 
     def send(self, page: str, path: str, **fields: str) -> Reply:
         """Fill in the first form of a page that leads to an address, and send it."""
-        hidden = form_of(page, path)
-        return self.post(path, {**hidden, **fields})
+        action, hidden = form_of(page, path)
+        return self.post(action, {**hidden, **fields})
 
     def follow(self, reply: Reply) -> str:
         """The page that an answer leads to."""
@@ -120,12 +120,14 @@ class Browser:
         return reply
 
 
-def form_of(page: str, path: str) -> dict[str, str]:
-    """The hidden fields of the first form that leads to an address."""
-    found = re.search(rf'<form[^>]*action="{re.escape(path)}"[^>]*>(.*?)</form>', page, re.DOTALL)
+def form_of(page: str, path: str) -> tuple[str, dict[str, str]]:
+    """The whole address and the hidden fields of the first form that leads to a path."""
+    found = re.search(
+        rf'<form[^>]*action="({re.escape(path)}(?:\?[^"]*)?)"[^>]*>(.*?)</form>', page, re.DOTALL
+    )
     assert found, path
-    pairs = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', found[1])
-    return {name: unescape(value) for name, value in pairs}
+    pairs = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', found[2])
+    return unescape(found[1]), {name: unescape(value) for name, value in pairs}
 
 
 def words_of(reply: Reply) -> str:
@@ -141,7 +143,7 @@ EACH = 25
 """Pages of a kind that are opened: all stories come from one template."""
 
 
-def crawl(browser: Browser, *, start: str = "/") -> dict[str, str]:
+def crawl(browser: Browser, *, start: str = "/", days: bool = True) -> dict[str, str]:
     """Pages that links of pages lead to, by address: of each kind as many as `EACH`.
 
     Raises:
@@ -152,7 +154,7 @@ def crawl(browser: Browser, *, start: str = "/") -> dict[str, str]:
     waiting = [start]
     while waiting:
         address = waiting.pop()
-        if address in seen or DAYS.search(address):
+        if address in seen or (days and DAYS.search(address)):
             continue
         kind = address.partition("?")[0]
         opened[kind] += 1

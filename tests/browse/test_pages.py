@@ -175,7 +175,7 @@ def test_head_is_answered_without_a_body(reading: Browser) -> None:
 
 
 def test_a_read_only_server_has_no_address_that_changes_anything(reading: Browser) -> None:
-    form = form_of(reading.page("/new"), "/new")
+    _, form = form_of(reading.page("/new"), "/new")
     for action in ACTIONS:
         reply = reading.post(action.path, form)
         assert reply.status in (404, 405), action.path

@@ -55,7 +55,7 @@ HOSTILE_HEADERS: list[dict[str, str]] = [
 
 
 def test_forms_of_other_sites_change_nothing(editing: Browser, corpus_url: str) -> None:
-    form = form_of(editing.page("/compare", a=STORM, b=UPDATE), "/judge")
+    _, form = form_of(editing.page("/compare", a=STORM, b=UPDATE), "/judge")
     for headers in HOSTILE_HEADERS:
         reply = editing.post("/judge", PAIR | {"form": form["form"]}, headers)
         assert reply.status == 403, headers
@@ -66,10 +66,10 @@ def test_forms_of_other_sites_change_nothing(editing: Browser, corpus_url: str) 
 def test_a_form_without_its_cookie_or_its_signature_changes_nothing(
     editing: Browser, corpus_url: str
 ) -> None:
-    form = form_of(editing.page("/compare", a=STORM, b=UPDATE), "/judge")["form"]
+    form = form_of(editing.page("/compare", a=STORM, b=UPDATE), "/judge")[1]["form"]
     mine = dict(editing.cookies)
     stranger = Browser(editing.door)
-    theirs = form_of(stranger.page("/compare", a=STORM, b=UPDATE), "/judge")["form"]
+    theirs = form_of(stranger.page("/compare", a=STORM, b=UPDATE), "/judge")[1]["form"]
     for cookies, signature in (({}, form), (mine, ""), (mine, theirs), (mine, "é"), (stranger.cookies, form)):
         reply = Browser(editing.door, dict(cookies)).post("/judge", PAIR | {"form": signature})
         assert reply.status == 403
@@ -83,7 +83,7 @@ def test_a_form_without_its_cookie_or_its_signature_changes_nothing(
 
 
 def test_a_form_as_json_or_by_get_changes_nothing(editing: Browser, corpus_url: str) -> None:
-    form = form_of(editing.page("/compare", a=STORM, b=UPDATE), "/judge")["form"]
+    form = form_of(editing.page("/compare", a=STORM, b=UPDATE), "/judge")[1]["form"]
     fields = PAIR | {"form": form}
     origin = {"Origin": editing.origin}
     cookie = {"Cookie": "; ".join(f"{k}={v}" for k, v in editing.cookies.items())}
@@ -108,7 +108,7 @@ def test_a_form_as_json_or_by_get_changes_nothing(editing: Browser, corpus_url: 
 def test_a_form_that_says_nothing_sensible_changes_nothing(
     editing: Browser, corpus_url: str, wrong: dict[str, str]
 ) -> None:
-    form = form_of(editing.page("/compare", a=STORM, b=UPDATE), "/judge")["form"]
+    form = form_of(editing.page("/compare", a=STORM, b=UPDATE), "/judge")[1]["form"]
     assert editing.post("/judge", PAIR | {"form": form} | wrong).status in (400, 404)
     assert pins(corpus_url) == []
 
