@@ -160,6 +160,12 @@ def test_the_http_door_does_not_know_the_command_line(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, ("dedup.cli", "typer"))] == []
 
 
+def test_a_report_is_written_without_http() -> None:
+    loaded = loaded_by("import dedup.browse.report")
+    assert "dedup.browse.views" in loaded
+    assert [module for module in loaded if is_within(module, HTTP)] == []
+
+
 def test_neither_the_library_nor_the_command_line_starts_with_http() -> None:
     loaded = loaded_by("import dedup.cli.main, dedup.deduplicator, dedup; dedup.Deduplicator")
     assert "dedup.cli.serve" in loaded

@@ -36,6 +36,7 @@ from dedup.cli import (
     pin,
     prune,
     read,
+    report,
     serve,
     signals,
     spark,
@@ -94,6 +95,7 @@ lab.register(app)
 spark.register(app)
 serve.register(app)
 browse.register(app)
+report.register(app)
 completion.register(app)
 
 

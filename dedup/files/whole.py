@@ -12,7 +12,7 @@ from dedup.errors import InputError
 
 
 @contextmanager
-def new_file(path: Path, *, private: bool = False) -> Iterator[Path]:
+def new_file(path: Path, *, private: bool = False, replace: bool = False) -> Iterator[Path]:
     """The name under which to write a file; at the end of the block it is on the disk, in its place.
 
     An error within leaves nothing behind.
@@ -20,11 +20,13 @@ def new_file(path: Path, *, private: bool = False) -> Iterator[Path]:
     Args:
         path: it must not exist. It is looked for before and after, and nobody's file is replaced.
         private: only this user may read it.
+        replace: whatever has this name, it may be replaced.
 
     Raises:
         InputError: it exists, or nothing can be written beside it.
     """
-    _refuse_existing(path)
+    if not replace:
+        _refuse_existing(path)
     made = path.parent / f".{path.name}.{secrets.token_hex(6)}"
     try:
         number = os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666)
@@ -33,7 +35,10 @@ def new_file(path: Path, *, private: bool = False) -> Iterator[Path]:
     try:
         yield made
         os.fsync(number)
-        _put(made, path)
+        if replace:
+            made.replace(path)
+        else:
+            _put(made, path)
     finally:
         os.close(number)
         with suppress(FileNotFoundError):

@@ -1,0 +1,113 @@
+"""A day, a story or a search as one HTML file to send around: what the pages show, without links or script.
+
+It asks the library and needs jinja2, but no HTTP. The command line writes the file.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import date
+from hashlib import sha256
+from typing import Any
+
+from markupsafe import Markup
+
+from dedup.browse.views import (
+    SEARCHED,
+    Fields,
+    day_values,
+    found_by,
+    side_by_side,
+    story_values,
+)
+from dedup.deduplicator import Deduplicator
+from dedup.door.browsing import StoryPage
+from dedup.pages.environment import environment
+from dedup.pages.words import line
+
+STORIES = 3
+"""Stories of a day that are told in full."""
+
+COPIES = 50
+"""Copies of a story that are listed."""
+
+VERSIONS = 3
+"""Copies of a story that are set beside the original: those that differ most."""
+
+
+def of_day(dd: Deduplicator, first: date, last: date | None = None) -> str:
+    """The report of a day, or of several.
+
+    Raises:
+        InputError: the last day is before the first.
+    """
+    day = dd.browsing.day(first, last)
+    values = day_values(day)
+    stories = [dd.browsing.story(one.original.source_id) for one in day.biggest[:STORIES]]
+    return _page(
+        kicker="Near-duplicates of one day" if day.first == day.last else "Near-duplicates of several days",
+        **values,
+        stories=[_story(dd, found, number, versions=1) for number, found in enumerate(stories)],
+    )
+
+
+def of_story(dd: Deduplicator, source_id: str) -> str:
+    """The report of the story of an article.
+
+    Raises:
+        NotFoundError: the article is not stored.
+    """
+    found = dd.browsing.story(source_id)
+    return _page(
+        heading=line(found.original.title, "Untitled"),
+        kicker="A story",
+        stories=[_story(dd, found, 0, versions=VERSIONS)],
+        whole_story=True,
+    )
+
+
+def of_search(dd: Deduplicator, words: str) -> str:
+    """The report of what a search for words finds, the newest first.
+
+    Raises:
+        InputError: there is no index for words.
+    """
+    given: Fields = {**dict.fromkeys((*SEARCHED, "after"), ""), "words": words}
+    page = found_by(dd, given)
+    return _page(heading=f"Search: {line(words)}", kicker="Articles with these words", page=page)
+
+
+def _story(dd: Deduplicator, found: StoryPage, number: int, *, versions: int) -> dict[str, Any]:
+    """What the report tells of a story, with the copies that differ most beside the original."""
+    changed = sorted(
+        (copy for copy in found.copies if copy.article.reason != "content"),
+        key=lambda copy: (copy.article.score or 0.0, copy.article.source_id),
+    )
+    pairs = []
+    for copy in changed[:versions]:
+        pair = dd.browsing.compare(found.original.source_id, copy.article.source_id)
+        pairs.append((pair, side_by_side(pair)))
+    return {
+        **story_values(found, f"timeline-{number}"),
+        "listed": found.copies[:COPIES],
+        "pairs": pairs,
+        "number": number,
+    }
+
+
+def _page(**values: Any) -> str:
+    """A whole page. Its policy lets in its own style, by its hash, and nothing else."""
+    templates = environment("dedup.browse")
+    style = templates.get_template("style.css.j2").render()
+    digest = base64.b64encode(sha256(f"\n{style}\n".encode()).digest()).decode()
+    given = {"day": None, "stories": [], "page": None, "whole_story": False, "spread_outlets": 0, **values}
+    return templates.get_template("report.html.j2").render(
+        **given,
+        go=_nowhere,
+        style=Markup(style),  # noqa: S704 - our own files
+        policy=f"default-src 'none'; style-src 'sha256-{digest}'",
+    )
+
+
+def _nowhere(_path: str, **_query: object) -> None:
+    """No address: the file stands alone."""
