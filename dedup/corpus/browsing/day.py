@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
 from dedup.answer import Answer
 from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import LABEL, ArticleLine, StoryLine, cut, lines_of
-from dedup.corpus.browsing.reading import time_of
+from dedup.corpus.browsing.reading import COUNTED, time_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import statement
-
-COUNTED = 50_000
-"""Articles of a range that are counted at most, the newest."""
 
 LISTED = 10
 """Stories of a list."""
@@ -54,6 +50,9 @@ class Marks(Answer):
         """Of the articles that have a mark those that are no copies, from 0 to 1; None without any."""
         marked = self.new + self.duplicate
         return self.new / marked if marked else None
+
+
+_NONE = Marks(0, 0, 0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +118,17 @@ class Day(Answer):
 
 
 _COUNTS = ", ".join(
-    (
-        "count(*)",
+    f"(coalesce(sum(articles){which}, 0))::bigint"
+    for which in (
+        "",
         *(
-            f"count(*) FILTER (WHERE status = '{name}')"
+            f" FILTER (WHERE status = '{name}')"
             for name in ("unique", "similar", "duplicate", "pending", "failed")
         ),
-        "count(*) FILTER (WHERE stale)",
+        " FILTER (WHERE stale)",
     )
 )
-"""The fields of `Marks`, of articles."""
+"""The fields of `Marks`, of a tally of articles."""
 
 
 def newest_day(cursor: Cursor) -> date | None:
@@ -169,25 +169,22 @@ def day(cursor: Cursor, first: date, last: date | None = None, *, counted: int =
     ).fetchone()
     assert row is not None
     reading.forbid(cursor, "hashjoin")
-    number, earliest, hours, outlets, biggest, fastest, troubles = row
+    number, earliest, hours, days, outlets, biggest, fastest, troubles = row
     counted_from = reading.counted_from(cursor, since, earliest) if number == counted else None
     stories = (biggest or []) + (fastest or [])
     ids = {story[0] for story in stories} | {id for trouble in troubles or [] for id in trouble[3]}
     lines = lines_of(cursor, ids)
-    by_day: dict[int, Counter[int]] = {}
-    by_hour = [0] * 24
-    for day_number, hour, *counts in hours or []:
-        by_day.setdefault(day_number, Counter()).update(dict(enumerate(counts)))
-        by_hour[hour] += counts[0]
+    by_hour = dict(hours or [])
+    by_day = {number: Marks(*counts) for number, *counts in days or []}
     start = (counted_from.date() - first).days if counted_from else 0
-    each = [(n, by_day.get(n, Counter())) for n in range(start, (last - first).days + 1)]
+    each = [by_day.get(number, _NONE) for number in range(start, (last - first).days + 1)]
     return Day(
         first=first,
         last=last,
         counted_from=counted_from,
-        marks=_marks(sum((counts for _, counts in each), Counter())),
-        hours=tuple(by_hour),
-        days=tuple(DayMarks(first + timedelta(days=n), _marks(counts)) for n, counts in each),
+        marks=_sum(each),
+        hours=tuple(by_hour.get(hour, 0) for hour in range(24)),
+        days=tuple(DayMarks(first + timedelta(days=n), marks) for n, marks in enumerate(each, start)),
         outlets=tuple(OutletMarks(cut(name), Marks(*counts)) for name, _, *counts in outlets or []),
         other_outlets=max(0, outlets[0][1] - OUTLETS) if outlets else 0,
         biggest=tuple(_stories(biggest or [], lines)),
@@ -199,8 +196,8 @@ def day(cursor: Cursor, first: date, last: date | None = None, *, counted: int =
     )
 
 
-def _marks(counts: Counter[int]) -> Marks:
-    return Marks(*(counts[place] for place in range(7)))
+def _sum(each: list[Marks]) -> Marks:
+    return Marks(*(sum(getattr(marks, item.name) for marks in each) for item in fields(Marks)))
 
 
 def _stories(rows: Iterable[list[Any]], lines: dict[int, ArticleLine]) -> Iterable[StoryLine]:

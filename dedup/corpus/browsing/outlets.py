@@ -8,14 +8,12 @@ from datetime import date, datetime, timedelta
 from dedup.answer import Answer
 from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import TIME, ArticleLine, CopyLine, lines_of
+from dedup.corpus.browsing.reading import COUNTED
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import statement
 
 MATRIX_OUTLETS = 40
 """Outlets of a matrix, those of the most copies made and given."""
-
-COUNTED = 50_000
-"""Articles of a range that are looked at, the newest."""
 
 CELL_PAGE = 50
 """Copies of a page."""

@@ -27,6 +27,9 @@ TOKEN_CHARACTERS = 20_000
 RANGE_DAYS = 366
 """Days of a range at most."""
 
+COUNTED = 30_000
+"""Articles of a range that are counted at most, the newest: 80 ms. A day of a large newsroom has 5,000."""
+
 _NO_PAGE = "that is no page of this list: begin with the first one"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -8,6 +8,9 @@ WITH counted AS MATERIALIZED (
     FROM dedup.article
     WHERE coalesce(published_at, added_at) >= %(since)s AND coalesce(published_at, added_at) < %(until)s
     ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(limit)s
+), tally AS MATERIALIZED (  -- what days and outlets are summed up from: few rows
+    SELECT (at AT TIME ZONE 'UTC')::date - %(first)s::date AS day, publication, status, stale, count(*) AS articles
+    FROM counted GROUP BY 1, 2, 3, 4
 ), earliest AS (
     SELECT at, id FROM counted ORDER BY at, id LIMIT 1
 ), story AS (
@@ -28,14 +31,15 @@ WITH counted AS MATERIALIZED (
 )
 SELECT (SELECT count(*) FROM counted),
     (SELECT jsonb_build_array((extract(epoch FROM at) * 1000000)::bigint, id) FROM earliest),
-    (SELECT jsonb_agg(to_jsonb(ARRAY[day, hour] || counts)) FROM (
-        SELECT (at AT TIME ZONE 'UTC')::date - %(first)s::date AS day,
-               extract(hour FROM at AT TIME ZONE 'UTC')::bigint AS hour, ARRAY[${counts}] AS counts
-        FROM counted GROUP BY 1, 2) AS h),
+    (SELECT jsonb_agg(jsonb_build_array(hour, articles)) FROM (
+        SELECT extract(hour FROM at AT TIME ZONE 'UTC')::integer AS hour, count(*) AS articles
+        FROM counted GROUP BY 1) AS h),
+    (SELECT jsonb_agg(jsonb_build_array(day) || to_jsonb(counts) ORDER BY day) FROM (
+        SELECT day, ARRAY[${counts}] AS counts FROM tally GROUP BY day) AS d),
     (SELECT jsonb_agg(jsonb_build_array(name, outlets) || to_jsonb(counts) ORDER BY counts[1] DESC, place) FROM (
         SELECT ${publication} AS name, count(*) OVER () AS outlets, ARRAY[${counts}] AS counts,
-               row_number() OVER (ORDER BY count(*) DESC, publication COLLATE "C") AS place
-        FROM counted GROUP BY publication ORDER BY place LIMIT %(outlets)s) AS o),
+               row_number() OVER (ORDER BY sum(articles) DESC, publication COLLATE "C") AS place
+        FROM tally GROUP BY publication ORDER BY place LIMIT %(outlets)s) AS o),
     (SELECT jsonb_agg(jsonb_build_array(id, copies, outlets, last_at, reached)
                       ORDER BY copies DESC, outlets DESC, id) FROM (
         SELECT * FROM told ORDER BY copies DESC, outlets DESC, id LIMIT %(listed)s) AS b),
