@@ -1,0 +1,204 @@
+"""The index of words: made and dropped while others work, of texts of any kind, in any schema."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from dedup import Article, Deduplicator
+from dedup.cli import main
+from dedup.corpus.browsing import words
+from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.errors import BusyError, InputError
+from dedup.operation import Operation
+from tests.attached import COLUMNS, news, owned
+from tests.corpora import code, wait_until
+from tests.corpora import text as text_of
+
+
+@pytest.fixture
+def owner(database: Database) -> Iterator[Operation]:
+    """The owner of the corpus; the index goes at the end."""
+    with Operation(database.url) as owner:
+        yield owner
+        owner.make_searchable(False)
+
+
+@pytest.fixture
+def corpus(database: Database) -> Iterator[Deduplicator]:
+    with Deduplicator(database.url) as corpus:
+        yield corpus
+
+
+def names(corpus: Deduplicator, text: str) -> list[str]:
+    return [found.article.source_id for found in corpus.browsing.search(text).found]
+
+
+def test_the_index_is_made_once_and_dropped_once(owner: Operation, corpus: Deduplicator) -> None:
+    corpus.load([Article("a", "Rain in Norfolk.")])
+    with pytest.raises(InputError, match=r"`dedup init --search` makes the index"):
+        names(corpus, "rain")
+    assert [owner.make_searchable() for _ in range(2)] == [True, False]
+    assert names(corpus, "RAIN norfolk") == ["a"]
+    assert names(corpus, "rain suffolk") == []
+    assert [owner.make_searchable(False) for _ in range(2)] == [True, False]
+    with pytest.raises(InputError, match="cannot be searched yet"):
+        names(corpus, "rain")
+
+
+def test_what_was_broken_off_is_made_anew(owner: Operation, corpus: Deduplicator) -> None:
+    corpus.load([Article("a", "Rain in Norfolk.")])
+    owner.make_searchable()
+    with corpus._database.transaction() as cursor:
+        cursor.execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = (SELECT oid FROM pg_class"
+            " WHERE relname = 'article_words' AND relnamespace = 'dedup'::regnamespace)"
+        )
+    with pytest.raises(InputError, match="cannot be searched yet"):
+        names(corpus, "rain")
+    assert owner.make_searchable()
+    assert names(corpus, "rain") == ["a"]
+
+
+def test_others_write_while_it_is_made(owner: Operation, corpus: Deduplicator) -> None:
+    corpus.load([Article("a", "Rain in Norfolk.")])
+    made: list[bool] = []
+    with psycopg.connect(corpus._database.url) as other:
+        other.execute("UPDATE dedup.article SET url = 'x'")
+        maker = threading.Thread(target=lambda: made.append(owner.make_searchable()))
+        maker.start()
+        wait_until(lambda: waits(corpus))
+        with pytest.raises(BusyError, match="another `init`"):
+            owner.make_searchable()
+        corpus.load([Article("b", "Rain in Suffolk.")])
+    maker.join(30)
+    assert made == [True]
+    assert sorted(names(corpus, "rain")) == ["a", "b"]
+
+
+def waits(corpus: Deduplicator) -> bool:
+    """Whether the making of the index waits for a transaction."""
+    with corpus._database.transaction() as cursor:
+        row = cursor.execute(
+            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()"
+            " AND query LIKE 'CREATE INDEX CONCURRENTLY%' AND wait_event_type = 'Lock')"
+        ).fetchone()
+    return bool(row and row[0])
+
+
+HOSTILE = {
+    "script": "<script>alert('rain')</script> rain",
+    "one word": "x" * 100_000 + " rain",
+    "words": " ".join(f"w{n}" for n in range(100_000)) + " rain",
+    "hyphens": "-".join("𝕬" for _ in range(60_000)),
+    "wide words": " ".join(f"{chr(0x20000 + n)}" for n in range(20_000)),
+    "marks": "@d1 @b1 @oWire '@d1' & | ! \\ :* rain",
+    "control": "\x01\x02 rain \u202e \ufffe \x7f",
+    "long": "rain " * 200_000,
+    "addresses": "http://example.com/rain?a=b " * 2_000 + "rain@example.com",
+}
+
+
+def test_texts_of_any_kind_are_taken(owner: Operation, corpus: Deduplicator) -> None:
+    owner.make_searchable()
+    given = [Article(name, text, publication=text[:50], title=text[:4_000]) for name, text in HOSTILE.items()]
+    report = corpus.load(given)
+    assert report.new == len(HOSTILE)
+    assert {"script", "marks", "control", "long"} <= set(names(corpus, "rain"))
+    for text in ("rain:* & <-> foo", "@d1", "a" * 1_000, "'); DROP", "-rain | \\'"):
+        corpus.browsing.search(text)
+    for text in ("'", "\\", "& | !", ""):
+        with pytest.raises(InputError, match="no word"):
+            corpus.browsing.search(text)
+    marked = corpus.browsing.search("rain", publication=HOSTILE["marks"][:50])
+    assert [found.article.source_id for found in marked.found] == ["marks"]
+    snippet = marked.found[0].snippet
+    assert snippet is not None
+    assert (snippet.before, snippet.word) == (HOSTILE["marks"].removesuffix("rain"), "rain")
+
+
+@pytest.mark.parametrize("first", [date(1999, 11, 20), date(2000, 2, 1), date(2026, 11, 22), date(1, 1, 1)])
+def test_days_have_the_marks_that_sql_gives_them(database: Database, first: date) -> None:
+    days = [first + timedelta(days=n) for n in range(120)]
+    query = f"""
+        SELECT {words.WORDS}::text, at FROM (
+            SELECT '' AS title, '' AS text, NULL::text AS publication, at AS published_at, at AS added_at, at
+            FROM unnest(%s::timestamptz[]) AS at) AS article
+    """
+    times = [datetime(d.year, d.month, d.day, 23, 59, tzinfo=UTC) for d in days]
+    with database.transaction() as cursor:
+        found = cursor.execute(query.encode(), [times]).fetchall()
+    for marks, at in found:
+        block = words.block(at.date())
+        assert set(marks.split()) == {
+            f"'{mark}'" for mark in (words.day_mark(at.date()), words.block_mark(block), "@o")
+        }
+        start = words.block_start(block)
+        assert start <= at
+        if start.date() > date.min:
+            assert words.block((start - timedelta(days=1)).date()) == block - 1
+        assert words.block(start.date()) == block
+
+
+def test_of_an_attached_table_titles_are_searched(
+    database: Database, owner: Operation, corpus: Deduplicator
+) -> None:
+    owner.make_searchable()
+    with owned(database) as connection:
+        news(connection)
+        body = text_of([code(n) for n in range(5)])
+        connection.execute(
+            "INSERT INTO news (id, body, headline) VALUES (1, %s, 'Rain in Norfolk')", [body + "\n\nStorm."]
+        )
+        corpus.attachments.attach("newsroom.news", keys=["id"], columns=COLUMNS)
+        corpus.backfill(workers=0)
+        assert names(corpus, "rain") == ["news/1"]
+        assert names(corpus, "storm") == []
+        page = corpus.browsing.article("news/1")
+        assert page.attachment == "news"
+        assert page.text is not None
+        assert page.text.text.endswith("Storm.")
+        assert corpus.browsing.health().attachments == ("news",)
+
+
+def test_a_corpus_in_another_schema(database: Database) -> None:
+    Deduplicator.initialize(database.url, schema="words")
+    try:
+        with Deduplicator(database.url, schema="words") as corpus:
+            corpus.load([Article("a", "Rain in Norfolk.", published_at="2026-11-20T10:00Z")])
+            with pytest.raises(InputError, match=r"`dedup --schema words init --search`"):
+                names(corpus, "rain")
+            with Operation(database.url, schema="words") as owner:
+                assert owner.make_searchable()
+            assert names(corpus, "rain") == ["a"]
+            assert corpus.browsing.health().searchable
+            assert corpus.browsing.day(date(2026, 11, 20)).marks.pending == 1
+            assert corpus.browsing.story("a").original.source_id == "a"
+    finally:
+        with Operation(database.url, schema="words") as owner:
+            owner.uninstall()
+
+
+def test_the_command(
+    database: Database,
+    owner: Operation,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, database.url)
+    monkeypatch.chdir(tmp_path)
+    for option, said in (
+        ("--search", "words can be searched\n"),
+        ("--search", "words can be searched, as before"),
+        ("--no-search", "the index of words is dropped"),
+        ("--no-search", "there is no index of words"),
+    ):
+        assert main.run(["init", option]) == 0
+        assert said in capsys.readouterr().err
+    assert main.run(["init", "--sql", "--search"]) == 2
