@@ -30,6 +30,9 @@ TIES = 30
 OUTLET_DAYS = 30
 """Days of the page of outlets where none are given."""
 
+TABLES = 6
+"""Tables whose size is told; the others are told together."""
+
 HEAT = 5
 """Shades of the matrix."""
 
@@ -326,7 +329,11 @@ def judge(dd: Deduplicator, given: Fields) -> View:
 
 def health(dd: Deduplicator, _given: Fields) -> View:
     """The state of the corpus."""
-    return View("health.html.j2", {"health": dd.browsing.health()})
+    found = dd.browsing.health()
+    tables = list(found.sizes.items())
+    rest = [count for _, count in tables[TABLES:]]
+    others = (len(rest), sum(rest)) if rest else None
+    return View("health.html.j2", {"health": found, "tables": tables[:TABLES], "others": others})
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,13 +43,19 @@ def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
     outlets = list(dict.fromkeys(outlet for tie in ties for outlet in (tie.original, tie.copier)))
     most = max(tie.copies for tie in ties)
     places = {outlet: _place(n, len(outlets)) for n, outlet in enumerate(outlets)}
-    parts = []
+    parts = [
+        Markup(
+            '<defs><marker id="{}-head" viewBox="0 0 10 10" refX="18" refY="5" markerWidth="11"'
+            ' markerHeight="11" markerUnits="userSpaceOnUse" orient="auto">'
+            '<path class="head" d="M0 0L10 5L0 10Z"/></marker></defs>'
+        ).format(name)
+    ]
     for tie in sorted(ties, key=lambda tie: tie.copies):
         if tie.original != tie.copier:
             width = THINNEST + (THICKEST - THINNEST) * tie.copies / most
             parts.append(
-                Markup('<path class="tie" stroke-width="{}" d="{}"/>').format(
-                    coordinate(width), _way(places[tie.original], places[tie.copier])
+                Markup('<path class="tie" stroke-width="{}" marker-end="url(#{}-head)" d="{}"/>').format(
+                    coordinate(width), name, _way(places[tie.original], places[tie.copier])
                 )
             )
     for outlet, (x, y, angle) in places.items():

@@ -18,6 +18,7 @@ from dedup.browse.app import make_app
 from dedup.browse.visitors import Visitors
 from dedup.corpus.database import Database
 from dedup.demo import newsroom
+from dedup.operation import Operation
 from dedup.serve.guard import LOOPBACK_NAMES
 from dedup.serve.limits import Limits
 from tests.conftest import Server
@@ -139,7 +140,7 @@ DAYS = re.compile("first=(?!2026-03-1[1-3])")
 """Links to days before and after the newsroom's go on for ever."""
 
 
-EACH = 25
+EACH = 12
 """Pages of a kind that are opened: all stories come from one template."""
 
 
@@ -168,6 +169,16 @@ def crawl(browser: Browser, *, start: str = "/", days: bool = True) -> dict[str,
     return seen
 
 
+def corpus_of(server: Server, name: str, articles: list[Article]) -> str:
+    """A database of its own with articles, settled, whose words can be searched."""
+    url = server.create(name)
+    Deduplicator.initialize(url)
+    fill(url, articles)
+    with Operation(url) as owner:
+        owner.make_searchable()
+    return url
+
+
 def fill(url: str, articles: list[Article]) -> None:
     """Store and settle articles."""
     with Deduplicator(url) as dd:
@@ -186,10 +197,7 @@ def newsroom_articles() -> list[Article]:
 @pytest.fixture(scope="session")
 def newsroom_url(server: Server) -> str:
     """A database with the settled newsroom; tests only read it."""
-    url = server.create("dedup_newsroom")
-    Deduplicator.initialize(url)
-    fill(url, newsroom_articles())
-    return url
+    return corpus_of(server, "dedup_newsroom", newsroom_articles())
 
 
 Opening = Callable[..., Browser]

@@ -11,7 +11,7 @@ import pytest
 
 from dedup import Article, Deduplicator
 from dedup.browse import report
-from tests.browse.conftest import EACH, Browser, Document, crawl, fill, opened
+from tests.browse.conftest import EACH, Browser, Document, corpus_of, crawl, opened
 from tests.conftest import Server
 
 UNSHOWN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202d\u202e\ufffe\uffff]")
@@ -52,9 +52,7 @@ def articles() -> Iterator[Article]:
 @pytest.fixture(scope="module")
 def hostile_url(server: Server) -> str:
     """A settled corpus of hostile articles; tests only read it."""
-    url = server.create("dedup_hostile")
-    Deduplicator.initialize(url)
-    fill(url, list(articles()))
+    url = corpus_of(server, "dedup_hostile", list(articles()))
     with psycopg.connect(url) as connection:  # a table of somebody else's may have what no Article takes
         connection.execute(
             "UPDATE dedup.article SET title = repeat('long ', 200000) WHERE source_id = 'words'"
@@ -82,10 +80,12 @@ def pages(hostile: Browser, hostile_url: str) -> dict[str, str]:
     for words in (SCRIPT, BREAKS, TURNED, CONTROLS):
         given = words.replace("\0", "")
         found[f"/search for {words}"] = hostile.page("/search", publication=given, url=given, id=given)
+        found[f"/search words {words}"] = hostile.page("/search", words=f"council {given}")
         found[f"/judge {words}"] = hostile.page("/judge", by=given)
         found[f"/new {words}"] = hostile.send(
             hostile.page("/new"), "/new", text=given, title=given
         ).raw.decode()
+    found["/search for what all have"] = hostile.page("/search", words="mayor trams")
     with Deduplicator(hostile_url) as dd:
         day = dd.browsing.newest_day()
         assert day is not None

@@ -13,7 +13,8 @@ import pytest
 from dedup import Deduplicator
 from dedup.browse import report
 from dedup.cli.main import run
-from dedup.corpus.database import URL_VARIABLE
+from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.errors import InputError
 from tests.browse.conftest import Document
 
 DAM = "vantage-0311-tarnhollow"
@@ -67,6 +68,18 @@ def test_a_story_with_the_versions_that_differ_most(corpus: str) -> None:
     assert "Versions of one outlet" in words
 
 
+def test_a_search(corpus: str) -> None:
+    with Deduplicator(corpus) as dd:
+        words = stands_alone(report.of_search(dd, "spillway"))
+        assert "Thousands leave homes below Tarn Hollow dam" in words
+        assert "Nothing found." in stands_alone(report.of_search(dd, "nosuchwordanywhere"))
+
+
+def test_a_search_needs_the_index(database: Database, corpus_url: str) -> None:
+    with Deduplicator(corpus_url) as dd, pytest.raises(InputError, match="dedup init --search"):
+        report.of_search(dd, "storm")
+
+
 def test_the_command_writes_a_file_and_takes_nobodys_place(corpus: str, tmp_path: Path) -> None:
     out = tmp_path / "day.html"
     assert run(["report", "--day", "2026-03-11", "--last", "2026-03-12", "-o", str(out)]) == 0
@@ -93,7 +106,6 @@ def test_without_a_day_it_is_the_newest(corpus: str, tmp_path: Path) -> None:
         (["--last", "2026-03-11"], 2, "--last goes with --day"),
         (["--day", "2026-03-12", "--last", "2026-03-11"], 2, "before"),
         (["--story", "nobody"], 1, "nobody"),
-        (["--search", "storm"], 2, "dedup init --search"),
     ],
 )
 def test_what_cannot_be_reported_is_said_and_nothing_is_written(

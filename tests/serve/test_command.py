@@ -34,11 +34,11 @@ ARTICLE = {"source_id": "w1", "text": HARBOUR, "published_at": "2026-03-11T08:00
 
 
 class Process:
-    """A running `dedup serve`."""
+    """A running `dedup serve`, or another command that serves."""
 
-    def __init__(self, url: str, *arguments: str, **environment: str) -> None:
+    def __init__(self, url: str, *arguments: str, command: str = "serve", **environment: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "dedup.cli.main", "serve", *arguments],
+            [sys.executable, "-m", "dedup.cli.main", command, *arguments],
             env={**os.environ, URL_VARIABLE: url, **environment},
             stderr=subprocess.PIPE,
             text=True,
@@ -78,9 +78,9 @@ class Process:
 
 
 @contextmanager
-def serving(url: str, *arguments: str, **environment: str) -> Iterator[Process]:
+def serving(url: str, *arguments: str, command: str = "serve", **environment: str) -> Iterator[Process]:
     """A server that is killed at the end, if it has not ended."""
-    made = Process(url, *arguments, **environment)
+    made = Process(url, *arguments, command=command, **environment)
     try:
         yield made
     finally:
