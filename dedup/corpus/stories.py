@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dedup.answer import Answer
-from dedup.corpus.database import Cursor
+from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.errors import NotFoundError
 
 
@@ -102,6 +102,7 @@ def story(cursor: Cursor, source_id: str) -> Story:
     Raises:
         NotFoundError: it is not stored.
     """
+    prefer_indexes(cursor)
     rows = cursor.execute(
         f"""
         WITH original AS (SELECT coalesce(duplicate_of, id) AS id FROM dedup.mark WHERE source_id = %s)
@@ -118,13 +119,16 @@ def story(cursor: Cursor, source_id: str) -> Story:
 
 
 _LARGEST = """
-    WITH top AS MATERIALIZED (  -- the copies are looked into of these stories only
-        SELECT c.id, c.source_id, c.title, c.publication, s.copies,
-               coalesce(c.published_at, c.added_at) AS first_at
-        FROM (SELECT duplicate_of, count(*) AS copies FROM dedup.mark
-              WHERE duplicate_of IS NOT NULL GROUP BY duplicate_of) AS s
-        JOIN dedup.mark c ON c.id = s.duplicate_of
-        ORDER BY s.copies DESC, c.source_id LIMIT %s)
+    WITH most AS MATERIALIZED (  -- and those with as many copies, which their source_ids decide between
+        SELECT duplicate_of AS id, count(*) AS copies FROM dedup.mark WHERE duplicate_of IS NOT NULL
+        GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
+    ), top AS MATERIALIZED (  -- the copies are looked into of these stories only
+        SELECT most.id, c.source_id, c.title, c.publication, most.copies, c.first_at
+        -- OFFSET 0: looked up one by one, whatever the statistics say.
+        FROM most CROSS JOIN LATERAL (
+            SELECT source_id, title, publication, coalesce(published_at, added_at) AS first_at
+            FROM dedup.mark WHERE id = most.id OFFSET 0) AS c
+        ORDER BY most.copies DESC, c.source_id LIMIT %(limit)s)
     SELECT top.source_id, top.title, top.publication, top.copies, d.copied_by, top.first_at, d.last_at
     FROM top CROSS JOIN LATERAL (
         SELECT coalesce(array_agg(DISTINCT publication ORDER BY publication)
@@ -137,7 +141,7 @@ _LARGEST = """
 
 def largest(cursor: Cursor, limit: int) -> list[StorySummary]:
     """The stories of the most copies, the largest first; ties by source_id."""
-    return [_summary(row) for row in cursor.execute(_LARGEST.encode(), [limit]).fetchall()]
+    return [_summary(row) for row in cursor.execute(_LARGEST.encode(), {"limit": limit}).fetchall()]
 
 
 def reprints(cursor: Cursor, most: int) -> Reprints:

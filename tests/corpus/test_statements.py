@@ -10,7 +10,7 @@ from dedup.corpus import statements
 
 FOLDER = Path(str(statements.FOLDER))
 NAMES = sorted(file.stem for file in FOLDER.glob("*.sql"))
-CODE = "\n".join(file.read_text("utf-8") for file in FOLDER.parent.glob("*.py"))
+CODE = "\n".join(file.read_text("utf-8") for file in FOLDER.parent.rglob("*.py"))
 
 
 @pytest.mark.parametrize("name", NAMES)

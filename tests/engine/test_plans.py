@@ -379,7 +379,6 @@ QUESTIONS: dict[str, tuple[Callable[[Cursor], object], int]] = {
     "a part of a range": (lambda c: days.day(c, FIRST, LAST, counted=500).counted_from, 2 * 500),
     "story": (lambda c: story.story(c, "synthetic 4711").original, 50),
     "story of a copy": (lambda c: story.story(c, "real 1").copies[0], 50),
-    "a story as before": (lambda c: stories.story(c, "real 1").copies[0], 50),
     "article": (lambda c: articles.article(c, "synthetic 4711").matches[0], 50),
     "pairs": (lambda c: verdicts.best_pairs(c, 4711), 50),
     "two": (lambda c: compare.compare(c, rulebooks.load_rulebook(c), "real 1", "real 2"), 50),
@@ -433,6 +432,14 @@ def test_no_page_reads_a_table_from_end_to_end(large: Database, statistics: str)
             reading.begin(cursor)
             assert ask(cursor), name
             assert_few(cursor, most, name)
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_a_story_reads_its_articles(large: Database, statistics: str) -> None:
+    with rolled_back(large) as cursor:
+        believe(cursor, statistics)
+        assert stories.story(cursor, "real 1").copies
+        assert_few(cursor, 50, "story")
 
 
 @pytest.mark.parametrize("statistics", STATISTICS)
