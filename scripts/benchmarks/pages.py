@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""How long does each question of the pages take? The median and the 95th percentile, in milliseconds.
+
+    scripts/benchmarks/pages.py [FILE] [--articles N] [--asked N] [--invented]
+
+A corpus on an embedded server, 3,000 articles a day of 60 outlets: the articles of the file, and copies of
+them in words of their own where more are asked for (`rotated.py`), loaded and settled as anyone's. Or, of
+any size within minutes, invented rows with marks and pairs, among them a story of 5,000 copies and an
+article that 5,000 are like; these have no fingerprints. Then the index of words is made, and one caller
+asks every question of `Deduplicator.browsing`, of days, stories and words that are drawn at random. A
+question that is asked for the first time on its connection is not counted: then the server has to plan it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from hashlib import blake2b
+from pathlib import Path
+
+from rotated import grown
+from servers import embedded_server
+
+from dedup import Article, Deduplicator
+from dedup.files.readers import read_articles
+from dedup.operation import Operation
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+from sandbox import DATA
+
+FILE = "reuters_web_2006_2010.jsonl.gz"
+START = datetime(2026, 1, 1, tzinfo=UTC)
+DAILY, OUTLETS, WORDS = 3_000, 60, 20_000
+INVENTED = """
+    INSERT INTO dedup.article (source_id, title, url, publication, published_at, added_at, text)
+    SELECT 'article-' || n, 'The title of article ' || n, 'https://news.example/' || n || '.html',
+           'Outlet ' || (power(random(), 2) * %(outlets)s)::integer, at, at,
+           (SELECT string_agg('w' || (power(random(), 3) * %(words)s)::integer, ' ')
+            FROM generate_series(1, 80) AS word WHERE n IS NOT NULL)
+    FROM generate_series(1, %(articles)s) AS n,
+         LATERAL (SELECT %(start)s::timestamptz + n * interval '1 day' / %(daily)s AS at) AS t
+"""
+MARKED = """
+    UPDATE dedup.article SET stale = false, takes_part = true, marked_at = now(),
+        status = CASE WHEN id % 4 = 0 OR id BETWEEN 2 AND 5001 THEN 'duplicate'
+                      WHEN id % 8 = 1 THEN 'similar' ELSE 'unique' END,
+        duplicate_of = CASE WHEN id BETWEEN 2 AND 5001 THEN 1 WHEN id % 4 = 0 THEN id - 1 - id % 3 END,
+        score = 0.7, reason = 'sentences'
+"""
+PAIRED = """
+    INSERT INTO dedup.match
+    SELECT id, CASE WHEN id BETWEEN 6001 AND 11000 THEN 6000 ELSE coalesce(duplicate_of, id - 2) END,
+           CASE WHEN status = 'duplicate' THEN 'duplicate' ELSE 'similar' END, 'sentences', s, s, s - 0.1, s
+    FROM (SELECT *, 0.4 + 0.6 * random() AS s FROM dedup.article
+          WHERE id > 2 AND (status <> 'unique' OR id BETWEEN 6001 AND 11000)) AS a
+"""
+
+
+def main() -> None:
+    given = _options()
+    with (
+        tempfile.TemporaryDirectory(prefix="dedup-pages-", dir=given.folder) as folder,
+        embedded_server(Path(folder) / "server") as server,
+        server.database("pages") as url,
+    ):
+        Path(folder).chmod(0o711)  # as root, the server runs as another user
+        Deduplicator.initialize(url)
+        with Deduplicator(url) as corpus:
+            if given.invented:
+                _invent(corpus, given.articles)
+            else:
+                corpus.load(_news(given.file, given.articles))
+                _tell("loaded")
+                corpus.backfill()
+            _tell("filled")
+            with Operation(url) as owner:
+                owner.make_searchable()
+            with corpus._database.transaction() as cursor:
+                cursor.execute("ANALYZE")
+            server.settle()
+            _tell("asking")
+            _ask(corpus, given)
+
+
+def _news(file: Path, count: int) -> Iterator[Article]:
+    """So many articles of the file and its copies, of invented outlets, 3,000 a day."""
+    have = sum(1 for _ in _articles(file))
+    for number, article in enumerate(grown(lambda: _articles(file), have, count)):
+        at = START + number * timedelta(days=1) / DAILY
+        drawn = int.from_bytes(blake2b(article.source_id.encode(), digest_size=4).digest()) / 2**32
+        yield replace(article, publication=f"Outlet {int(drawn**2 * OUTLETS)}", published_at=at, added_at=at)
+
+
+def _articles(file: Path) -> Iterator[Article]:
+    with read_articles(file) as reader:
+        yield from (item for item in reader if isinstance(item, Article))
+
+
+def _invent(corpus: Deduplicator, count: int) -> None:
+    values = {"articles": count, "start": START, "daily": DAILY, "outlets": OUTLETS, "words": WORDS}
+    with corpus._database.transaction(settling=True) as cursor:
+        cursor.execute("SELECT setseed(0.5)")
+        cursor.execute(INVENTED, values)
+        cursor.execute(MARKED)
+        cursor.execute(PAIRED)
+    with corpus._database.connect(patient=True) as connection:
+        connection.execute("VACUUM (ANALYZE) dedup.article")
+
+
+def _ask(corpus: Deduplicator, given: argparse.Namespace) -> None:
+    rng = random.Random(7)
+    days = max(1, given.articles // DAILY)
+    with corpus._database.transaction() as cursor:
+        rows = cursor.execute(
+            "SELECT source_id, title FROM dedup.article WHERE id = ANY (%s)",
+            [[rng.randrange(1, given.articles + 1) for _ in range(5 * given.asked)]],
+        ).fetchall()
+        pairs = cursor.execute(
+            "SELECT a.source_id, o.source_id FROM dedup.article a"
+            " JOIN dedup.article o ON o.id = a.duplicate_of ORDER BY hashint8(a.id) LIMIT %s",
+            [given.asked],
+        ).fetchall()
+    pages = corpus.browsing
+
+    def day(length: int = 1) -> tuple[date, date]:
+        first = (START + timedelta(days=rng.randrange(max(1, days - length)))).date()
+        return first, first + timedelta(days=length - 1)
+
+    def rare() -> str:
+        return max(rng.choice(rows)[1].split(), key=len) if not given.invented else f"w{rng.randrange(WORDS)}"
+
+    common = "the" if not given.invented else "w1"
+    questions: dict[str, Callable[[], object]] = {
+        "day": lambda: pages.day(*day()),
+        "week": lambda: pages.day(*day(7)),
+        "as many days as are counted": lambda: pages.day(*day(min(days, 14))),
+        "story": lambda: pages.story(rng.choice(pairs)[0]),
+        "article": lambda: pages.article(rng.choice(rows)[0]),
+        "compare": lambda: pages.compare(*rng.choice(pairs)),
+        "search: a word": lambda: pages.search(rare()),
+        "search: a word that nearly all have": lambda: pages.search(common),
+        "search: that word, on a day": lambda: pages.search(common, first=(d := day()[0]), last=d),
+        "search: that word, an outlet": lambda: pages.search(common, publication="Outlet 40"),
+        "search: an outlet": lambda: pages.search(publication="Outlet 40"),
+        "search: a source_id": lambda: pages.search(source_id=rng.choice(rows)[0]),
+        "search: a status": lambda: pages.search(status="failed"),
+        "who copies whom, a day": lambda: pages.outlets(*day()),
+        "who copies whom, a week": lambda: pages.outlets(*day(7)),
+        "copies behind a cell": lambda: pages.copied("Outlet 1", "Outlet 2", *day(7)),
+        "common sentences": pages.common_sentences,
+        "doubtful pairs": pages.queue,
+        "pins": pages.pins,
+        "health": pages.health,
+        "Deduplicator.story": lambda: corpus.story(rng.choice(pairs)[0]),
+        "Deduplicator.stories": corpus.stories,
+    }
+    if given.invented:
+        questions["story of 5,000 copies"] = lambda: pages.story("article-1")
+        questions["article that 5,000 are like"] = lambda: pages.article("article-6000")
+    print(
+        f"{given.articles:,} {'invented ' if given.invented else ''}articles, each asked {given.asked} times"
+    )
+    print("\n| question | p50 ms | p95 ms |\n|---|---:|---:|")
+    for name, ask in questions.items():
+        ask()
+        times = sorted(_timed(ask) for _ in range(given.asked))
+        print(
+            f"| {name} | {statistics.median(times):.1f} | {times[int(0.95 * len(times))]:.1f} |", flush=True
+        )
+
+
+def _timed(ask: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    ask()
+    return (time.perf_counter() - started) * 1_000
+
+
+def _tell(line: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("file", nargs="?", type=Path, default=DATA / FILE, help=f"default: {FILE}")
+    parser.add_argument("--articles", type=int, default=58_000)
+    parser.add_argument("--asked", type=int, default=100, help="how often each question is asked")
+    parser.add_argument("--invented", action="store_true", help="invented rows in place of a file")
+    parser.add_argument("--folder", type=Path, help="where the server keeps its data; default: the system's")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
