@@ -357,7 +357,7 @@ PLACES = (
     Place("/search", "Search", (*SEARCHED, "after"), search),
     Place("/new", "Is this new?", (), new),
     Place("/outlets", "Who copies whom", ("first", "last"), outlets),
-    Place("/sentences", "Common sentences", ("order", "after"), sentences),
+    Place("/sentences", "Sentences", ("order", "after"), sentences),
     Place("/judge", "Judge", ("kind", "by", "after"), judge),
     Place("/health", "Health", (), health),
     Place("/story", None, ("id", "after"), story),
