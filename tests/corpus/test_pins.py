@@ -7,7 +7,7 @@ import pytest
 from dedup.corpus import pins
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
-from dedup.errors import DatabaseError, InputError
+from dedup.errors import BusyError, DatabaseError, InputError
 from dedup.rules.pair import Relation
 from tests.corpora import (
     article,
@@ -88,3 +88,30 @@ def test_a_pinned_duplicate_is_found_when_its_original_comes_late(database: Data
     with deduplicator(database) as dd:
         dd.submit(article("x", [code(100 + i) for i in range(6)], 1))
     assert ("y", "x") in assert_right(database).pairs
+
+
+def test_both_articles_of_a_pin_are_settled_at_once_where_that_is_asked_for(database: Database) -> None:
+    load(database, *(article(name, window(i, 6), i) for i, name in enumerate("abcd")))
+    backfill(database, workers=0, factory=make_function)
+    dd = deduplicator(database)
+    dd.pins.set("a", "b", "unrelated")
+    first, second = dd.pins.settle("a", "b")
+    assert (first.verdict.status, second.verdict.duplicate_of) == ("similar", None)
+    assert not unsettled(database) & {"a", "b"}
+    backfill(database, workers=0, factory=make_function)
+    marks = assert_right(database).marks
+    assert dd.pins.remove("a", "b")
+    dd.pins.settle("b", "a")
+    backfill(database, workers=0, factory=make_function)
+    assert assert_right(database).marks["b"][:2] == ("duplicate", "a")
+    assert marks["b"][:2] != ("duplicate", "a")
+    assert dd.pins.settle("b", "nobody")[0].article.source_id == "b"
+
+
+def test_who_cannot_have_the_corpus_in_time_is_told(database: Database) -> None:
+    load(database, article("a", window(0, 6), 0), article("b", window(0, 6), 1))
+    dd = deduplicator(database)
+    with database.transaction(settling=True), pytest.raises(BusyError):
+        dd.pins.settle("a", "b", timeout=0.1)
+    with pytest.raises(InputError, match="timeout"):
+        dd.pins.settle("a", "b", timeout=0)
