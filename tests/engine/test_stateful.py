@@ -249,5 +249,5 @@ class CorpusMachine(RuleBasedStateMachine):
 def test_any_history_ends_in_the_marks_of_a_run_from_nothing(database: Database) -> None:
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         lambda: CorpusMachine(database),
-        settings=settings(max_examples=settings.default.max_examples * 2 // 5),
+        settings=settings(max_examples=settings.default.max_examples // 4),
     )
