@@ -329,6 +329,7 @@ def all_pages(ask: Callable[[str | None], Any], items: str) -> list[Any]:
         {"words": "storm", "publication": "O'Brien \\ Söhne"},
         {"words": "storm", "publication": LONG},
         {"words": "storm", "first": FIRST + timedelta(days=1), "last": FIRST + timedelta(days=2)},
+        {"words": "storm", "first": FIRST, "last": FIRST},
         {"words": "storm", "status": "duplicate"},
         {"publication": "Herald"},
         {"publication": LONG, "status": "unique"},

@@ -203,7 +203,11 @@ def _with_words(cursor: Cursor, what: Wanted, given: str) -> tuple[list[Place], 
     if row is None or not row[0]:
         raise InputError("there is no word in what is searched for")
     marks = [] if what.publication is None else [words.outlet_mark(what.publication)]
-    found, all_of_them = _matching(cursor, what, marks, FEW)
+    day = what.since.date()
+    on_a_day = what.until[0] <= reading.after(day)
+    if on_a_day:
+        marks.append(words.day_mark(day))
+    found, all_of_them = _matching(cursor, what, marks, None if on_a_day else FEW)
     if all_of_them:
         return found[: SEARCH_PAGE + 1], None
     places: list[Place] = []
