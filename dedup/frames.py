@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dedup.corpus import pages
+from dedup.corpus import columns
+from dedup.corpus.columns import TABLE_NAMES, TABLES, Column, Kind, Lists, TableName, Texts, Values
 from dedup.corpus.database import Cursor
-from dedup.corpus.pages import TABLE_NAMES, TABLES, Column, Kind, Lists, TableName, Texts, Values
 from dedup.door import checks
 from dedup.errors import InputError
 from dedup.times import Time
@@ -119,8 +119,8 @@ def schema(name: TableName) -> pa.Schema:
 def batches(cursor: Cursor, name: TableName, since: datetime | None = None) -> Iterator[pa.RecordBatch]:
     """The batches of a table, within a transaction that sees one moment."""
     described = schema(name)
-    for _, columns in pages.pages(cursor, name, since):
-        arrays = [_array(columns[field.name], field.type) for field in described]
+    for _, found in columns.pages(cursor, name, since):
+        arrays = [_array(found[field.name], field.type) for field in described]
         yield pa.record_batch(arrays, schema=described)
 
 

@@ -16,7 +16,7 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from dedup import Deduplicator, frames
-from dedup.corpus import pages
+from dedup.corpus import columns
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.errors import ClosedError, InputError, SchemaError
@@ -44,7 +44,7 @@ VIEWS = {
         " FROM dedup.mark ORDER BY id"
     ),
 }
-NAMES = tuple(pages.TABLE_NAMES)
+NAMES = tuple(columns.TABLE_NAMES)
 
 
 @pytest.fixture
@@ -103,19 +103,19 @@ def test_columns_have_their_types(dd: Deduplicator) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("rows", "size"), [(1, 10**6), (2, 10**6), (100, 1)])
 def test_pages_of_any_size_are_the_same_table(
-    newsroom: Database, name: pages.TableName, rows: int, size: int
+    newsroom: Database, name: columns.TableName, rows: int, size: int
 ) -> None:
-    def columns(rows: int, size: int) -> tuple[list[int], list[tuple[Any, ...]]]:
+    def read(rows: int, size: int) -> tuple[list[int], list[tuple[Any, ...]]]:
         with newsroom.session() as session, session.transaction(snapshot=True) as cursor:
             schema = frames.schema(name)
             made = [
                 pa.record_batch([frames._array(page[f.name], f.type) for f in schema], schema=schema)
-                for _, page in pages.pages(cursor, name, rows=rows, bytes=size)
+                for _, page in columns.pages(cursor, name, rows=rows, bytes=size)
             ]
         return [batch.num_rows for batch in made], as_rows(pa.Table.from_batches(made, schema))
 
-    counts, found = columns(rows, size)
-    assert found == columns(1_000, 10**9)[1]
+    counts, found = read(rows, size)
+    assert found == read(1_000, 10**9)[1]
     assert max(counts) <= (rows if size > 1 else 1)
     assert len(counts) > 1
 
@@ -164,7 +164,7 @@ def test_since_is_of_the_article_the_later_one_and_any_of_the_story(dd: Deduplic
 def test_a_reader_gives_batches_of_one_moment_and_gives_its_connection_back(
     newsroom: Database, dd: Deduplicator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(pages.pages.__kwdefaults__, "rows", 2)
+    monkeypatch.setitem(columns.pages.__kwdefaults__, "rows", 2)
     opened = frames.reader("marks", dd)
     first = opened.read_next_batch()
     load(newsroom, article("later", window(40, 6, ring=100), 200))
@@ -202,10 +202,10 @@ def test_pandas_and_duckdb_take_it_as_it_is(dd: Deduplicator) -> None:
 
 def test_pages_are_found_by_indexes(newsroom: Database) -> None:
     for name in NAMES:
-        query = pages._query(pages.TABLES[name], False, 100)
+        query = columns._query(columns.TABLES[name], False, 100)
         values = {"id": 5, "article_id": 5, "other_id": 5, "page_bytes": 1, "since": None}
         with newsroom.transaction() as cursor:
-            next(pages.pages(cursor, name))
+            next(columns.pages(cursor, name))
             plan = cursor.execute(f"EXPLAIN (FORMAT TEXT) {query}".encode(), values).fetchall()
         text = "\n".join(row[0] for row in plan)
         assert "Seq Scan" not in text

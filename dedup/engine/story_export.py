@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from dedup.answer import Answer
-from dedup.corpus import pages
+from dedup.corpus import columns
+from dedup.corpus.columns import TABLES, TableName
 from dedup.corpus.database import Cursor, Database
-from dedup.corpus.pages import TABLES, TableName
 from dedup.errors import InputError
 from dedup.files.whole import new_file
 from dedup.progress import Progress, SilentProgress
@@ -102,7 +102,8 @@ def export(
             session.transaction(snapshot=True) as cursor,
         ):
             write, names = _WRITERS[path.suffix]
-            totals = {name: pages.count(cursor, name, since) for name in names}  # to read pages slows it down
+            # At first: to read pages makes the session avoid what counts quickly.
+            totals = {name: columns.count(cursor, name, since) for name in names}
             write(made, _Reading(cursor, since, totals, report, progress or SilentProgress(), stop))
     except _StoppedError:
         report.stopped = True
