@@ -10,9 +10,10 @@ from typing import Any, Literal
 from dedup.answer import Answer
 from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import LABEL, ArticleLine, StoryLine, cut, lines_of
-from dedup.corpus.browsing.reading import COUNTED, time_of
+from dedup.corpus.browsing.reading import COUNTED
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import statement
+from dedup.times import from_microseconds
 
 LISTED = 10
 """Stories of a list."""
@@ -204,4 +205,4 @@ def _stories(rows: Iterable[list[Any]], lines: dict[int, ArticleLine]) -> Iterab
     for id, copies, outlets, last_at, reached in rows:
         if id in lines:
             spread = None if reached is None else timedelta(microseconds=reached)
-            yield StoryLine(lines[id], copies, outlets, time_of(last_at), spread)
+            yield StoryLine(lines[id], copies, outlets, from_microseconds(last_at), spread)

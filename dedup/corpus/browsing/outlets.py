@@ -11,6 +11,7 @@ from dedup.corpus.browsing.lines import TIME, ArticleLine, CopyLine, lines_of
 from dedup.corpus.browsing.reading import COUNTED
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import statement
+from dedup.times import microseconds
 
 MATRIX_OUTLETS = 40
 """Outlets of a matrix, those of the most copies made and given."""
@@ -147,7 +148,7 @@ def copied(
             Copied(lines[of], CopyLine(lines[id], lines[id].time - lines[of].time, *figures))
             for id, of, *figures in shown
         ),
-        reading.token(reading.microseconds(place[0]), place[1]) if place else None,
+        reading.token(microseconds(place[0]), place[1]) if place else None,
         more,
     )
 

@@ -15,6 +15,7 @@ from dedup.corpus.database import Cursor
 from dedup.corpus.pins import PairPin
 from dedup.errors import InputError
 from dedup.settings import Settings
+from dedup.times import microseconds
 from dedup.verdict import Match
 
 QueueKind = Literal["duplicate", "similar", "picked"]
@@ -190,5 +191,5 @@ def pins(cursor: Cursor, after: str | None) -> PinsPage:
     last = found[-1] if len(rows) > PINS_PAGE else None
     return PinsPage(
         tuple(found),
-        reading.token(reading.microseconds(last.pinned_at), last.id, last.other_id) if last else None,
+        reading.token(microseconds(last.pinned_at), last.id, last.other_id) if last else None,
     )

@@ -14,6 +14,7 @@ from dedup.corpus.browsing import reading, words
 from dedup.corpus.browsing.lines import TIME, ArticleLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.errors import InputError
+from dedup.times import microseconds
 from dedup.verdict import StatusName
 
 SEARCH_PAGE = 50
@@ -148,7 +149,7 @@ def search(cursor: Cursor, what: Wanted, schema: str) -> Page:
     snippets = _snippets(cursor, shown, what.words) if what.words else {}
     return Page(
         tuple(Found(lines[id], snippets.get(id)) for id in shown if id in lines),
-        reading.token(reading.microseconds(last[0]), last[1]) if last else None,
+        reading.token(microseconds(last[0]), last[1]) if last else None,
         more=goes_on is not None and len(places) <= SEARCH_PAGE,
     )
 

@@ -13,6 +13,7 @@ from dedup.corpus.browsing.lines import TIME, ArticleLine, CopyLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.verdicts import best_pairs
 from dedup.errors import NotFoundError
+from dedup.times import microseconds
 from dedup.verdict import Match
 
 STORY_PAGE = 200
@@ -102,7 +103,7 @@ def story(cursor: Cursor, source_id: str, after: str | None = None) -> StoryPage
         original=original,
         words=_words(cursor, [number]).get(number),
         copies=tuple(CopyLine(lines[id], lines[id].time - original.time, *figures) for id, *figures in shown),
-        after=reading.token(reading.microseconds(lines[last].time), last) if last else None,
+        after=reading.token(microseconds(lines[last].time), last) if last else None,
         copies_counted=min(counted, COPIES_COUNTED),
         more_copies=counted > COPIES_COUNTED,
         prints=tuple(sorted((lines[id] for id in prints), key=lambda print: print.time)),
