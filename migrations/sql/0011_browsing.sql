@@ -18,9 +18,11 @@ CREATE INDEX match_other ON dedup.match (other_id, score);
 CREATE INDEX match_score ON dedup.match (score) WHERE rule IN ('sentences', 'signature');
 CREATE INDEX match_containment ON dedup.match (containment) WHERE rule = 'containment';
 -- What people say, and what they leave out.
-CREATE INDEX common_sentence_carriers ON dedup.common_sentence (carriers, sentence_hash);
-CREATE INDEX common_sentence_stories ON dedup.common_sentence (effective_stories, sentence_hash);
-CREATE INDEX sentence_pin_pinned_at ON dedup.sentence_pin (pinned_at, sentence_hash);
+-- With the bits of the hash turned over: an index that holds the hash itself is read from end to end by some versions
+-- of Postgres where a few hashes are to be looked up.
+CREATE INDEX common_sentence_carriers ON dedup.common_sentence (carriers, (~sentence_hash));
+CREATE INDEX common_sentence_stories ON dedup.common_sentence (effective_stories, (~sentence_hash));
+CREATE INDEX sentence_pin_pinned_at ON dedup.sentence_pin (pinned_at);
 CREATE INDEX pair_pin_pinned_at ON dedup.pair_pin (pinned_at);
 CREATE INDEX judgement_other ON dedup.judgement (other_source_id);
 CREATE INDEX review_pair_place ON dedup.review_pair (place);

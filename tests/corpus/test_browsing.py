@@ -459,7 +459,7 @@ def test_common_sentences(
         found, after = [*found, *page.sentences], page.after
     column = {"carriers": "carriers", "stories": "effective_stories"}[order]
     wanted = sorted(
-        (s for s in everything if s.common), key=lambda s: (-getattr(s, column), -s.sentence_hash)
+        (s for s in everything if s.common), key=lambda s: (-getattr(s, column), s.sentence_hash)
     )
     assert found == wanted
     footer = newsroom.browsing.sentence(found[0].sentence_hash)

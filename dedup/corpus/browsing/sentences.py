@@ -75,9 +75,12 @@ def common_sentences(cursor: Cursor, order: SentenceOrder, after: str | None) ->
     column, kind = _ORDERS[order]
     begins, values = "true", []
     if after is not None:
-        begins, values = f"(c.{column}, c.sentence_hash) < (%s, %s)", reading.place(after, kind, int)
+        begins, values = (
+            f"(c.{column}, ~c.sentence_hash) < (%s, ~%s::bigint)",
+            reading.place(after, kind, int),
+        )
     found = cursor.execute(
-        f"SELECT {_COMMON} WHERE {begins} ORDER BY c.{column} DESC, c.sentence_hash DESC LIMIT %s".encode(),
+        f"SELECT {_COMMON} WHERE {begins} ORDER BY c.{column} DESC, ~c.sentence_hash DESC LIMIT %s".encode(),
         [*values, SENTENCES_PAGE + 1],
     ).fetchall()
     shown = [CommonSentence(*row) for row in found[:SENTENCES_PAGE]]
