@@ -120,7 +120,7 @@ class Site:
 
     def _page(self, place: Place) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            given = fields_of(request.scope["query_string"], (*place.fields, "done"), "the query")
+            given = _fields(request.scope["query_string"], (*place.fields, "done"), "the query")
             visitor = self._visitors.met(request.scope)
             fields = {name: given.get(name, "").strip() for name in place.fields}
             done = DONE.get(given.get("done", ""), "")
@@ -165,9 +165,9 @@ class Site:
         """The visitor and the fields of a form of ours."""
         self._visitors.check_origin(request.scope)
         with await self._handling.body(request, FORM) as body:
-            given = fields_of(body.take(), (*known, "form"), "the form")
+            given = _fields(body.take(), (*known, "form"), "the form")
         visitor = self._visitors.check_form(request.scope, given.pop("form", ""))
-        given |= fields_of(request.scope["query_string"], known, "the query")
+        given |= _fields(request.scope["query_string"], known, "the query")
         return visitor, {name: given.get(name, "") for name in known}
 
     def _rendered(self, view: View, path: str, visitor: Visitor | None, done: str) -> bytes:
@@ -181,6 +181,14 @@ class Site:
         if visitor.new:
             answer.headers["Set-Cookie"] = self._visitors.header(visitor)
         return answer
+
+
+def _fields(raw: bytes, known: tuple[str, ...], where: str) -> dict[str, str]:
+    """As `fields_of`, without NUL, which Postgres cannot store and no id has; a pasted text may have it."""
+    given = fields_of(raw, known, where)
+    if any("\0" in value for name, value in given.items() if name != "text"):
+        raise ProblemError(400, f"{where} holds a NUL character")
+    return given
 
 
 def _static_files() -> dict[str, tuple[str, bytes]]:

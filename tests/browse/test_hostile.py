@@ -11,7 +11,8 @@ import pytest
 
 from dedup import Article, Deduplicator
 from dedup.browse import report
-from tests.browse.conftest import EACH, Browser, Document, corpus_of, crawl, opened
+from dedup.browse.views import PLACES, Place
+from tests.browse.conftest import EACH, Browser, Document, corpus_of, crawl, form_of, opened
 from tests.conftest import Server
 
 UNSHOWN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202d\u202e\ufffe\uffff]")
@@ -147,3 +148,36 @@ def test_long_texts_are_compared_in_time(hostile: Browser) -> None:
 def test_an_id_of_any_kind_can_be_asked_for(hostile: Browser) -> None:
     words = Document(hostile.page("/article", id=LONG_ID)).words
     assert "http://example.org/a?b=c&d=e#<script>alert(1)</script>éé" in words
+
+
+ODD = ("a\0b", "\n", "é\u202e", "x" * 2_000, "'; DROP TABLE dedup.article; --", "9" * 30, "2026-02-30")
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: str(place.path))
+def test_no_query_makes_a_page_fail(hostile: Browser, place: Place) -> None:
+    for name in place.fields:
+        for value in ODD if place.path != "/compare" else ODD[:3]:
+            given = {"a": "words", "b": "a word", "copier": "x", "original": "y", "id": "words"}
+            given |= {"first": "2026-03-10", "last": "2026-03-12", "hash": "1"}
+            query = {key: given.get(key, "") for key in place.fields} | {name: value}
+            reply = hostile.get(place.path, **query)
+            assert reply.status in (200, 400, 404), (name, value)
+
+
+def test_no_pasted_text_makes_the_answer_fail(hostile: Browser) -> None:
+    page = hostile.page("/new")
+    for value in (*ODD, SCRIPT, CONTROLS, "\ud7ff\ue000\U0010ffff"):
+        for fields in ({"text": value, "title": ""}, {"text": "text", "title": value}):
+            assert hostile.send(page, "/new", **fields).status in (200, 400), (value, fields)
+
+
+def test_no_form_makes_judging_fail(hostile: Browser) -> None:
+    _, hidden = form_of(hostile.page("/compare", a="words", b="a word"), "/judge")
+    for value in ODD:
+        for name in ("a", "b", "by", "reason", "say", "back"):
+            given = {"a": "words", "b": "a word", "by": "Eve", "reason": "", "say": "unsure", **hidden}
+            assert hostile.post("/judge", given | {name: value}).status in (303, 400, 404), (name, value)
+        assert hostile.post("/judge/undo", {**hidden, "a": value, "b": "words"}).status in (303, 400, 404)
+        for fields in ({"hash": value, "say": "never"}, {"hash": "1", "say": value}):
+            given = {"form": hidden["form"], **fields}
+            assert hostile.post("/sentences", given).status in (303, 400, 404), fields
