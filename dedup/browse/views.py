@@ -306,8 +306,8 @@ def hash_of(given: str) -> int:
 
 
 KINDS = (
-    ("duplicate", "Just duplicates"),
-    ("similar", "Just similar"),
+    ("duplicate", "Duplicates or not"),
+    ("similar", "Similar or not"),
     ("picked", "Where methods disagree"),
 )
 
