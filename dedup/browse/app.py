@@ -19,7 +19,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Scope
 
 from dedup.browse.editing import ACTIONS, DONE, Action
-from dedup.browse.views import PLACES, Place, View, asked_new, go
+from dedup.browse.views import EXACT, PLACES, Place, View, asked_new, go
 from dedup.browse.visitors import ENTER, STATIC, Visitor, Visitors
 from dedup.deduplicator import Deduplicator
 from dedup.pages.environment import environment
@@ -122,7 +122,10 @@ class Site:
         async def endpoint(request: Request) -> Response:
             given = _fields(request.scope["query_string"], (*place.fields, "done"), "the query")
             visitor = self._visitors.met(request.scope)
-            fields = {name: given.get(name, "").strip() for name in place.fields}
+            fields = {
+                name: given.get(name, "") if name in EXACT else given.get(name, "").strip()
+                for name in place.fields
+            }
             done = DONE.get(given.get("done", ""), "")
             body = await self._handling.worked(
                 lambda: self._rendered(place.view(self._dd, fields), place.path, visitor, done)

@@ -57,6 +57,9 @@ def go(path: str, **query: object) -> str:
 Fields = Mapping[str, str]
 """Those of a query: all that the page knows; "" where one is not given."""
 
+EXACT = frozenset(("id", "a", "b", "publication", "copier", "original", "after"))
+"""Fields whose spaces count; around others they are dropped."""
+
 
 def today(dd: Deduplicator, given: Fields) -> View:
     """A day, or several."""

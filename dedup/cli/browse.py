@@ -10,7 +10,15 @@ from typing import Annotated
 import typer
 
 from dedup.cli import output
-from dedup.cli.listening import SERVER_PACKAGES, impatient, stopping_gently, token_from
+from dedup.cli.listening import (
+    SERVER_PACKAGES,
+    HostOption,
+    LogRequestsOption,
+    RateOption,
+    impatient,
+    stopping_gently,
+    token_from,
+)
 from dedup.cli.shared import LogFormatOption, LogLevelOption, needs
 from dedup.logs import configure
 
@@ -29,10 +37,7 @@ def register(app: typer.Typer) -> None:
 
 
 def browse(
-    host: Annotated[
-        str,
-        typer.Option("--host", help="The address to listen at; one that other machines reach needs a token."),
-    ] = "127.0.0.1",
+    host: HostOption = "127.0.0.1",
     port: Annotated[
         int, typer.Option("--port", min=0, max=65_535, help="The port; 0 takes any that is free.")
     ] = 0,
@@ -48,14 +53,10 @@ def browse(
         ),
     ] = None,
     open_it: Annotated[bool, typer.Option("--open", help="Open the first page in the browser.")] = False,
-    rate: Annotated[
-        float, typer.Option("--rate", min=0.1, help="Requests a second that one client may send.")
-    ] = RATE,
+    rate: RateOption = RATE,
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
-    log_requests: Annotated[
-        bool, typer.Option("--log-requests", help="Log a line for every request, without its query.")
-    ] = False,
+    log_requests: LogRequestsOption = False,
 ) -> None:
     """Look at the corpus in a browser: days, stories, versions side by side, who copies whom.
 

@@ -13,13 +13,25 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from dedup.cli.shared import corpus, stopping
 from dedup.errors import InputError
 
 if TYPE_CHECKING:
     from dedup import Deduplicator
+
+HostOption = Annotated[
+    str, typer.Option("--host", help="The address to listen at; one that other machines reach needs a token.")
+]
+RateOption = Annotated[
+    float, typer.Option("--rate", min=0.1, help="Requests a second that one client may send.")
+]
+LogRequestsOption = Annotated[
+    bool, typer.Option("--log-requests", help="Log a line for every request, without its query.")
+]
 
 SERVER_PACKAGES = ("starlette", "uvicorn")
 """What the extras `newsdedup[serve]` and `newsdedup[browse]` bring."""

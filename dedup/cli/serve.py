@@ -9,7 +9,15 @@ from typing import Annotated
 import typer
 
 from dedup.cli import output
-from dedup.cli.listening import SERVER_PACKAGES, impatient, stopping_gently, token_from
+from dedup.cli.listening import (
+    SERVER_PACKAGES,
+    HostOption,
+    LogRequestsOption,
+    RateOption,
+    impatient,
+    stopping_gently,
+    token_from,
+)
 from dedup.cli.shared import LogFormatOption, LogLevelOption, needs
 from dedup.logs import configure
 
@@ -27,10 +35,7 @@ def register(app: typer.Typer) -> None:
 
 
 def serve(
-    host: Annotated[
-        str,
-        typer.Option("--host", help="The address to listen at; one that other machines reach needs a token."),
-    ] = "127.0.0.1",
+    host: HostOption = "127.0.0.1",
     port: Annotated[
         int, typer.Option("--port", min=0, max=65_535, help="The port; 0 takes any that is free.")
     ] = PORT,
@@ -50,9 +55,7 @@ def serve(
             help="A file that holds the token which clients have to send; or set `DEDUP_SERVE_TOKEN`.",
         ),
     ] = None,
-    rate: Annotated[
-        float, typer.Option("--rate", min=0.1, help="Requests a second that one client may send.")
-    ] = RATE,
+    rate: RateOption = RATE,
     max_body: Annotated[
         int | None,
         typer.Option(
@@ -67,9 +70,7 @@ def serve(
     ] = False,
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
-    log_requests: Annotated[
-        bool, typer.Option("--log-requests", help="Log a line for every request, without its query.")
-    ] = False,
+    log_requests: LogRequestsOption = False,
 ) -> None:
     """Answer over HTTP, for scrapers in other languages: JSON articles in, JSON verdicts out.
 

@@ -45,6 +45,7 @@ def articles() -> Iterator[Article]:
                 language=words[:8],
             )
     late = {"published_at": "2026-03-18"}
+    yield Article("  spaces around \n", told(92), "spaces", **late)
     yield Article(LONG_ID, told(90), "x", "https://example.org/\"onclick='alert(1)'", **late)
     yield Article("words", "the word goes on " * 25_000, "A hundred thousand words", **late)
     yield Article("a word", f"{told(91)}{'x' * 100_000}", "w" * 16_000, **late)
