@@ -9,6 +9,7 @@ any size within minutes, invented rows with marks and pairs, among them a story 
 article that 5,000 are like; these have no fingerprints. Then the index of words is made, and one caller
 asks every question of `Deduplicator.browsing`, of days, stories and words that are drawn at random. A
 question that is asked for the first time on its connection is not counted: then the server has to plan it.
+At the end the pages themselves are asked for over HTTP, from the request to the last byte of the answer.
 """
 
 from __future__ import annotations
@@ -18,19 +19,27 @@ import random
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from hashlib import blake2b
+from http.client import HTTPConnection
 from pathlib import Path
 
 from rotated import grown
 from servers import embedded_server
 
 from dedup import Article, Deduplicator
+from dedup.browse.app import make_app
+from dedup.browse.views import go
+from dedup.browse.visitors import Visitors
 from dedup.files.readers import read_articles
 from dedup.operation import Operation
+from dedup.serve import server
+from dedup.serve.guard import LOOPBACK_NAMES
+from dedup.serve.limits import Limits
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
 from sandbox import DATA
@@ -67,8 +76,8 @@ def main() -> None:
     given = _options()
     with (
         tempfile.TemporaryDirectory(prefix="dedup-pages-", dir=given.folder) as folder,
-        embedded_server(Path(folder) / "server") as server,
-        server.database("pages") as url,
+        embedded_server(Path(folder) / "server") as postgres,
+        postgres.database("pages") as url,
     ):
         Path(folder).chmod(0o711)  # as root, the server runs as another user
         Deduplicator.initialize(url)
@@ -84,9 +93,10 @@ def main() -> None:
                 owner.make_searchable()
             with corpus._database.transaction() as cursor:
                 cursor.execute("ANALYZE")
-            server.settle()
+            postgres.settle()
             _tell("asking")
             _ask(corpus, given)
+            _open(corpus, given)
 
 
 def _news(file: Path, count: int) -> Iterator[Article]:
@@ -174,6 +184,61 @@ def _ask(corpus: Deduplicator, given: argparse.Namespace) -> None:
         print(
             f"| {name} | {statistics.median(times):.1f} | {times[int(0.95 * len(times))]:.1f} |", flush=True
         )
+
+
+def _open(corpus: Deduplicator, given: argparse.Namespace) -> None:
+    """The same over HTTP: whole pages of a server with forms, as one browser asks for them."""
+    rng = random.Random(11)
+    with corpus._database.transaction() as cursor:
+        pairs = cursor.execute(
+            "SELECT a.source_id, o.source_id FROM dedup.article a"
+            " JOIN dedup.article o ON o.id = a.duplicate_of ORDER BY hashint8(a.id) LIMIT 500"
+        ).fetchall()
+
+    def days(length: int) -> dict[str, str]:
+        first = START + timedelta(days=rng.randrange(max(1, given.articles // DAILY - length)))
+        return {"first": f"{first:%Y-%m-%d}", "last": f"{first + timedelta(days=length - 1):%Y-%m-%d}"}
+
+    def pair() -> dict[str, str]:
+        return dict(zip("ab", rng.choice(pairs), strict=True))
+
+    (largest,) = corpus.stories(1)
+    pages: dict[str, Callable[[], str]] = {
+        "today": lambda: "/",
+        "a day": lambda: go("/", **days(1)),
+        "a week": lambda: go("/", **days(7)),
+        "a story": lambda: go("/story", id=pair()["a"]),
+        f"a story of {largest.copies:,} copies": lambda: go("/story", id=largest.id),
+        "an article": lambda: go("/article", id=pair()["a"]),
+        "two side by side": lambda: go("/compare", **pair()),
+        "search: an outlet": lambda: go("/search", publication="Outlet 40"),
+        "search: a word that nearly all have": lambda: go("/search", words="w1" if given.invented else "the"),
+        "who copies whom, a week": lambda: go("/outlets", **days(7)),
+        "common sentences": lambda: "/sentences",
+        "judge": lambda: "/judge",
+        "health": lambda: "/health",
+    }
+    sockets, stop = server.bind("127.0.0.1", 0, loopback_only=True), threading.Event()
+    app = make_app(corpus, Limits(rate=1e6), Visitors(None, LOOPBACK_NAMES), editing=True)
+    thread = threading.Thread(target=server.serve, args=(app, sockets, stop.is_set))
+    thread.start()
+    client = HTTPConnection("127.0.0.1", sockets[0].getsockname()[1], timeout=60)
+
+    def fetch(address: str) -> None:
+        client.request("GET", address)
+        answer = client.getresponse()
+        assert (answer.status, bool(answer.read())) == (200, True), address
+
+    print("\n| page | p50 ms | p95 ms |\n|---|---:|---:|")
+    for name, address in pages.items():
+        fetch(address())
+        times = sorted(_timed(lambda: fetch(address())) for _ in range(given.asked))  # noqa: B023 - at once
+        print(
+            f"| {name} | {statistics.median(times):.1f} | {times[int(0.95 * len(times))]:.1f} |", flush=True
+        )
+    client.close()
+    stop.set()
+    thread.join()
 
 
 def _timed(ask: Callable[[], object]) -> float:
