@@ -240,13 +240,15 @@ def record(
         hashes: `text_hash` of the two texts that were read; None takes the present ones.
 
     Raises:
-        InputError: no such label, or a name of a judge that cannot be kept.
+        InputError: no such label, a name of a judge that cannot be kept, or a pair that `key` did not make.
         NotFoundError: without hashes, where one of the articles is not stored.
     """
     if label not in LABELS:
         raise InputError(f"a label is one of {', '.join(LABELS)}, not {label!r}")
     if not 1 <= len(judge) <= LONGEST_JUDGE or "\0" in judge:
         raise InputError(f"the name of a judge has 1 to {LONGEST_JUDGE} characters: name one with --as")
+    if pair != key(*pair) or pair[0] == pair[1]:
+        raise InputError("a pair has two articles, in the order that `key` gives them")
     present = f"(SELECT dedup.text_hash({body('a')}) FROM dedup.article a WHERE a.source_id = "
     cursor.execute(
         f"""

@@ -101,7 +101,8 @@ class Judgements:
             hashes: of the two texts that were read; None for those stored now.
 
         Raises:
-            InputError: there is no such label; NotFoundError: an article is not stored.
+            InputError: there is no such label, or no such pair, as of an article with itself.
+            NotFoundError: an article is not stored.
         """
         with self.recording() as record:
             record(pair, judge, label, note, hashes)

@@ -28,6 +28,8 @@ class PairPins:
     ) -> list[str]:
         """Pin a pair, in place of what was said before; both are settled again by the next backfill.
 
+        `settle` does it at once.
+
         Args:
             relation: "duplicate", "similar" or "unrelated".
             by: who says so; None takes the name of the database user.

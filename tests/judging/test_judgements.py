@@ -200,6 +200,9 @@ def test_what_is_no_label_or_no_judge_is_refused(corpus: Database) -> None:
         for name in ("", "x" * 101, "a\0b"):
             with pytest.raises(InputError, match="--as"):
                 judgements.record(cursor, ("a", "b"), name, "similar")
+        for pair in (("a", "a"), ("b", "a")):
+            with pytest.raises(InputError, match="two articles, in the order"):
+                judgements.record(cursor, pair, "ann", "similar")
         assert judgements.listed(cursor) == []
 
 
