@@ -32,11 +32,13 @@ _ASKED = (
     "id, source_id, attachment_id, published_at, added_at, revision, archived, status, stale, takes_part,"
     " score, reason"
 )
+_READ = ("SELECT",)
+_WRITE = ("SELECT", "INSERT", "UPDATE", "DELETE")
 
 TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     # A scraper compares fingerprints: it needs no text, and no column that tells one.
     "article": {
-        "worker": ("SELECT", "INSERT", "UPDATE", "DELETE"),  # a row of an attached table may be gone
+        "worker": _WRITE,  # DELETE: a row of an attached table may be gone
         "scraper": (f"SELECT ({_ASKED})", f"INSERT ({_GIVEN})"),
     },
     "arrival": {
@@ -44,29 +46,29 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
         "scraper": ("SELECT (source_id)", f"INSERT ({_GIVEN})"),
     },
     # Either of the two may be the one in use: they change places (migrations/sql/0004_bulk.sql).
-    "fingerprint": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE"), "scraper": ("SELECT",)},
-    "fingerprint_bulk": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE"), "scraper": ("SELECT",)},
-    "match": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE")},
+    "fingerprint": {"worker": _WRITE, "scraper": _READ},
+    "fingerprint_bulk": {"worker": _WRITE, "scraper": _READ},
+    "match": {"worker": _WRITE},
     "common_sentence": {
-        "worker": ("SELECT", "INSERT", "UPDATE", "DELETE"),
+        "worker": _WRITE,
         "scraper": ("SELECT (sentence_hash)",),
     },
-    "sentence_count": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE")},
+    "sentence_count": {"worker": _WRITE},
     "sentence_change": {"worker": ("SELECT", "DELETE")},
     "bulk_change": {"worker": ("SELECT", "DELETE")},
     # A new hash key gives pinned sentences other hashes.
     "sentence_pin": {"worker": ("SELECT", "UPDATE")},
-    "pair_pin": {"worker": ("SELECT",), "scraper": ("SELECT (source_id, other_source_id, relation)",)},
+    "pair_pin": {"worker": _READ, "scraper": ("SELECT (source_id, other_source_id, relation)",)},
     # A scraper makes the fingerprint that it asks about, and for that it needs the hash key.
-    "setting": {"worker": ("SELECT", "UPDATE", "DELETE"), "scraper": ("SELECT",)},
-    "sentence_model": {"worker": ("SELECT", "UPDATE", "DELETE"), "scraper": ("SELECT",)},
-    "corpus_state": {"worker": ("SELECT", "UPDATE"), "scraper": ("SELECT",)},
+    "setting": {"worker": ("SELECT", "UPDATE", "DELETE"), "scraper": _READ},
+    "sentence_model": {"worker": ("SELECT", "UPDATE", "DELETE"), "scraper": _READ},
+    "corpus_state": {"worker": ("SELECT", "UPDATE"), "scraper": _READ},
     # Who may lock this row may write marks.
     "settle_turn": {"worker": ("SELECT", "UPDATE")},
-    "attempt": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE")},
-    "run": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE")},
+    "attempt": {"worker": _WRITE},
+    "run": {"worker": _WRITE},
     "run_total": {"worker": ("SELECT", "INSERT", "UPDATE")},
-    "worker": {"worker": ("SELECT", "INSERT", "UPDATE", "DELETE")},
+    "worker": {"worker": _WRITE},
     # A worker locks the row of a table whose changes it reads; what is attached says the owner.
     "attachment": {"worker": ("SELECT", "UPDATE (attached_at)")},
     "outbox": {"worker": ("SELECT", "INSERT", "DELETE")},
@@ -74,7 +76,7 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     # What people say: their owner's business.
     "judgement": {},
     "review_pair": {},
-    "alembic_version": {"worker": ("SELECT",)},
+    "alembic_version": {"worker": _READ},
 }
 """Table to role to privileges, as GRANT takes them."""
 
