@@ -89,6 +89,7 @@ class Operation:
         worker: Sequence[str] = (),
         scraper: Sequence[str] = (),
         analyst: Sequence[str] = (),
+        reader: Sequence[str] = (),
         revoke: bool = False,
         dry_run: bool = False,
     ) -> list[str]:
@@ -98,6 +99,7 @@ class Operation:
             worker: may settle: `backfill`, `load`, `submit`.
             scraper: may store articles and ask about them: `submit`, `check`, `lookup`.
             analyst: may read the views: `marks`, `matches`, `stories`.
+            reader: may read all that pages show, texts included: `browse`, `lookup`, `explain`.
             revoke: take all rights in the schema from them instead.
             dry_run: change nothing.
 
@@ -108,10 +110,15 @@ class Operation:
             InputError: no role is named, or one does not exist.
             RightsError: the schema is not this role's own.
         """
-        given: dict[Role, Sequence[str]] = {"worker": worker, "scraper": scraper, "analyst": analyst}
+        given: dict[Role, Sequence[str]] = {
+            "worker": worker,
+            "scraper": scraper,
+            "analyst": analyst,
+            "reader": reader,
+        }
         names = [name for listed in given.values() for name in listed]
         if not names:
-            raise InputError("name a role: --worker, --scraper or --analyst ROLE")
+            raise InputError("name a role: --worker, --scraper, --analyst or --reader ROLE")
         with self._database.transaction() as cursor:
             migrate.require_head(migrate.current(cursor), self._database)
             roles.checked(cursor, names)

@@ -49,6 +49,10 @@ def grant(
         list[str] | None,
         _role("--analyst", "A role that reads views: marks, matches, stories, common, pin list."),
     ] = None,
+    reader: Annotated[
+        list[str] | None,
+        _role("--reader", "A role that reads everything, texts included: dedup browse."),
+    ] = None,
     revoke: Annotated[
         bool, typer.Option("--revoke", help="Take all rights in the schema from them.")
     ] = False,
@@ -63,7 +67,7 @@ def grant(
 
     **Example**
 
-        dedup grant --worker night --scraper crawl --analyst ann
+        dedup grant --worker night --scraper crawl --analyst ann --reader web
     """
     from dedup.operation import Operation
 
@@ -73,6 +77,7 @@ def grant(
             worker=worker or (),
             scraper=scraper or (),
             analyst=analyst or (),
+            reader=reader or (),
             revoke=revoke,
             dry_run=dry_run,
         )
@@ -80,7 +85,7 @@ def grant(
         for statement in done:
             output.write_text(statement)
         return
-    names = [*(worker or ()), *(scraper or ()), *(analyst or ())]
+    names = [*(worker or ()), *(scraper or ()), *(analyst or ()), *(reader or ())]
     roles = counted(len(set(names)), "role has", "roles have")
     output.say(
         f"{roles} no rights in the schema any more" if revoke else f"{roles} these rights and no others"

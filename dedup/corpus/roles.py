@@ -1,4 +1,4 @@
-"""Who may do what: the rights of a worker, a scraper and an analyst, and the statements that give them.
+"""Who may do what: the rights of workers, scrapers, analysts and readers, and the statements for them.
 
 The one home of rights: every table and function of the schema is named here, and a test holds that it is.
 Views show no text that is not an article's own, and no secret: whoever may ask may read all of them.
@@ -19,8 +19,9 @@ from dedup.corpus.connection import Cursor
 from dedup.corpus.rendering import SCHEMA, own, written_out
 from dedup.errors import InputError, RightsError
 
-Role = Literal["worker", "scraper", "analyst"]
-"""What a database role is for: it settles; it stores articles and asks about them; it reads the views."""
+Role = Literal["worker", "scraper", "analyst", "reader"]
+"""What a database role is for: it settles; it stores articles and asks about them; it reads the views; it
+reads everything that pages show, texts included."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -40,54 +41,61 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     "article": {
         "worker": _WRITE,  # DELETE: a row of an attached table may be gone
         "scraper": (f"SELECT ({_ASKED})", f"INSERT ({_GIVEN})"),
+        "reader": _READ,
     },
     "arrival": {
         "worker": ("SELECT", "INSERT", "DELETE"),
         "scraper": ("SELECT (source_id)", f"INSERT ({_GIVEN})"),
+        "reader": ("SELECT (source_id)",),  # it counts them
     },
     # Either of the two may be the one in use: they change places (migrations/sql/0004_bulk.sql).
-    "fingerprint": {"worker": _WRITE, "scraper": _READ},
-    "fingerprint_bulk": {"worker": _WRITE, "scraper": _READ},
-    "match": {"worker": _WRITE},
+    "fingerprint": {"worker": _WRITE, "scraper": _READ, "reader": _READ},
+    "fingerprint_bulk": {"worker": _WRITE, "scraper": _READ, "reader": _READ},
+    "match": {"worker": _WRITE, "reader": _READ},
     "common_sentence": {
         "worker": _WRITE,
         "scraper": ("SELECT (sentence_hash)",),
+        "reader": _READ,
     },
     "sentence_count": {"worker": _WRITE},
-    "sentence_change": {"worker": ("SELECT", "DELETE")},
+    "sentence_change": {"worker": ("SELECT", "DELETE"), "reader": _READ},
     "bulk_change": {"worker": ("SELECT", "DELETE")},
     # A new hash key gives pinned sentences other hashes.
-    "sentence_pin": {"worker": ("SELECT", "UPDATE")},
-    "pair_pin": {"worker": _READ, "scraper": ("SELECT (source_id, other_source_id, relation)",)},
-    # A scraper makes the fingerprint that it asks about, and for that it needs the hash key.
-    "setting": {"worker": ("SELECT", "UPDATE", "DELETE"), "scraper": _READ},
-    "sentence_model": {"worker": ("SELECT", "UPDATE", "DELETE"), "scraper": _READ},
-    "corpus_state": {"worker": ("SELECT", "UPDATE"), "scraper": _READ},
+    "sentence_pin": {"worker": ("SELECT", "UPDATE"), "reader": _READ},
+    "pair_pin": {
+        "worker": _READ,
+        "scraper": ("SELECT (source_id, other_source_id, relation)",),
+        "reader": _READ,
+    },
+    # Who asks about a text makes its fingerprint, and for that needs the hash key.
+    "setting": {"worker": ("SELECT", "UPDATE", "DELETE"), "scraper": _READ, "reader": _READ},
+    "sentence_model": {"worker": ("SELECT", "UPDATE", "DELETE"), "scraper": _READ, "reader": _READ},
+    "corpus_state": {"worker": ("SELECT", "UPDATE"), "scraper": _READ, "reader": _READ},
     # Who may lock this row may write marks.
     "settle_turn": {"worker": ("SELECT", "UPDATE")},
-    "attempt": {"worker": _WRITE},
-    "run": {"worker": _WRITE},
-    "run_total": {"worker": ("SELECT", "INSERT", "UPDATE")},
-    "worker": {"worker": _WRITE},
+    "attempt": {"worker": _WRITE, "reader": _READ},
+    "run": {"worker": _WRITE, "reader": _READ},
+    "run_total": {"worker": ("SELECT", "INSERT", "UPDATE"), "reader": _READ},
+    "worker": {"worker": _WRITE, "reader": _READ},
     # A worker locks the row of a table whose changes it reads; what is attached says the owner.
-    "attachment": {"worker": ("SELECT", "UPDATE (attached_at)")},
-    "outbox": {"worker": ("SELECT", "INSERT", "DELETE")},
-    "mark_change": {"worker": ("SELECT", "DELETE")},
-    # What people say: their owner's business.
-    "judgement": {},
-    "review_pair": {},
+    "attachment": {"worker": ("SELECT", "UPDATE (attached_at)"), "reader": _READ},
+    "outbox": {"worker": ("SELECT", "INSERT", "DELETE"), "reader": _READ},
+    "mark_change": {"worker": ("SELECT", "DELETE"), "reader": _READ},
+    # What people say is written by the owner.
+    "judgement": {"reader": _READ},
+    "review_pair": {"reader": _READ},
     "alembic_version": {"worker": _READ},
 }
 """Table to role to privileges, as GRANT takes them."""
 
-VIEW_READERS: frozenset[Role] = frozenset({"worker", "analyst"})
+VIEW_READERS: frozenset[Role] = frozenset({"worker", "analyst", "reader"})
 """Who reads every view, those of attached tables included."""
 
 VIEWS: Mapping[str, frozenset[Role]] = {"schema_version": frozenset(ROLES)}
 """Views with other readers."""
 
 _WORKER: frozenset[Role] = frozenset({"worker"})
-_ASKING: frozenset[Role] = frozenset({"worker", "scraper"})
+_ASKING: frozenset[Role] = frozenset({"worker", "scraper", "reader"})
 
 FUNCTIONS: Mapping[str, frozenset[Role]] = {
     # Of a look-up.

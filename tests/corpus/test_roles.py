@@ -1,11 +1,15 @@
-"""Least privilege: what a worker, a scraper and an analyst may do, right by right and command by command."""
+"""Least privilege: what each kind of role may do, right by right and command by command.
+
+What pages ask as a reader is in `test_reader.py`.
+"""
 
 from __future__ import annotations
 
 import difflib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -29,32 +33,41 @@ REWRITE = "DEDUP_REWRITE_RIGHTS=1 .venv/bin/python -m pytest tests/corpus/test_r
 Names = dict[str, str]
 
 
-@pytest.fixture
-def names(database: Database) -> Iterator[Names]:
-    """A role for each thing that a role is for, which may log in and has no rights yet."""
-    made = {role: f"dedup_{role}_{os.getpid()}" for role in (*roles.ROLES, "stranger")}
-    with psycopg.connect(database.url, autocommit=True) as owner:
+@contextmanager
+def made_roles(url: str, kinds: Iterable[str]) -> Iterator[Names]:
+    """Roles that may log in and have no rights yet, by what they are for."""
+    made = {kind: f"dedup_{kind}_{os.getpid()}" for kind in kinds}
+    with psycopg.connect(url, autocommit=True) as owner:
         for name in made.values():
             owner.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(name)))
     try:
         yield made
     finally:
-        with psycopg.connect(database.url, autocommit=True) as owner:
+        with psycopg.connect(url, autocommit=True) as owner:
             for name in made.values():
                 owner.execute(sql.SQL("DROP OWNED BY {}").format(sql.Identifier(name)))
                 owner.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
 
 
 @pytest.fixture
+def names(database: Database) -> Iterator[Names]:
+    """A role for each thing that a role is for, and one for nothing."""
+    with made_roles(database.url, (*roles.ROLES, "stranger")) as made:
+        yield made
+
+
+@pytest.fixture
 def granted(database: Database, names: Names) -> Names:
     """The same roles with their rights."""
     with Operation(database.url) as owner:
-        owner.grant(worker=[names["worker"]], scraper=[names["scraper"]], analyst=[names["analyst"]])
+        owner.grant(**{role: [names[role]] for role in roles.ROLES})
     return names
 
 
-def url_of(database: Database, name: str) -> str:
-    url = make_conninfo(database.url, user=name, password="")
+def url_of(database: Database | str, name: str) -> str:
+    """The address of a database for a role."""
+    url = database if isinstance(database, str) else database.url
+    url = make_conninfo(url, user=name, password="")
     try:
         psycopg.connect(url).close()
     except psycopg.OperationalError:
@@ -114,6 +127,21 @@ def test_the_analyst_reads_views_and_nothing_else(database: Database, granted: N
     assert {line.partition(": ")[2] for line in lines if line.startswith("view ")} == {"SELECT"}
 
 
+def test_a_reader_writes_nothing(database: Database, granted: Names) -> None:
+    lines = [line.split(maxsplit=1)[1] for line in matrix(database, granted) if line.startswith("reader")]
+    kinds = {(line.partition(" ")[0], line.partition(": ")[2]) for line in lines}
+    read = {(kind, "SELECT") for kind in ("table", "column", "view")}
+    assert kinds == {("schema", "USAGE"), ("function", "EXECUTE"), *read}
+    called = [line.partition(": ")[0].partition(" ")[2] for line in lines if line.startswith("function")]
+    with database.transaction() as cursor:
+        writing = cursor.execute(
+            "SELECT proname FROM pg_proc WHERE pronamespace = 'dedup'::regnamespace AND proname = ANY (%s)"
+            " AND (provolatile = 'v' OR prosecdef)",
+            [called],
+        ).fetchall()
+    assert writing == []
+
+
 def test_a_scraper_reads_no_text_and_writes_no_mark(database: Database, granted: Names) -> None:
     lines = [line.split(maxsplit=1)[1] for line in matrix(database, granted) if line.startswith("scraper")]
     texts = [line for line in lines if line.startswith("column ") and ".text:" in line]
@@ -150,7 +178,7 @@ def test_grant_again_takes_what_is_no_longer_meant(database: Database, granted: 
         )
     assert matrix(database, granted) != before
     with Operation(database.url) as owner_:
-        owner_.grant(worker=[granted["worker"]], scraper=[granted["scraper"]], analyst=[granted["analyst"]])
+        owner_.grant(**{role: [granted[role]] for role in roles.ROLES})
     assert matrix(database, granted) == before
 
 
@@ -164,12 +192,7 @@ def test_one_role_may_be_for_two_things(database: Database, names: Names) -> Non
 
 def test_revoke_leaves_nothing(database: Database, granted: Names) -> None:
     with Operation(database.url) as owner:
-        owner.grant(
-            worker=[granted["worker"]],
-            scraper=[granted["scraper"]],
-            analyst=[granted["analyst"]],
-            revoke=True,
-        )
+        owner.grant(**{role: [granted[role]] for role in roles.ROLES}, revoke=True)
     assert matrix(database, granted) == []
 
 
@@ -302,7 +325,7 @@ def test_a_worker_takes_up_the_result_of_a_cluster(
     given = [article(f"a{i}", window(i, 6), i, added_at=at(50)) for i in range(8)]
     load(database, *given)
     result_of(given).write(tmp_path / "result")
-    for role in ("scraper", "analyst"):
+    for role in ("scraper", "analyst", "reader"):
         code_, _, said = run("import", "result", role=granted[role])
         assert code_ == 1, said
     code_, _, said = run("import", "result", role=granted["worker"])
@@ -335,6 +358,17 @@ SCRAPER = [
     ["check", "--dry-run", "new.jsonl"],
     ["load", "new.jsonl"],
 ]
+READER = [
+    *ANALYST,
+    ["show", "a1"],
+    ["explain", "a1", "a2"],
+    ["status"],
+    ["settings"],
+    ["attachments"],
+    ["metrics"],
+    ["check", "--dry-run", "new.jsonl"],
+    ["export", "corpus", "known"],
+]
 WORKER = [
     *ANALYST,
     *SCRAPER,
@@ -364,18 +398,20 @@ OWNER = [
 
 
 def allowed(role: str) -> list[list[str]]:
-    return {"worker": WORKER, "scraper": SCRAPER, "analyst": ANALYST, "stranger": []}[role]
+    return {"worker": WORKER, "scraper": SCRAPER, "analyst": ANALYST, "reader": READER, "stranger": []}[role]
 
 
 EVERY = [*WORKER, *OWNER]
 CASES = [
     # What is refused takes as long as what is allowed: with the torture tests.
     (role, command) if command in allowed(role) else pytest.param(role, command, marks=pytest.mark.torture)
-    for role in ("worker", "scraper", "analyst", "stranger")
+    for role in (*roles.ROLES, "stranger")
     for command in EVERY
     if command != ["db", "url"]
     and not (role == "scraper" and command == ["settings"])
-    and not (role != "worker" and command == ["metrics"])  # it tells a monitor that it cannot look
+    and not (role == "reader" and command == ["sync"])  # without an attached table it writes nothing
+    # It tells a monitor that it cannot look.
+    and not (role not in ("worker", "reader") and command == ["metrics"])
 ]
 
 

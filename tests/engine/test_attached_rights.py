@@ -102,7 +102,7 @@ def test_a_stranger_and_a_scraper_may_not_write_marks(
 ) -> None:
     news(owner)
     attach(database, mark_columns=True)
-    for role in ("scraper", "analyst", "stranger"):
+    for role in ("scraper", "analyst", "reader", "stranger"):
         with (
             psycopg.connect(url_of(database, granted[role])) as connection,
             pytest.raises(psycopg.errors.InsufficientPrivilege),
