@@ -368,6 +368,7 @@ READER = [
     ["metrics"],
     ["check", "--dry-run", "new.jsonl"],
     ["export", "corpus", "known"],
+    ["report", "--story", "a1", "-o", "story.html"],
 ]
 WORKER = [
     *ANALYST,
@@ -388,6 +389,7 @@ WORKER = [
     ["sync"],
     ["prune", "--older-than", "2y"],
     ["export", "corpus", "known"],
+    ["report", "--story", "a1", "-o", "story.html"],
 ]
 OWNER = [
     ["pin", "set", "a1", "a2", "similar"],
