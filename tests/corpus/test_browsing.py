@@ -458,9 +458,7 @@ def test_common_sentences(
         assert not page.pinned
         found, after = [*found, *page.sentences], page.after
     column = {"carriers": "carriers", "stories": "effective_stories"}[order]
-    wanted = sorted(
-        (s for s in everything if s.common), key=lambda s: (-getattr(s, column), s.sentence_hash)
-    )
+    wanted = sorted((s for s in everything if s.common), key=lambda s: (-getattr(s, column), s.sentence_hash))
     assert found == wanted
     footer = newsroom.browsing.sentence(found[0].sentence_hash)
     assert footer.sentence == found[0]
