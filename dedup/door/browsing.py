@@ -213,7 +213,9 @@ class Browsing:
             return sentences.sentence(cursor, sentence_hash)
 
     def queue(self, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
-        """The pairs most worth judging, of those that nobody has pinned or judged, the closest first.
+        """The pairs most worth judging, of those that nobody has pinned or judged.
+
+        The closest to a threshold come first; picked ones in the order in which they are asked.
 
         Raises:
             InputError: there is no such kind.

@@ -496,11 +496,13 @@ def test_the_pairs_most_worth_judging(newsroom: Deduplicator, kind: queue.QueueK
 def test_the_pairs_that_were_picked(newsroom: Deduplicator) -> None:
     from dedup.door.judgements import Pick
 
-    picks = [Pick(f"a {n}", f"a {n + 20}", "all", 4, 4, {"minhash": n / 10}) for n in range(40, 44)]
-    newsroom.judgements.pick(picks)
-    newsroom.judgements.record(("a 41", "a 61"), "ann", "different")
+    kinds = ("plain", "plain", "methods disagree", "methods disagree")
+    newsroom.judgements.pick(
+        Pick(f"a {n}", f"a {n + 20}", kind, 2, 2, {"minhash": n / 10}) for n, kind in enumerate(kinds, 40)
+    )
+    newsroom.judgements.record(("a 40", "a 60"), "ann", "different")
     found = newsroom.browsing.queue("picked")
-    assert [pair.scores["minhash"] for pair in found] == [4.0, 4.2, 4.3]
+    assert [pair.scores["minhash"] for pair in found] == [4.2, 4.1, 4.3]  # each kind in turn
     assert all({p.earlier.source_id, p.later.source_id} < {f"a {n}" for n in range(100)} for p in found)
     newsroom.judgements.pick([])
     with pytest.raises(InputError, match="no queue"):

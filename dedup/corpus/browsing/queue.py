@@ -19,8 +19,11 @@ from dedup.times import microseconds
 from dedup.verdict import Match
 
 QueueKind = Literal["duplicate", "similar", "picked"]
-"""Near a threshold of duplicates; near one of similar articles; or picked by `dedup judge pick`, first
-those of which methods disagree."""
+"""Near a threshold of duplicates; near one of similar articles; or picked by `dedup judge pairs`.
+
+Picked ones come in the order in which they are asked, whether methods disagree or not: whoever stops early
+leaves a sample of every kind, which `dedup judge score` needs.
+"""
 
 QUEUE_PAIRS = 50
 """Pairs of a queue."""
