@@ -311,7 +311,7 @@ def hash_of(given: str) -> int:
 KINDS = (
     ("duplicate", "Duplicates or not"),
     ("similar", "Similar or not"),
-    ("picked", "Where methods disagree"),
+    ("picked", "Picked pairs"),
 )
 
 
