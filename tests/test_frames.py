@@ -22,6 +22,7 @@ from dedup.engine.backfill import backfill
 from dedup.errors import ClosedError, InputError, SchemaError
 from tests.conftest import empty
 from tests.corpora import article, at, load, window
+from tests.engine.test_plans import STATISTICS, believe, rolled_back
 
 VIEWS = {
     "stories": (
@@ -200,11 +201,13 @@ def test_pandas_and_duckdb_take_it_as_it_is(dd: Deduplicator) -> None:
     assert connection.sql(query).fetchall() == [(3,)]
 
 
-def test_pages_are_found_by_indexes(newsroom: Database) -> None:
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_pages_are_found_by_indexes(newsroom: Database, statistics: str) -> None:
     for name in NAMES:
         query = columns._query(columns.TABLES[name], False, 100)
         values = {"id": 5, "article_id": 5, "other_id": 5, "page_bytes": 1, "since": None}
-        with newsroom.transaction() as cursor:
+        with rolled_back(newsroom) as cursor:
+            believe(cursor, statistics)
             next(columns.pages(cursor, name))
             plan = cursor.execute(f"EXPLAIN (FORMAT TEXT) {query}".encode(), values).fetchall()
         text = "\n".join(row[0] for row in plan)

@@ -234,7 +234,9 @@ def pages(
     query = _query(table, since is not None, rows).encode()
     last = [-1] * len(table.key)
     prefer_indexes(cursor)
-    cursor.execute("SET LOCAL enable_bitmapscan = off")  # it would read, and sort, all that is left each time
+    # These would read, and sort, all that is left for each page.
+    cursor.execute("SET LOCAL enable_bitmapscan = off")
+    cursor.execute("SET LOCAL enable_sort = off")
     while True:
         given = {**dict(zip(table.key, last, strict=True)), "since": since, "page_bytes": bytes}
         row = cursor.execute(query, given).fetchone()
