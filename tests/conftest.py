@@ -54,20 +54,14 @@ settings.register_profile("thorough", max_examples=1_000, stateful_step_count=60
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
-MANY = 9
-"""A test with a database that has more cases than these has one in three of them run by default."""
-
-
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what has the marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave most cases of a test to the torture tests: those of `one_in`, and of many with a database."""
-    total = Counter(item.nodeid.partition("[")[0] for item in items)
+    """Leave most cases of the tests with `one_in` to the torture tests."""
     cases: Counter[str] = Counter()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        many = total[test] > MANY and "database" in getattr(item, "fixturenames", ())
         marker = item.get_closest_marker("one_in")
-        if cases[test] % (marker.args[0] if marker else 3 if many else 1):
+        if marker and cases[test] % marker.args[0]:
             item.add_marker(pytest.mark.torture)
         cases[test] += 1
 

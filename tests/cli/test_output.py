@@ -79,7 +79,6 @@ def hostile(dedup: Dedup, tmp_path: Path) -> Dedup:
     ],
     ids=lambda command: " ".join(command[:1] + command[2:]),
 )
-@pytest.mark.one_in(3)
 def test_no_command_shows_what_could_drive_a_terminal(hostile: Dedup, command: list[str]) -> None:
     assert hostile("common", "pin", f"The sign said {CONTROL} for a whole day.", "--always").code == 0
     assert hostile("pin", "set", ORIGINAL, EVIL, "similar", "--why", EVIL, "--as", EVIL).code == 0

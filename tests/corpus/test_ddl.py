@@ -89,7 +89,6 @@ def test_a_second_time_nothing_is_done(two: tuple[Database, Database], tmp_path:
 REVISIONS = [script.revision for script in migrate.scripts().walk_revisions()][:0:-1]
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_from_an_older_schema_it_upgrades(
     two: tuple[Database, Database], tmp_path: Path, revision: str

@@ -418,7 +418,6 @@ CASES = [
 
 
 @pytest.mark.parametrize(("role", "command"), CASES, ids=lambda v: v if isinstance(v, str) else " ".join(v))
-@pytest.mark.one_in(3)
 def test_a_role_can_do_what_it_is_for_and_nothing_else(
     settled: Database, granted: Names, files: dict[str, str], run: Run, role: str, command: list[str]
 ) -> None:

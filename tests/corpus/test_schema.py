@@ -565,7 +565,6 @@ def test_uninstalling_one_leaves_the_other(both: tuple[Database, Database], gone
 
 
 @pytest.mark.parametrize("schema", ["a", "new", "plpgsql", "title", "_1", "x" * MAX_BYTES, "dedup_1"])
-@pytest.mark.one_in(3)
 def test_names_that_mean_something_elsewhere(url: str, schema: str) -> None:
     database = Database(url, schema=schema)
     migrate.initialize(database)

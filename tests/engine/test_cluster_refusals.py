@@ -180,7 +180,6 @@ SPOILED: dict[str, tuple[Spoil, str]] = {
 
 
 @pytest.mark.parametrize("what", SPOILED)
-@pytest.mark.one_in(3)
 def test_what_does_not_fit(corpus: Database, tmp_path: Path, what: str) -> None:
     spoil, words = SPOILED[what]
     found = result()

@@ -166,7 +166,6 @@ RULES = {
     ],
     ids=lambda change: "+".join(change),
 )
-@pytest.mark.one_in(3)
 def test_a_change_of_settings(newsroom: Database, change: dict[str, Any]) -> None:
     reader = Reader(newsroom)
     before = reader.everything()
