@@ -147,11 +147,8 @@ class SpoolingDeduplicator:
         return self._up
 
     def _deliver(self, corpus: Deduplicator) -> None:
-        def send(article: Article) -> None:
-            corpus.submit(article)
-            self.delivered += 1
-
-        self.spool.deliver(send)
+        # What an interrupted delivery has sent is still in the spool, and is sent again.
+        self.delivered += self.spool.deliver(corpus.submit)
 
     def _went_down(self, error: Exception) -> None:
         with self._gate:
