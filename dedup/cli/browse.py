@@ -14,6 +14,7 @@ from dedup.cli.listening import (
     SERVER_PACKAGES,
     HostOption,
     LogRequestsOption,
+    PortOption,
     RateOption,
     impatient,
     stopping_gently,
@@ -38,9 +39,7 @@ def register(app: typer.Typer) -> None:
 
 def browse(
     host: HostOption = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65_535, help="The port; 0 takes any that is free.")
-    ] = 0,
+    port: PortOption = 0,
     edit: Annotated[
         bool, typer.Option("--edit", help="Pairs can be judged, and sentences pinned; else it only shows.")
     ] = False,

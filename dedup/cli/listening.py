@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 HostOption = Annotated[
     str, typer.Option("--host", help="The address to listen at; one that other machines reach needs a token.")
 ]
+PortOption = Annotated[
+    int, typer.Option("--port", min=0, max=65_535, help="The port; 0 takes any that is free.")
+]
 RateOption = Annotated[
     float, typer.Option("--rate", min=0.1, help="Requests a second that one client may send.")
 ]

@@ -13,6 +13,7 @@ from dedup.cli.listening import (
     SERVER_PACKAGES,
     HostOption,
     LogRequestsOption,
+    PortOption,
     RateOption,
     impatient,
     stopping_gently,
@@ -36,9 +37,7 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     host: HostOption = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65_535, help="The port; 0 takes any that is free.")
-    ] = PORT,
+    port: PortOption = PORT,
     unix: Annotated[
         Path | None,
         typer.Option(
