@@ -34,8 +34,6 @@ NEAREST = 5_000
 PINS_PAGE = 100
 """Pins of a page."""
 
-_CHANNELS = ("sentence", "signature")
-
 
 @dataclass(frozen=True, slots=True)
 class DoubtfulPair(Answer):
@@ -113,9 +111,7 @@ def _near(cursor: Cursor, settings: Settings, kind: QueueKind) -> Iterator[tuple
     """The pairs on both sides of each threshold, as far as they are stored: below "similar" none is."""
     scored = "rule IN ('sentences', 'signature') AND score {sign} %(threshold)s"
     sides = []
-    for threshold in {
-        getattr(settings, f"{kind}_{channel}_jaccard") for channel in ("sentence", "signature")
-    }:
+    for threshold in {getattr(settings, name) for name in _thresholds(kind)}:
         sides.append((scored.format(sign=">="), "score", "ASC", threshold))
         if kind == "duplicate":
             sides.append((scored.format(sign="<"), "score", "DESC", threshold))
@@ -129,12 +125,16 @@ def _near(cursor: Cursor, settings: Settings, kind: QueueKind) -> Iterator[tuple
         ).fetchall()
 
 
+def _thresholds(kind: QueueKind) -> tuple[str, str]:
+    """The settings of sentences and of signatures that a kind is near to."""
+    return f"{kind}_sentence_jaccard", f"{kind}_signature_jaccard"
+
+
 def _margin(match: Match, settings: Settings, kind: QueueKind) -> tuple[str, float]:
     """The threshold that is most nearly missed, or most clearly passed, and how far the pair is above it."""
     if match.rule == "containment" and kind == "similar":
         return "similar_containment", match.containment - settings.similar_containment
-    names = (f"{kind}_{channel}_jaccard" for channel in _CHANNELS)
-    measured = zip(names, (match.sentence_jaccard, match.signature_jaccard), strict=True)
+    measured = zip(_thresholds(kind), (match.sentence_jaccard, match.signature_jaccard), strict=True)
     margins = {name: value - getattr(settings, name) for name, value in measured}
     name = max(margins, key=lambda name: margins[name])
     return name, margins[name]
