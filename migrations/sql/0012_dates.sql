@@ -1,0 +1,1 @@
+-- dates: nothing yet.

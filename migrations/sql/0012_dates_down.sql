@@ -1,0 +1,1 @@
+-- Takes back 0012_dates.sql.
