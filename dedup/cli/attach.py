@@ -20,6 +20,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(attach)
     app.command()(attachments)
+    app.command()(remap)
     app.command()(sync)
     app.command()(detach)
 
@@ -69,19 +70,11 @@ def attach(
 
         dedup attach public.articles --id id --text body --title headline --published pub_date
     """
-    fields = {
-        "text": text,
-        "title": title,
-        "url": url,
-        "publication": publication,
-        "language": language,
-        "published_at": published,
-    }
     with corpus() as dd:
         done = dd.attachments.attach(
             table,
             keys=keys,
-            columns={field: column for field, column in fields.items() if column is not None},
+            columns=_columns(text, title, url, publication, language, published),
             name=name,
             where=where,
             mark_columns=mark_columns,
@@ -96,12 +89,79 @@ def attach(
         output.say(f"no trigger notes its changes: run `dedup sync {done.name}` before each backfill")
 
 
-def attachments(json: JsonOption = False) -> None:
-    """List the attached tables, and how many of their changes wait to be read."""
+def remap(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `dedup attachments` shows it.")],
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="TABLE", help="Another table, such as public.articles.")
+    ] = None,
+    keys: Annotated[
+        list[str] | None, typer.Option("--id", metavar="COLUMN", help="Column of the key; may be repeated.")
+    ] = None,
+    text: Annotated[str | None, typer.Option("--text", metavar="COLUMN", help="Column of the body.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the headline.")] = None,
+    url: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the address.")] = None,
+    publication: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the publication's name.")
+    ] = None,
+    language: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the language.")] = None,
+    published: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the publication time, a date or timestamp."),
+    ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(metavar="SQL", help='Only rows for which this holds; "" for all.'),
+    ] = None,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Map an attached table again after its columns or the table itself were changed.
+
+    Its articles keep their marks. Renamed columns are followed, and a table that has taken the name is taken;
+    what cannot be found out is asked for. `dedup status --check` and `dedup backfill` say when this is
+    needed.
+
+        dedup remap articles
+        dedup remap articles --text main_text
+    """
+    columns = _columns(text, title, url, publication, language, published)
     with corpus() as dd:
-        found, waiting = dd.attachments.list(), dd.attachments.waiting()
+        done = dd.attachments.remap(
+            name, table=table, keys=keys or None, columns=columns or None, where=where, dry_run=dry_run
+        )
+    if dry_run:
+        _show(done.statements)
+        return
+    output.say("mapped again; next: dedup backfill, which compares the whole table")
+
+
+def _columns(
+    text: str | None,
+    title: str | None,
+    url: str | None,
+    publication: str | None,
+    language: str | None,
+    published: str | None,
+) -> dict[str, str]:
+    """The fields that were named, with their columns."""
+    fields = {
+        "text": text,
+        "title": title,
+        "url": url,
+        "publication": publication,
+        "language": language,
+        "published_at": published,
+    }
+    return {field: column for field, column in fields.items() if column is not None}
+
+
+def attachments(json: JsonOption = False) -> None:
+    """List the attached tables, how many of their changes wait to be read, and what needs a person."""
+    with corpus() as dd:
+        found, waiting, drift = dd.attachments.list(), dd.attachments.waiting(), dd.attachments.drift()
     if json:
-        output.write_json({"attachments": [item.as_dict() for item in found], "waiting": waiting})
+        output.write_json(
+            {"attachments": [item.as_dict() for item in found], "waiting": waiting, "drift": drift}
+        )
         return
     output.table(
         "attached tables",
@@ -120,6 +180,8 @@ def attachments(json: JsonOption = False) -> None:
         ("attached",),
     )
     output.say(f"{counted(waiting, 'change waits', 'changes wait')} to be read by the next backfill")
+    for line in drift:
+        output.say(line)
 
 
 def sync(

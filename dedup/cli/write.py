@@ -216,7 +216,7 @@ def backfill(
         _say_done(report)
     if report.stopped:
         unfinished()
-    if report.held:
+    if report.held or report.problems:
         raise typer.Exit(1)
 
 
@@ -239,6 +239,8 @@ def _say_done(report: BackfillReport) -> None:
             if report.reprints:
                 output.say(_found(report.reprints))
             output.say("next: dedup stories, dedup marks, dedup status")
+    for line in report.problems:
+        output.say(line)
     if report.held:
         output.say(
             f"{report.held:,} articles are held by others' transactions (`dedup status`): run it again"

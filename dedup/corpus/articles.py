@@ -155,7 +155,7 @@ def texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
         SELECT a.id, a.revision, a.language, a.title, b.text
         FROM dedup.article a CROSS JOIN LATERAL (SELECT {body("a")} AS text OFFSET 0) AS b
         WHERE a.id = ANY (%s)
-          AND (a.text_hash IS NULL OR a.text_hash = hashtextextended(b.text COLLATE "C", 0))
+          AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(b.text, 'UTF8')))
         """.encode(),
         [bigints(ids)],
     ).fetchall()

@@ -6,13 +6,14 @@ Every answer names the next step. It changes nothing that stays.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import psycopg
 from psycopg import sql
 
-from dedup.corpus import attachments, mark_columns
-from dedup.corpus.attached_ddl import FIELDS, MARKS, Shape, original_names
+from dedup.corpus import attachments, drift
+from dedup.corpus.attached_ddl import MARKS, original_names
+from dedup.corpus.attached_functions import FIELDS, TELLS_CHUNKS, Shape, mark_columns
 from dedup.corpus.attachments import Attachment, raw
 from dedup.corpus.database import Cursor
 from dedup.corpus.rendering import schema_of
@@ -51,27 +52,36 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column in the catalogue; kind: its type without a length, of a domain what it is made of."""
+    """A column in the catalogue.
+
+    Attributes:
+        kind: its type without a length, of a domain what it is made of.
+        made_of: the columns that a virtual one is computed from: triggers see nothing of itself.
+    """
 
     type: str
     kind: str
     category: str
     required: bool
+    made_of: tuple[str, ...]
 
 
-def examine(cursor: Cursor, wanted: Wanted) -> tuple[Attachment, Shape]:
+def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> tuple[Attachment, Shape]:
     """What to attach.
+
+    Args:
+        again: what is attached already, and is to be mapped in this way.
 
     Raises:
         InputError: it cannot be attached; the message says why, and what to do.
     """
-    oid, schema, table = _table(cursor, wanted.table)
-    columns = _columns(cursor, oid)
+    oid, schema, table = find_table(cursor, wanted.table)
+    columns = columns_of(cursor, oid)
     keys = _keys(cursor, oid, wanted, columns)
     mapped = _mapped(wanted, columns)
-    name = _name(cursor, table if wanted.name is None else wanted.name)
+    name = again.name if again else _name(cursor, table if wanted.name is None else wanted.name)
     attachment = Attachment(
-        attachments.next_id(cursor),
+        again.id if again else attachments.next_id(cursor),
         name,
         schema,
         table,
@@ -82,14 +92,44 @@ def examine(cursor: Cursor, wanted: Wanted) -> tuple[Attachment, Shape]:
         wanted.mark_columns,
         wanted.triggers,
     )
-    _check_marks(attachment, columns, schema_of(cursor))
+    _check_marks(attachment, columns, None if again else schema_of(cursor))
     published = mapped.get("published_at")
     zoned = published is not None and columns[published].kind == TIMES[2]
-    watched = () if wanted.where is None else _watched(cursor, oid, attachment)
-    return attachment, Shape(zoned, _partitions(cursor, oid), watched)
+    looked_at = () if wanted.where is None else _watched(cursor, oid, attachment)
+    named = dict.fromkeys([*mapped.values(), *looked_at])
+    watched = tuple(dict.fromkeys(part for name in named for part in columns[name].made_of or (name,)))
+    seen = drift.find(cursor, attachment).seen(
+        [*keys, *named, *watched], again.seen.get("parts", ()) if again else ()
+    )
+    return replace(attachment, seen={**seen, "state": None}), _shape(cursor, oid, zoned, watched)
 
 
-def _table(cursor: Cursor, given: str) -> tuple[int, str, str]:
+def _shape(cursor: Cursor, oid: int, zoned: bool, watched: tuple[str, ...]) -> Shape:
+    row = cursor.execute(
+        """
+        SELECT c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_userbyid(n.nspowner),
+               NOT r.rolsuper AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'),
+               current_setting('server_version_num')::integer
+        FROM pg_class c, pg_namespace n, pg_roles r
+        WHERE c.oid = %s AND n.oid = 'dedup'::regnamespace AND r.rolname = current_user
+        """,
+        [oid],
+    ).fetchone()
+    assert row is not None
+    partitioned, owner, creator, home, lends, version = row
+    lends = lends and owner != creator
+    return Shape(zoned, partitioned, watched, owner, creator, home, lends, version >= TELLS_CHUNKS)
+
+
+def find_table(cursor: Cursor, given: str) -> tuple[int, str, str]:
+    """A table that can be attached: its number, schema and name.
+
+    Args:
+        given: as in SQL.
+
+    Raises:
+        InputError: there is none, or it cannot be attached.
+    """
     try:
         parts = cursor.execute("SELECT parse_ident(%s)", [given]).fetchone()
     except psycopg.errors.InvalidParameterValue:
@@ -137,12 +177,25 @@ def _table(cursor: Cursor, given: str) -> tuple[int, str, str]:
         raise InputError(f"{given} inherits or is inherited from: attach one without, or a partitioned table")
     if is_partition:
         raise InputError(f"{given} is a partition: attach the partitioned table")
+    if kind == "p" and _has_foreign(cursor, oid):
+        raise InputError(
+            f"{given} has a partition that is a foreign table, whose changes cannot be noted: load it"
+        )
     if secured:
         raise InputError(
             f"{given} has row security: what is read would depend on who reads it;"
             " attach a table without, or load the articles"
         )
     return int(oid), schema, table
+
+
+def _has_foreign(cursor: Cursor, oid: int) -> bool:
+    row = cursor.execute(
+        "SELECT FROM pg_partition_tree(%s::oid::regclass) p JOIN pg_class c ON c.oid = p.relid"
+        " WHERE c.relkind = 'f'",
+        [oid],
+    ).fetchone()
+    return row is not None
 
 
 def _check_length(name: str) -> None:
@@ -152,17 +205,24 @@ def _check_length(name: str) -> None:
         )
 
 
-def _columns(cursor: Cursor, oid: int) -> dict[str, _Column]:
+def columns_of(cursor: Cursor, oid: int) -> dict[str, _Column]:
+    """The columns of a table, by name."""
     rows = cursor.execute(
         """
         SELECT a.attname, format_type(a.atttypid, a.atttypmod), format_type(coalesce(b.oid, t.oid), NULL),
-               t.typcategory::text, a.attnotnull
+               t.typcategory::text, a.attnotnull,
+               ARRAY(SELECT b.attname FROM pg_attrdef e
+                     JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = e.oid
+                         AND d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid
+                     JOIN pg_attribute b ON b.attrelid = a.attrelid AND b.attnum = d.refobjsubid
+                     WHERE e.adrelid = a.attrelid AND e.adnum = a.attnum AND a.attgenerated = 'v'
+                         AND b.attnum <> a.attnum ORDER BY b.attnum)::text[]
         FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype
         WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
         """,
         [oid],
     ).fetchall()
-    return {row[0]: _Column(*row[1:]) for row in rows}
+    return {row[0]: _Column(row[1], row[2], row[3], row[4], tuple(row[5])) for row in rows}
 
 
 def _find(columns: Mapping[str, _Column], name: str, option: str) -> _Column:
@@ -258,14 +318,14 @@ def _name(cursor: Cursor, name: str) -> str:
     return name
 
 
-def _check_marks(attachment: Attachment, columns: Mapping[str, _Column], own_schema: str) -> None:
+def _check_marks(attachment: Attachment, columns: Mapping[str, _Column], own_schema: str | None) -> None:
     for key in attachment.keys:
         if key in (*MARKS, *original_names(attachment)):
             raise InputError(
                 f"--id: the view of marks has a column {key!r} of its own: name another unique key"
             )
-    if attachment.mark_columns:
-        for name in mark_columns.column_names(own_schema):
+    if attachment.mark_columns and own_schema is not None:
+        for name in mark_columns(own_schema):
             if name in columns:
                 raise InputError(
                     f"--mark-columns: the table has a column {name} already: rename it, or leave it out"
@@ -301,20 +361,3 @@ def _watched(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...
             "--where: it may look at columns of the table only: changes elsewhere would go unseen"
         )
     return tuple(dict.fromkeys(row[1] for row in rows if row[1] is not None))
-
-
-def _partitions(cursor: Cursor, oid: int) -> tuple[sql.Identifier, ...] | None:
-    row = cursor.execute("SELECT relkind = 'p' FROM pg_class WHERE oid = %s", [oid]).fetchone()
-    if row is None or not row[0]:
-        return None
-    rows = cursor.execute(
-        """
-        SELECT n.nspname, c.relname, c.relkind = 'f' FROM pg_partition_tree(%s::oid::regclass) p
-        JOIN pg_class c ON c.oid = p.relid JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE p.level > 0 ORDER BY 1, 2
-        """,
-        [oid],
-    ).fetchall()
-    if any(row[2] for row in rows):
-        raise InputError("a partition is a foreign table, whose changes cannot be noted: use --no-triggers")
-    return tuple(sql.Identifier(row[0], row[1]) for row in rows)

@@ -8,13 +8,13 @@ read through it in `outbox.py`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
 from psycopg import sql
 
-from dedup.answer import Answer
+from dedup.answer import Answer, plain
 from dedup.corpus.database import Cursor
 from dedup.corpus.rendering import Verbatim, own, prefixed
 from dedup.errors import InputError
@@ -35,6 +35,7 @@ class Attachment(Answer):
         mark_columns: whether marks are written into the table.
         triggers: whether triggers note its changes.
         leaving: it is being detached.
+        seen: the table when it was last compared (`drift.py`).
     """
 
     id: int
@@ -49,6 +50,11 @@ class Attachment(Answer):
     triggers: bool
     leaving: bool = False
     attached_at: datetime | None = None
+    seen: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What it is, without what is kept to tell later that it changed."""
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "seen"}
 
     @property
     def prefix(self) -> str:
@@ -61,9 +67,9 @@ class Attachment(Answer):
         return sql.Identifier(self.schema, self.table)
 
     @property
-    def view(self) -> Part:
-        """The rows as articles: `dedup.attached_1`."""
-        return own(f"attached_{self.id}")
+    def shown(self) -> str:
+        """The table, for people."""
+        return f"{self.schema}.{self.table}"
 
     @property
     def marks(self) -> Part:
@@ -71,11 +77,11 @@ class Attachment(Answer):
         return own(f"{self.name}_marks")
 
     def function(self, what: str) -> Part:
-        """A function that triggers of the table call."""
+        """A function that was made for the table: `dedup.attached_1_rows`."""
         return own(f"attached_{self.id}_{what}")
 
     def trigger(self, what: str) -> Part:
-        """The trigger that calls it."""
+        """A trigger of the table, by what fires it."""
         return prefixed(f"{self.id}_{what}")
 
     def source_id(self, row: str) -> Part:
@@ -84,11 +90,33 @@ class Attachment(Answer):
         key = texts[0]
         if len(texts) > 1:
             key = sql.SQL("jsonb_build_array({})::text").format(sql.SQL(", ").join(texts))
+        return self._named(key)
+
+    def original(self, key: Part) -> Part:
+        """The source_id of the original that a column of marks names."""
+        return self._named(_as_text(key, self.original_type))
+
+    def original_from(self, source_id: Part) -> Part:
+        """What a column of marks holds of the source_id of an original: the key; of several columns, JSON."""
+        if len(self.keys) == 1:
+            return self.key(source_id)[0]
+        return sql.SQL("{}::jsonb").format(self._rest(source_id))
+
+    @property
+    def original_type(self) -> str:
+        """The type of the column of marks that holds the key of the original."""
+        return self.key_types[0] if len(self.keys) == 1 else "jsonb"
+
+    def _named(self, key: Part) -> Part:
         return sql.SQL('({} || {}) COLLATE "C"').format(sql.Literal(self.prefix), key)
+
+    def _rest(self, source_id: Part) -> Part:
+        return sql.SQL("substr({}, {})").format(source_id, sql.Literal(len(self.prefix) + 1))
 
     def key(self, source_id: Part) -> list[Part]:
         """The key of a source_id of this attachment, column by column in the table's own types."""
-        rest = sql.SQL("substr({}, {})").format(source_id, sql.Literal(len(self.prefix) + 1))
+        rest = self._rest(source_id)
+        each: list[Part]
         if len(self.keys) > 1:
             each = [sql.SQL("({}::jsonb ->> {})").format(rest, sql.Literal(i)) for i in range(len(self.keys))]
         else:
@@ -118,7 +146,7 @@ def _from_text(text: Part, kind: str) -> Part:
 
 _COLUMNS = (
     "id, name, schema_name, table_name, key_columns, key_types, columns, where_clause, mark_columns,"
-    " triggers, leaving, attached_at"
+    " triggers, leaving, attached_at, seen"
 )
 
 

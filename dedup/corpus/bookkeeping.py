@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from dedup.corpus import articles, fingerprints, window
+from dedup.corpus import articles, fingerprints, outbox, window
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
@@ -37,6 +37,9 @@ class Repair(Enum):
 
     DIVIDE = auto()
     """All articles are divided by the horizon again."""
+
+    TABLES = auto()
+    """Attached tables are compared with their articles."""
 
     SCHEMA = auto()
     """Triggers are switched on, and rows that belong to no article are removed."""
@@ -239,6 +242,8 @@ def repair_others(cursor: Cursor, repairs: Collection[Repair]) -> None:
             cursor.execute(f"DELETE FROM {lost}".encode())
         cursor.execute(f"DELETE FROM dedup.match WHERE ctid IN (SELECT m.ctid FROM {_CROSSING})".encode())
         cursor.execute("SELECT dedup.fire_always()")
+    if Repair.TABLES in repairs:
+        outbox.note_whole(cursor)
     if Repair.PLACE in repairs:
         cursor.execute("UPDATE dedup.corpus_state SET settled_through = NULL")
     if Repair.ADOPT in repairs:

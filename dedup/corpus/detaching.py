@@ -4,30 +4,98 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from dedup.corpus import attached_ddl, attachments, mark_columns
+from dedup.corpus import attached_ddl, drift
+from dedup.corpus.attached_functions import mark_columns
 from dedup.corpus.attachments import Attachment, Part
 from dedup.corpus.database import Cursor
+from dedup.corpus.rendering import SCHEMA, own, schema_of
 
 
 def statements(cursor: Cursor, attachment: Attachment) -> list[Part]:
     """What detaches a table, but for its articles."""
-    others = [a for a in attachments.attachments(cursor) if a.id != attachment.id]
-    made = attached_ddl.detach(attachment, others, _calling(cursor, attachment))
+    gone = unmade(cursor, attachment)
     if attachment.mark_columns:
-        made += mark_columns.taken_away(attachment)
-    return made
+        gone += [attached_ddl.without_marks(place) for place in _marked(cursor, attachment, parts=False)]
+    return [*gone, *_rights(cursor, attachment), attached_ddl.left(attachment)]
 
 
-def _calling(cursor: Cursor, attachment: Attachment) -> list[tuple[Part, str]]:
-    """The triggers that call functions of an attachment, but not those that partitions inherit."""
+def _rights(cursor: Cursor, attachment: Attachment) -> list[Part]:
+    """Take the rights back that the owner of the table needed to note its changes, and no more than these."""
+    rows = cursor.execute(
+        """
+        WITH owner AS (
+            SELECT DISTINCT p.proowner AS oid FROM pg_proc p, pg_namespace n
+            WHERE n.oid = 'dedup'::regnamespace AND p.pronamespace = n.oid AND p.proname = %s
+              AND p.proowner <> n.nspowner
+        ), held AS (
+            SELECT c.relname, a.privilege_type, a.grantee FROM pg_class c, aclexplode(c.relacl) AS a
+            WHERE c.relnamespace = 'dedup'::regnamespace
+        )
+        SELECT pg_get_userbyid(o.oid),
+               EXISTS (SELECT FROM held
+                       WHERE grantee = o.oid AND relname = 'outbox' AND privilege_type <> 'INSERT'),
+               EXISTS (SELECT FROM held WHERE grantee = o.oid AND relname <> 'outbox')
+        FROM owner o
+        WHERE NOT EXISTS (
+            SELECT FROM pg_proc p WHERE p.pronamespace = 'dedup'::regnamespace AND p.proowner = o.oid
+              AND p.proname ~ '^attached_[0-9]+_rows$' AND p.proname <> %s)
+        """,
+        [f"attached_{attachment.id}_rows"] * 2,
+    ).fetchall()
+    gone: list[Part] = []
+    for name, works, uses in rows:
+        role = sql.Identifier(name)
+        if not works:
+            gone.append(sql.SQL("REVOKE INSERT ON {} FROM {}").format(own("outbox"), role))
+        if not (works or uses):
+            gone.append(sql.SQL("REVOKE USAGE ON SCHEMA {} FROM {}").format(SCHEMA, role))
+    return gone
+
+
+def unmade(cursor: Cursor, attachment: Attachment) -> list[Part]:
+    """What takes away all that was made for a table; of columns of marks, those of former partitions."""
     rows = cursor.execute(
         """
         SELECT n.nspname, c.relname, t.tgname FROM pg_trigger t
         JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
         JOIN pg_proc p ON p.oid = t.tgfoid
         WHERE p.pronamespace = 'dedup'::regnamespace AND t.tgparentid = 0
-          AND p.proname = ANY (%s) ORDER BY 1, 2, 3
+          AND p.proname ~ %s ORDER BY 1, 2, 3
         """,
-        [[f"attached_{attachment.id}_{what}" for what in attached_ddl.FUNCTIONS]],
+        [f"^attached_{attachment.id}_"],
     ).fetchall()
-    return [(sql.Identifier(row[0], row[1]), row[2]) for row in rows]
+    functions = cursor.execute(
+        "SELECT oid::regprocedure::text FROM pg_proc"
+        " WHERE pronamespace = 'dedup'::regnamespace AND proname ~ %s ORDER BY 1",
+        [f"^attached_{attachment.id}_"],
+    ).fetchall()
+    calling = [(sql.Identifier(row[0], row[1]), row[2]) for row in rows]
+    gone = attached_ddl.unmade(attachment, calling, [row[0] for row in functions])
+    if attachment.mark_columns:
+        gone += [attached_ddl.without_marks(place) for place in _marked(cursor, attachment, parts=True)]
+    return gone
+
+
+def _marked(cursor: Cursor, attachment: Attachment, *, parts: bool) -> list[Part]:
+    """The table with columns of marks, or what were partitions of it: never one that only took its name."""
+    found = drift.find(cursor, attachment)
+    if parts:
+        wanted = [oid for oid in attachment.seen.get("parts", ()) if oid not in found.parts]
+        wanted = [oid for oid in wanted if oid != attachment.seen.get("oid")]
+    elif found.known_as is not None:
+        wanted = [attachment.seen["oid"]]
+    else:
+        # After a restore the number is another one; the triggers came along.
+        restored = found.triggers or not attachment.triggers
+        wanted = [found.oid] if found.oid is not None and restored else []
+    rows = cursor.execute(
+        """
+        SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE c.oid = ANY (%s::bigint[]::oid[]) AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+          AND (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped
+               AND a.attname = ANY (%s)) > 0
+        ORDER BY 1, 2
+        """,
+        [wanted, mark_columns(schema_of(cursor))],
+    ).fetchall()
+    return [sql.Identifier(*row) for row in rows]

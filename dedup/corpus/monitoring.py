@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dedup.answer import Answer
-from dedup.corpus import runs, workers
+from dedup.corpus import drift, runs, workers
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.runs import Run
 from dedup.corpus.statements import statement
@@ -48,6 +48,7 @@ class Vitals(Answer):
         quiet_at: when last nothing waited, as far as anyone looked; None: never.
         run: the run at work, or None.
         workers: those there are, alive or gone.
+        drift: what owners did to attached tables that a person must see to, and rows that take no marks.
     """
 
     at: datetime
@@ -64,6 +65,7 @@ class Vitals(Answer):
     quiet_at: datetime | None
     run: Run | None
     workers: list[Worker]
+    drift: list[str]
 
     def problems(self, seconds: float) -> list[str]:
         """What is wrong, in words; nothing if all is well.
@@ -86,7 +88,7 @@ class Vitals(Answer):
             last = max(self.workers, key=lambda worker: worker.seen_at)
             silent = _hours((self.at - last.seen_at).total_seconds())
             found.append(f"the worker on {last.host}, process {last.process_id}, is silent for {silent}")
-        return found
+        return found + self.drift
 
 
 def _hours(seconds: float) -> str:
@@ -133,6 +135,7 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
         quiet_at=quiet_at,
         run=None if run and run.gone else run,
         workers=everyone,
+        drift=[*drift.problems(cursor), *drift.unwritten(cursor)],
     )
 
 

@@ -1,7 +1,7 @@
 """Changes of attached tables: notes out of the outbox, and what the rows are now into `dedup.article`.
 
 A note says which row, never what is in it: what counts is the row as it is when its note is taken. Marks go
-the other way (`mark_columns.py`).
+the other way (`mark_columns.py`): here is only noted where a row has others than its article.
 
 Statements that hold someone's names take their values as literals: a name may look like a placeholder.
 """
@@ -9,17 +9,23 @@ Statements that hold someone's names take their values as literals: a name may l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from psycopg import sql
 
 from dedup.article import MAX_SOURCE_ID_BYTES
 from dedup.corpus.arrays import bigints
-from dedup.corpus.attached_ddl import FIELDS, into_outbox, joined
+from dedup.corpus.attached_functions import FIELDS, into_outbox, joined
 from dedup.corpus.attachments import Attachment, Part
 from dedup.corpus.database import Cursor
 
 _COMPARED = ("text_hash", *FIELDS)
+
+_ORIGINAL = """
+            LEFT JOIN LATERAL (
+                SELECT source_id FROM dedup.article
+                WHERE id = a.duplicate_of AND attachment_id = a.attachment_id OFFSET 0) AS o ON true"""
+"""The original of an article `a` as columns of marks name it."""
 
 
 @dataclass(slots=True)
@@ -29,6 +35,7 @@ class Followed:
     Attributes:
         notes: how many changes were read, some of the same row.
         refused: rows that cannot be articles: the key is too long, or another article has its source_id.
+        problems: tables that are not read until a person has seen to them; one line each, with the command.
     """
 
     notes: int = 0
@@ -36,6 +43,7 @@ class Followed:
     changed: int = 0
     gone: int = 0
     refused: int = 0
+    problems: list[str] = field(default_factory=list)
 
     def add(self, other: Followed) -> None:
         """Count more."""
@@ -77,25 +85,48 @@ def forget(cursor: Cursor, ids: Sequence[int]) -> None:
     cursor.execute("DELETE FROM dedup.outbox WHERE id = ANY (%s)", [bigints(ids)])
 
 
+def forget_whole(cursor: Cursor, attachment: Attachment, through: int) -> None:
+    """Take out the notes up to this number that a whole table is to be compared: it was."""
+    cursor.execute(
+        "DELETE FROM dedup.outbox WHERE attachment_id = %s AND source_ids IS NULL AND id <= %s",
+        [attachment.id, through],
+    )
+
+
+def last_note(cursor: Cursor) -> int:
+    """The number of the last note that can be seen."""
+    row = cursor.execute("SELECT coalesce(max(id), 0) FROM dedup.outbox").fetchone()
+    return int(row[0]) if row else 0
+
+
 def forget_all(cursor: Cursor, attachment: Attachment) -> None:
     """Take all notes of an attachment out: nobody writes new ones."""
-    for table in ("outbox", "mark_change"):
+    for table in ("outbox", "mark_change", "refused_row"):
         cursor.execute(f"DELETE FROM dedup.{table} WHERE attachment_id = %s".encode(), [attachment.id])
 
 
-def note(cursor: Cursor, attachment: Attachment) -> None:
-    """Have a whole table compared."""
-    cursor.execute("INSERT INTO dedup.outbox (attachment_id) VALUES (%s)", [attachment.id])
+def count_refused(cursor: Cursor, attachment: Attachment) -> int:
+    """How many rows of an attachment cannot be articles, as far as they were read."""
+    row = cursor.execute(
+        "SELECT count(*) FROM dedup.refused_row WHERE attachment_id = %s", [attachment.id]
+    ).fetchone()
+    return int(row[0]) if row else 0
 
 
-def _row_of(attachment: Attachment, source_id: Part) -> Part:
-    """The row of a source_id as `v`, looked up by its key whatever the statistics say."""
-    wanted = [
-        sql.SQL("v.{} = {}").format(sql.Identifier(f"key_{i}"), value)
-        for i, value in enumerate(attachment.key(source_id), 1)
-    ]
-    return sql.SQL("(SELECT * FROM {} v WHERE {} AND v.source_id = {} OFFSET 0)").format(
-        attachment.view, joined(wanted, " AND "), source_id
+def note_freed(cursor: Cursor) -> None:
+    """Note again the rows that could not be articles, and whose source_id is free now."""
+    cursor.execute(
+        """
+        WITH freed AS (
+            DELETE FROM dedup.refused_row r
+            WHERE NOT EXISTS (SELECT FROM dedup.article WHERE source_id = r.source_id)
+              AND octet_length(r.source_id) <= %s
+            RETURNING attachment_id, source_id
+        )
+        INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
+        SELECT attachment_id, count(*), array_agg(source_id) FROM freed GROUP BY attachment_id
+        """,
+        [MAX_SOURCE_ID_BYTES],
     )
 
 
@@ -111,14 +142,25 @@ def follow(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) ->
         WITH state AS MATERIALIZED (
             SELECT g.source_id, v.source_id IS NOT NULL AS present, a.id, a.attachment_id, a.revision,
                    a.published_at AS was_published_at, {values},
-                   octet_length(g.source_id) <= {longest} AS fits
-            FROM (SELECT DISTINCT given.id COLLATE "C" AS source_id
-                  FROM unnest({ids}::text[]) AS given (id)) AS g
-            LEFT JOIN LATERAL {row} AS v ON true
+                   octet_length(g.source_id) <= {longest} AS fits,
+                   (v.status, v.original, v.score)
+                       IS DISTINCT FROM (a.status, o.source_id, a.score) AS otherwise
+            FROM (SELECT DISTINCT given.id COLLATE "C" AS source_id FROM unnest({ids}) AS given (id)) AS g
+            LEFT JOIN (SELECT DISTINCT ON (source_id) * FROM {rows} ({ids})) AS v ON v.source_id = g.source_id
             LEFT JOIN LATERAL (
-                SELECT id, attachment_id, revision, published_at FROM dedup.article
-                WHERE source_id = g.source_id OFFSET 0
-            ) AS a ON true
+                SELECT id, attachment_id, revision, published_at, status, duplicate_of, score
+                FROM dedup.article WHERE source_id = g.source_id OFFSET 0
+            ) AS a ON true{original}
+        ), marks AS (
+            INSERT INTO dedup.mark_change (attachment_id, source_id)
+            SELECT {id}, s.source_id FROM state s
+            WHERE {marked} AND s.present AND s.otherwise AND s.attachment_id = {id}
+        ), refused AS (
+            SELECT s.source_id FROM state s
+            WHERE s.present AND (NOT s.fits OR s.id IS NOT NULL AND s.attachment_id IS DISTINCT FROM {id})
+        ), kept AS (
+            INSERT INTO dedup.refused_row (attachment_id, source_id) SELECT {id}, source_id FROM refused
+            ON CONFLICT DO NOTHING
         ), inserted AS (
             INSERT INTO dedup.article (source_id, attachment_id, {names})
             SELECT s.source_id, {id}, {new} FROM state s
@@ -137,16 +179,16 @@ def follow(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) ->
         )
         SELECT (SELECT count(*) FROM inserted), (SELECT count(*) FROM updated),
                (SELECT count(*) FROM deleted),
-               count(*) FILTER (WHERE s.present AND (NOT s.fits OR s.attachment_id IS DISTINCT FROM {id}
-                                                     AND s.id IS NOT NULL)),
+               (SELECT count(*) FROM refused),
                ARRAY(SELECT id FROM touching ORDER BY id), ARRAY(SELECT before FROM touching ORDER BY id),
                ARRAY(SELECT after FROM touching ORDER BY id)
-        FROM state s
     """).format(
-        ids=sql.Literal(list(source_ids)),
+        ids=sql.SQL("{}::text[]").format(sql.Literal(list(source_ids))),
         values=_columns("v"),
         longest=MAX_SOURCE_ID_BYTES,
-        row=_row_of(attachment, sql.Identifier("g", "source_id")),
+        rows=attachment.function("rows"),
+        original=sql.SQL(_ORIGINAL),
+        marked=sql.Literal(attachment.mark_columns),
         names=names,
         new=_columns("s"),
         old=_columns("a"),
@@ -160,70 +202,109 @@ def follow(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) ->
     return Followed(0, *counts)
 
 
-def note_changed(
+def changed(
     cursor: Cursor, attachment: Attachment, after: str | None, limit: int
-) -> tuple[int, str | None]:
-    """Note those of the next rows, by their keys, that are not what their articles are.
+) -> tuple[list[tuple[str, str]], str | None]:
+    """Those of the next rows, by their keys, that are not what their articles are, or have not their marks.
+
+    Without rows that cannot be articles.
 
     Args:
         after: the source_id of the last row of the page before.
 
     Returns:
-        How many were noted, and the source_id of the last row; None after the last page.
+        Source_ids and what is the matter, and the source_id of the last row; None after the last page.
     """
-    keys = [sql.Identifier("v", f"key_{i}") for i in range(1, len(attachment.keys) + 1)]
-    beyond: Part = sql.SQL("true")
-    if after is not None:
-        last = attachment.key(sql.Literal(after))
-        beyond = sql.SQL("({}) > ({})").format(joined(keys), joined(last))
-    differing = sql.SQL("""
-        SELECT p.source_id FROM page p LEFT JOIN LATERAL (
-            SELECT * FROM dedup.article WHERE source_id = p.source_id OFFSET 0) AS a ON true
-        WHERE a.attachment_id IS DISTINCT FROM {id} OR ({old}) IS DISTINCT FROM ({new})
-        ORDER BY p.place
-    """).format(id=sql.Literal(attachment.id), old=_columns("a"), new=_columns("p"))
     query = sql.SQL("""
         WITH page AS MATERIALIZED (
-            SELECT row_number() OVER (ORDER BY {keys}) AS place, v.source_id, {values}
-            FROM (SELECT * FROM {view} v WHERE {beyond} ORDER BY {keys} LIMIT {limit}) AS v
-        ), noted AS ({note} RETURNING amount)
-        SELECT (SELECT coalesce(sum(amount), 0) FROM noted),
+            SELECT row_number() OVER () AS place, v.* FROM {page} ({after}, {limit}) AS v
+        ), differing AS (
+            SELECT p.place, p.source_id,
+                   CASE WHEN a.id IS NULL THEN 'the row has no article'
+                        WHEN a.attachment_id IS DISTINCT FROM {id} OR ({old}) IS DISTINCT FROM ({new})
+                        THEN 'the row is not what its article is'
+                        WHEN {marked} AND (p.status, p.original, p.score)
+                            IS DISTINCT FROM (a.status, o.source_id, a.score)
+                        THEN 'the row has not the marks of its article' END AS matter
+            FROM page p
+            LEFT JOIN LATERAL (
+                SELECT * FROM dedup.article WHERE source_id = p.source_id OFFSET 0) AS a ON true{original}
+            WHERE NOT EXISTS (SELECT FROM dedup.refused_row r
+                              WHERE r.attachment_id = {id} AND r.source_id = p.source_id)
+        )
+        SELECT (SELECT array_agg(ARRAY[source_id, matter] ORDER BY place)
+                FROM differing WHERE matter IS NOT NULL),
                (SELECT source_id FROM page ORDER BY place DESC LIMIT 1)
     """).format(
-        keys=joined(keys),
-        values=_columns("v"),
-        view=attachment.view,
-        beyond=beyond,
+        page=attachment.function("page"),
+        after=sql.Literal(after),
         limit=sql.Literal(limit),
-        note=into_outbox(attachment, differing),
+        id=sql.Literal(attachment.id),
+        old=_columns("a"),
+        new=_columns("p"),
+        original=sql.SQL(_ORIGINAL),
+        marked=sql.Literal(attachment.mark_columns),
     )
-    row = cursor.execute(query).fetchone()
-    return (int(row[0]), row[1]) if row else (0, None)
+    return _found(cursor, query)
 
 
-def note_gone(
+def gone(
     cursor: Cursor, attachment: Attachment, after: str | None, limit: int
-) -> tuple[int, str | None]:
-    """Note those of the next articles, by their source_ids, whose rows are gone; as `note_changed`."""
-    gone = sql.SQL("SELECT p.source_id FROM page p WHERE NOT EXISTS {}").format(
-        _row_of(attachment, sql.Identifier("p", "source_id"))
-    )
+) -> tuple[list[tuple[str, str]], str | None]:
+    """Those of the next articles, by their source_ids, whose rows are gone; as `changed`."""
     query = sql.SQL("""
         WITH page AS MATERIALIZED (
             SELECT source_id FROM dedup.article
             WHERE source_id > {after} AND source_id < {end} AND attachment_id = {id}
             ORDER BY source_id LIMIT {limit}
-        ), noted AS ({note} RETURNING amount)
-        SELECT (SELECT coalesce(sum(amount), 0) FROM noted), (SELECT max(source_id) FROM page)
+        )
+        SELECT (SELECT array_agg(ARRAY[p.source_id, 'the article has no row'] ORDER BY p.source_id)
+                FROM page p LEFT JOIN {rows}(ARRAY(SELECT source_id FROM page)) AS v USING (source_id)
+                WHERE v.source_id IS NULL),
+               (SELECT max(source_id) FROM page)
     """).format(
         after=sql.Literal(attachment.prefix if after is None else after),
         end=sql.Literal(f"{attachment.name}0"),
         id=sql.Literal(attachment.id),
         limit=sql.Literal(limit),
-        note=into_outbox(attachment, gone),
+        rows=attachment.function("rows"),
     )
-    row = cursor.execute(query).fetchone()
-    return (int(row[0]), row[1]) if row else (0, None)
+    return _found(cursor, query)
+
+
+def _found(cursor: Cursor, query: Part) -> tuple[list[tuple[str, str]], str | None]:
+    row = cursor.execute(sql.Composed([query])).fetchone()
+    assert row is not None
+    return [(source_id, matter) for source_id, matter in row[0] or ()], row[1]
+
+
+def note(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> None:
+    """Note rows that are to be read."""
+    query = sql.SQL("SELECT * FROM unnest({}::text[])").format(sql.Literal(list(source_ids)))
+    cursor.execute(sql.Composed([into_outbox(attachment, query)]))
+
+
+def note_whole(cursor: Cursor) -> None:
+    """Have all attached tables compared."""
+    cursor.execute(
+        "INSERT INTO dedup.outbox (attachment_id) SELECT id FROM dedup.attachment WHERE NOT leaving"
+    )
+
+
+def noted(cursor: Cursor, attachment: Attachment) -> set[str] | None:
+    """The source_ids of rows that wait to be read, or to be given marks; None: the whole table."""
+    found: set[str] = set()
+    rows = cursor.execute(
+        "SELECT source_ids FROM dedup.outbox WHERE attachment_id = %(id)s"
+        " UNION ALL SELECT ARRAY[source_id] FROM dedup.mark_change"
+        " WHERE attachment_id = %(id)s AND failed IS NULL",
+        {"id": attachment.id},
+    )
+    for (source_ids,) in rows.fetchall():
+        if source_ids is None:
+            return None
+        found.update(source_ids)
+    return found
 
 
 def delete(cursor: Cursor, attachment_id: int, source_ids: Sequence[str]) -> int:

@@ -78,9 +78,10 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     "run_total": {"worker": ("SELECT", "INSERT", "UPDATE"), "reader": _READ},
     "worker": {"worker": _WRITE, "reader": _READ},
     # A worker locks the row of a table whose changes it reads; what is attached says the owner.
-    "attachment": {"worker": ("SELECT", "UPDATE (attached_at)"), "reader": _READ},
+    "attachment": {"worker": ("SELECT", "UPDATE (seen)"), "reader": _READ},
     "outbox": {"worker": ("SELECT", "INSERT", "DELETE"), "reader": _READ},
-    "mark_change": {"worker": ("SELECT", "DELETE"), "reader": _READ},
+    "mark_change": {"worker": ("SELECT", "INSERT", "UPDATE (failed)", "DELETE"), "reader": _READ},
+    "refused_row": {"worker": ("SELECT", "INSERT", "DELETE"), "reader": _READ},
     # What people say is written by the owner.
     "judgement": {"reader": _READ},
     "review_pair": {"reader": _READ},
@@ -107,6 +108,8 @@ FUNCTIONS: Mapping[str, frozenset[Role]] = {
     **dict.fromkeys(("index_bulk", "publish_bulk", "compact_index"), _WORKER),
     # The view of judged pairs calls it with the rights of who reads it.
     "text_hash": VIEW_READERS,
+    # So does the view of all texts.
+    "attached_text": VIEW_READERS,
     # Called by others with the rights of the owner.
     **dict.fromkeys(
         ("make_indexes", "use_indexes", "note_bulk_change", "waiting_went", "fire_always"), frozenset()
@@ -114,13 +117,13 @@ FUNCTIONS: Mapping[str, frozenset[Role]] = {
 }
 """Function to the roles that may call it. Those of triggers are called by nobody."""
 
-_WRITES_MARKS = re.compile(r"attached_[0-9]+_write")
-"""What writes marks into an attached table."""
+_OF_TABLES = re.compile(r"attached_[0-9]+_(rows|page|write)")
+"""What reads an attached table and writes marks into it."""
 
 
 def callers(function: str) -> frozenset[Role]:
     """The roles that may call a function."""
-    return _WORKER if _WRITES_MARKS.fullmatch(function) else FUNCTIONS.get(function, frozenset())
+    return _WORKER if _OF_TABLES.fullmatch(function) else FUNCTIONS.get(function, frozenset())
 
 
 def may_settle(cursor: Cursor) -> bool:
@@ -229,10 +232,23 @@ def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Compo
 
 def of_attachment(cursor: Cursor, attachment: Attachment) -> list[sql.Composed]:
     """Rights on what was just made for an attached table, for the roles that were given theirs before."""
+    working = ["rows(text[])", "page(text, integer)"]
+    if attachment.mark_columns:
+        working.append("write(text[], text[], text[], double precision[])")
     found = []
-    for relation, privilege, made in (
-        ("canonical_article", "SELECT", [attachment.view, attachment.marks]),
-        ("settle_turn", "UPDATE", [attachment.function("write")] if attachment.mark_columns else []),
+    for relation, privilege, given in (
+        ("canonical_article", "SELECT", [sql.SQL("SELECT ON {}").format(attachment.marks)]),
+        (
+            "settle_turn",
+            "UPDATE",
+            [
+                sql.SQL("EXECUTE ON FUNCTION {}{}").format(
+                    attachment.function(what.partition("(")[0]), raw(arguments)
+                )
+                for what in working
+                for arguments in (what[what.index("(") :],)
+            ],
+        ),
     ):
         rows = cursor.execute(
             """
@@ -243,12 +259,11 @@ def of_attachment(cursor: Cursor, attachment: Attachment) -> list[sql.Composed]:
             """,
             [relation, privilege],
         ).fetchall()
-        for (name,) in rows:
-            for thing in made:
-                what = "SELECT ON {}" if privilege == "SELECT" else "EXECUTE ON FUNCTION {}"
-                found.append(
-                    sql.SQL("GRANT {} TO {}").format(sql.SQL(what).format(thing), sql.Identifier(name))
-                )
+        found += [
+            sql.SQL("GRANT {} TO {}").format(right, sql.Identifier(name))
+            for (name,) in rows
+            for right in given
+        ]
     return found
 
 

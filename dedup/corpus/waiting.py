@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dedup.article import MAX_SOURCE_ID_BYTES
+from dedup.corpus import drift
 from dedup.corpus.database import Cursor, prefer_indexes
 
 SOURCES = {
@@ -18,7 +20,19 @@ SOURCES = {
               AND extract(epoch FROM clock_timestamp() - t.last_at)
                   < p.pauses[least(t.attempts, cardinality(p.pauses))])
     """,
-    "changes of attached tables": "SELECT FROM dedup.outbox UNION ALL SELECT FROM dedup.mark_change",
+    # Those of a table that a person must see to first wait for that person.
+    "changes of attached tables": """
+        SELECT FROM dedup.outbox o WHERE NOT EXISTS (
+            SELECT FROM dedup.attachment a WHERE a.id = o.attachment_id AND a.seen -> 'problems' IS NOT NULL)
+    """,
+    "rows that can be articles now": """
+        SELECT FROM dedup.refused_row r WHERE octet_length(r.source_id) <= %(longest)s
+            AND NOT EXISTS (SELECT FROM dedup.article a WHERE a.source_id = r.source_id)
+    """,
+    "marks of attached tables": """
+        SELECT FROM dedup.mark_change m WHERE m.failed IS NULL AND NOT EXISTS (
+            SELECT FROM dedup.attachment a WHERE a.id = m.attachment_id AND a.seen -> 'problems' IS NOT NULL)
+    """,
     "versions put aside": "SELECT FROM dedup.arrival",
     "a bulk run that was left behind": "SELECT FROM dedup.corpus_state WHERE bulk_run IS NOT NULL",
     "fingerprints not yet in use": "SELECT FROM dedup.fingerprint_bulk",
@@ -61,6 +75,6 @@ def look(cursor: Cursor, pauses: Sequence[float]) -> Waiting:
         pauses: as in `attempts.waiting`; an article that is not to be tried yet does not count.
     """
     prefer_indexes(cursor)
-    row = cursor.execute(_QUERY.encode(), {"pauses": list(pauses)}).fetchone()
+    row = cursor.execute(_QUERY.encode(), {"pauses": list(pauses), "longest": MAX_SOURCE_ID_BYTES}).fetchone()
     assert row is not None
-    return Waiting(*row)
+    return Waiting(row[0] or drift.unseen(cursor), row[1])

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dedup.answer import Answer
-from dedup.corpus import attachments, outbox
+from dedup.corpus import attachments, drift, outbox
 from dedup.corpus.attaching import Wanted
 from dedup.corpus.attachments import Attachment
 from dedup.corpus.database import Database
+from dedup.corpus.remapping import Remap
 from dedup.door import checks
 from dedup.engine import attach as attaching
 
@@ -78,6 +79,51 @@ class Attachments:
         )
         attachment, statements = attaching.attach(self._database, wanted, dry_run=dry_run)
         return Attached(attachment.name, statements)
+
+    def remap(
+        self,
+        name: str,
+        *,
+        table: str | None = None,
+        keys: Sequence[str] | None = None,
+        columns: Mapping[str, str] | None = None,
+        where: str | None = None,
+        dry_run: bool = False,
+    ) -> Attached:
+        """Map a table again that its owner changed; its articles keep their marks.
+
+        What is not said is found out: a table that has the name now, columns that were renamed. The next
+        backfill compares every row with its article.
+
+        Args:
+            table: another table.
+            keys: the columns that tell its rows apart.
+            columns: field of an article to column, of the fields that change.
+            where: which rows are articles; "" for all.
+            dry_run: only say which statements would run.
+
+        Raises:
+            InputError: nothing is attached under that name, or the table cannot be mapped; the message says
+                why, and the next step.
+            BusyError: others held the table for longer than `Timeouts.lock`.
+        """
+        told = Remap(
+            None if table is None else checks.text("the table", table),
+            None if keys is None else tuple(checks.texts("key", keys)),
+            None
+            if columns is None
+            else {field: checks.text(field, column) for field, column in columns.items()},
+            None if where is None else checks.text("the condition", where),
+        )
+        attachment, statements = attaching.remap(
+            self._database, checks.text("the name", name), told, dry_run=dry_run
+        )
+        return Attached(attachment.name, statements)
+
+    def drift(self) -> list[str]:
+        """What owners did to attached tables that a person must see to; one line each, with the next step."""
+        with self._database.transaction() as cursor:
+            return drift.problems(cursor)
 
     def detach(
         self, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False

@@ -8,13 +8,15 @@ from time import perf_counter
 
 from psycopg import sql
 
-from dedup.corpus import attached_ddl, attachments, detaching, mark_columns, outbox, roles
+from dedup.corpus import attached_ddl, attachments, detaching, drift, outbox, roles
 from dedup.corpus.attaching import Wanted, examine
 from dedup.corpus.attachments import Attachment, Part
 from dedup.corpus.database import Cursor, Database, retried
+from dedup.corpus.remapping import Remap, remapped
 from dedup.corpus.rendering import written_out
-from dedup.engine.follow import compare
+from dedup.engine.follow import UnfitError, compare
 from dedup.engine.holding import fitting_batch
+from dedup.errors import DatabaseError, InputError
 
 DDL_SECONDS = 2.0
 """For a lock of the owner's table, at one try: whoever comes after us waits behind us."""
@@ -42,12 +44,41 @@ def attach(database: Database, wanted: Wanted, *, dry_run: bool = False) -> tupl
             if not dry_run:
                 cursor.execute("LOCK TABLE dedup.attachment IN SHARE ROW EXCLUSIVE MODE")
             attachment, shape = examine(cursor, wanted)
-            others = attachments.attachments(cursor)
-            made = attached_ddl.attach(attachment, others, shape)
-            if attachment.mark_columns:
-                made += mark_columns.added(attachment)
+            made = attached_ddl.attach(attachment, shape)
             made += roles.of_attachment(cursor, attachment)
             return attachment, _run(cursor, made, dry_run)
+
+    return retried(attempt, database.timeouts.lock)
+
+
+def remap(
+    database: Database, name: str, told: Remap, *, dry_run: bool = False
+) -> tuple[Attachment, list[str]]:
+    """Map a table again that its owner changed: articles keep their marks, the next backfill compares them.
+
+    Args:
+        dry_run: only say which statements would run.
+
+    Returns:
+        What is attached, and the statements.
+
+    Raises:
+        InputError: it cannot be mapped; the message says why, and what to do.
+        BusyError: others held the table all the time.
+    """
+
+    def attempt() -> tuple[Attachment, list[str]]:
+        with database.transaction(seconds=DDL_SECONDS) as cursor:
+            if not dry_run:
+                cursor.execute("LOCK TABLE dedup.attachment IN SHARE ROW EXCLUSIVE MODE")
+            before = attachments.find(cursor, name)
+            if before.leaving:
+                raise InputError(f"{name} is being detached: `dedup detach {name}` goes on with that")
+            attachment, shape = remapped(cursor, before, told)
+            statements = detaching.unmade(cursor, before)
+            statements += [attached_ddl.mapped_again(attachment), *attached_ddl.made(attachment, shape)]
+            statements += roles.of_attachment(cursor, attachment)
+            return attachment, _run(cursor, statements, dry_run)
 
     return retried(attempt, database.timeouts.lock)
 
@@ -96,14 +127,21 @@ def sync(database: Database, name: str | None = None, *, stop: Callable[[], bool
         name: of one attachment; None for all.
 
     Raises:
-        InputError: nothing is attached under that name.
+        InputError: nothing is attached under that name, or its owner changed a table so that it is to be
+            mapped again.
     """
     with database.transaction() as cursor:
         if name is None:
             chosen = attachments.present(attachments.attachments(cursor))
         else:
             chosen = [attachments.find(cursor, name)]
-    return sum(compare(database, attachment, stop) or 0 for attachment in chosen)
+        for attachment in chosen:
+            for line in drift.problems_of(attachment, drift.find(cursor, attachment), database.schema):
+                raise InputError(f"{line}: `dedup remap {attachment.name}`")
+    try:
+        return sum(compare(database, attachment, stop) or 0 for attachment in chosen)
+    except UnfitError as error:
+        raise DatabaseError(f"{error}; `dedup remap` maps it again") from None
 
 
 def _delete_some(database: Database, attachment: Attachment, limit: int) -> tuple[int, float]:

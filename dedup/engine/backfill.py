@@ -75,6 +75,7 @@ class BackfillReport(Answer):
         refused: rows of attached tables that cannot be articles: the key is longer than 1,000 bytes, or an
             article that is no row has its source_id.
         written_back: rows of attached tables into which marks were written.
+        problems: of attached tables, what a person must see to; one line each, with the next step.
         engines: what settled, in that order: "postgres" or "memory".
         seconds: stage (reading changes, adopting, archiving, fingerprinting, counting, settling; in memory
             also reading, comparing, indexing, writing) to how long it took.
@@ -99,6 +100,7 @@ class BackfillReport(Answer):
     followed: int = 0
     refused: int = 0
     written_back: int = 0
+    problems: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     engines: list[str] = field(default_factory=list)
     reprints: Reprints | None = None
@@ -231,7 +233,9 @@ class _Run:
             except StaleRulesError:
                 self._fingerprinting.begin_again()
                 continue  # someone changed a setting: begin again with the new ones
-            self._report.written_back += write_marks(self._database, self._stop)
+            written, unwritten = write_marks(self._database, self._stop)
+            self._report.written_back += written
+            self._report.problems += [line for line in unwritten if line not in self._report.problems]
             if did:
                 self._check_round(did)
             elif (
@@ -249,6 +253,7 @@ class _Run:
             followed = follow(self._database, self._progress, self._stop)
         self._report.followed += followed.notes
         self._report.refused += followed.refused
+        self._report.problems = followed.problems
         with self._timed("adopting"):
             if adopt(self._database):
                 self._report.adopted = True

@@ -88,6 +88,7 @@ class Daemon:
         self._other: int | None = None
         self._stuck = False
         self._down = 0
+        self._problems: list[str] = []
 
     def run(self) -> None:
         """Work until told to stop.
@@ -218,6 +219,10 @@ class Daemon:
         return bool(report.settled or report.fingerprinted or report.failed)
 
     def _tell(self, report: BackfillReport, seconds: float) -> None:
+        for line in report.problems:
+            if line not in self._problems:
+                log.warning("%s", line, extra={"event": "attached table"})
+        self._problems = report.problems
         if not (report.settled or report.fingerprinted or report.failed or report.lost):
             return
         logs.settled(report, seconds)

@@ -6,14 +6,18 @@ are written without that lock, and never wait for a row: one that others hold is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter
 
-from dedup.corpus import attachments, mark_columns, outbox
+import psycopg
+
+from dedup.corpus import attachments, drift, mark_columns, outbox
 from dedup.corpus.attachments import Attachment
-from dedup.corpus.database import Database, prefer_indexes, retried
+from dedup.corpus.database import Cursor, Database, prefer_indexes, retried
+from dedup.corpus.mark_columns import Written
 from dedup.corpus.outbox import Followed
+from dedup.corpus.rendering import schema_of
 from dedup.engine.holding import fitting_batch
 from dedup.progress import Progress
 
@@ -45,10 +49,12 @@ class _Following:
     def __init__(self, database: Database, progress: Progress, stop: Callable[[], bool]) -> None:
         self._database, self._progress, self._stop = database, progress, stop
         self._done = Followed()
+        self._drifted: dict[int, Attachment] = {}
         self._size = NOTES
         self._unswept = 0
 
     def run(self) -> Followed:
+        retried(self._look, self._database.timeouts.lock)
         with self._database.transaction() as cursor:
             waiting = outbox.count(cursor)
         if not waiting:
@@ -57,8 +63,8 @@ class _Following:
         after, taken = 0, 0
         while not self._stop():
             taken_now, last, tables = retried(partial(self._batch, after), self._database.timeouts.lock)
-            for attachment, numbers in tables:
-                self._compare(attachment, numbers)
+            for attachment in tables:
+                self._compare(attachment)
             if last is not None:
                 after, taken = last, taken + taken_now
                 continue
@@ -69,11 +75,24 @@ class _Following:
         self._sweep()
         return self._done
 
-    def _batch(self, after: int) -> tuple[int, int | None, list[tuple[Attachment, list[int]]]]:
+    def _look(self) -> None:
+        """What owners did to their tables; one that needs a person is left alone until it is mapped again."""
+        with self._database.transaction() as cursor:
+            self._drifted, self._done.problems = {}, []
+            for attachment in attachments.present(attachments.attachments(cursor)):
+                if words := drift.look(cursor, attachment):
+                    self._leave(attachment, words)
+            outbox.note_freed(cursor)
+
+    def _leave(self, attachment: Attachment, words: Sequence[str]) -> None:
+        self._drifted[attachment.id] = attachment
+        self._done.problems += [f"{line}: `dedup remap {attachment.name}`" for line in words]
+
+    def _batch(self, after: int) -> tuple[int, int | None, list[Attachment]]:
         """Take some notes.
 
         Returns:
-            How many, the number of the last one, and the tables to be compared as a whole, with their notes.
+            How many, the number of the last one, and the tables to be compared as a whole.
         """
         with self._database.transaction(settling=True) as cursor:
             started = perf_counter()
@@ -81,25 +100,40 @@ class _Following:
             if not found:
                 return 0, None, []
             known = {a.id: a for a in attachments.present(attachments.attachments(cursor))}
-            done = Followed(notes=sum(note[2] for note in found))
-            tables: list[tuple[Attachment, list[int]]] = []
+            done = Followed()
+            tables: list[Attachment] = []
+            taken: list[int] = []
             for attachment_id in dict.fromkeys(note[1] for note in found):
                 of = [note for note in found if note[1] == attachment_id]
                 attachment = known.get(attachment_id)
                 rows = [source_id for note in of for source_id in note[3] or ()]
-                whole = [note[0] for note in of if note[3] is None]
+                if attachment_id in self._drifted:
+                    continue
                 if attachment is None:  # it is detached
                     done.gone += outbox.delete(cursor, attachment_id, rows)
+                    taken += [note[0] for note in of]
+                    done.notes += sum(note[2] for note in of)
                     continue
-                if rows:
-                    done.add(outbox.follow(cursor, attachment, rows))
-                if whole:
-                    tables.append((attachment, whole))
-            kept = {number for _, numbers in tables for number in numbers}
-            outbox.forget(cursor, [note[0] for note in found if note[0] not in kept])
+                if rows and not self._read(cursor, attachment, rows, done):
+                    continue
+                if any(note[3] is None for note in of):
+                    tables.append(attachment)
+                taken += [note[0] for note in of if note[3] is not None]
+                done.notes += sum(note[2] for note in of if note[3] is not None)
+            outbox.forget(cursor, taken)
         self._size = min(NOTES, fitting_batch(done.notes, perf_counter() - started))
         self._count(done)
-        return len(found) - len(kept), found[-1][0], tables
+        return len(taken), found[-1][0], tables
+
+    def _read(self, cursor: Cursor, attachment: Attachment, rows: Sequence[str], done: Followed) -> bool:
+        """Read some rows; False where the table does not fit what was made for it."""
+        try:
+            with cursor.connection.transaction():
+                done.add(outbox.follow(cursor, attachment, rows))
+        except UNFIT as error:
+            self._leave(attachment, [unreadable(attachment, error)])
+            return False
+        return True
 
     def _count(self, done: Followed) -> None:
         self._done.add(done)
@@ -108,12 +142,19 @@ class _Following:
         if self._unswept >= VACUUM_NOTES:
             self._sweep()
 
-    def _compare(self, attachment: Attachment, numbers: list[int]) -> None:
+    def _compare(self, attachment: Attachment) -> None:
         """Note every row of a table that is not what its article is; then its own notes are done."""
-        if compare(self._database, attachment, self._stop) is None:
+        with self._database.transaction() as cursor:
+            through = outbox.last_note(cursor)
+        try:
+            if compare(self._database, attachment, self._stop) is None:
+                return
+        except UnfitError as error:
+            self._leave(attachment, [str(error)])
             return
         with self._database.transaction() as cursor:
-            outbox.forget(cursor, numbers)
+            outbox.forget_whole(cursor, attachment, through)
+        self._count(Followed(1))
 
     def _sweep(self) -> None:
         """Give the space of notes back: the table is empty again and again, and must not grow for ever."""
@@ -127,42 +168,78 @@ class _Following:
             connection.close()
 
 
+UNFIT = (psycopg.ProgrammingError, psycopg.DataError)
+"""What a function raises whose table is not the one any more that it was made for."""
+
+
+class UnfitError(Exception):
+    """A table cannot be read as it was mapped; the message says why."""
+
+
+def unreadable(attachment: Attachment, error: psycopg.Error) -> str:
+    """Why a table cannot be read, without a word of its rows."""
+    return f"{attachment.shown}: it does not fit what was made for it (SQLSTATE {error.sqlstate})"
+
+
 def compare(database: Database, attachment: Attachment, stop: Callable[[], bool]) -> int | None:
     """Note what is new, changed or gone in a table since it was last followed, page by page.
 
     Returns:
         How many rows were noted; None where it was told to stop before the end.
+
+    Raises:
+        UnfitError: the table was changed so that it cannot be read.
     """
     noted = 0
-    for note in (outbox.note_changed, outbox.note_gone):
+    for differing in (outbox.changed, outbox.gone):
         last, more = None, True
         while more:
             if stop():
                 return None
             with database.transaction() as cursor:
                 prefer_indexes(cursor)
-                count, last = note(cursor, attachment, last, PAGE)
-            noted += count
+                try:
+                    found, last = differing(cursor, attachment, last, PAGE)
+                except UNFIT as error:
+                    raise UnfitError(unreadable(attachment, error)) from None
+                if found:
+                    outbox.note(cursor, attachment, [source_id for source_id, _ in found])
+            noted += len(found)
             more = last is not None
     return noted
 
 
-def write_marks(database: Database, stop: Callable[[], bool]) -> int:
-    """Write marks that changed into the tables that have columns for them; returns how many rows."""
+def write_marks(database: Database, stop: Callable[[], bool]) -> tuple[int, list[str]]:
+    """Write marks that changed into the tables that have columns for them.
+
+    Returns:
+        How many rows were written, and which could not be, a line each; these are tried again next time.
+    """
     with database.transaction() as cursor:
-        known = [a for a in attachments.present(attachments.attachments(cursor)) if a.mark_columns]
-    written = 0
+        known = [
+            a
+            for a in attachments.present(attachments.attachments(cursor))
+            if a.mark_columns and not drift.problems_of(a, drift.find(cursor, a), schema_of(cursor))
+        ]
+    written, problems = 0, []
     for attachment in known:
         after: int | None = 0
+        failed: dict[str, str] = {}
         while after is not None and not stop():
-            count, after = retried(partial(_write_some, database, attachment, after))
-            written += count
-    return written
+            done, after = retried(partial(_write_some, database, attachment, after))
+            written += done.rows
+            failed |= done.failed
+        problems += [
+            f"{attachment.shown}: row {source_id} takes no marks: a trigger or constraint of the table raised"
+            f" SQLSTATE {state}"
+            for source_id, state in failed.items()
+        ]
+    return written, problems
 
 
-def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[int, int | None]:
+def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[Written, int | None]:
     with database.transaction() as cursor:
         prefer_indexes(cursor)
         if not mark_columns.take_turn(cursor, attachment):
-            return 0, None
+            return Written(), None
         return mark_columns.write(cursor, attachment, after, MARKS)

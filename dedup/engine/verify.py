@@ -19,11 +19,23 @@ from itertools import islice
 from typing import Any
 
 from dedup.answer import Answer, plain
-from dedup.corpus import arrivals, bookkeeping, common_sentences, rulebooks, snapshots
+from dedup.corpus import (
+    arrivals,
+    attachments,
+    bookkeeping,
+    common_sentences,
+    drift,
+    outbox,
+    rulebooks,
+    snapshots,
+)
+from dedup.corpus.attachments import Attachment
 from dedup.corpus.bookkeeping import Repair, Repairs
 from dedup.corpus.database import Cursor, Database, retried
+from dedup.corpus.rendering import schema_of
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.snapshots import StoredArticle
+from dedup.engine.follow import UNFIT, unreadable
 from dedup.progress import Progress, SilentProgress
 from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import Mark, Pair, Partner, Status, decide, kept_originals, kept_similar, likest
@@ -119,6 +131,7 @@ def verify(
             result.articles += len(block)
             unsettled += len(block) - len(settled)
             shown.advance(len(block))
+        _check_attached(cursor, result)
         if unsettled:
             result.skipped.append(f"the marks of {unsettled:,} pending or stale articles; {FIRST}")
         if given_up:
@@ -236,6 +249,39 @@ def _check_fingerprints(
                 [article.id],
             )
     return given_up
+
+
+def _check_attached(cursor: Cursor, result: Verification) -> None:
+    """Compare every row of attached tables with its article, and its columns of marks with the view."""
+    for attachment in attachments.present(attachments.attachments(cursor)):
+        for line in drift.problems_of(attachment, drift.find(cursor, attachment), schema_of(cursor)):
+            result.differs(f"{line}; next: `dedup remap {attachment.name}`", Repair.TABLES)
+            break
+        else:
+            noted = outbox.noted(cursor, attachment)
+            if noted is None:
+                result.skipped.append(f"the rows of {attachment.shown}, which is to be compared; {FIRST}")
+                continue
+            if noted:
+                result.skipped.append(f"{len(noted):,} rows of {attachment.shown} that changed; {FIRST}")
+            _check_rows(cursor, attachment, noted, result)
+            if refused := outbox.count_refused(cursor, attachment):
+                result.skipped.append(f"{refused:,} rows of {attachment.shown} that cannot be articles")
+
+
+def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result: Verification) -> None:
+    for differing in (outbox.changed, outbox.gone):
+        last, more = None, True
+        while more:
+            try:
+                found, last = differing(cursor, attachment, last, BLOCK_ARTICLES)
+            except UNFIT as error:
+                result.differs(unreadable(attachment, error), Repair.TABLES)
+                return
+            for source_id, matter in found:
+                if source_id not in noted:
+                    result.differs(f"{source_id}: {matter}", Repair.TABLES)
+            more = last is not None
 
 
 class _Block:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dedup.corpus.migrate import run_file
+from alembic import op
+
+from dedup.corpus.migrate import refuse_to_discard, run_file
 
 revision = "0012"
 down_revision = "0011"
@@ -19,5 +21,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    refuse_to_discard(op.get_bind(), "attachment")
     for subject in reversed(SUBJECTS):
         run_file(SQL / f"0012_{subject}_down.sql")

@@ -94,7 +94,7 @@ def test_a_worker_needs_no_right_on_the_table(
         query = "SELECT id, status, duplicate_of FROM dedup.news_marks ORDER BY id"
         assert connection.execute(query).fetchall() == MARKED
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute("SELECT dedup.attached_1_write(ARRAY['news/1'])")
+            connection.execute("SELECT dedup.attached_1_write('{}', '{}', '{}', '{}')")
 
 
 def test_a_stranger_and_a_scraper_may_not_write_marks(
@@ -107,7 +107,7 @@ def test_a_stranger_and_a_scraper_may_not_write_marks(
             psycopg.connect(url_of(database, granted[role])) as connection,
             pytest.raises(psycopg.errors.InsufficientPrivilege),
         ):
-            connection.execute("SELECT dedup.attached_1_write('{}')")
+            connection.execute("SELECT dedup.attached_1_write('{}', '{}', '{}', '{}')")
 
 
 def dumped(database: Database) -> str:

@@ -13,7 +13,7 @@ CROSS JOIN LATERAL (
 -- Of an attached table the row may have changed, and the article not yet.
 LEFT JOIN LATERAL (
     SELECT ${digest} AS digest,
-           a.text_hash IS NULL OR a.text_hash = hashtextextended(t.text COLLATE "C", 0) AS same
+           a.text_hash IS NULL OR a.text_hash = sha256(convert_to(t.text, 'UTF8')) AS same
     FROM (SELECT ${text} AS text OFFSET 0) AS t) AS b ON k.known
 WHERE NOT a.archived AND (%(horizon)s::timestamptz IS NULL OR
     dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) >= %(horizon)s)

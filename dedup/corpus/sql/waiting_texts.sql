@@ -10,4 +10,4 @@ CROSS JOIN LATERAL (
     OFFSET 0) AS body
 CROSS JOIN LATERAL (SELECT octet_length(body.text) > 4 * %(too_long)s::bigint AS too_long) AS size
 WHERE a.revision = given.revision AND (a.status = 'pending' OR a.stale)
-  AND (a.text_hash IS NULL OR a.text_hash = hashtextextended(body.text COLLATE "C", 0))
+  AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(body.text, 'UTF8')))

@@ -1,0 +1,182 @@
+"""What an owner did to an attached table since it was mapped: what it means for us, in plain words.
+
+Nothing in the database holds a table to what was made for it (`attached_ddl.py`), so this looks. Two things
+come out. *Problems* need a person, and `dedup remap`: a column that is called otherwise, another table under
+the name. Until then the table is left alone: its changes wait, and its marks stay. *Unseen* changes need
+nobody: a partition that came with rows, a table that was rewritten or emptied. The table is compared as a
+whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from dedup.corpus import attachments
+from dedup.corpus.attached_functions import mark_columns
+from dedup.corpus.attachments import Attachment
+from dedup.corpus.database import Cursor
+from dedup.corpus.rendering import schema_of
+from dedup.corpus.statements import statement
+
+EVENTS = 4
+"""Triggers of an attached table: for INSERT, UPDATE, DELETE and TRUNCATE."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A table of others as it is now.
+
+    Attributes:
+        oid: its number; None: there is no table of that name.
+        known_as: what the table with the number that was kept is called now; None: it is gone.
+        owner: the role that owns it; maker: the one that owns what was made for it, None: nothing was.
+        columns: name to number, type, and what it is generated from, or None.
+        triggers: how many of it note changes; off: of it and its partitions, how many are switched off.
+        parts: the numbers of it and its partitions.
+        state: tells whether rows may have come or gone unnoticed.
+    """
+
+    oid: int | None
+    known_as: str | None
+    owner: str | None
+    maker: str | None
+    columns: Mapping[str, tuple[int, str, str | None]]
+    triggers: int
+    off: int
+    parts: tuple[int, ...]
+    state: str | None
+
+    def seen(self, names: Iterable[str], ever: Iterable[int] = ()) -> dict[str, Any]:
+        """What is kept of it.
+
+        Args:
+            names: the columns in which a change of a row is one of its article.
+            ever: its former parts.
+        """
+        return {
+            "oid": self.oid,
+            "columns": {name: list(self.columns[name]) for name in names if name in self.columns},
+            "parts": sorted({*self.parts, *ever}),
+            "state": self.state,
+        }
+
+
+def find(cursor: Cursor, attachment: Attachment) -> Found:
+    """The table of an attachment."""
+    row = cursor.execute(
+        statement("attached_table"),
+        {
+            "schema": attachment.schema,
+            "table": attachment.table,
+            "oid": attachment.seen.get("oid", 0),
+            "changed": f"attached_{attachment.id}_changed",
+            "rows": f"attached_{attachment.id}_rows",
+        },
+    ).fetchone()
+    assert row is not None
+    oid, known_as, owner, maker, columns, triggers, off, parts, state = row
+    return Found(
+        oid,
+        known_as,
+        owner,
+        maker,
+        {name: (value[0], value[1], value[2]) for name, value in columns.items()},
+        triggers,
+        off,
+        tuple(int(part) for part in parts) if parts is not None else (),
+        state,
+    )
+
+
+def problems_of(attachment: Attachment, found: Found, schema: str) -> list[str]:
+    """What a person must see to; one line each, which names the table."""
+    if found.maker is None:
+        return [f"{attachment.shown}: what was made for it is missing, or of an older dedup"]
+    oid = attachment.seen.get("oid")
+    if found.oid is None:
+        now = f"is called {found.known_as} now" if found.known_as else "is gone"
+        return [f"{attachment.shown}: the table {now}"]
+    # After a restore all numbers are others; the triggers came along.
+    ours = found.triggers if attachment.triggers else 0
+    if oid != found.oid and attachment.triggers and not ours:
+        now = f"is called {found.known_as} now" if found.known_as else "is gone"
+        return [f"{attachment.shown}: another table has the name; the one that was attached {now}"]
+    words = [*_columns(attachment, found, same=oid == found.oid)]
+    if attachment.mark_columns:
+        words += [f"column {name} is gone" for name in mark_columns(schema) if name not in found.columns]
+    if attachment.triggers and (ours < EVENTS or found.off):
+        words.append("triggers that note its changes are missing or switched off")
+    if found.maker != found.owner:
+        words.append(f"it belongs to {found.owner} now, and what was made for it to {found.maker}")
+    return [f"{attachment.shown}: {word}" for word in words]
+
+
+def _columns(attachment: Attachment, found: Found, *, same: bool) -> Iterable[str]:
+    """What became of the columns that an article is made of."""
+    called = {number: name for name, (number, _, _) in found.columns.items()}
+    for name, (number, kind, made_of) in attachment.seen.get("columns", {}).items():
+        now = found.columns.get(name)
+        if same and called.get(number, name) != name:
+            yield f"column {name} is called {called[number]} now"
+        elif now is None:
+            yield f"column {name} is gone"
+        elif now[1] != kind:
+            yield f"column {name} is of type {now[1]} now, and was of {kind}"
+        elif now[2] != made_of:
+            yield f"column {name} is generated in another way"
+
+
+def problems(cursor: Cursor) -> list[str]:
+    """What a person must see to, of all attached tables; one line each, with the command."""
+    return [
+        f"{line}: `dedup remap {attachment.name}`"
+        for attachment in attachments.present(attachments.attachments(cursor))
+        for line in problems_of(attachment, find(cursor, attachment), schema_of(cursor))
+    ]
+
+
+def unwritten(cursor: Cursor) -> list[str]:
+    """Tables with rows that take no marks, since a trigger or a constraint of theirs raises."""
+    rows = cursor.execute("""
+        SELECT format('%s.%s', t.schema_name, t.table_name), count(*), min(m.source_id), min(m.failed)
+        FROM dedup.mark_change m JOIN dedup.attachment t ON t.id = m.attachment_id
+        WHERE m.failed IS NOT NULL GROUP BY 1 ORDER BY 1
+    """).fetchall()
+    return [
+        f"{table}: {amount:,} rows take no marks, such as {source_id}: a trigger or constraint of the table"
+        f" raises SQLSTATE {state}"
+        for table, amount, source_id, state in rows
+    ]
+
+
+def look(cursor: Cursor, attachment: Attachment) -> list[str]:
+    """The problems of a table; where there are none, have it compared if rows may have changed unnoticed."""
+    found = find(cursor, attachment)
+    words = problems_of(attachment, found, schema_of(cursor))
+    if not _news(attachment, found, words):
+        return words
+    if words:
+        seen = {**attachment.seen, "problems": words}
+    else:
+        seen = found.seen(attachment.seen.get("columns", {}), attachment.seen.get("parts", ()))
+        cursor.execute("INSERT INTO dedup.outbox (attachment_id) VALUES (%s)", [attachment.id])
+    cursor.execute("UPDATE dedup.attachment SET seen = %s WHERE id = %s", [Jsonb(seen), attachment.id])
+    return words
+
+
+def unseen(cursor: Cursor) -> bool:
+    """Whether `look` would find something new; cheap, for whoever looks for work."""
+    return any(
+        _news(attachment, found, problems_of(attachment, found, schema_of(cursor)))
+        for attachment in attachments.present(attachments.attachments(cursor))
+        for found in (find(cursor, attachment),)
+    )
+
+
+def _news(attachment: Attachment, found: Found, words: list[str]) -> bool:
+    known = attachment.seen.get("problems", [])
+    return words != known if words else bool(known) or found.state != attachment.seen.get("state")
