@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dedup.article import Article
@@ -178,6 +178,30 @@ def pinned_pairs() -> Corpus:
     return Corpus(found, pairs=pairs)
 
 
+def pins_of_copies() -> Corpus:
+    """Pins that name a copy: only one of a canonical article acts, and a copy is none."""
+    found: list[Article] = []
+    pairs: list[PairSaid] = []
+    for number, relation in enumerate(Relation):
+        base = 4_000 + 200 * number
+        texts = {
+            "first": window(base, 6, ring=10_000),
+            "copy": window(base, 6, ring=10_000),
+            "like": window(base + 60, 6, ring=10_000),
+            "pinned": [*window(base + 60, 3, ring=10_000), *window(base + 90, 3, ring=10_000)],
+            "after": window(base + 90, 6, ring=10_000),
+            "last": window(base + 90, 6, ring=10_000),
+        }
+        names = {name: f"{name} {relation}" for name in texts}
+        found += [made(names[name], codes, minute) for minute, (name, codes) in enumerate(texts.items())]
+        pairs += [
+            (names["copy"], names["pinned"], relation),
+            (names["copy"], names["last"], relation),
+            (names["after"], names["like"], relation),
+        ]
+    return Corpus(found, pairs=pairs)
+
+
 def pinned_sentences() -> Corpus:
     """A frequent sentence that is never common, a rare one that always is, and one that nobody carries."""
     many = [made(f"by {i:02}", [*window(20 * i, 3, ring=10_000), code(9_500)], i) for i in range(14)]
@@ -225,6 +249,16 @@ def unreadable() -> Corpus:
     return Corpus(
         [*found, made("a", window(0, 6), 1), made("b", window(0, 6), 2)], {"text_max_characters": 1_000}
     )
+
+
+def many_pins(corpus: Corpus, seed: int) -> Corpus:
+    """The corpus with a pin for each two articles of it, of originals and of copies."""
+    rng = random.Random(seed)
+    names = [article.source_id for article in corpus.articles]
+    known = {frozenset(pair[:2]) for pair in corpus.pairs}
+    drawn = {frozenset(rng.sample(names, 2)): rng.choice(list(Relation)) for _ in range(len(names) // 2)}
+    more = [(*sorted(pair), relation) for pair, relation in drawn.items() if pair not in known]
+    return replace(corpus, pairs=[*corpus.pairs, *more])
 
 
 def mix(seed: int) -> Corpus:
@@ -281,9 +315,11 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
         without_shingles,
         excerpts,
         pinned_pairs,
+        pins_of_copies,
         pinned_sentences,
         wrong_dates,
         order_of_arrival,
         unreadable,
     )
 } | {f"mix_{seed}": (lambda seed=seed: mix(seed)) for seed in range(1, 6)}  # type: ignore[misc]
+CORPORA["mix_with_many_pins"] = lambda: many_pins(mix(6), 6)

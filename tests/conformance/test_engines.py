@@ -11,6 +11,7 @@ import random
 from datetime import datetime
 from functools import cache
 from typing import Protocol
+from unittest.mock import patch
 
 import pytest
 
@@ -18,6 +19,7 @@ from dedup import AsyncDeduplicator
 from dedup.corpus import pins, window
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
+from dedup.engine.bulk.decide import COMPARED_AT_ONCE
 from dedup.engines import EngineName
 from dedup.rules import oracle
 from dedup.rules.marks import order_key
@@ -116,15 +118,17 @@ class InMemory:
 
     Args:
         memory: bytes; with few, keys are sorted in slices.
+        at_once: comparisons in a step; a corpus of tests is one step by default.
     """
 
-    def __init__(self, name: str, memory: int) -> None:
-        self.name, self._memory = name, memory
+    def __init__(self, name: str, *, memory: int = 1 << 30, at_once: int = COMPARED_AT_ONCE) -> None:
+        self.name, self._memory, self._at_once = name, memory, at_once
 
     def run(self, database: Database, corpus: Corpus) -> None:
         pin(database, corpus)
         load(database, *corpus.articles)
-        backfill(database, workers=0, factory=make_function, engine="memory", memory=self._memory)
+        with patch.dict("dedup.engine.bulk.decide.decide.__kwdefaults__", at_once=self._at_once):
+            backfill(database, workers=0, factory=make_function, engine="memory", memory=self._memory)
 
 
 class InMemoryNightByNight:
@@ -152,9 +156,11 @@ ENGINES: list[Engine] = [
     Batches(3),
     Batches(1_000),
     NightByNight(),
-    InMemory("in memory", 1 << 30),
-    InMemory("in memory, slice by slice", 20_000),
+    InMemory("in memory"),
+    InMemory("in memory, slice by slice", memory=20_000),
     InMemoryNightByNight(),
+    InMemory("in memory, steps of 1", at_once=1),
+    InMemory("in memory, steps of 7", at_once=7),
 ]
 
 
@@ -256,6 +262,7 @@ STATUSES = {
     "briefs": {"unique", "duplicate"},
     "excerpts": {"similar", "duplicate", "unique"},
     "pinned_pairs": {"unique", "similar", "duplicate"},
+    "pins_of_copies": {"unique", "similar", "duplicate"},
     "unreadable": {"failed", "unique", "duplicate"},
 }
 RULES = {
@@ -279,3 +286,14 @@ def test_the_corpora_are_about_what_they_say() -> None:
     assert {name for name, status in marks.items() if status == "unique"} == {"old", "ancient 2"}
     everything = [pair[1] for name in CORPORA for pair in reference(name).pairs.values()]
     assert set(everything) == {"pinned", "content", "sentences", "signature", "containment"}
+
+
+def test_pins_act_on_originals_and_not_on_copies() -> None:
+    """Of the pins of a corpus some make what they say, and some name a copy and make nothing."""
+    for name in ("pins_of_copies", "mix_with_many_pins"):
+        found = reference(name)
+        said = [tuple(pair[:2]) for pair in CORPORA[name]().pairs]
+        acting = [pair for pair in said if pair in found.pairs or pair[::-1] in found.pairs]
+        copies = {source_id for source_id, mark in found.marks.items() if mark[0] == "duplicate"}
+        assert len(acting) > 1, name
+        assert len([pair for pair in said if copies & set(pair) and pair not in acting]) > 2, name

@@ -117,7 +117,7 @@ def pinned(draw: st.DrawFn) -> tuple[list[Subject], Pins]:
     if len(ids) < 2:
         return subjects, {}
     pairs = st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True).map(frozenset)
-    return subjects, draw(st.dictionaries(pairs, st.sampled_from(list(Relation)), max_size=3))
+    return subjects, draw(st.dictionaries(pairs, st.sampled_from(list(Relation)), max_size=20))
 
 
 @given(pinned(), st.sampled_from([1, 2, 5, 1_000]), st.integers(1, 3))

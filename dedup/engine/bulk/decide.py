@@ -145,7 +145,7 @@ class _Decider:
         self._gone = 0
         pins = sorted(profiles.pins.items())
         self._pinned = np.array([later << 32 | earlier for (later, earlier), _ in pins], np.int64)
-        self._said = [said for _, said in pins]
+        self._said = np.array([said for _, said in pins], np.object_)
 
     def all(self, progress: Callable[[int], object]) -> Decisions:
         start = 0
@@ -200,11 +200,13 @@ class _Decider:
         by_sentence, shared = np.unique(by_sentence, return_counts=True)
         by_bucket = np.unique(by_bucket)
         here = slice(*np.searchsorted(self._pinned, [start << 32, stop << 32]))
-        pinned = self._pinned[here]
+        # Who is compared with canonical articles alone meets no copy, by a pin neither.
+        acts = self._canonical[pair(self._pinned[here])[1]]
+        pinned, relations = self._pinned[here][acts], self._said[here][acts]
         everything = np.unique(np.concatenate([by_sentence, by_bucket, by_content, pinned]))
         self._compared += len(everything)
         parts = [PairArrays.none()]
-        said = dict(zip(pinned.tolist(), self._said[here], strict=True))
+        said = dict(zip(pinned.tolist(), relations, strict=True))
         for at in range(0, len(everything), SCORED_AT_ONCE):
             codes = everything[at : at + SCORED_AT_ONCE]
             counts = np.zeros(len(codes), np.int32)
