@@ -21,7 +21,7 @@ from dedup.settings import Settings
 from dedup.text.batch import BatchMaker
 from dedup.text.fingerprints import Fingerprint as Fingerprint
 from dedup.text.fingerprints import Fingerprints
-from dedup.text.normalize import words
+from dedup.text.normalize import MOST_GROWTH, normal_size, words
 from dedup.text.punkt import NEUTRAL, PunktModel, english
 from dedup.text.sentences import SentenceSplitter
 
@@ -100,8 +100,14 @@ class Fingerprinter:
         return self._maker.hasher.words(words(sentence))
 
     def sentences(self, text: str, language: str | None = None) -> list[tuple[str, int | None]]:
-        """Every sentence of a text with its hash, or None where it is too short to count."""
-        found = self.splitter(language).sentences(text)
+        """Every sentence of a text with its hash, or None where it is too short to count.
+
+        None of a text that is too long.
+        """
+        try:
+            found = self._sentences(text, language)
+        except UnreadableError:
+            return []
         return list(zip(found, self._maker.sentences(found), strict=True))
 
     def fingerprint(self, text: str, language: str | None = None, title: str | None = None) -> Fingerprint:
@@ -136,7 +142,7 @@ class Fingerprinter:
                     raise too_long(task.characters, self.settings)
                 sentences = self._sentences(task.text, task.language)
                 split.append(_Split(count, sentences, task.title, self.version(task.language)))
-                size += len(task.text)
+                size += len(task.text) + len(task.title or "")
             except UnreadableError as error:
                 reasons[count] = str(error)
             except MemoryError:
@@ -151,8 +157,12 @@ class Fingerprinter:
         return Fingerprints.joined(parts)
 
     def _sentences(self, text: str, language: str | None) -> list[str]:
-        if len(text) > self.settings.text_max_characters:
+        limit = self.settings.text_max_characters
+        if len(text) > limit:
             raise too_long(len(text), self.settings)
+        # Most texts are so short that they need not be counted.
+        if len(text) * MOST_GROWTH > limit and (size := normal_size(text)) > limit:
+            raise too_long(size, self.settings, " when normalised")
         return self.splitter(language).sentences(text)
 
     def _safely_gathered(self, split: list[_Split], count: int, reasons: dict[int, str]) -> Fingerprints:
@@ -212,10 +222,10 @@ def _unreadable(error: Exception) -> str:
     return f"unreadable: {type(error).__name__}"
 
 
-def too_long(characters: int, settings: Settings) -> UnreadableError:
+def too_long(characters: int, settings: Settings, when: str = "") -> UnreadableError:
     """Why a text of so many characters has no fingerprint."""
     return UnreadableError(
-        f"too long: {characters:,} characters, the limit is {settings.text_max_characters:,}"
+        f"too long: {characters:,} characters{when}, the limit is {settings.text_max_characters:,}"
     )
 
 

@@ -242,6 +242,7 @@ def order_of_arrival() -> Corpus:
 def unreadable() -> Corpus:
     """Texts without a word, and too long ones, between others like them."""
     bodies = {"empty": "", "blank": " \n\t", "marks": "?! …", "long": made("-", window(0, 14)).text * 3}
+    bodies |= {"grows": "\ufdfa" * 56, "grows to the limit": "\ufdfa " * 52}  # to 18 characters each
     found = [
         Article(name, text, "Title", published_at=at(i), added_at=at(99))
         for i, (name, text) in enumerate(bodies.items())

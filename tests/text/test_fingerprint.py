@@ -224,6 +224,9 @@ def test_equal_texts_are_equal_under_equal_keys(text: str, key: str) -> None:
         (" \t\r\n\u00a0", "empty: the text has no words"),
         ("\0\ud800 ... !", "empty: the text has no words"),
         ("x " * 501, "too long: 1,002 characters, the limit is 1,000"),
+        ("\ufdfa" * 56, "too long: 1,008 characters when normalised, the limit is 1,000"),
+        ("\ufdfa" * 1_001, "too long: 1,001 characters, the limit is 1,000"),
+        ("x" + "ß" * 500, "too long: 1,001 characters when normalised, the limit is 1,000"),
     ],
 )
 def test_texts_that_cannot_be_read(text: str, reason: str) -> None:
@@ -237,6 +240,8 @@ def test_texts_at_the_limits_can_be_read() -> None:
     limited = Fingerprinter(Settings(text_max_characters=1_000, text_min_words=4))
     assert limited.fingerprint("one").word_count == 1
     assert limited.fingerprint("x " * 500).word_count == 500
+    assert limited.fingerprint("\ufdfa " * 52 + "x " * 6).word_count == 52 * 4 + 6
+    assert limited.fingerprint("ß" * 500).word_count == 4  # runs of 256 letters
 
 
 @given(st.text(st.characters(), max_size=80), st.one_of(st.none(), st.text(st.characters(), max_size=20)))

@@ -9,7 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup.text import normalize
-from dedup.text.normalize import MAX_MARKS, MAX_WORD_CHARACTERS, composed, words
+from dedup.text.normalize import (
+    MAX_MARKS,
+    MAX_WORD_CHARACTERS,
+    MOST_GROWTH,
+    composed,
+    normal_size,
+    words,
+)
 
 
 @pytest.mark.parametrize(
@@ -105,3 +112,25 @@ def test_the_run_limit_covers_whatever_becomes_a_mark() -> None:
         and len(normalize._MARK_RUN.sub("", character * (MAX_MARKS + 1))) > 0
     }
     assert late == set()
+
+
+EVERY_CHARACTER = [*map(chr, [*range(0xD800), *range(0xE000, 0x110000)])]
+
+
+def test_no_character_becomes_more_than_is_said() -> None:
+    grown = {c: len(unicodedata.normalize("NFKC", c).casefold()) for c in EVERY_CHARACTER}
+    assert max(grown.values()) == MOST_GROWTH == grown["\ufdfa"]
+    # The cleaning before it brings texts to NFC: that is no longer.
+    assert [c for c, size in grown.items() if len(unicodedata.normalize("NFC", c)) > size] == []
+
+
+GROWING = st.text(st.one_of(st.sampled_from("\ufdfa\u3316ΐßǖ\u0323\u0344\U0001d1c0é e"), st.characters()))
+
+
+@given(GROWING)
+@example("\ud800ß")
+@example("ǖ\u0323" * 20)  # a mark before others: the letter comes apart
+def test_a_normal_form_is_about_as_long_as_was_counted(text: str) -> None:
+    made = unicodedata.normalize("NFKC", text).casefold()
+    assert normal_size(text) == sum(len(unicodedata.normalize("NFKC", c).casefold()) for c in text)
+    assert len(made) <= 2 * normal_size(text)

@@ -1,0 +1,65 @@
+"""What becomes longer when it is normalised costs no more than other texts: memory is counted, not time."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+
+from dedup.article import MAX_FIELD_BYTES
+from dedup.settings import Settings
+from dedup.text.fingerprint import Fingerprinter, UnreadableError
+from dedup.text.tasks import TextTask
+
+DEFAULTS = Fingerprinter(Settings())
+N = DEFAULTS.settings.text_max_characters
+
+PEAK_BYTES = 100
+"""Of memory, for each character that a text may have: one of a million words of a letter takes half of it."""
+
+GROWING = {
+    "a phrase": "\ufdfa" * N,
+    "a phrase, as many as may be": "\ufdfa" * (N // 18),
+    "phrases apart": "\ufdfa " * (N // 19),
+    "squared words": "\u3316" * (N // 6),
+    "notes": "\U0001d1c0" * (N // 3),
+    "folded to three": "\u0390" * (N // 3),
+    "letters that come apart": "ǖ\u0323" * (N // 2),
+    "words of a letter": "a " * (N // 2),
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_a_text_takes_bounded_memory_whatever_it_becomes(name: str) -> None:
+    reason("Été")  # what is made once
+    assert peak(lambda: reason(GROWING[name])) < PEAK_BYTES * N
+
+
+def test_a_batch_of_endless_titles_takes_bounded_memory() -> None:
+    title = "\ufdfa" * (MAX_FIELD_BYTES["title"] // 3)
+    tasks = [TextTask(0, 0, None, title, "Comment now")] * 100
+    assert peak(lambda: DEFAULTS.fingerprint_many(tasks)) < PEAK_BYTES * N
+
+
+def test_the_sentences_of_a_text_that_is_too_long_are_none() -> None:
+    assert DEFAULTS.sentences("\ufdfa" * N) == []
+
+
+def peak(work: Callable[[], object]) -> int:
+    """Bytes of memory that some work takes at a time."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def reason(text: str) -> str | None:
+    """Why a text has no fingerprint, None if it has one."""
+    try:
+        DEFAULTS.fingerprint(text)
+    except UnreadableError as error:
+        return str(error)
+    return None
