@@ -97,6 +97,8 @@ def cut_long_runs(data: bytes) -> bytes:
 
 def _without_mark_runs(text: str) -> str:
     """At most `MAX_MARKS` marks after one another; looked for in a way that costs little if there are few."""
+    if len(text) <= MAX_MARKS:  # mostly one word
+        return text
     others = np.flatnonzero((table()[points(text)] & MARK) == 0)
     longest = np.diff(others, prepend=-1, append=len(text)).max(initial=0) - 1
     return _MARK_RUN.sub(r"\1", text) if longest > MAX_MARKS else text

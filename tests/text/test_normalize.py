@@ -134,3 +134,9 @@ def test_a_normal_form_is_about_as_long_as_was_counted(text: str) -> None:
     made = unicodedata.normalize("NFKC", text).casefold()
     assert normal_size(text) == sum(len(unicodedata.normalize("NFKC", c).casefold()) for c in text)
     assert len(made) <= 2 * normal_size(text)
+
+
+def test_a_word_is_searched_for_no_run_that_it_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparing two texts word by word took most of its time there: what it costs is mostly the call."""
+    monkeypatch.setattr(normalize, "points", lambda text: pytest.fail("it was searched"))
+    assert words("e\u0301" * (MAX_MARKS // 2)) == ["é" * (MAX_MARKS // 2)]
