@@ -14,6 +14,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import h11
 import uvicorn
@@ -22,6 +23,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dedup.errors import InputError
 from dedup.printable import as_json
+from dedup.serve.framing import Framing
 from dedup.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS
 from dedup.serve.problems import MEDIA_TYPE, ProblemError
 
@@ -35,6 +37,10 @@ class Connection(H11Protocol):
     """A connection on which nothing lasts for ever, not even the head of a request."""
 
     _alarm: asyncio.TimerHandle | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.conn: Framing = Framing(h11.SERVER, HEAD_BYTES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -63,7 +69,8 @@ class Connection(H11Protocol):
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.close()  # an answer has begun
             return
-        body = as_json(ProblemError(400, "this is no valid HTTP request").body()).encode()
+        detail = self.conn.ambiguous or "this is no valid HTTP request"
+        body = as_json(ProblemError(400, detail).body()).encode()
         headers = [("content-type", MEDIA_TYPE), ("content-length", str(len(body))), ("connection", "close")]
         answer = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
         for event in (answer, h11.Data(body), h11.EndOfMessage()):

@@ -171,15 +171,45 @@ def test_what_is_no_http_is_refused_and_the_connection_closed(door: Door, sent: 
     assert door.ask("GET", "/v1/health").status == 200
 
 
-def test_a_length_beside_chunks_smuggles_nothing(door: Door) -> None:
+INNER = b"DELETE /v1/articles?source_id=a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+POST = b"POST /v1/articles HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+NONE = b"\r\n\r\n0\r\n\r\n"
+TWO_ENDS = {
+    "a length and chunks": (POST + b"Content-Length: 4\r\nTransfer-Encoding: chunked" + NONE, "exclude each"),
+    "chunks and a length": (POST + b"Transfer-Encoding: chunked\r\nContent-length: 4" + NONE, "exclude each"),
+    "chunks and no length": (
+        POST + b"transfer-encoding: chunked\r\nCONTENT-LENGTH: 0" + NONE,
+        "exclude each",
+    ),
+    "two lengths": (POST + b"Content-Length: 5\r\nContent-Length: 0" + NONE, "no valid HTTP"),
+    "a length twice": (POST + b"Content-Length: 5\r\nContent-Length: 5" + NONE, "more than once"),
+    "a list of lengths": (POST + b"Content-Length: 5, 5" + NONE, "more than once"),
+    "a signed length": (POST + b"Content-Length: +5" + NONE, "no valid HTTP"),
+    "a folded header": (POST + b"X: a\r\n Content-Length: 5" + NONE, "folded"),
+    "a folded length": (POST + b"Content-Length:\r\n\t5" + NONE, "folded"),
+    "folded chunks": (POST + b"Transfer-Encoding:\r\n chunked" + NONE, "folded"),
+    "a lone carriage return": (POST + b"X: a\rContent-Length: 5" + NONE, ""),
+    "chunks in HTTP/1.0": (POST.replace(b"/1.1", b"/1.0") + b"Transfer-Encoding: chunked" + NONE, "HTTP/1.0"),
+    "another coding": (POST + b"Transfer-Encoding: gzip, chunked" + NONE, ""),
+    "a space before the colon": (POST + b"Transfer-Encoding : chunked" + NONE, "no valid HTTP"),
+}
+
+
+@pytest.mark.parametrize("name", TWO_ENDS)
+def test_a_request_whose_end_can_be_counted_in_two_ways_smuggles_nothing(door: Door, name: str) -> None:
     door.submit({"source_id": "a", "text": HARBOUR})
-    inner = b"DELETE /v1/articles?source_id=a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    start = b"POST /v1/articles HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    both = b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" % (len(inner) + 5)
-    said = raw(door, start + both + inner)
-    # The chunks count, as RFC 9112 has it; whoever stands in between and counted otherwise is not followed.
-    assert b"the body is empty" in said
-    assert said.count(b"HTTP/1.1 ") <= 2
+    sent, words = TWO_ENDS[name]
+    for pieces in ((sent, INNER), (sent[:60], sent[60:-7], sent[-7:], INNER), (GOOD_ONE + sent + INNER,)):
+        said = raw(door, *pieces)
+        *before, refused = said.split(b"HTTP/1.1 ")[1:]
+        assert len(before) == pieces[0].startswith(GOOD_ONE), said
+        assert refused.startswith(b"400 "), said
+        assert b"connection: close" in refused.lower()
+        assert words.encode() in refused
+    assert door.dd.get("a") is not None
+
+
+GOOD_ONE = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 def test_requests_one_behind_the_other_are_answered_in_order(door: Door) -> None:
