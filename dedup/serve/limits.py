@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from dedup.files.record import MAX_RECORD_BYTES
 
 MAX_CONNECTIONS = 400
-"""Open at a time. A process may usually have 1,024 files open."""
+"""Open at a time; then one that waits for its client gives way. A process may usually open 1,024 files."""
 
 HEAD_BYTES = 16_384
 """Of the request line and the headers together. Two ids of 1,024 bytes take 6,144 in a query."""
 
 HEAD_SECONDS = 10.0
-"""For the head of a request to come, or for the next one on a connection that is kept open."""
+"""For the whole head of a request to come, or for the next one on a connection that is kept open."""
 
 BODY_SECONDS = 30.0
-"""For the body to come; 16 MiB at 5 Mbit/s."""
+"""For the whole body to come; 16 MiB at 5 Mbit/s."""
 
 WORK_SECONDS = 20.0
 """From the body to the answer, the wait for a thread included."""

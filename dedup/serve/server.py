@@ -1,6 +1,7 @@
 """The server under the HTTP door: sockets, connections that take too long, and the end.
 
-uvicorn speaks HTTP; it waits for ever for the head of a request, and here it does not.
+uvicorn speaks HTTP; it waits for ever for the head of a request, and here it does not. Nor can connections on
+which nothing is done keep others out: where all are taken, one that waits for its client gives way.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import logging
 import os
 import socket
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import h11
 import uvicorn
@@ -24,7 +26,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from dedup.errors import InputError
 from dedup.printable import as_json
 from dedup.serve.framing import Framing
-from dedup.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS
+from dedup.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS, client_key
 from dedup.serve.problems import MEDIA_TYPE, ProblemError
 
 GRACE_SECONDS = 7
@@ -37,6 +39,8 @@ class Connection(H11Protocol):
     """A connection on which nothing lasts for ever, not even the head of a request."""
 
     _alarm: asyncio.TimerHandle | None = None
+    _waits_since = 0.0
+    _cut = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -44,10 +48,33 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > MAX_CONNECTIONS:
-            transport.abort()
-            return
         self._allow(HEAD_SECONDS)
+        self._waits_since = self.loop.time()
+        # What is cut stays in the set until the event loop has come round.
+        held = [one for one in cast("set[Connection]", self.connections) if not one._cut]
+        if len(held) > MAX_CONNECTIONS:
+            (_least_missed([one for one in held if one is not self]) or self)._abort()
+
+    @property
+    def client_key(self) -> str:
+        """Whom it belongs to, as the rates count."""
+        return client_key(self.client[0] if self.client else None)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is the client's turn: no request, half of one, or an answer that is not read."""
+        cycle = self.cycle
+        return cycle is None or cycle.response_complete or cycle.more_body or self.flow.write_paused
+
+    @property
+    def idle(self) -> bool:
+        """Whether it had its answers, and is kept open for another request that has not begun."""
+        return self.cycle is not None and self.cycle.response_complete and not self.conn.trailing_data[0]
+
+    @property
+    def waits_since(self) -> float:
+        """When its client's turn began, by the clock of the event loop."""
+        return self._waits_since
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._alarm is not None:
@@ -62,6 +89,7 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         self._allow(HEAD_SECONDS)
+        self._waits_since = self.loop.time()
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
@@ -81,7 +109,24 @@ class Connection(H11Protocol):
         """Cut the connection after this time, unless something else comes first."""
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm = self.loop.call_later(seconds, self.transport.abort)
+        self._alarm = self.loop.call_later(seconds, self._abort)
+
+    def _abort(self) -> None:
+        self._cut = True
+        self.transport.abort()
+
+
+def _least_missed(held: list[Connection]) -> Connection | None:
+    """The connection that gives way to a new one: never one whose request is being worked on.
+
+    Of the client that has most of them, since whoever takes all the room is to lose it; first what is only
+    kept open, then what has waited longest.
+    """
+    waiting = [one for one in held if one.waits]
+    counts = Counter(one.client_key for one in waiting)
+    return min(
+        waiting, key=lambda one: (-counts[one.client_key], not one.idle, one.waits_since), default=None
+    )
 
 
 class _Server(uvicorn.Server):

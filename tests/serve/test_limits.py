@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import psutil
@@ -352,18 +352,94 @@ def test_an_answer_does_not_wait_for_its_second_packet(door: Door, monkeypatch: 
     assert [bool(option) for option in options] == [True]
 
 
-def test_connections_beyond_the_bound_are_closed(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "MAX_CONNECTIONS", 2)
-    with (
-        socket.create_connection(("127.0.0.1", door.port), timeout=SECONDS),
-        socket.create_connection(("127.0.0.1", door.port), timeout=SECONDS),
-    ):
+def test_a_body_that_drips_has_a_timeout(serving: Serving) -> None:
+    door = serving(Limits(rate=PLENTY, body_seconds=0.3))
+    with socket.create_connection(("127.0.0.1", door.port), timeout=SECONDS) as connection:
+        connection.sendall(head(1_000_000))
+        wait_until(lambda: not drips(connection))
 
-        def refused() -> bool:
-            return not raw(door, b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 
-        wait_until(refused)
-    wait_until(lambda: not refused())
+GET = b"GET /v1/articles?source_id=a HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@contextmanager
+def opened(door: Door, count: int, *sent: bytes) -> Iterator[list[socket.socket]]:
+    """Connections on which these bytes were sent, the first on the first, and so on round."""
+    with ExitStack() as stack:
+        made = []
+        for number in range(count):
+            one = socket.create_connection(("127.0.0.1", door.port), timeout=SECONDS)
+            made.append(stack.enter_context(one))
+            one.sendall(sent[number % len(sent)])
+        yield made
+
+
+def ended(connection: socket.socket) -> bool:
+    """Whether the server has closed it."""
+    connection.settimeout(0.02)
+    try:
+        return connection.recv(65_536) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
+def test_clients_that_trickle_keep_nobody_out(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 20)
+    with opened(door, 60, b"", GET, head(1_000) + b"{", head(1_000)) as slow:
+        for _ in range(30):
+            assert door.ask("GET", "/v1/articles", source_id="a").status == 404
+            for one in slow:
+                with suppress(OSError):  # it may have been cut
+                    one.sendall(b" " if one is slow[0] else b"X")
+        assert door.submit(FIRST).json["status"] == "unique"
+        wait_until(lambda: sum(not ended(one) for one in slow) < 20)
+
+
+def test_what_is_worked_on_does_not_give_way_and_what_is_only_kept_open_does(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 4)
+    door = serving(Limits(rate=PLENTY, work_seconds=SECONDS))
+    with blocked(door.dd, monkeypatch) as came, opened(door, 2, GET + b"\r\n") as working:
+        wait_until(lambda: came() == 2)
+        with opened(door, 1, GET[:-5]) as half, opened(door, 1, GET.replace(b"articles", b"nowhere")) as kept:
+            kept[0].sendall(b"\r\n")
+            assert b" 404 " in kept[0].recv(65_536)
+            assert door.ask("GET", "/v1/health").status == 200
+            wait_until(lambda: ended(kept[0]))
+            assert not ended(half[0])
+            assert door.ask("GET", "/v1/health").status == 200  # a place was free
+            with opened(door, 1, b""):
+                assert door.ask("GET", "/v1/health").status == 200
+                wait_until(lambda: ended(half[0]))
+        with opened(door, 2, GET + b"\r\n"):
+            wait_until(lambda: came() == 4)
+            # None of them waits for its client: who comes now is turned away.
+            assert raw(door, GET + b"Connection: close\r\n\r\n") == b""
+        assert not any(map(ended, working))
+    assert door.ask("GET", "/v1/health").status == 200
+
+
+class Held:
+    """What is looked at of a connection."""
+
+    def __init__(self, client: str, since: float, *, waits: bool = True, idle: bool = False) -> None:
+        self.client_key, self.waits_since, self.waits, self.idle = client, since, waits, idle
+
+
+def test_who_has_most_connections_gives_way_first() -> None:
+    def gives_way(*held: Held) -> int | None:
+        found: Any = server._least_missed(list(held))  # type: ignore[arg-type]
+        return None if found is None else held.index(found)
+
+    assert gives_way(Held("a", 0, idle=True), Held("b", 1), Held("b", 2)) == 1
+    assert gives_way(Held("b", 1), Held("b", 2, idle=True)) == 1
+    assert gives_way(Held("a", 2), Held("b", 1)) == 1
+    assert gives_way(Held("a", 2), Held("b", 1, waits=False), Held("b", 1, waits=False)) == 0
+    assert gives_way(Held("b", 1, waits=False)) is None
+    assert gives_way() is None
 
 
 # The database.
