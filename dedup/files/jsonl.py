@@ -84,22 +84,24 @@ def _jsonl_records(
             too_large = line.length > source.max_line_bytes
             yield number, line, too_long(line.length, source.max_line_bytes) if too_large else NO_MEMORY
             continue
-        yield number, line, values_in(line, shapes, understood)
+        yield number, line, _values_in(line, shapes, understood)
     if source.truncated:
         yield source.line + 1, source.partial or None, GZIP_ENDS_EARLY
 
 
-def values_in(
-    line: bytes, shapes: Shapes, understood: Understanding, what: str = "line"
-) -> dict[str, Any] | str:
-    """The values of a JSON object by field; or, in place of them, the reason why there are none.
+def _values_in(line: bytes, shapes: Shapes, understood: Understanding) -> dict[str, Any] | str:
+    content, reason = json_value(line, "line")
+    if reason:
+        return reason
+    if not isinstance(content, dict):
+        return "line is not a JSON object"
+    return values_of_object(content, shapes, understood)
 
-    Args:
-        what: the name of the object in reasons.
-    """
-    content = _json_object(line, what)
-    if isinstance(content, str):
-        return content
+
+def values_of_object(
+    content: dict[str, Any], shapes: Shapes, understood: Understanding
+) -> dict[str, Any] | str:
+    """The values of an object of `json_value` by field; or, in place of them, why there are none."""
     shape = shapes.of(content)
     found = values_of(content, shape, understood)
     if isinstance(content, _Repeated) and content.names & shape.used:
@@ -120,22 +122,24 @@ def _parsed(text: str) -> Any:
     return content if end == len(text) else _decode_json(text)
 
 
-def _json_object(line: bytes, what: str) -> dict[str, Any] | str:
-    # A line with fewer bytes has fewer values, and need not be looked through.
-    if len(line) > MAX_RECORD_VALUES and sum(map(line.count, (b",", b"[", b"{"))) > MAX_RECORD_VALUES:
-        return TOO_MANY_VALUES
+def json_value(raw: bytes, what: str) -> tuple[Any, str | None]:
+    """A value of JSON; or None and the reason why there is none.
+
+    Args:
+        what: its name in reasons.
+    """
+    # What has fewer bytes has fewer values, and need not be looked through.
+    if len(raw) > MAX_RECORD_VALUES and sum(map(raw.count, (b",", b"[", b"{"))) > MAX_RECORD_VALUES:
+        return None, TOO_MANY_VALUES
     try:
-        content = _parsed(line.decode())
+        return _parsed(raw.decode()), None
     except MemoryError:
-        return NO_MEMORY
+        return None, NO_MEMORY
     except UnicodeDecodeError:
-        return f"{what} is not UTF-8"
+        return None, f"{what} is not UTF-8"
     except json.JSONDecodeError as error:
-        return f"broken JSON: {error.msg} at column {error.colno}"
+        return None, f"broken JSON: {error.msg} at column {error.colno}"
     except RecursionError:
-        return "JSON is nested too deeply"
+        return None, "JSON is nested too deeply"
     except ValueError:  # CPython reads no integer of more than 4,300 digits
-        return "a number in the JSON has too many digits"
-    if isinstance(content, dict):
-        return content
-    return f"{what} is not a JSON object"
+        return None, "a number in the JSON has too many digits"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -16,12 +16,11 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
-from dedup.article import Article
 from dedup.deduplicator import Deduplicator
 from dedup.errors import DatabaseError, NotFoundError
-from dedup.files.body import RefusedError, read_article
+from dedup.files.body import MissingExtraError, RefusedError, article_of, read_article, read_items
 from dedup.printable import as_json
-from dedup.serve.answers import explanation, marked, repaired, story
+from dedup.serve.answers import explanation, judged, marked, story
 from dedup.serve.guard import HEADERS, Access, Guard
 from dedup.serve.handling import Handling, fields_of, too_many
 from dedup.serve.limits import Limits
@@ -88,12 +87,13 @@ class Service:
     async def submit(self, request: Request, query: dict[str, Any]) -> dict[str, Any]:
         """A verdict on the article in the body."""
         with await self._handling.body(request, JSON) as body:
-            return await self._handling.worked(lambda: self._judged(body.take(), query["store"]))
+            return await self._handling.worked(lambda: self._judged(body.take(), "body", query["store"]))
 
-    async def submit_lines(self, request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        """Verdicts on the articles in the lines of the body, as far as time allows."""
-        with await self._handling.body(request, LINES) as body:
-            return await self._handling.worked(lambda: self._batch(body.take(), query["store"]))
+    async def submit_batch(self, request: Request, query: dict[str, Any]) -> dict[str, Any]:
+        """Verdicts on the articles in the array or the lines of the body, as far as time allows."""
+        with await self._handling.body(request, JSON, LINES) as body:
+            what = "item" if body.media_type == JSON else "line"
+            return await self._handling.worked(lambda: self._batch(body.take(), what, query["store"]))
 
     async def mark(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
         """An article with its mark."""
@@ -109,7 +109,7 @@ class Service:
         source_id: str = query["source_id"]
         if not await self._handling.worked(lambda: self._dd.delete(source_id)):
             raise NotFoundError.of(source_id)
-        return {"deleted": source_id}
+        return {"source_id": source_id}
 
     async def story(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
         """The story of an article."""
@@ -118,7 +118,8 @@ class Service:
     async def explain(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
         """Two articles compared."""
         self._may_tell(query["text"])
-        found = await self._handling.worked(lambda: self._dd.explain(query["a"], query["b"]))
+        ids = query["source_id"], query["other_source_id"]
+        found = await self._handling.worked(lambda: self._dd.explain(*ids))
         return explanation(found, text=query["text"])
 
     async def health(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
@@ -139,38 +140,46 @@ class Service:
 
     # What they share.
 
-    def _judged(self, body: bytes, store: bool, what: str = "body") -> dict[str, Any]:
-        article, flaws = read_article(body, what)
-        return {**self._verdict(article, store).as_dict(), "repairs": repaired(flaws)}
+    def _judged(self, given: Any, what: str, store: bool) -> dict[str, Any]:
+        """The verdict on one article: as bytes, or an item of an array that was read.
 
-    def _verdict(self, article: Article, store: bool) -> Verdict:
-        return self._dd.submit(article) if store else self._dd.lookup(article)
+        Raises:
+            RefusedError: it is none.
+            ProblemError: it is a page, and nothing that reads pages is installed.
+        """
+        try:
+            article, flaws = article_of(given, what) if what == "item" else read_article(given, what)
+        except MissingExtraError as error:
+            raise ProblemError(501, f"on the server, {error}") from None
+        return judged(self._dd.submit(article) if store else self._dd.lookup(article), flaws)
 
-    def _batch(self, body: bytes, store: bool) -> dict[str, Any]:
-        lines = body.removesuffix(b"\n").split(b"\n")
-        if len(lines) > self._limits.batch_lines:
+    def _batch(self, body: bytes, what: str, store: bool) -> dict[str, Any]:
+        given: Sequence[Any]
+        given = read_items(body) if what == "item" else body.removesuffix(b"\n").split(b"\n")
+        if len(given) > self._limits.batch_articles:
             raise ProblemError(
-                413, f"the batch has {len(lines):,} lines, the limit is {self._limits.batch_lines:,}"
+                413, f"the batch has {len(given):,} {what}s, the limit is {self._limits.batch_articles:,}"
             )
         deadline = time.monotonic() + self._limits.batch_seconds
         verdicts: list[dict[str, Any]] = []
         why = None
-        for line in lines:
+        for one in given:
             if verdicts and time.monotonic() > deadline:
                 why = f"the rest was not reached in {self._limits.batch_seconds:g} s"
                 break
             try:
-                verdicts.append(self._judged(line, store, "line"))
+                verdicts.append(self._judged(one, what, store))
             except RefusedError as error:
-                refused = Verdict(error.source_id, "refused", None, None, str(error))
-                verdicts.append({**refused.as_dict(), "repairs": []})
-            except DatabaseError as error:
+                verdicts.append(judged(Verdict(error.source_id, "refused", None, None, str(error)), ()))
+            except (DatabaseError, ProblemError) as error:
                 if not verdicts:
                     raise
-                self._handling.note(error)
-                why = problem_of(error, self._dd.place).detail
+                if isinstance(error, DatabaseError):
+                    self._handling.note(error)
+                    error = problem_of(error, self._dd.place)
+                why = error.detail
                 break
-        return {"verdicts": verdicts, "left": len(lines) - len(verdicts), "reason": why}
+        return {"verdicts": verdicts, "left": len(given) - len(verdicts), "reason": why}
 
     def _may_tell(self, wanted: bool) -> None:
         if wanted and not self._texts:

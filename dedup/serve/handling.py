@@ -73,22 +73,25 @@ class Handling:
             LOG.warning("%s answers again", self._place)
         self._outage = words
 
-    async def body(self, request: Request, media_type: str) -> Body:
-        """The body of a request, read within the bounds.
+    async def body(self, request: Request, *media_types: str) -> Body:
+        """The body of a request of one of these media types, read within the bounds.
 
         Raises:
             ProblemError: it is too large, too slow, or of another kind.
         """
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if given != media_type:  # also what keeps pages of other sites out: their browsers would ask first
-            raise ProblemError(415, f"send the header `Content-Type: {media_type}`")
+        if (
+            given not in media_types
+        ):  # also what keeps pages of other sites out: their browsers would ask first
+            listed = " or ".join(f"`Content-Type: {one}`" for one in media_types)
+            raise ProblemError(415, f"send the header {listed}")
         if request.headers.get("content-encoding", "identity").lower() != "identity":
             raise ProblemError(415, "send the body as it is, without Content-Encoding")
         most = self._limits.body_bytes
         length = request.headers.get("content-length", "")
         if length and int(length) > most:  # h11 lets no other pass than digits, and 20 of them
             raise ProblemError(413, f"the body has {int(length):,} bytes, the limit is {most:,}")
-        body = Body(self._bytes)
+        body = Body(self._bytes, given)
         try:
             async with asyncio.timeout(self._limits.body_seconds):
                 async for chunk in request.stream():
@@ -113,8 +116,9 @@ class Handling:
 class Body:
     """Bytes of a request, which count as held while it lasts."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: Room, media_type: str) -> None:
         self._room, self._chunks = room, bytearray()
+        self.media_type = media_type
         self.length = 0
 
     def add(self, chunk: bytes) -> None:

@@ -32,7 +32,7 @@ DATABASE_SECONDS = 5.0
 REQUEST_SECONDS = 90.0
 """All of it together, the answer's way to a slow reader included; then the connection is cut."""
 
-BATCH_LINES = 1_000
+BATCH_ARTICLES = 1_000
 BATCH_SECONDS = 10.0
 """Of one batch. What is not reached in this time is left, and the answer says so."""
 
@@ -60,7 +60,7 @@ class Limits:
     requests: int = 32
     body_seconds: float = BODY_SECONDS
     work_seconds: float = WORK_SECONDS
-    batch_lines: int = BATCH_LINES
+    batch_articles: int = BATCH_ARTICLES
     batch_seconds: float = BATCH_SECONDS
 
 

@@ -13,8 +13,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 import dedup
 from dedup import Explanation, MarkedArticle, Story, Verdict
 from dedup.article import ARTICLE_FIELDS, MAX_FIELD_BYTES
-from dedup.files.naming import DEFAULT_FIELDS
-from dedup.files.record import REQUIRED_FIELDS
+from dedup.files.body import FIELDS
+from dedup.serve.answers import NAMES
+from dedup.serve.limits import BATCH_ARTICLES
 from dedup.serve.operations import ANY_REFUSAL, JSON, LINES, OPEN, OPERATIONS, Operation, Parameter
 from dedup.serve.problems import MEDIA_TYPE
 
@@ -78,14 +79,14 @@ def _operation(operation: Operation) -> Schema:
     }
     if operation.path in OPEN:
         made["security"] = []
-    if operation.body == JSON:
-        made["requestBody"] = {"required": True, "content": {JSON: {"schema": _reference("Article")}}}
-    if operation.body == LINES:
-        about = "Articles as JSON, one a line."
+    if operation.body is not None:
         made["requestBody"] = {
             "required": True,
-            "content": {LINES: {"schema": {"type": "string", "description": about}}},
+            "content": {JSON: {"schema": _reference(operation.body)}},
         }
+    if operation.body == "Articles":
+        # In words alone: generators of clients leave out an operation of which they do not know a media type.
+        made["requestBody"]["description"] = f"Or the same articles as {LINES}, one a line."
     return made
 
 
@@ -124,8 +125,9 @@ def _schemas() -> dict[str, Schema]:
     batch = _object(verdicts=_list(_reference("Submitted")), left=_count(), reason=_or_null(_text()))
     return {
         "Article": _article(),
+        "Articles": _list(_reference("Article")) | {"maxItems": BATCH_ARTICLES},
         "Batch": batch,
-        "Deleted": _object(deleted=_text()),
+        "Deleted": _object(source_id=_text()),
         "Document": {"type": "object", "description": "OpenAPI 3.1."},
         "Explanation": explanation,
         "MarkedArticle": marked,
@@ -137,22 +139,23 @@ def _schemas() -> dict[str, Schema]:
 
 
 def _article() -> Schema:
-    """What an article may be, by the names that the library has; those that files may use do as well."""
+    """What an article may be, by the names that the library has; others that files may use do as well."""
     properties: dict[str, Schema] = {}
-    for name in ARTICLE_FIELDS:
-        others = ", ".join(other for other in DEFAULT_FIELDS[name] if other != name)
+    for name in (*ARTICLE_FIELDS[:2], "html", *ARTICLE_FIELDS[2:]):
         made: Schema = {"type": ["string", "null"]}
-        if name in REQUIRED_FIELDS:
-            made["type"] = "string"
         if name == "source_id":
-            made["type"] = ["string", "integer"]
-            made["minLength"] = 1
+            made = {"type": ["string", "integer"], "minLength": 1}
         if name in ("published_at", "added_at"):
             made["type"] = ["string", "number", "null"]
         about = [f"At most {MAX_FIELD_BYTES[name]:,} bytes of UTF-8."] if name in MAX_FIELD_BYTES else []
-        about += [f"Also under the names {others}."] if others else []
+        if name == "text":
+            about.append("This or `html` is needed.")
+        if name == "html":
+            about.append("A page, out of which the text is taken.")
+        if others := ", ".join(other for other in FIELDS[name] if other != name):
+            about.append(f"Also under the names {others}.")
         properties[name] = {**made, **({"description": " ".join(about)} if about else {})}
-    return {"type": "object", "properties": properties, "required": list(REQUIRED_FIELDS)}
+    return {"type": "object", "properties": properties, "required": ["source_id"]}
 
 
 # Types as schemas.
@@ -186,7 +189,9 @@ def schema_of(kind: Any) -> Schema:
         return {"enum": [item.value for item in kind]}
     if isinstance(kind, type) and is_dataclass(kind):
         hints = get_type_hints(kind)
-        return _object(**{item.name: schema_of(hints[item.name]) for item in fields(kind)})
+        return _object(
+            **{NAMES.get(item.name, item.name): schema_of(hints[item.name]) for item in fields(kind)}
+        )
     raise TypeError(f"no schema for {kind!r}")
 
 

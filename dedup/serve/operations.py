@@ -29,7 +29,7 @@ class Operation:
 
     Attributes:
         name: of the method of `Service` that answers.
-        body: the media type that it takes; None: it takes none.
+        body: the name of the schema of the JSON that it takes; None: it takes none.
         answer: the name of the schema of its answer.
         refusals: the statuses it may have beside those that every one may have.
     """
@@ -59,18 +59,18 @@ OPERATIONS = (
         "Store an article, or its new version, and say what it is.",
         "Submitted",
         (_STORE,),
-        JSON,
-        (408, 413, 415),
+        "Article",
+        (408, 413, 415, 501),
     ),
     Operation(
-        "submit_lines",
+        "submit_batch",
         "POST",
         "/v1/articles:batch",
-        "Store articles one after the other, a line of JSON each, and say what each is.",
+        "Store articles one after the other, and say what each is, in the same order.",
         "Batch",
         (_STORE,),
-        LINES,
-        (408, 413, 415),
+        "Articles",
+        (408, 413, 415, 501),
     ),
     Operation(
         "mark",
@@ -109,8 +109,8 @@ OPERATIONS = (
         "Why two articles are, or are not, related.",
         "Explanation",
         (
-            Parameter("a", "One article's own id."),
-            Parameter("b", "The other's."),
+            _SOURCE_ID,
+            Parameter("other_source_id", "The other's."),
             Parameter(
                 "text", "Their sentences as well; the server must have been told so.", "boolean", False
             ),

@@ -1,4 +1,4 @@
-"""An article that comes alone, over a network, is read as a line of a file is."""
+"""An article that comes alone, over a network, is read as a line of a file, but for its id and for pages."""
 
 from __future__ import annotations
 
@@ -18,13 +18,17 @@ VALUES = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just({"name": "x"})
 )
 NAMES = st.sampled_from(
-    ["id", "source_id", "text", "body", "title", "headline", "date", "publisher", "url", "x"]
+    ["source_id", "SOURCE_ID", "text", "body", "title", "headline", "date", "publisher", "url", "x"]
 )
 LINES = (
     st.dictionaries(NAMES, VALUES, max_size=6).map(json.dumps).map(str.encode)
     | st.binary(min_size=1, max_size=20).filter(lambda line: b"\n" not in line and bool(line.strip()))
     | st.sampled_from(
-        [b'{"id": "a", "id": "b", "text": "c"}', b"[1]", b'{"id": 7, "text": "a", "text": "b"}']
+        [
+            b'{"source_id": "a", "source_id": "b", "text": "c"}',
+            b"[1]",
+            b'{"source_id": 7, "text": "a", "text": "b"}',
+        ]
     )
 )
 
@@ -64,6 +68,6 @@ def test_what_is_wrong_is_said_of_the_body(body: bytes, reason: str) -> None:
 
 
 def test_it_may_take_several_lines() -> None:
-    given_: dict[str, Any] = {"id": 7, "headline": "T", "body": "a\nb"}
+    given_: dict[str, Any] = {"source_id": 7, "headline": "T", "body": "a\nb"}
     article, flaws = read_article(json.dumps(given_, indent=2).encode())
     assert (article.source_id, article.title, article.text, list(flaws)) == ("7", "T", "a\nb", [])

@@ -75,6 +75,17 @@ class Door:
         return self.ask("POST", "/v1/articles", article, **query)
 
 
+def is_problem(reply: Reply, status: int, *words: str) -> None:
+    assert reply.status == status, reply.raw
+    assert reply.headers["content-type"] == "application/problem+json"
+    said = reply.json
+    assert set(said) == {"type", "title", "status", "detail"}
+    assert said["status"] == status
+    for word in words:
+        assert word in said["detail"]
+    assert "Traceback" not in said["detail"]
+
+
 @contextmanager
 def running(dd: Deduplicator, app: ASGIApp) -> Iterator[Door]:
     """A server in a thread, which ends with the block."""

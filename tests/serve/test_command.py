@@ -98,7 +98,7 @@ def test_from_start_to_end(database: Database, corpus_url: str, number: int) -> 
         assert (copy["status"], copy["duplicate_of"]) == ("duplicate", "w1")
         assert running.ask("/v1/articles?source_id=c1")["verdict"]["duplicate_of"] == "w1"
         assert running.ask("/v1/health") == {"status": "ok"}
-        assert running.ask("/v1/articles?source_id=c1", method="DELETE") == {"deleted": "c1"}
+        assert running.ask("/v1/articles?source_id=c1", method="DELETE") == {"source_id": "c1"}
         assert running.end(number) == 0
         assert running.lines[-1] == "stopped as asked\n"
 
@@ -183,7 +183,7 @@ def test_a_token_from_a_file_or_from_the_environment(
         with serving(corpus_url, "--port", "0", "--host", "0.0.0.0", *arguments, **environment) as running:
             with pytest.raises(urllib.error.HTTPError, match="401"):
                 running.ask("/v1/articles", ARTICLE)
-            assert running.ask("/v1/articles", ARTICLE, token=TOKEN)["id"] == "w1"
+            assert running.ask("/v1/articles", ARTICLE, token=TOKEN)["source_id"] == "w1"
             assert not [line for line in running.lines if TOKEN in line]
 
 

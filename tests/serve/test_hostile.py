@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.conftest import HARBOUR
-from tests.serve.conftest import SECONDS, Door
-from tests.serve.test_limits import is_problem, raw
+from tests.serve.conftest import SECONDS, Door, is_problem
+from tests.serve.test_limits import raw
 
 SECRET = "zq-words-of-an-article"
 
@@ -35,11 +35,11 @@ REFUSED = {
     "UTF-16": (article().decode().encode("utf-16"), "body is not UTF-8"),
     "deep": (b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deeply"),
     "a number without end": (b'{"source_id": 1' + b"0" * 5_000 + b', "text": "b"}', "too many digits"),
-    "a key twice": (b'{"id": "a", "text": "b", "text": "c"}', "'text' appears twice"),
-    "an id twice": (b'{"id": "a", "id": "b", "text": "c"}', "'id' appears twice"),
+    "a key twice": (b'{"source_id": "a", "text": "b", "text": "c"}', "'text' appears twice"),
+    "an id twice": (b'{"source_id": "a", "source_id": "b", "text": "c"}', "'source_id' appears twice"),
     "values without number": (b'{"a": [' + b"0," * 1_000_001 + b"0]}", "values"),
     "no id": (b'{"text": "b"}', "source_id is missing"),
-    "no text": (b'{"id": "a"}', "text is missing"),
+    "no text": (b'{"source_id": "a"}', "text is missing"),
     "a null id": (article(source_id=None), "source_id is missing"),
     "an empty id": (article(source_id=""), "source_id is empty"),
     "a blank id": (article(source_id=" \t"), "source_id is empty"),
@@ -241,7 +241,7 @@ JSON = st.recursive(
     max_leaves=5,
 )
 FIELDS = st.sampled_from(
-    ["source_id", "id", "text", "body", "title", "date", "published_at", "language", "x"]
+    ["source_id", "id", "text", "body", "html", "title", "date", "published_at", "language", "x"]
 )
 
 

@@ -22,21 +22,10 @@ from dedup.serve.guard import LOOPBACK_NAMES, Access
 from dedup.serve.limits import FullError, Limits, Rates, Room, client_key
 from tests.cli.conftest import HARBOUR
 from tests.corpora import wait_until
-from tests.serve.conftest import LINES, SECONDS, Door, Reply, Serving
+from tests.serve.conftest import ARTICLE, LINES, SECONDS, Door, Serving, is_problem
 
 FIRST = {"source_id": "first", "text": HARBOUR}
 PLENTY = 10_000.0
-
-
-def is_problem(reply: Reply, status: int, *words: str) -> None:
-    assert reply.status == status, reply.raw
-    assert reply.headers["content-type"] == "application/problem+json"
-    said = reply.json
-    assert set(said) == {"type", "title", "status", "detail"}
-    assert said["status"] == status
-    for word in words:
-        assert word in said["detail"]
-    assert "Traceback" not in said["detail"]
 
 
 def raw(door: Door, *pieces: bytes) -> bytes:
@@ -182,13 +171,21 @@ def test_bodies_that_are_held_together_have_a_bound(serving: Serving) -> None:
     wait_until(lambda: door.submit(body).status == 200)
 
 
-def test_a_batch_has_a_bound_of_lines_and_of_time(serving: Serving) -> None:
-    door = serving(Limits(rate=PLENTY, batch_lines=3, batch_seconds=1e-9))
-    lines = b"".join(json.dumps(FIRST | {"source_id": f"a{n}"}).encode() + b"\n" for n in range(3))
-    said = door.ask("POST", "/v1/articles:batch", lines, kind=LINES).json
-    assert [v["id"] for v in said["verdicts"]] == ["a0"]
+@pytest.mark.parametrize("kind", [LINES, ARTICLE])
+def test_a_batch_has_a_bound_of_articles_and_of_time(serving: Serving, kind: str) -> None:
+    door = serving(Limits(rate=PLENTY, batch_articles=3, batch_seconds=1e-9))
+
+    def batch(count: int) -> bytes:
+        items = [json.dumps(FIRST | {"source_id": f"a{n}"}) for n in range(count)]
+        return ("\n".join(items) if kind == LINES else f"[{','.join(items)}]").encode()
+
+    said = door.ask("POST", "/v1/articles:batch", batch(3), kind=kind).json
+    assert [v["source_id"] for v in said["verdicts"]] == ["a0"]
     assert (said["left"], said["reason"]) == (2, "the rest was not reached in 1e-09 s")
-    is_problem(door.ask("POST", "/v1/articles:batch", lines + b"{}", kind=LINES), 413, "4 lines")
+    what = "lines" if kind == LINES else "items"
+    is_problem(door.ask("POST", "/v1/articles:batch", batch(4), kind=kind), 413, f"4 {what}, the limit is 3")
+    assert door.dd.get("a3") is None
+    is_problem(door.ask("POST", "/v1/articles:batch", batch(1), kind="text/plain"), 415, ARTICLE, LINES)
 
 
 # How often.

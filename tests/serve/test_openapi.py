@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 }
 KNOWN = {
     *("type", "properties", "required", "items", "prefixItems", "anyOf", "enum", "const", "$ref", "minimum"),
-    *("maximum", "minLength", "description", "format", "default"),
+    *("maximum", "maxItems", "minLength", "description", "format", "default"),
 }
 
 
@@ -80,22 +81,33 @@ def described(method: str, path: str, reply: Reply) -> None:
 
 ARTICLE = {"source_id": "a", "text": HARBOUR, "title": "T", "published_at": "2026-03-11", "added_at": "soon"}
 COPY = {
-    "id": "b",
+    "source_id": "b",
     "text": HARBOUR + " One more sentence stands here at the end of it.",
     "published_at": "2026-03-12",
 }
 GOOD: list[tuple[str, str, Any, dict[str, str]]] = [
     ("POST", "/v1/articles", ARTICLE, {}),
     ("POST", "/v1/articles", COPY, {"store": "true"}),
-    ("POST", "/v1/articles", {"id": "c", "text": MUSEUM + HARBOUR}, {"store": "false"}),
-    ("POST", "/v1/articles:batch", b'{"id": "d", "text": ""}\nno\n\n{"id": 5, "text": "a b"}', {}),
+    ("POST", "/v1/articles", {"source_id": "c", "text": MUSEUM + HARBOUR}, {"store": "false"}),
+    (
+        "POST",
+        "/v1/articles:batch",
+        b'{"source_id": "d", "text": ""}\nno\n\n{"source_id": 5, "text": "a b"}',
+        {},
+    ),
+    (
+        "POST",
+        "/v1/articles:batch",
+        [{"source_id": "d", "text": ""}, {"source_id": 5, "text": "a b"}, "no"],
+        {},
+    ),
     ("GET", "/v1/articles", None, {"source_id": "b"}),
     ("GET", "/v1/articles", None, {"source_id": "b", "text": "true"}),
     ("GET", "/v1/articles", None, {"source_id": "d"}),
     ("GET", "/v1/story", None, {"source_id": "b", "limit": "5"}),
-    ("GET", "/v1/explanation", None, {"a": "a", "b": "b"}),
-    ("GET", "/v1/explanation", None, {"a": "a", "b": "b", "text": "true"}),
-    ("GET", "/v1/explanation", None, {"a": "a", "b": "d"}),
+    ("GET", "/v1/explanation", None, {"source_id": "a", "other_source_id": "b"}),
+    ("GET", "/v1/explanation", None, {"source_id": "a", "other_source_id": "b", "text": "true"}),
+    ("GET", "/v1/explanation", None, {"source_id": "a", "other_source_id": "d"}),
     ("DELETE", "/v1/articles", None, {"source_id": "a"}),
     ("GET", "/v1/health", None, {}),
     ("GET", "/v1/ready", None, {}),
@@ -104,7 +116,7 @@ GOOD: list[tuple[str, str, Any, dict[str, str]]] = [
 
 
 def ask(door: Door, method: str, path: str, body: Any, query: dict[str, str]) -> Reply:
-    kind = LINES if path.endswith("batch") else "application/json"
+    kind = LINES if isinstance(body, bytes) else "application/json"
     return door.ask(method, path, body, kind=kind, **query)
 
 
@@ -153,6 +165,71 @@ def test_the_document_is_whole(door: Door) -> None:
     for path in made["paths"].values():
         for operation in path.values():
             assert {str(status) for status in ANY_REFUSAL} <= set(operation["responses"])
+
+
+def operations() -> Iterator[tuple[str, Any]]:
+    """The operations of the document, each with its method and its address."""
+    for path, methods in document()["paths"].items():
+        yield from ((f"{method.upper()} {path}", operation) for method, operation in methods.items())
+
+
+def test_generators_of_clients_can_make_every_operation() -> None:
+    """They leave out an operation, or a type, that has a media type or a word that they do not know."""
+    names = [operation["operationId"] for _, operation in operations()]
+    assert len(set(names)) == len(names)
+    for where, operation in operations():
+        assert re.fullmatch("[a-z][a-z_]*", operation["operationId"]), where
+        assert "{" not in where, "an id in a path"
+        if "requestBody" in operation:
+            sent = operation["requestBody"]["content"]
+            assert list(sent) == ["application/json"], where
+            assert sent["application/json"]["schema"]["$ref"].startswith("#/components/schemas/"), where
+        for status, answer in operation["responses"].items():
+            said = resolved(answer["$ref"]) if "$ref" in answer else answer
+            kind = "application/json" if status == "200" else "application/problem+json"
+            assert list(said["content"]) == [kind], (where, status)
+            assert said["content"][kind]["schema"]["$ref"].startswith("#/components/schemas/"), (
+                where,
+                status,
+            )
+        for parameter in operation["parameters"]:
+            assert parameter["in"] == "query"
+            assert parameter["schema"]["type"] in ("string", "boolean", "integer")
+    for name, schema in document()["components"]["schemas"].items():
+        assert re.fullmatch("[A-Z][A-Za-z]*", name)
+        assert {word for one in within(schema) for word in one} <= KNOWN
+
+
+def within(schema: Any) -> Iterator[Any]:
+    """A schema and all that are within it."""
+    yield schema
+    inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", ()), *schema.get("prefixItems", ())]
+    for one in [*inner, *([schema["items"]] if "items" in schema else [])]:
+        yield from within(one)
+
+
+def test_what_can_be_sent_is_described() -> None:
+    paths = document()["paths"]
+    for method, path, body, _ in GOOD:
+        if method == "POST" and not isinstance(body, bytes):
+            sent = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+            assert (
+                faults([item for item in body if item != "no"] if isinstance(body, list) else body, sent)
+                == []
+            )
+    article = {"$ref": "#/components/schemas/Article"}
+    assert faults({"source_id": "a", "html": "<p>A page"}, article) == []
+    assert faults({"id": "a", "text": "b"}, article)
+
+
+def test_an_id_has_one_name() -> None:
+    """It is the source_id, in what is asked, sent and answered; ids of other articles say whose they are."""
+    named = {parameter["name"] for _, operation in operations() for parameter in operation["parameters"]}
+    assert {name for name in named if "id" in name} == {"source_id", "other_source_id"}
+    assert not named & {"a", "b"}
+    for schema in document()["components"]["schemas"].values():
+        members = {name for one in within(schema) for name in one.get("properties", ())}
+        assert {name for name in members if name == "id" or name.endswith("_id")} <= {"source_id"}
 
 
 def test_the_check_sees_what_is_wrong() -> None:
