@@ -36,10 +36,16 @@ BACKLOG = 128
 
 
 class Connection(H11Protocol):
-    """A connection on which nothing lasts for ever, not even the head of a request."""
+    """A connection on which nothing lasts for ever, not even the head of a request.
 
+    Attributes:
+        client_key: whom it belongs to, as the rates count.
+        waits_since: when its client's turn began, by the clock of the event loop.
+    """
+
+    client_key = ""
+    waits_since = 0.0
     _alarm: asyncio.TimerHandle | None = None
-    _waits_since = 0.0
     _cut = False
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -49,16 +55,12 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._allow(HEAD_SECONDS)
-        self._waits_since = self.loop.time()
+        self.client_key = client_key(self.client[0] if self.client else None)
+        self.waits_since = self.loop.time()
         # What is cut stays in the set until the event loop has come round.
         held = [one for one in cast("set[Connection]", self.connections) if not one._cut]
         if len(held) > MAX_CONNECTIONS:
             (_least_missed([one for one in held if one is not self]) or self)._abort()
-
-    @property
-    def client_key(self) -> str:
-        """Whom it belongs to, as the rates count."""
-        return client_key(self.client[0] if self.client else None)
 
     @property
     def waits(self) -> bool:
@@ -70,11 +72,6 @@ class Connection(H11Protocol):
     def idle(self) -> bool:
         """Whether it had its answers, and is kept open for another request that has not begun."""
         return self.cycle is not None and self.cycle.response_complete and not self.conn.trailing_data[0]
-
-    @property
-    def waits_since(self) -> float:
-        """When its client's turn began, by the clock of the event loop."""
-        return self._waits_since
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._alarm is not None:
@@ -89,7 +86,7 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         self._allow(HEAD_SECONDS)
-        self._waits_since = self.loop.time()
+        self.waits_since = self.loop.time()
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
