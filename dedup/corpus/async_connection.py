@@ -76,7 +76,7 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
     @classmethod
     async def open(cls, url: str, timeouts: Timeouts, schema: str) -> Self:
         """Connect. Outside of transactions every statement stands alone."""
-        connection = await cls.connect(url, autocommit=True, **parameters(timeouts))
+        connection = await cls.connect(url, autocommit=True, **parameters(timeouts, url))
         if schema != DEFAULT:
             connection.schema, connection.cursor_factory = schema, AsyncSchemaCursor
         try:

@@ -7,6 +7,7 @@ defaults are: what a transaction needs is said in the transaction.
 from __future__ import annotations
 
 import select
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import Any, Self, TypeVar
 import psycopg
 from psycopg import IsolationLevel
 from psycopg.abc import PQGen
+from psycopg.conninfo import conninfo_to_dict
 
 from dedup.corpus import arrays
 from dedup.corpus.rendering import SchemaCursor
@@ -39,6 +41,44 @@ FRESH_SECONDS = 1.0
 GRACE_SECONDS = 5.0
 """How much longer than its own timeouts the server may take to answer before it counts as gone."""
 
+KEEPALIVE = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
+"""For libpq, seconds and milliseconds: a peer that is gone without a word is given up 30 s after it last
+answered. A firewall forgets idle connections after minutes, a cable is put back within seconds. An address
+that sets one of them itself is obeyed; sockets of the same machine need none."""
+
+ASK_SECONDS = 3.0
+"""So long a statement may take before the server is asked, on another connection, whether it works on it. TCP
+cannot tell: a proxy or a firewall in between may take every byte and pass none on. Nearly all statements are
+done by then."""
+
+ASK_AGAIN_SECONDS = 30.0
+"""And so often as long as it does: 5 ms of a server for half a minute of work."""
+
+DOUBT_SECONDS = 2.0
+"""After an answer that it does not, it is asked once more: what it said last may be on its way."""
+
+ASKING_SECONDS = 5.0
+"""For an answer to that question, connecting included in each of two steps; none counts as a no."""
+
+CANCEL_SECONDS = 2.0
+"""For a statement to be cancelled by Ctrl-C or at the end of a worker, which has ten seconds in all."""
+
+_WORKING = """
+    SELECT coalesce(bool_or(
+        state IS NULL OR state NOT LIKE 'idle%%' OR clock_timestamp() - state_change < interval '1 s'), false)
+    FROM pg_stat_activity WHERE pid = %s
+"""
+"""Whether a server process works, or may do so, since of others' sessions not all may be seen. It is idle
+while it waits for its client."""
+
+_served: dict[int, float] = {}
+"""Thread to when the server last did something for it, by the clock that cannot be set."""
+
 _PREFER_INDEXES = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 
 
@@ -49,6 +89,7 @@ class Connection(psycopg.Connection[Any]):
         patience: seconds within which an answer must begin or go on.
         pooled: whether a pooler stands between, which lends server connections for a transaction.
         seconds: what the session has for the timeouts of locks and statements; None: those of `Timeouts`.
+        address: where to ask whether the server works for it; None: it is not asked.
         used_at: when it was last given back, by the clock that cannot be set.
         schema: of the corpus; what `dedup.` stands for in statements.
     """
@@ -56,6 +97,7 @@ class Connection(psycopg.Connection[Any]):
     patience: float = Timeouts().connect + GRACE_SECONDS
     pooled: bool = False
     seconds: float | None = None
+    address: str | None = None
     used_at: float = 0.0
     schema: str = DEFAULT
 
@@ -64,12 +106,63 @@ class Connection(psycopg.Connection[Any]):
         limit = self.patience if timeout is None else min(timeout, self.patience)
         deadline = time.monotonic() + limit
         try:
-            return super().wait(gen, interval, limit)
+            return super().wait(self._watched(gen), interval, limit)
         except psycopg.OperationalError as error:
             if error.sqlstate is None and timeout is None and time.monotonic() >= deadline:
                 self.pgconn.finish()  # its state is unknown: nobody may use it again
                 raise psycopg.OperationalError(f"the server gave no answer for {limit:.0f} s") from None
             raise
+
+    def _watched(self, gen: PQGen[_Value]) -> PQGen[_Value]:
+        """As `gen`, but it fails when the server turns out to wait for us as we wait for it.
+
+        Raises:
+            psycopg.OperationalError: nothing will come any more.
+        """
+        ask_at, doubts = time.monotonic() + ASK_SECONDS, 0
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and self.address and not self.pooled and time.monotonic() >= ask_at:
+                    doubts = 0 if self._works() or readable(self) else doubts + 1
+                    if doubts > 1:
+                        self.pgconn.finish()
+                        raise psycopg.OperationalError("the connection was lost without a word")
+                    if not doubts:
+                        _served[threading.get_ident()] = time.monotonic()
+                    ask_at = time.monotonic() + (DOUBT_SECONDS if doubts else ASK_AGAIN_SECONDS)
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            _served[threading.get_ident()] = time.monotonic()
+            value: _Value = end.value
+            return value
+
+    def _works(self) -> bool:
+        """Whether the server works for this connection, by its own word; also where it will not say."""
+        assert self.address
+        given = parameters(Timeouts(connect=ASKING_SECONDS), self.address)
+        try:
+            other = type(self).connect(self.address, autocommit=True, **given)
+        except psycopg.errors.ConnectionTimeout:
+            return False
+        except psycopg.Error:  # it refuses, and so it is there
+            return True
+        try:
+            other.patience = ASKING_SECONDS
+            row = other.execute(_WORKING, [self.pgconn.backend_pid]).fetchone()
+            return bool(row and row[0])
+        except psycopg.Error:
+            return False
+        finally:
+            other.pgconn.finish()  # to say goodbye is to wait
+
+    def _try_cancel(self, *, timeout: float = CANCEL_SECONDS) -> None:
+        """As psycopg's, but where nobody answers the connection is at its end, and nobody waits for it."""
+        try:
+            self.cancel_safe(timeout=min(timeout, CANCEL_SECONDS))
+        except Exception:
+            self.pgconn.finish()
 
     def alive(self) -> bool:
         """Whether the server is still there; asks only where the connection was not used for a while."""
@@ -87,7 +180,7 @@ class Connection(psycopg.Connection[Any]):
     @classmethod
     def open(cls, url: str, timeouts: Timeouts, schema: str) -> Self:
         """Connect. Outside of transactions every statement stands alone."""
-        connection = cls.connect(url, autocommit=True, **parameters(timeouts))
+        connection = cls.connect(url, autocommit=True, **parameters(timeouts, url))
         if schema != DEFAULT:
             connection.schema, connection.cursor_factory = schema, SchemaCursor
         connection.patience = timeouts.connect + GRACE_SECONDS
@@ -101,6 +194,7 @@ class Connection(psycopg.Connection[Any]):
             connection.prepare_threshold = None  # a prepared statement stays with its server connection
         else:
             connection.execute(set_values(limits(timeouts, None), local=False))
+        connection.address = url
         return connection
 
 
@@ -111,11 +205,23 @@ def readable(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any])
     return bool(waiting.poll(0))
 
 
-def parameters(timeouts: Timeouts) -> dict[str, Any]:
-    """What every connection is opened with."""
+def served_at(thread: int) -> float:
+    """When the server last did something for a thread, by the clock that cannot be set; 0 if never."""
+    return _served.get(thread, 0.0)
+
+
+def parameters(timeouts: Timeouts, url: str) -> dict[str, Any]:
+    """What every connection to an address is opened with."""
     # libpq counts whole seconds, and takes 1 for 2.
     seconds = max(2, round(timeouts.connect))
-    return {"connect_timeout": seconds, "application_name": APPLICATION, "client_encoding": "UTF8"}
+    own = conninfo_to_dict(url)
+    keepalive = {name: value for name, value in KEEPALIVE.items() if name not in own}
+    return {
+        "connect_timeout": seconds,
+        "application_name": APPLICATION,
+        "client_encoding": "UTF8",
+        **keepalive,
+    }
 
 
 def limits(timeouts: Timeouts, seconds: float | None) -> dict[str, str]:

@@ -1,7 +1,9 @@
 """A run says that it lives, and how far it is: a row of `dedup.run`, kept fresh by a thread.
 
 The thread has a connection of its own, so a long statement of the run does not silence it. It writes only
-every few seconds, and whatever goes wrong with it does not touch the run.
+every few seconds, and whatever goes wrong with it does not touch the run. That the thread lives says nothing
+of the run: it writes only if since the last time the run came further, the server did something for it, or
+its process computed.
 """
 
 from __future__ import annotations
@@ -13,11 +15,16 @@ import time
 from contextlib import suppress
 
 from dedup.corpus import runs
+from dedup.corpus.connection import served_at
 from dedup.corpus.database import Cursor, Database, translated
 from dedup.corpus.runs import Did, Owner, Run
 from dedup.errors import StuckError
 
 BEAT_SECONDS = 5.0
+
+COMPUTING = 0.1
+"""The part of a core that a process takes at least while it computes; threads that only wait take a
+hundredth."""
 
 GRACE_SECONDS = 1.0
 """How long the row of another run is looked at before it is believed: the server needs a moment to notice
@@ -47,6 +54,9 @@ class Heartbeat:
         self._ended, self._news = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True, name="dedup-heartbeat")
         self._connection = database.connect()
+        self._worker = threading.get_ident()
+        self._told = self._looked = 0.0
+        self._computed = time.process_time()
 
     def claim(self) -> bool:
         """Begin the run; False if another one lives.
@@ -139,10 +149,21 @@ class Heartbeat:
         with self._connection.cursor() as cursor:
             owner, still = self._owner(cursor), time.monotonic() - self._moved_at
             assert self._run is not None
-            if not self._ended.is_set():
+            if not self._ended.is_set() and self._works():
                 stage = f"{self._stage}, {self.engine} engine" if self.engine else self._stage
                 alive = runs.beat(cursor, self._run, owner, stage, self._done, self._total, still)
                 self.superseded = not alive and not self._ended.is_set()
+
+    def _works(self) -> bool:
+        """Whether the run did anything since that was last told."""
+        now, computed = time.monotonic(), time.process_time()
+        part = (computed - self._computed) / max(now - self._looked, 0.1)
+        self._looked, self._computed = now, computed
+        moved = max(self._moved_at, served_at(self._worker))
+        if moved <= self._told and part < COMPUTING:
+            return False
+        self._told = now
+        return True
 
     def _owner(self, cursor: Cursor) -> Owner:
         pid, start = runs.session(cursor)
