@@ -134,6 +134,11 @@ def _gauges(found: Vitals) -> Iterable[Metric]:
         found.limits,
     )
     yield _labelled("dedup_queue_rows", f"Rows that wait, up to {SAMPLE + 1:,}.", "queue", found.queues)
+    yield GaugeMetricFamily(
+        "dedup_changes_waiting_seconds",
+        "For how long the oldest unread change of an attached table has waited; 0 where none does.",
+        found.changes_waiting_seconds or 0.0,
+    )
     yield _labelled(
         "dedup_workers",
         "Workers that live, and such as are gone without a word.",

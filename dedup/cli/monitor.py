@@ -23,6 +23,20 @@ MaxAgeOption = Annotated[
     ),
 ]
 
+MaxWaitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--max-wait",
+        metavar="TIME",
+        help="With `--check`: how long articles and changes may wait with nobody at work; default: 15m where"
+        " there are workers, else as `--max-age`.",
+    ),
+]
+
+SizesOption = Annotated[
+    bool, typer.Option("--sizes", help="Show the bytes of each table too, in all and for each article.")
+]
+
 COUNTS = ("settled", "fingerprinted", "failed", "lost")
 
 NOT_WELL = 1
@@ -35,17 +49,16 @@ def register(app: typer.Typer) -> None:
     app.command()(metrics)
 
 
-def run_check(max_age: str, json: bool) -> None:
+def run_check(max_age: str, max_wait: str | None, json: bool) -> None:
     """Say in one line whether all is well; exit code 1 if not."""
-    seconds = seconds_of(max_age)
+    seconds, wait = seconds_of(max_age), seconds_of(max_wait) if max_wait is not None else None
     with corpus() as dd:
         found = dd.vitals(lately=seconds)
-    problems = found.problems(seconds)
+    problems = found.problems(seconds, wait)
     if json:
         output.write_json({"well": not problems, "problems": problems, **found.as_dict()})
     else:
-        waiting = f"{'about ' if found.estimated else ''}{found.pending + found.stale:,} articles wait"
-        words = f"NOT WELL: {'; '.join(problems)}" if problems else f"OK: {waiting}"
+        words = f"NOT WELL: {'; '.join(problems)}" if problems else f"OK: {found.waiting}"
         output.console().print(output.printable(words), soft_wrap=True, markup=False)
     if problems:
         raise typer.Exit(NOT_WELL)

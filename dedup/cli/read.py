@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from dedup.cli import output
-from dedup.cli.monitor import CheckOption, MaxAgeOption, run_check
+from dedup.cli.monitor import CheckOption, MaxAgeOption, MaxWaitOption, SizesOption, run_check
 from dedup.cli.shared import JsonOption, corpus, moment
 from dedup.errors import InputError, NotFoundError
 from dedup.verdict import StatusName
@@ -306,14 +306,20 @@ def _sentence_or_hash(given: str) -> str | int:
     return int(given) if given.lstrip("-").isdecimal() and given.isascii() else given
 
 
-def status(check: CheckOption = False, max_age: MaxAgeOption = "26h", json: JsonOption = False) -> None:
-    """Show the corpus: articles by status, what is pending and why, limits that fired, sizes.
+def status(
+    check: CheckOption = False,
+    max_age: MaxAgeOption = "26h",
+    max_wait: MaxWaitOption = None,
+    sizes: SizesOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Show the corpus: articles by status, what is pending and why, limits that fired.
 
-    `--check` is for Nagios and cron. All is well if everything was settled within that time, no article has
-    waited longer or failed since, no run is stuck, and there is a worker left if there were any.
+    `--check` is for Nagios and cron. All is well if everything was settled within that time, nothing has
+    waited longer or failed since, no run is stuck, and a worker is left if there were any in the last hour.
     """
     if check:
-        run_check(max_age, json)
+        run_check(max_age, max_wait, json)
         return
     with corpus() as dd:
         place, found = dd.place, dd.status()
@@ -354,9 +360,10 @@ def status(check: CheckOption = False, max_age: MaxAgeOption = "26h", json: Json
         ("changes of attached tables, to be read", f"{found.changes:,}"),
         ("wait for another attempt", f"{found.attempted:,}"),
         ("database size", output.size(found.database_bytes)),
-        *((f"  {name}", output.size(count)) for name, count in list(found.sizes.items())[:3]),
-        *((f"bytes per article: {name}", f"{count:,.0f}") for name, count in found.bytes_per_article.items()),
     ]
+    if sizes:
+        facts += [(f"  {name}", output.size(count)) for name, count in found.sizes.items()]
+        facts += [(f"bytes per article: {name}", f"{n:,.0f}") for name, n in found.bytes_per_article.items()]
     output.table("", ("", ""), facts)
     for reason, count in found.failures.items():
         output.say(f"failed: {count:,} articles: {reason}")

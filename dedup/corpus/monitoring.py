@@ -23,10 +23,16 @@ SAMPLE = 10_000
 QUEUES = {
     "arrivals": "dedup.arrival",
     "attempts": "dedup.attempt",
-    "changes": "dedup.outbox",
     "marks to write": "dedup.mark_change",
 }
 """Tables of what waits, by the name of their number in `Vitals.queues`."""
+
+WAIT_SECONDS = 900.0
+"""How long anything may wait with nobody at work, where there are workers: they take what comes within a
+second, so a quarter of an hour is no matter of load, and shorter than a restart of a server it is not."""
+
+FORGOTTEN_SECONDS = 3_600.0
+"""A worker that is gone for so long is no problem any more if nothing waits: who ended it wanted that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +49,14 @@ class Vitals(Answer):
         failed: reason, without its numbers, to articles; of the last `SAMPLE` at most.
         failed_lately: those that failed within the time that was asked for.
         limits: safety limit to unsettled articles that it left, of `SAMPLE` at most.
-        queues: name to the rows that wait, `SAMPLE` + 1 at most.
+        queues: name to the rows that wait, `SAMPLE` + 1 at most; "changes" are changed rows of attached
+            tables that were not read yet, of the first `SAMPLE` + 1 notes, a whole table being one.
+        changes_waiting_seconds: for how long the oldest of those changes has waited; None: there is none.
+        drifted: what owners did to attached tables that a person must see to, and rows that take no marks.
         totals: what all runs did, as in `runs.totals`, with names such as "settled" and "seconds settling".
         quiet_at: when last nothing waited, as far as anyone looked; None: never.
         run: the run at work, or None.
         workers: those there are, alive or gone.
-        drift: what owners did to attached tables that a person must see to, and rows that take no marks.
     """
 
     at: datetime
@@ -61,34 +69,63 @@ class Vitals(Answer):
     failed_lately: int
     limits: dict[str, int]
     queues: dict[str, int]
+    changes_waiting_seconds: float | None
+    drifted: list[str]
     totals: dict[str, float]
     quiet_at: datetime | None
     run: Run | None
     workers: list[Worker]
-    drift: list[str]
 
-    def problems(self, seconds: float) -> list[str]:
+    @property
+    def waits(self) -> bool:
+        """Something is to be settled, read or written."""
+        return bool(self.pending or self.stale or any(self.queues.values()))
+
+    @property
+    def waiting(self) -> str:
+        """What waits, for people: articles, and changes of attached tables where there are any."""
+        articles = f"{'about ' if self.estimated else ''}{self.pending + self.stale:,} articles"
+        changes = self.queues["changes"]
+        return f"{articles}{f' and {changes:,} changes of attached tables' if changes else ''} wait"
+
+    def problems(self, seconds: float, wait: float | None = None) -> list[str]:
         """What is wrong, in words; nothing if all is well.
 
         Args:
-            seconds: how old the last success may be, and how long articles may wait.
+            seconds: how old the last success may be, and how long anything may wait.
+            wait: how long it may wait with nobody at work; None: `WAIT_SECONDS` where there are workers,
+                alive or gone, and `seconds` where there are none.
         """
-        found = []
+        found = [*self.drifted]
+        if wait is None:
+            wait = min(WAIT_SECONDS, seconds) if self.workers else seconds
+        patience = seconds if self.run else wait
         if self.run and self.run.stuck:
             found.append(f"a run is probably stuck {self.run}")
         since = None if self.quiet_at is None else (self.at - self.quiet_at).total_seconds()
-        if (since is None or since > seconds) and not (self.run and not self.run.gone):
-            ago = "never" if since is None else f"not for {_hours(since)}"
-            found.append(f"everything was settled {ago}: is `dedup backfill` or `dedup worker` still run?")
-        if self.waiting_seconds is not None and self.waiting_seconds > seconds:
-            found.append(f"an article has waited for {_hours(self.waiting_seconds)}")
+        if (since is None or since > seconds) and not self.run:
+            last = "nothing was settled yet"
+            if since is not None:
+                last = f"all was last settled {_hours(since)} ago"
+            found.append(f"{last}: is `dedup backfill` or `dedup worker` still run?")
+        for what, waited in (
+            ("an article", self.waiting_seconds),
+            ("a change of an attached table", self.changes_waiting_seconds),
+        ):
+            if waited is not None and waited > patience:
+                nobody = "" if self.run else ", and nobody is at work"
+                found.append(f"{what} has waited for {_hours(waited)}{nobody}")
         if self.failed_lately:
             found.append(f"{self.failed_lately:,} articles failed lately: `dedup status` says why")
         if self.workers and not any(worker.alive for worker in self.workers):
-            last = max(self.workers, key=lambda worker: worker.seen_at)
-            silent = _hours((self.at - last.seen_at).total_seconds())
-            found.append(f"the worker on {last.host}, process {last.process_id}, is silent for {silent}")
-        return found + self.drift
+            gone = max(self.workers, key=lambda worker: worker.seen_at)
+            silent = (self.at - gone.seen_at).total_seconds()
+            if self.waits or silent < FORGOTTEN_SECONDS:
+                found.append(
+                    f"the worker on {gone.host}, process {gone.process_id}, is gone; its last word was"
+                    f" {_hours(silent)} ago: start `dedup worker` again"
+                )
+        return found
 
 
 def _hours(seconds: float) -> str:
@@ -120,6 +157,7 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
         waiting = max(0.0, (at - since).total_seconds())
     failed, lately_failed = _failed(cursor, lately)
     run = runs.current(cursor, "backfill")
+    changes, changes_waiting = _changes(cursor)
     return Vitals(
         at=at.astimezone(UTC),
         articles=articles,
@@ -130,12 +168,13 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
         failed=failed,
         failed_lately=lately_failed,
         limits=limits,
-        queues={name: _bounded_count(cursor, table) for name, table in QUEUES.items()},
+        queues={"changes": changes} | {name: _bounded_count(cursor, QUEUES[name]) for name in QUEUES},
+        changes_waiting_seconds=changes_waiting,
+        drifted=[*drift.problems(cursor), *drift.unwritten(cursor)],
         totals={" ".join(filter(None, key)): value for key, value in runs.totals(cursor).items()},
         quiet_at=quiet_at,
         run=None if run and run.gone else run,
         workers=everyone,
-        drift=[*drift.problems(cursor), *drift.unwritten(cursor)],
     )
 
 
@@ -158,6 +197,19 @@ def _failed(cursor: Cursor, lately: float) -> tuple[dict[str, int], int]:
         [lately, SAMPLE],
     ).fetchall()
     return {reason: count for reason, count, _ in rows}, sum(row[2] for row in rows)
+
+
+def _changes(cursor: Cursor) -> tuple[int, float | None]:
+    """Changes of attached tables that were not read yet, and for how many seconds the first has waited."""
+    row = cursor.execute(
+        """
+        SELECT coalesce(sum(amount), 0)::bigint,
+               extract(epoch FROM clock_timestamp() - min(noted_at))::double precision
+        FROM (SELECT amount, noted_at FROM dedup.outbox ORDER BY id LIMIT %s) AS looked_at
+        """,
+        [SAMPLE + 1],
+    ).fetchone()
+    return (int(row[0]), row[1]) if row else (0, None)
 
 
 def _bounded_count(cursor: Cursor, table: str) -> int:

@@ -26,8 +26,14 @@ STUCK_SECONDS = 600.0
 KEPT = 1_000
 """Runs kept."""
 
-SETTLING = ("backfill", "import")
+SETTLING = ("backfill", "worker", "import")
 """Kinds of runs that exclude each other: each settles the whole corpus."""
+
+SERVED = """({row}.backend_pid IS NULL OR EXISTS (
+    SELECT FROM pg_stat_activity s WHERE s.pid = {row}.backend_pid
+    AND (s.backend_start IS NULL OR s.backend_start = {row}.backend_start)))"""
+"""Whether the session that `row` names is still there, as a condition. Of the sessions of other roles not all
+may be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ class Run(Answer):
         stage, done, total: how far it is.
         quiet_seconds: since its last heartbeat; still_seconds: since it last came further.
         gone: its session of the server is gone, or its heartbeat is older than the lease.
-        what: its kind: backfill or import.
+        what: its kind: backfill, worker or import.
     """
 
     id: int
@@ -134,13 +140,9 @@ def current(cursor: Cursor, what: str) -> Run | None:
                extract(epoch FROM clock_timestamp() - heartbeat_at)::double precision,
                extract(epoch FROM clock_timestamp() - progress_at)::double precision,
                heartbeat_at < clock_timestamp() - make_interval(secs => %s)
-               OR backend_pid IS NOT NULL AND NOT EXISTS (
-                   -- Of the sessions of other roles not all may be seen.
-                   SELECT FROM pg_stat_activity s WHERE s.pid = r.backend_pid
-                   AND (s.backend_start IS NULL OR s.backend_start = r.backend_start)),
-               what
+               OR NOT {served}, what
         FROM dedup.run r WHERE what = ANY (%s) AND ended_at IS NULL
-        """,
+        """.format(served=SERVED.format(row="r")).encode(),
         [LEASE_SECONDS, list(SETTLING if what in SETTLING else (what,))],
     ).fetchone()
     return Run(*row) if row else None

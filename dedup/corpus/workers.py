@@ -1,6 +1,7 @@
 """The workers there are: a row of `dedup.worker` each, kept fresh while it waits.
 
-While a worker settles, its run says that it lives (`runs.py`).
+While a worker settles, its run says that it lives (`runs.py`). Both name a session of the server, which goes
+with the process: a worker that is killed is noticed at once.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from datetime import datetime
 
 from dedup.answer import Answer
 from dedup.corpus.database import Cursor
-from dedup.corpus.runs import LEASE_SECONDS
+from dedup.corpus.runs import LEASE_SECONDS, SERVED
 
-_ALIVE = """
-    (w.seen_at > clock_timestamp() - make_interval(secs => %(lease)s) OR EXISTS (
+_ALIVE = f"""
+    (w.seen_at > clock_timestamp() - make_interval(secs => %(lease)s) AND {SERVED.format(row="w")} OR EXISTS (
         SELECT FROM dedup.run r WHERE r.ended_at IS NULL AND (r.host, r.process_id) = (w.host, w.process_id)
-        AND r.heartbeat_at > clock_timestamp() - make_interval(secs => %(lease)s)))
+        AND r.heartbeat_at > clock_timestamp() - make_interval(secs => %(lease)s)
+        AND {SERVED.format(row="r")}))
 """
 _LEASE = {"lease": LEASE_SECONDS}
 
@@ -25,7 +27,7 @@ class Worker(Answer):
     """A worker.
 
     Attributes:
-        alive: it said so within the last minute, or is at work.
+        alive: it said so within the last minute, or is at work, and its session of the server is there.
         idle_at: when it last found nothing to do.
     """
 
@@ -35,6 +37,10 @@ class Worker(Answer):
     seen_at: datetime
     idle_at: datetime | None
     alive: bool
+
+
+Session = tuple[int, datetime | None]
+"""A server process, and when it began; see `runs.session`."""
 
 
 def begin(cursor: Cursor, host: str, process_id: int) -> int:
@@ -47,20 +53,21 @@ def begin(cursor: Cursor, host: str, process_id: int) -> int:
     return int(row[0])
 
 
-def see(cursor: Cursor, worker: int, *, idle: bool) -> bool:
+def see(cursor: Cursor, worker: int, *, idle: bool, session: Session | None = None) -> bool:
     """Say that a worker lives; False if its row is gone.
 
     Args:
         idle: it has just found nothing to do.
+        session: that of its own which is open as long as it lives; None: it has none, or a pooler hides it.
     """
     cursor.execute(
         f"DELETE FROM dedup.worker w WHERE w.id <> %(id)s AND NOT {_ALIVE}".encode(),
         {**_LEASE, "id": worker},
     )
     seen = cursor.execute(
-        "UPDATE dedup.worker SET seen_at = clock_timestamp(),"
+        "UPDATE dedup.worker SET seen_at = clock_timestamp(), backend_pid = %s, backend_start = %s,"
         " idle_at = CASE WHEN %s THEN clock_timestamp() ELSE idle_at END WHERE id = %s",
-        [idle, worker],
+        [*(session or (None, None)), idle, worker],
     )
     return seen.rowcount == 1
 

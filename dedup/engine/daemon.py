@@ -23,6 +23,7 @@ from dedup import logs
 from dedup.corpus import runs, waiting, workers
 from dedup.corpus.database import Database
 from dedup.corpus.waiting import Waiting
+from dedup.corpus.workers import Session
 from dedup.engine import backfill
 from dedup.engine.backfill import BackfillReport, Options
 from dedup.engine.heartbeat import Heartbeat
@@ -83,6 +84,7 @@ class Daemon:
         self._listener = Listener(database)
         self._heartbeat: Heartbeat | None = None
         self._worker: int | None = None
+        self._session: Session | None = None
         self._seen_at = self._worked_at = self._counted_at = float("-inf")
         self._first, self._quiet = True, False
         self._other: int | None = None
@@ -172,11 +174,11 @@ class Daemon:
         if self._heartbeat:
             return True
         with self._database.transaction() as cursor:
-            other = runs.current(cursor, "backfill")
+            other = runs.current(cursor, "worker")
         if other and not other.gone:
             self._stand_by(other)
             return False
-        heartbeat = Heartbeat(self._database, "backfill")
+        heartbeat = Heartbeat(self._database, "worker")
         try:
             claimed = heartbeat.claim()
         except BaseException:
@@ -228,14 +230,14 @@ class Daemon:
         logs.settled(report, seconds)
 
     def _be_seen(self, now: float, *, idle: bool) -> None:
-        if now - self._seen_at < SEEN_SECONDS:
+        session = self._listener.session()
+        if now - self._seen_at < SEEN_SECONDS and session == self._session:
             return
         with self._database.transaction() as cursor:
-            if self._worker is None or not workers.see(cursor, self._worker, idle=idle):
+            if self._worker is None or not workers.see(cursor, self._worker, idle=idle, session=session):
                 self._worker = workers.begin(cursor, socket.gethostname(), os.getpid())
-                if idle:
-                    workers.see(cursor, self._worker, idle=True)
-        self._seen_at = now
+                workers.see(cursor, self._worker, idle=idle, session=session)
+        self._seen_at, self._session = now, session
 
     def _end(self, outcome: str, *, tell: bool = True) -> None:
         """End the run, if there is one."""

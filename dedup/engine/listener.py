@@ -14,7 +14,9 @@ from contextlib import suppress
 
 import psycopg
 
+from dedup.corpus import runs
 from dedup.corpus.database import Connection, Database
+from dedup.corpus.workers import Session
 from dedup.errors import DatabaseError
 from dedup.schema import outer
 
@@ -33,6 +35,7 @@ class Listener:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._connection: Connection | None = None
+        self._session: Session | None = None
         self._next, self._pause = 0.0, AGAIN_SECONDS[0]
 
     def wait(self, seconds: float, stop: Callable[[], bool]) -> bool:
@@ -48,6 +51,11 @@ class Listener:
             pipes = [self._connection] if self._connection else []
             select.select(pipes, [], [], min(left, SLICE_SECONDS))
         return False
+
+    def session(self) -> Session | None:
+        """The session of the server that listens, which is open for as long as the process lives; None: none
+        is."""
+        return self._session if self._open() else None
 
     def close(self) -> None:
         """Stop listening."""
@@ -69,6 +77,8 @@ class Listener:
                 connection.close()
                 self._next = float("inf")
                 return None
+            with connection.cursor() as cursor:
+                self._session = runs.session(cursor)
             connection.execute(f"LISTEN {outer(self._database.schema)}".encode())
         except (DatabaseError, psycopg.Error):
             self._next = time.monotonic() + self._pause

@@ -181,6 +181,16 @@ def test_status_says_what_is_pending(dedup: Dedup, news: Path) -> None:
     assert shown.err == ""
 
 
+def test_status_tells_bytes_of_tables_only_where_asked(dedup: Dedup, news: Path) -> None:
+    dedup("load", str(news))
+    dedup("backfill", "--workers", "0")
+    shown, more = dedup("status").out, dedup("status", "--sizes").out
+    assert "database size" in shown
+    assert not any(words in shown for words in ("bytes per article", "sentence_pin"))
+    assert "bytes per article: text" in more
+    assert "sentence_pin" in more, "every table"
+
+
 def test_status_shows_a_limit_that_fired(dedup: Dedup, news: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dedup.engine.hook.MAX_CANDIDATES", 0)
     dedup("check", str(news))

@@ -19,6 +19,7 @@ from dedup.cli import monitor
 from dedup.corpus import monitoring, runs, waiting, workers
 from dedup.corpus.database import URL_VARIABLE, Database
 from dedup.metrics import Metrics
+from tests.attached import attach, news, owned
 from tests.cli.conftest import Dedup
 from tests.corpora import article, deduplicator, load, wait_until, window
 
@@ -53,13 +54,13 @@ def test_all_is_well_after_a_backfill(dedup: Dedup, settled: Database) -> None:
 def test_never_settled(dedup: Dedup, database: Database) -> None:
     code, line = check(dedup)
     assert code == 1
-    assert line.startswith("NOT WELL: everything was settled never")
+    assert line.startswith("NOT WELL: nothing was settled yet: ")
 
 
 def test_a_success_that_is_too_old(dedup: Dedup, settled: Database) -> None:
     change(settled, "run", "ended_at = now() - interval '27 hours'")
     assert check(dedup)[0] == 1
-    assert "not for 27 hours" in check(dedup)[1]
+    assert "all was last settled 27 hours ago: " in check(dedup)[1]
     assert check(dedup, "--max-age", "28h")[0] == 0
 
 
@@ -120,10 +121,96 @@ def test_workers_that_are_all_gone(dedup: Dedup, settled: Database) -> None:
     change(settled, "worker", "seen_at = now() - interval '3 minutes'")
     code, line = check(dedup)
     assert code == 1
-    assert "the worker on desk-1, process 17, is silent for 3 minutes" in line
+    assert "the worker on desk-1, process 17, is gone; its last word was 3 minutes ago" in line
     with settled.transaction() as cursor:
         workers.begin(cursor, "desk-3", 19)
     assert check(dedup)[0] == 0, "the next one removes their rows"
+
+
+def test_a_worker_whose_session_is_gone_is_gone_at_once(dedup: Dedup, settled: Database) -> None:
+    with psycopg.connect(settled.url) as session:
+        with settled.transaction() as cursor, session.cursor() as own:
+            number = workers.begin(cursor, "desk-1", 17)
+            workers.see(cursor, number, idle=True, session=runs.session(own))
+        session.commit()
+        assert check(dedup)[0] == 0
+    wait_until(lambda: check(dedup)[0] == 1)
+    assert "desk-1, process 17, is gone; its last word was" in check(dedup)[1]
+
+
+def test_a_worker_that_works_is_gone_with_the_session_of_its_run(settled: Database) -> None:
+    with psycopg.connect(settled.url, autocommit=True) as session, session.cursor() as own:
+        pid, start = runs.session(own)
+    with settled.transaction() as cursor:
+        workers.begin(cursor, "desk-1", 17)
+        cursor.execute("UPDATE dedup.worker SET seen_at = now() - interval '3 minutes'")
+        runs.claim(cursor, "worker", runs.Owner("desk-1", 17, pid, start))
+
+    def alive() -> list[bool]:
+        with settled.transaction() as cursor:
+            return [worker.alive for worker in workers.everyone(cursor)]
+
+    wait_until(lambda: alive() == [False])
+
+
+def test_a_worker_that_is_gone_for_an_hour_is_forgotten_where_nothing_waits(
+    dedup: Dedup, settled: Database
+) -> None:
+    with settled.transaction() as cursor:
+        workers.begin(cursor, "desk-1", 17)
+    change(settled, "worker", "seen_at = now() - interval '59 minutes'")
+    assert check(dedup)[0] == 1
+    change(settled, "worker", "seen_at = now() - interval '61 minutes'")
+    assert check(dedup) == (0, "OK: 0 articles wait\n")
+    load(settled, article("new", window(3, 6), 90))
+    code, line = check(dedup)
+    assert code == 1
+    assert "the worker on desk-1, process 17, is gone" in line
+
+
+@pytest.fixture
+def owner(settled: Database) -> Iterator[psycopg.Connection[Any]]:
+    """The owner of an attached table whose 201 changes nobody has read yet."""
+    with owned(settled) as connection:
+        news(connection)
+        attach(settled)
+        deduplicator(settled).backfill(workers=0)
+        connection.execute("INSERT INTO news (id, body) SELECT n, 'words' FROM generate_series(1, 201) n")
+        yield connection
+
+
+def test_changes_of_attached_tables_that_wait_with_nobody_at_work(
+    dedup: Dedup, settled: Database, owner: psycopg.Connection[Any]
+) -> None:
+    assert check(dedup) == (0, "OK: 0 articles and 201 changes of attached tables wait\n")
+    change(settled, "outbox", "noted_at = now() - interval '20 minutes'")
+    assert check(dedup)[0] == 0, "the next backfill may be at night"
+    code, line = check(dedup, "--max-wait", "15m")
+    assert code == 1
+    assert "a change of an attached table has waited for 20 minutes, and nobody is at work" in line
+    with settled.transaction() as cursor:
+        workers.begin(cursor, "desk-1", 17)
+    code, line = check(dedup)
+    assert code == 1, "a worker takes what comes within a second"
+    assert "20 minutes, and nobody is at work" in line
+    assert check(dedup, "--max-wait", "1h")[0] == 0
+    with settled.transaction() as cursor:
+        runs.claim(cursor, "worker", runs.Owner("desk-1", 17, None, None))
+    assert check(dedup)[0] == 0, "someone is at work"
+    change(settled, "outbox", "noted_at = now() - interval '27 hours'")
+    assert "a change of an attached table has waited for 27 hours" in check(dedup)[1]
+
+
+def test_metrics_count_changes_and_not_notes(
+    dedup: Dedup, settled: Database, owner: psycopg.Connection[Any]
+) -> None:
+    change(settled, "outbox", "noted_at = now() - interval '20 minutes'")
+    found = samples(dedup("metrics").out)
+    assert found["dedup_queue_rows", "changes"] == 201
+    assert 1_200 <= found["dedup_changes_waiting_seconds",] < 1_300
+    deduplicator(settled).backfill(workers=0)
+    found = samples(dedup("metrics").out)
+    assert found["dedup_queue_rows", "changes"] == found["dedup_changes_waiting_seconds",] == 0
 
 
 def test_a_worker_that_works_is_not_gone(settled: Database) -> None:
@@ -288,7 +375,8 @@ def test_a_look_reads_no_table_as_a_whole(settled: Database) -> None:
     assert len(statements) >= 8
     assert {"article_unsettled", "article_failed"} <= {node.get("Index Name") for node in found}
     whole = {node.get("Relation Name") for node in found if node["Node Type"] == "Seq Scan"}
-    assert not whole & {"article", "fingerprint", "match", "arrival", "attempt", "sentence_change"}
+    tables = {"article", "fingerprint", "match", "arrival", "attempt", "sentence_change", "outbox"}
+    assert not whole & tables
 
 
 def record(caplog_text: str) -> list[dict[str, Any]]:

@@ -500,6 +500,23 @@ def test_a_signal_in_the_middle_of_a_backfill(
     assert_right(database)
 
 
+def test_a_worker_that_is_killed_is_missed_at_once(
+    database: Database, corpus_url: str, tmp_path: Path
+) -> None:
+    def problems() -> str:
+        return " ".join(deduplicator(database).vitals().problems(LONG))
+
+    load(database, article("a", window(0, 6)))
+    with process(corpus_url, tmp_path / "log") as running:
+        idle = "SELECT FROM dedup.worker WHERE idle_at IS NOT NULL AND backend_pid IS NOT NULL"
+        wait_until(lambda: bool(query(database, idle)) and not unsettled(database))
+        assert problems() == ""
+        with database.transaction() as cursor:
+            assert [run.what for run in runs.history(cursor, 9)] == ["worker"]
+        running.kill()
+        wait_until(lambda: f"process {running.pid}, is gone" in problems(), 5)
+
+
 def test_two_workers_and_one_is_killed(database: Database, corpus_url: str, tmp_path: Path) -> None:
     many(database, 300)
     log = tmp_path / "log"
