@@ -201,7 +201,9 @@ def sync(
 
 
 def detach(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As `dedup attachments` shows it.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="As `dedup attachments` shows it, or the table.")
+    ],
     dry_run: DryRunOption = False,
 ) -> None:
     """Leave a table as it was found, and delete its articles and their marks from the corpus.

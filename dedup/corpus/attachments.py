@@ -163,15 +163,20 @@ def _made(
 
 
 def find(cursor: Cursor, name: str) -> Attachment:
-    """The attachment of a name.
+    """The attachment of a name, or of a table, `newsroom.news` or `news`, that is attached once.
 
     Raises:
-        InputError: there is none; the message names those there are.
+        InputError: there is none, or several are of that table; the message names those there are.
     """
     known = attachments(cursor)
     for attachment in known:
         if attachment.name == name:
             return attachment
+    fitting = [a for a in known if name in (a.table, f"{a.schema}.{a.table}")]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise InputError(f"{name!r} is attached more than once; {_listed(a.name for a in fitting)}")
     raise InputError(f"nothing is attached as {name!r}; {_listed(a.name for a in known)}")
 
 

@@ -5,6 +5,8 @@ The migrations are in `migrations/` beside the package in a checkout and inside 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
@@ -12,12 +14,13 @@ from alembic import command, context, op
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from psycopg import errors as pg
+from psycopg import sql
 from sqlalchemy import Connection, text
 
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Cursor, Database, translated
 from dedup.corpus.rendering import rendered_text
-from dedup.errors import SchemaError
+from dedup.errors import RightsError, SchemaError
 from dedup.schema import migration_lock, program
 from dedup.timeouts import Timeouts
 
@@ -30,6 +33,7 @@ def upgrade(database: Database, revision: str = "head") -> tuple[str | None, str
 
     Raises:
         SchemaError: the schema is newer than this program.
+        RightsError: the role may not make it.
         DatabaseError: the server refused.
     """
     config = configuration()
@@ -42,13 +46,46 @@ def upgrade(database: Database, revision: str = "head") -> tuple[str | None, str
                 before = current(cursor)
             refuse_newer(before, database.place)
             config.attributes.update(connection=connection, schema=database.schema)
-            command.upgrade(config, revision)
+            with _explained(database):
+                command.upgrade(config, revision)
         finally:
             connection.rollback()
             connection.execute(text(f"SELECT pg_advisory_unlock({lock})"))
             connection.commit()
     with database.transaction() as cursor:
         return before, current(cursor)
+
+
+@contextmanager
+def _explained(database: Database) -> Iterator[None]:
+    """Tell who may not make or change the schema what would let it: no grant of ours does.
+
+    Raises:
+        RightsError: so it is.
+    """
+    try:
+        yield
+    except Exception as error:
+        cause = getattr(error, "orig", error)  # SQLAlchemy wraps what it meets
+        if not isinstance(cause, pg.InsufficientPrivilege):
+            raise
+        with database.transaction() as cursor:
+            row = cursor.execute(
+                "SELECT current_user, current_database(),"
+                " NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = %s)",
+                [database.schema],
+            ).fetchone()
+        assert row is not None
+        role, name, missing = (sql.Identifier(row[0]), sql.Identifier(row[1]), row[2])
+        if not missing:
+            raise RightsError(
+                f"{database.place}: the role {row[0]} may not change the schema; connect as its owner"
+            ) from None
+        grant = sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(name, role).as_string()
+        raise RightsError(
+            f"{database.place}: the role {row[0]} may not make a schema; have the owner of the database run"
+            f" `{grant}`, or connect as the owner"
+        ) from None
 
 
 def opened(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:

@@ -58,18 +58,18 @@ Note = tuple[int, int, int, list[str] | None]
 """Its number, the attachment, of how many rows, and their source_ids; None: the whole table."""
 
 
-def notes(cursor: Cursor, after: int, limit: int) -> list[Note]:
-    """The next notes by their numbers, of about so many rows: at least one."""
+def notes(cursor: Cursor, after: int, through: int, limit: int) -> list[Note]:
+    """The next notes by their numbers, up to one of them, of about so many rows: at least one."""
     rows = cursor.execute(
         """
         SELECT o.id, o.attachment_id, o.amount, o.source_ids FROM (
             SELECT id, sum(amount) OVER (ORDER BY id) - amount AS before
             FROM (SELECT id, amount FROM dedup.outbox
-                  WHERE id > %(after)s ORDER BY id LIMIT %(limit)s) AS next
+                  WHERE id > %(after)s AND id <= %(through)s ORDER BY id LIMIT %(limit)s) AS next
         ) AS chosen JOIN dedup.outbox o USING (id)
         WHERE chosen.before < %(limit)s ORDER BY o.id
         """,
-        {"after": after, "limit": limit},
+        {"after": after, "through": through, "limit": limit},
     )
     return rows.fetchall()
 
@@ -85,12 +85,12 @@ def forget(cursor: Cursor, ids: Sequence[int]) -> None:
     cursor.execute("DELETE FROM dedup.outbox WHERE id = ANY (%s)", [bigints(ids)])
 
 
-def forget_whole(cursor: Cursor, attachment: Attachment, through: int) -> None:
-    """Take out the notes up to this number that a whole table is to be compared: it was."""
-    cursor.execute(
-        "DELETE FROM dedup.outbox WHERE attachment_id = %s AND source_ids IS NULL AND id <= %s",
-        [attachment.id, through],
+def whole(cursor: Cursor, attachment: Attachment) -> list[int]:
+    """The numbers of the notes that a whole table is to be compared."""
+    rows = cursor.execute(
+        "SELECT id FROM dedup.outbox WHERE attachment_id = %s AND source_ids IS NULL", [attachment.id]
     )
+    return [row[0] for row in rows.fetchall()]
 
 
 def last_note(cursor: Cursor) -> int:

@@ -233,7 +233,7 @@ class _Run:
             except StaleRulesError:
                 self._fingerprinting.begin_again()
                 continue  # someone changed a setting: begin again with the new ones
-            written, unwritten = write_marks(self._database, self._stop)
+            written, unwritten = write_marks(self._database, self._progress, self._stop)
             self._report.written_back += written
             self._report.problems += [line for line in unwritten if line not in self._report.problems]
             if did:

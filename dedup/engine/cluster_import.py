@@ -284,7 +284,7 @@ class _Work:
         """What a large load leaves behind in tables and indexes; and marks for attached tables."""
         report = self.report
         analyze(self.database, report.marks)
-        write_marks(self.database, self._stop)
+        write_marks(self.database, SilentProgress(), self._stop)
         if report.marks >= COMPACT_SHARE * report.articles and report.marks:
             with suppress(BusyError):
                 vacuum(self.database)

@@ -50,15 +50,18 @@ class _Following:
         self._database, self._progress, self._stop = database, progress, stop
         self._done = Followed()
         self._drifted: dict[int, Attachment] = {}
-        self._size = NOTES
-        self._unswept = 0
+        self._size, self._total, self._through = NOTES, 0, 0
+        self._unswept = self._read = 0
 
     def run(self) -> Followed:
         retried(self._look, self._database.timeouts.lock)
         with self._database.transaction() as cursor:
             waiting = outbox.count(cursor)
+            # What comes later is left to the next passage: writers who never pause hold nobody else up.
+            self._through = outbox.last_note(cursor)
         if not waiting:
             return self._done
+        self._total = waiting
         self._progress.start("reading changes", waiting)
         after, taken = 0, 0
         while not self._stop():
@@ -96,7 +99,7 @@ class _Following:
         """
         with self._database.transaction(settling=True) as cursor:
             started = perf_counter()
-            found = outbox.notes(cursor, after, self._size)
+            found = outbox.notes(cursor, after, self._through, self._size)
             if not found:
                 return 0, None, []
             known = {a.id: a for a in attachments.present(attachments.attachments(cursor))}
@@ -114,7 +117,7 @@ class _Following:
                     taken += [note[0] for note in of]
                     done.notes += sum(note[2] for note in of)
                     continue
-                if rows and not self._read(cursor, attachment, rows, done):
+                if rows and not self._follow(cursor, attachment, rows, done):
                     continue
                 if any(note[3] is None for note in of):
                     tables.append(attachment)
@@ -125,7 +128,7 @@ class _Following:
         self._count(done)
         return len(taken), found[-1][0], tables
 
-    def _read(self, cursor: Cursor, attachment: Attachment, rows: Sequence[str], done: Followed) -> bool:
+    def _follow(self, cursor: Cursor, attachment: Attachment, rows: Sequence[str], done: Followed) -> bool:
         """Read some rows; False where the table does not fit what was made for it."""
         try:
             with cursor.connection.transaction():
@@ -137,7 +140,7 @@ class _Following:
 
     def _count(self, done: Followed) -> None:
         self._done.add(done)
-        self._progress.advance(done.notes)
+        self._advance(done.notes)
         self._unswept += done.notes
         if self._unswept >= VACUUM_NOTES:
             self._sweep()
@@ -145,16 +148,25 @@ class _Following:
     def _compare(self, attachment: Attachment) -> None:
         """Note every row of a table that is not what its article is; then its own notes are done."""
         with self._database.transaction() as cursor:
-            through = outbox.last_note(cursor)
+            numbers = outbox.whole(cursor, attachment)
         try:
-            if compare(self._database, attachment, self._stop) is None:
-                return
+            noted = compare(self._database, attachment, self._stop)
         except UnfitError as error:
             self._leave(attachment, [str(error)])
             return
+        if noted is None:
+            return
+        self._total += noted
         with self._database.transaction() as cursor:
-            outbox.forget_whole(cursor, attachment, through)
+            outbox.forget(cursor, numbers)
+            self._through = outbox.last_note(cursor)
         self._count(Followed(1))
+
+    def _advance(self, count: int) -> None:
+        """So many changes are read; what comes meanwhile is read too."""
+        self._read += count
+        self._total = max(self._total, self._read)
+        self._progress.advance(count, self._total)
 
     def _sweep(self) -> None:
         """Give the space of notes back: the table is empty again and again, and must not grow for ever."""
@@ -209,7 +221,9 @@ def compare(database: Database, attachment: Attachment, stop: Callable[[], bool]
     return noted
 
 
-def write_marks(database: Database, stop: Callable[[], bool]) -> tuple[int, list[str]]:
+def write_marks(
+    database: Database, progress: Progress, stop: Callable[[], bool]
+) -> tuple[int, list[str]]:
     """Write marks that changed into the tables that have columns for them.
 
     Returns:
@@ -222,12 +236,15 @@ def write_marks(database: Database, stop: Callable[[], bool]) -> tuple[int, list
             if a.mark_columns and not drift.problems_of(a, drift.find(cursor, a), schema_of(cursor))
         ]
     written, problems = 0, []
+    if known:
+        progress.start("writing mark columns", None)
     for attachment in known:
         after: int | None = 0
         failed: dict[str, str] = {}
         while after is not None and not stop():
             done, after = retried(partial(_write_some, database, attachment, after))
             written += done.rows
+            progress.advance(done.rows)
             failed |= done.failed
         problems += [
             f"{attachment.shown}: row {source_id} takes no marks: a trigger or constraint of the table raised"

@@ -37,6 +37,22 @@ def fill(owner: Owner) -> None:
         )
 
 
+def test_a_table_is_detached_by_its_own_name_where_that_names_one(dedup: Dedup, owner: Owner) -> None:
+    owner.execute("CREATE TABLE public.articles (id bigint PRIMARY KEY, body text)")
+    attached = ("attach", "public.articles", "--id", "id", "--text", "body")
+    for name in ("public.articles", "articles"):
+        assert dedup(*attached, "--name", "news").code == 0
+        assert dedup("sync", name).code == 0
+        assert dedup("detach", name).code == 0
+    assert dedup(*attached, "--name", "news").code == 0
+    assert dedup(*attached, "--name", "wires", "--no-triggers").code == 0
+    refused = dedup("detach", "public.articles")
+    assert refused.code == 2
+    assert "'public.articles' is attached more than once; there are 'news', 'wires'" in refused.err
+    assert "nothing is attached as 'other'" in dedup("detach", "other").err
+    assert [dedup("detach", name).code for name in ("news", "wires")] == [0, 0]
+
+
 def test_every_command_of_the_page_works(dedup: Dedup, owner: Owner) -> None:
     printed: list[str] = []
     found: list[list[tuple[Any, ...]]] = []

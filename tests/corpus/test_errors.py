@@ -168,3 +168,25 @@ def test_every_kind_of_error_has_its_class(error: type[psycopg.Error], kind: typ
     with pytest.raises(kind) as caught, translated("database 'x' on host"):
         raise error("Key (text)=(a secret text) already exists")
     assert "secret" not in str(caught.value)
+
+
+def test_init_without_the_right_to_make_a_schema_names_the_grant_that_there_is(server: Server) -> None:
+    url = server.create("dedup_no_create")
+    name, role = conninfo_to_dict(url)["dbname"], "dedup_no_create_role"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"DROP ROLE IF EXISTS {role}".encode())
+        connection.execute(f"CREATE ROLE {role} LOGIN".encode())
+        database = Database(make_conninfo(url, user=role))
+        try:
+            with pytest.raises(RightsError) as caught:
+                migrate.initialize(database)
+            grant = f'GRANT CREATE ON DATABASE "{name}" TO "{role}"'
+            assert f"`{grant}`" in str(caught.value)
+            assert "dedup grant" not in str(caught.value)
+            connection.execute(grant.encode())
+            migrate.initialize(database)
+        finally:
+            database.close()
+    server.drop("dedup_no_create")
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"DROP ROLE {role}".encode())

@@ -156,6 +156,43 @@ def test_a_change_is_noted_and_followed(
         assert rows(owner, "SELECT id, xmin::text FROM dedup.article ORDER BY id") == before
 
 
+class Told:
+    """Notes how far work was at each step."""
+
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+        self.steps: list[tuple[int, int | None]] = []
+
+    def start(self, stage: str, total: int | None) -> None:
+        self.stages.append(stage)
+        self.steps.append((0, total))
+
+    def advance(self, count: int, total: int | None = None) -> None:
+        done, known = self.steps[-1]
+        self.steps.append((done + count, known if total is None else total))
+
+
+def test_progress_never_says_more_than_all(database: Database, owner: Owner) -> None:
+    """A table that is attached is one note, which becomes a note of each row."""
+    news(owner)
+    owner.execute("INSERT INTO news (id, body) SELECT n, 'words' FROM generate_series(1, 4000) n")
+    attach(database)
+    told = Told()
+    follow(database, told, lambda: False)
+    assert told.stages == ["reading changes"]
+    assert told.steps[-1] == (4001, 4001)
+    assert all(total is not None and done <= total for done, total in told.steps)
+
+
+def test_writing_mark_columns_is_a_stage_of_its_own(database: Database, owner: Owner) -> None:
+    news(owner)
+    put(owner, 1, window(0, 6), 0)
+    attach(database, mark_columns=True)
+    told = Told()
+    assert settle(database, progress=told).written_back == 1
+    assert "writing mark columns" in told.stages
+
+
 def test_a_change_that_is_rolled_back_is_none(database: Database, owner: Owner) -> None:
     news(owner)
     attach(database)
