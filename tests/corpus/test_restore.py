@@ -6,12 +6,15 @@ Whatever a restore brings back, after the next backfill the marks are those of t
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -20,6 +23,7 @@ from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.verify import repair, verify
 from dedup.rules.pair import Relation
+from tests.attached import SCHEMA, attach, news, owned, put
 from tests.conftest import Server
 from tests.corpora import (
     Answer,
@@ -189,3 +193,79 @@ def test_into_another_major_version(older_server: str, target: Database, tmp_pat
     run(program("pg_restore"), "--no-owner", "-d", target.url, dump, check=False)
     assert answer(target) == before
     assert_whole(target, settled=True)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "operate.md"
+
+
+def documented(part: str) -> str:
+    """The one block of commands of the page that has these words."""
+    blocks = re.findall(r"^```(?:sh|shell)\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    (found,) = [block for block in blocks if part in block]
+    return str(found)
+
+
+def type_in(commands: str, database: Database, target: Database, folder: Path) -> str:
+    """Type commands of the page; returns what they said on stderr, and raises if one fails."""
+    places = {"NEWS": database.url, "FRESH": target.url}
+    path = f"{Path(program('pg_dump')).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands],
+        env={**os.environ, **places, "PATH": path},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return done.stderr
+
+
+@pytest.fixture
+def newsroom(database: Database) -> Iterator[psycopg.Connection[Any]]:
+    """An attached table that a role of the newsroom may read."""
+    with owned(database) as connection:
+        connection.execute("CREATE ROLE dedup_desk")
+        try:
+            news(connection)
+            put(connection, 1, window(0, 6), 0)
+            connection.execute(f"GRANT USAGE ON SCHEMA {SCHEMA} TO dedup_desk".encode())
+            connection.execute("GRANT SELECT ON news TO dedup_desk")
+            attach(database, mark_columns=True)
+            backfill(database, workers=0, factory=make_function)
+            yield connection
+        finally:
+            connection.execute("DROP OWNED BY dedup_desk")
+    # The restored database, where it has rights too, is gone by now: it is asked for after this.
+    with psycopg.connect(database.url, autocommit=True) as connection:
+        connection.execute("DROP ROLE dedup_desk")
+
+
+def test_the_documented_restore_keeps_the_rights_of_the_newsroom(
+    database: Database, newsroom: psycopg.Connection[Any], target: Database, tmp_path: Path
+) -> None:
+    before = answer(database)
+    commands = documented("pg_dump -Fc -n dedup").partition("DEDUP_DATABASE_URL")[0]
+    type_in(commands.replace(" -n dedup", ""), database, target, tmp_path)
+    assert answer(target) == before
+    with psycopg.connect(target.url) as connection:
+        connection.execute("SET ROLE dedup_desk")
+        rows = connection.execute(f"SELECT id, dedup_status FROM {SCHEMA}.news".encode()).fetchall()
+    assert rows == [(1, "unique")]
+
+
+def test_the_newsroom_alone_goes_to_a_server_without_dedup(
+    database: Database, newsroom: psycopg.Connection[Any], target: Database, tmp_path: Path
+) -> None:
+    commands = documented("-n cms").replace("cms", SCHEMA)
+    everything = re.sub(r"^.*(?:grep).*\n| -L \S+", "", commands, flags=re.MULTILINE)
+    with pytest.raises(RuntimeError, match='schema "dedup" does not exist'):
+        type_in(everything, database, target, tmp_path)
+    type_in(commands, database, target, tmp_path)
+    with psycopg.connect(target.url, autocommit=True) as connection:
+        connection.execute(f"INSERT INTO {SCHEMA}.news (id, body) VALUES (2, 'words')".encode())
+        connection.execute("SET ROLE dedup_desk")
+        rows = connection.execute(f"SELECT id, dedup_status FROM {SCHEMA}.news ORDER BY id".encode())
+        assert rows.fetchall() == [(1, "unique"), (2, None)]
