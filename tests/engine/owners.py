@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
+from functools import cache
 from typing import Any
 
 import psycopg
@@ -24,6 +25,7 @@ Owner = psycopg.Connection[Any]
 TEMPLATE = "dedup_owners_template"
 
 
+@cache
 def make_template(server: Server) -> str:
     """A database with the schema, of which each test takes a copy; returns its name on the server."""
     url = server.create(TEMPLATE)

@@ -14,7 +14,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from dedup.corpus import attached_ddl
 from dedup.corpus.database import Database
+from dedup.engine import follow
 from dedup.errors import InputError
 from tests.attached import COLUMNS, NEWS, SCHEMA, attach, news, put, settle
 from tests.cli.conftest import Dedup, dedup
@@ -152,6 +154,36 @@ def test_verify_compares_an_attached_table_with_its_articles(
     deduplicator(database).attachments.sync()
     settle(database)
     assert_followed(database, owner, COLUMNS)
+
+
+def test_pages_and_notes_of_any_size_lose_no_row(
+    database: Database, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sizes are thousands, and tables of tests are small: without this no test meets a second page."""
+    for module, size in (
+        (follow, "PAGE"),
+        (follow, "NOTES"),
+        (follow, "MARKS"),
+        (attached_ddl, "KEYS_PER_NOTE"),
+    ):
+        monkeypatch.setattr(module, size, 2)
+    news(owner)
+    for i in range(9):
+        put(owner, i, window(i, 6), i)
+    attach(database, mark_columns=True, triggers=False)
+    settle(database)
+    door = deduplicator(database).attachments
+    for statement, noted in (
+        ("UPDATE news SET body = body || ' More.' WHERE id IN (1, 4, 7, 8)", 4),
+        ("DELETE FROM news WHERE id IN (0, 3, 5, 8)", 4),
+        ("UPDATE news SET day = day - interval '1 hour' WHERE id IN (2, 7)", 2),
+    ):
+        owner.execute(statement.encode())
+        assert door.sync() == noted
+        settle(database)
+        found = assert_right(database)
+        assert_mark_columns(owner, {one: mark[:3] for one, mark in found.marks.items()})
+    assert set(found.marks) == {f"news/{i}" for i in (1, 2, 4, 6, 7)}
 
 
 # Virtual generated columns
