@@ -9,15 +9,18 @@ from datetime import datetime
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import Article
 from dedup.judging.truth import DUPLICATE, UNCLEAR, Truth
+from tests.conftest import Server
 
 BENCHMARKS = Path(__file__).parents[1] / "scripts" / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
+import clients  # noqa: E402
 import contestants  # noqa: E402
 import growth  # noqa: E402
 import meter  # noqa: E402
@@ -124,3 +127,18 @@ def test_what_steps_on_spark_cost_is_told_per_article_and_rounds_are_one_row() -
     assert "| round-N-open | 5.0 | 4.000 | 2.000 | 1 | 0 | 5.0 | 0.400 | 0.200 | 0 | 0 |" in lines
     assert "| all | 6.0 | 6.000 | 3.000 | 2 | 0 | 6.0 | 0.600 | 0.300 | 0 | 0 |" in lines
     assert lines[-1] == "Time grows with the articles to the power of 1.00, processor time of 0.00."
+
+
+def test_the_rate_of_many_clients_is_what_they_committed(server: Server) -> None:
+    url = server.create("dedup_clients")
+    with psycopg.connect(url, autocommit=True) as connection, clients.clients(url, 6) as six:
+        connection.execute("CREATE TABLE numbers (number bigint PRIMARY KEY, word text, client integer)")
+        insert = "INSERT INTO numbers VALUES (%s, %s, pg_backend_pid())"
+        rates = [six.rate(insert, [("a",), ("b",)], 0.3) for _ in range(2)]
+        found = connection.execute("SELECT count(*), count(DISTINCT client) FROM numbers").fetchone()
+        assert found is not None
+        assert found[1] == 6
+        # A measurement ends with the statements in hand, so it is a little longer than it was told.
+        assert found[0] >= sum(rate.transactions for rate in rates) * 0.3 > 0.5 * found[0] > 0
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            six.rate("INSERT INTO nowhere VALUES (%s, %s)", [("a",)], 0.1)

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """What do the triggers cost the owner of an attached table?
 
-    scripts/benchmarks/triggers.py [FILE] [--rounds N]
+    scripts/benchmarks/triggers.py [FILE] [--rounds N] [--seconds S]
 
-Two tables of real articles on an embedded server, one of them attached. In turns: one INSERT of 10,000 rows
-that come from a client, the same of rows that are in the database already, and rows one by one, each a
-transaction. The medians and their ratios are printed. What `dedup backfill` does later is not counted.
+Two tables of real articles on an embedded server, one of them attached, and no worker. In turns: one INSERT
+of 10,000 rows that come from a client, the same of rows that are in the database already, rows one by one,
+each a transaction, and UPDATEs of a column that is not mapped, of all rows and one by one. Then 16 clients at
+once insert short articles, each a transaction. The medians and their ratios are printed. What
+`dedup backfill` does later is not counted.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from clients import Clients, Rate, clients
+from meter import cores
 from servers import embedded_server
 
 from dedup import Deduplicator
@@ -31,18 +35,36 @@ from sandbox import DATA
 FILE = "reuters_web_2006_2010.jsonl.gz"
 ROWS = 10_000
 SINGLE = 200
-"""Rows inserted one by one in each turn."""
+"""Rows inserted or updated one by one in each turn."""
+
+CLIENTS = 16
+SHORT = 200
+"""Characters of an article that many clients insert: with long ones the triggers weigh less."""
+
+LEAST_RATE, MOST_TIMES = 0.8, 1.2
+"""What is promised: of the rate of many clients, and of the time of an UPDATE that concerns no article."""
 
 TABLES = ("plain", "attached")
+COLUMNS = "id, body, headline, day"
 WITHIN = "INSERT INTO {} SELECT * FROM source"
-FROM_CLIENT = "INSERT INTO {} SELECT * FROM unnest(%s::bigint[], %b::text[], %b::text[], %s::timestamptz[])"
+FROM_CLIENT = (
+    f"INSERT INTO {{}} ({COLUMNS})"
+    " SELECT * FROM unnest(%s::bigint[], %b::text[], %b::text[], %s::timestamptz[])"
+)
+BY_CLIENTS = f"INSERT INTO {{}} ({COLUMNS}) VALUES (%s, %s, %s, %s)"
+CLICKED = "UPDATE {} SET clicks = clicks + 1"
+UNMAPPED = "UPDATE of an unmapped column"
+
+Took = dict[str, dict[str, list[float]]]
 
 
-def measure(url: str, path: Path, rounds: int) -> None:
-    """Insert in turns, and print what it took."""
+def measure(url: str, path: Path, rounds: int, seconds: float) -> None:
+    """Write in turns, and print what it took."""
     Deduplicator.initialize(url)
     with Deduplicator(url) as dd, psycopg.connect(url, autocommit=True) as connection:
-        columns = "(id bigint PRIMARY KEY, body text, headline text, day timestamptz)"
+        columns = (
+            "(id bigint PRIMARY KEY, body text, headline text, day timestamptz, clicks integer DEFAULT 0)"
+        )
         for name in ("source", *TABLES):
             connection.execute(f"CREATE TABLE {name} {columns}".encode())
         given = rows(path)
@@ -52,24 +74,87 @@ def measure(url: str, path: Path, rounds: int) -> None:
             keys=["id"],
             columns={"text": "body", "title": "headline", "published_at": "day"},
         )
-        kinds = (f"{ROWS:,} rows from a client", f"{ROWS:,} rows within the database", "one row")
-        took = {kind: {name: list[float]() for name in TABLES} for kind in kinds}
+        inserts, updates = Took(), Took()
         for turn in range(rounds):
-            for name in TABLES if turn % 2 else reversed(TABLES):
-                connection.execute(f"TRUNCATE {name}".encode())
-                connection.execute("TRUNCATE dedup.outbox; CHECKPOINT")
-                took[kinds[0]][name].append(timed(connection, FROM_CLIENT.format(name), given))
-                connection.execute(f"TRUNCATE {name}; CHECKPOINT".encode())
-                took[kinds[1]][name].append(timed(connection, WITHIN.format(name)))
-                for number in range(SINGLE):
+            for name in in_turns(turn):
+                insert(connection, name, given, inserts)
+            for name in in_turns(turn):
+                update(connection, name, updates)
+            for number in range(SINGLE):
+                for name in in_turns(number):
                     one = [[column[number]] for column in given]
                     one[0] = [ROWS + number]
-                    took[kinds[2]][name].append(timed(connection, FROM_CLIENT.format(name), one))
+                    note(inserts, "one row", name, timed(connection, FROM_CLIENT.format(name), one))
+                    clicked = f"{CLICKED.format(name)} WHERE id = %s"
+                    note(updates, f"{UNMAPPED}, one row", name, timed(connection, clicked, [number]))
+        tell(inserts)
+        tell(updates, f"; at most {MOST_TIMES} is promised")
+        with clients(url, CLIENTS) as many:
+            at_once(connection, many, given, rounds, seconds)
+
+
+def in_turns(turn: int) -> tuple[str, ...]:
+    """Both tables, each first as often as the other."""
+    return TABLES if turn % 2 else TABLES[::-1]
+
+
+def insert(connection: psycopg.Connection, name: str, given: list[Any], took: Took) -> None:
+    """Insert into an empty table, twice; in the end it holds all rows."""
+    emptied(connection, name)
+    note(took, f"{ROWS:,} rows from a client", name, timed(connection, FROM_CLIENT.format(name), given))
+    emptied(connection, name)
+    note(took, f"{ROWS:,} rows within the database", name, timed(connection, WITHIN.format(name)))
+
+
+def update(connection: psycopg.Connection, name: str, took: Took) -> None:
+    """Update a column that is not mapped in all rows."""
+    connection.execute(f"VACUUM ANALYZE {name}".encode())
+    connection.execute("CHECKPOINT")
+    note(took, f"{UNMAPPED}, {ROWS:,} rows", name, timed(connection, CLICKED.format(name)))
+    connection.execute(f"VACUUM {name}".encode())
+
+
+def note(took: Took, kind: str, name: str, seconds: float) -> None:
+    """Keep a measurement."""
+    took.setdefault(kind, {}).setdefault(name, []).append(seconds)
+
+
+def emptied(connection: psycopg.Connection, name: str) -> None:
+    """Begin anew: an empty table, no notes, and nothing left to write down."""
+    connection.execute(f"TRUNCATE {name}".encode())
+    connection.execute("TRUNCATE dedup.outbox")
+    connection.execute("CHECKPOINT")
+
+
+def at_once(
+    connection: psycopg.Connection, many: Clients, given: list[Any], rounds: int, seconds: float
+) -> None:
+    """Many clients insert, each row a transaction; prints the rates."""
+    values = [
+        (body[:SHORT], title, day)
+        for body, title, day in zip(*(column[:1_000] for column in given[1:]), strict=True)
+    ]
+    found: dict[str, list[Rate]] = {name: [] for name in TABLES}
+    for turn in range(rounds):
+        for name in in_turns(turn):
+            emptied(connection, name)
+            found[name].append(many.rate(BY_CLIENTS.format(name), values, seconds))
+    without, beside = (statistics.median(rate.transactions for rate in found[name]) for name in TABLES)
+    busy = max(rate.busy for rates in found.values() for rate in rates)
+    print(
+        f"{CLIENTS} clients, one row each: {without:,.0f} transactions a second without triggers,"
+        f" {beside:,.0f} with them, {beside / without:.2f} of the rate; at least {LEAST_RATE} is promised"
+        f" (the clients themselves took {busy:.1f} of {cores()} cores at most)"
+    )
+
+
+def tell(took: Took, promise: str = "") -> None:
+    """Print medians."""
     for kind, found in took.items():
         without, beside = (statistics.median(found[name]) for name in TABLES)
         print(
             f"{kind}: {without * 1000:.2f} ms without triggers, {beside * 1000:.2f} ms with them,"
-            f" {beside / without:.2f} times"
+            f" {beside / without:.2f} times{promise}"
         )
 
 
@@ -99,13 +184,14 @@ def main() -> None:
     )
     parser.add_argument("file", nargs="?", type=Path, default=DATA / FILE)
     parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--seconds", type=float, default=4.0, help="that many clients insert in each turn")
     given = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="dedup-triggers-") as folder,
         embedded_server(Path(folder) / "server") as server,
         server.database("triggers") as url,
     ):
-        measure(url, given.file, given.rounds)
+        measure(url, given.file, given.rounds, given.seconds)
 
 
 if __name__ == "__main__":
