@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from dedup.corpus.stories import StorySummary as StorySummary
     from dedup.corpus.verdicts import MarkedArticle as MarkedArticle
     from dedup.deduplicator import Deduplicator as Deduplicator
-    from dedup.deduplicator import Initialized as Initialized
     from dedup.engine.backfill import BackfillReport as BackfillReport
     from dedup.engine.cluster_export import CorpusExport as CorpusExport
     from dedup.engine.cluster_import import ImportReport as ImportReport
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from dedup.files.report import LoadReport as LoadReport
     from dedup.files.report import Noted as Noted
     from dedup.progress import Progress as Progress
+    from dedup.schema import Initialized as Initialized
     from dedup.settings import Settings as Settings
     from dedup.timeouts import Timeouts as Timeouts
     from dedup.verdict import Match as Match
@@ -64,7 +64,7 @@ _HOMES = {
     "ExplainedArticle": "dedup.engine.explain",
     "Explanation": "dedup.engine.explain",
     "ImportReport": "dedup.engine.cluster_import",
-    "Initialized": "dedup.deduplicator",
+    "Initialized": "dedup.schema",
     "LoadPreview": "dedup.engine.load",
     "LoadReport": "dedup.files.report",
     "MarkRow": "dedup.corpus.exports",

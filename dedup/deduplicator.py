@@ -7,12 +7,10 @@ The command line uses this door and no other. What is behind it is in `engine/` 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from dedup.answer import Answer
 from dedup.article import Article
 from dedup.corpus import attempts, migrate, rulebooks
 from dedup.corpus.database import Database, retried
@@ -33,6 +31,7 @@ from dedup.files.reading import Reading, rejects_path
 from dedup.files.report import LoadReport
 from dedup.machine import MAX_WORKERS
 from dedup.progress import Progress
+from dedup.schema import Initialized
 from dedup.timeouts import Timeouts, check_seconds
 from dedup.verdict import Verdict
 
@@ -57,20 +56,6 @@ RETRY_ARTICLES = 1_000
 
 def _never() -> bool:
     return False
-
-
-@dataclass(frozen=True, slots=True)
-class Initialized(Answer):
-    """What `Deduplicator.initialize` found and left.
-
-    Attributes:
-        place: host and database, for people.
-        before, after: revisions of the schema; None where there was none.
-    """
-
-    place: str
-    before: str | None
-    after: str | None
 
 
 class Deduplicator(Questions):
@@ -194,6 +179,9 @@ class Deduplicator(Questions):
         publication: str | None = None,
         language: str | None = None,
         html: bool = False,
+        date_format: str | None = None,
+        day_first: bool | None = None,
+        lose_dates: bool = False,
         rejects: str | Path | None = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = _never,
@@ -207,13 +195,17 @@ class Deduplicator(Questions):
             format: jsonl, csv, tsv or parquet, where the name of the file does not say it.
             publication, language: of articles that name none.
             html: extract the texts from those that are HTML; needs `newsdedup[html]`.
+            date_format: how dates are written, as `strptime` reads them; others are read as usual.
+            day_first: of dates such as 05/06/2018; False: the month; None: the file tells.
+            lose_dates: go on where more than a tenth of the dates cannot be read.
             rejects: where refused records go; None takes `FILE.rejects.jsonl` in the current folder.
             progress: told the bytes of the file, or the articles.
             stop: asked between records; when it says so, what was read is stored and the work ends.
             report: one to be filled, for whoever wants to know how far it came if something is raised.
 
         Raises:
-            InputError: the file cannot be used, or not be read to its end; what was read is stored.
+            InputError: the file cannot be used, so many of its dates cannot be read that nothing is stored,
+                or it cannot be read to its end; then what was read is stored.
             DatabaseError: the server refused or went away; the batches before are stored.
         """
         made = LoadReport() if report is None else report
@@ -223,7 +215,7 @@ class Deduplicator(Questions):
         loading.load_file(
             self._database,
             source,
-            Reading(fields or {}, format, publication, language, html),
+            Reading(fields or {}, format, publication, language, html, date_format, day_first, lose_dates),
             made,
             max_record_bytes=self.settings.max_record_bytes(),
             rejects=rejects or rejects_path(source),
@@ -241,6 +233,9 @@ class Deduplicator(Questions):
         publication: str | None = None,
         language: str | None = None,
         html: bool = False,
+        date_format: str | None = None,
+        day_first: bool | None = None,
+        lose_dates: bool = False,
         progress: Progress | None = None,
         stop: Callable[[], bool] = _never,
     ) -> LoadPreview:
@@ -248,7 +243,9 @@ class Deduplicator(Questions):
 
         Args and Raises: as of `load`.
         """
-        reading = Reading(fields or {}, format, publication, language, html)
+        reading = Reading(
+            fields or {}, format, publication, language, html, date_format, day_first, lose_dates
+        )
         return loading.preview_file(path, reading, progress=progress, stop=stop)
 
     def backfill(

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from hashlib import blake2b
 
+from dedup.answer import Answer
 from dedup.errors import InputError
 
 DEFAULT = "dedup"
@@ -88,3 +90,17 @@ def migration_lock(schema: str) -> int:
     if schema != DEFAULT:
         plain = blake2b(plain + schema.encode(), digest_size=len(plain)).digest()
     return int.from_bytes(plain, "big")
+
+
+@dataclass(frozen=True, slots=True)
+class Initialized(Answer):
+    """What `Deduplicator.initialize` found and left.
+
+    Attributes:
+        place: host and database, for people.
+        before, after: revisions of the schema; None where there was none.
+    """
+
+    place: str
+    before: str | None
+    after: str | None

@@ -4,17 +4,21 @@ Read are:
 
 - `2024-05-01T12:00:00Z` and what else ISO 8601 allows, also with a trailing ` UTC`, ` GMT`, ` Z` or ` +0200`;
 - `2024-05-01` and `20240501`, the latter also as a number: midnight;
-- `Wed, 01 May 2024 12:00:00 GMT`, as of RFC 2822, with its zones (`+0100`, `EST`) and none other;
-- seconds since 1970, 9 or 10 digits before the point, and milliseconds, 12 or 13 digits.
+- `Wed, 01 May 2024 12:00:00 GMT`, as of RFC 2822, and with other usual zones (`+0100`, `EST`, `CEST`);
+- `5. März 2018`, `12 mars 2019 14:30 CET`, and so on, in the languages of CLDR (`written.py`);
+- seconds since 1970, 9 or 10 digits before the point, and milliseconds, 12 or 13 digits;
+- days since 1899-12-30 as spreadsheets count them, 5 digits before the point.
 
-A time without a zone is UTC. What could mean two things, such as `05/01/2020`, is no time.
+A time without a zone is UTC. What could mean two things, such as `05/01/2020`, is no time by itself. Whoever
+has the whole column knows more (`files/dates.py`), and says so.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from typing import overload
 
 from dedup.errors import InputError
@@ -30,29 +34,13 @@ MICROSECOND = timedelta(microseconds=1)
 
 # Patterns are compiled when first used: every command imports this, and few read a time of another form than
 # `datetime` itself knows.
-_NUMBER = r"(-?)([0-9]{8,14})(?:\.([0-9]*))?"
+_NUMBER = r"(-?)([0-9]{5}|[0-9]{8,14})(?:\.([0-9]*))?"
 _ISO = r"[0-9]{4}-?(?:[0-9]{2}-?[0-9]{2}|W[0-9]{2}-?[0-9])(?:[Tt ][0-9:.,]+(?:Z|z|[+-][0-9:.]+)?)?"
 _SLASHED = r"([0-9]{4})/([0-9]{2})/([0-9]{2})(?![0-9/])"
 _SPACED_ZONE = r"(?i)\s+(?:(Z|UTC|GMT)|([+-][0-9]{2}:?[0-9]{2}))"
-_NAMED = (
-    r"(?i)(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\s*,?\s*)?"
-    r"(?:(?P<day>[0-9]{1,2})\s+(?P<month>[a-z]{3,9})\.?,?\s+(?P<year>[0-9]{4}|[0-9]{2})|"
-    r"(?P<month_first>[a-z]{3,9})\.?\s+(?P<day_second>[0-9]{1,2}),?\s+(?P<year_last>[0-9]{4}))"
-    r"(?:,?\s+(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?"
-    r"(?:\s*(?P<zone>[+-][0-9]{4}|[+-][0-9]{2}:[0-9]{2}|[a-z]{1,3}))?(?:\s*\([^()]*\))?)?"
-)
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june",
-    "july", "august", "september", "october", "november", "december",
-)  # fmt: skip
-_ZONES = {
-    **dict.fromkeys(("z", "ut", "utc", "gmt"), 0),
-    **{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7},
-}
-"""Hours from UTC of the zones that RFC 2822 knows. Others have no one meaning: IST is three."""
 
-_CENTURY_TURN = 50
-"""RFC 2822 4.3: a year of two digits below is after 2000."""
+SPREADSHEET = datetime(1899, 12, 30, tzinfo=UTC)
+"""Day 0 of a spreadsheet, as all count that were made since 1900-03-01."""
 
 
 @overload
@@ -75,11 +63,14 @@ def from_microseconds(count: int) -> datetime:
     return _EPOCH + count * MICROSECOND
 
 
-def parse_time(value: Time, name: str) -> datetime | None:
+def parse_time(
+    value: Time, name: str, *, day_first: bool | None = None, languages: Collection[str] | None = None
+) -> datetime | None:
     """The time that a value means, in UTC; None for None and a blank text.
 
     Args:
         name: of the field, for the message.
+        day_first, languages: of the column that it is from; see `dedup.written.written`.
 
     Raises:
         InputError: the value is of another type, or no time can be read from it, or it is outside the years
@@ -94,7 +85,7 @@ def parse_time(value: Time, name: str) -> datetime | None:
         text = value.strip()
         if not text:
             return None
-        found = _from_text(text) if len(text) <= MAX_TIME_CHARACTERS else None
+        found = _from_text(text, day_first, languages) if len(text) <= MAX_TIME_CHARACTERS else None
     elif isinstance(value, datetime):
         return as_utc(value, name)
     elif isinstance(value, date):
@@ -126,12 +117,19 @@ def as_utc(value: datetime, name: str) -> datetime:
         raise InputError(f"{name} is outside the years 1 to 9999") from None
 
 
-def _from_text(text: str) -> datetime | None:
+def _from_text(
+    text: str, day_first: bool | None = None, languages: Collection[str] | None = None
+) -> datetime | None:
     number = re.fullmatch(_NUMBER, text)
     if number:
         return _from_digits(*number.groups(default=""))
     try:
-        return _from_iso(re.sub(_SLASHED, r"\1-\2-\3", text, count=1)) or _from_named(text)
+        found = _from_iso(re.sub(_SLASHED, r"\1-\2-\3", text, count=1))
+        if found is None:
+            from dedup.written import written  # here: few times are of another form
+
+            found = written(text, day_first, languages)
+        return found
     except ValueError:  # the form of a time, such as 2024-13-01
         return None
 
@@ -145,6 +143,8 @@ def _from_number(value: int | float) -> datetime | None:
     if value.is_integer():
         return _from_number(int(value))
     whole = len(str(int(abs(value))))
+    if whole == 5 and value > 0:
+        return _from_days(value)
     if whole in (9, 10):
         return _EPOCH + timedelta(seconds=value)
     return _EPOCH + timedelta(milliseconds=value) if whole in (12, 13) else None
@@ -152,6 +152,8 @@ def _from_number(value: int | float) -> datetime | None:
 
 def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
     digits = len(whole)
+    if digits == 5:
+        return None if sign or whole.startswith("0") else _from_days(float(f"{whole}.{fraction or 0}"))
     if digits in (8, 14):
         if sign or fraction.strip("0"):
             return None
@@ -168,6 +170,15 @@ def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
     return from_microseconds(-count if sign else count)
 
 
+def _from_days(days: float) -> datetime:
+    """A time as a spreadsheet counts it: the minute, where the digits allow it, else the second."""
+    seconds = days * 86_400
+    minute = round(seconds / 60) * 60
+    places = len(repr(days).partition(".")[2])
+    near = abs(seconds - minute) <= 43_200 / 10 ** min(places, 8) + 0.001
+    return SPREADSHEET + timedelta(seconds=minute if near else round(seconds))
+
+
 def _from_iso(text: str) -> datetime | None:
     zone = re.search(_SPACED_ZONE, text)
     if zone and zone.end() == len(text):
@@ -180,39 +191,3 @@ def _from_iso(text: str) -> datetime | None:
         found = datetime.fromisoformat(text + offset)
         return found if offset or found.tzinfo is None else None
     return datetime.fromisoformat(text.upper()) if re.fullmatch(_ISO, text) else None
-
-
-def _from_named(text: str) -> datetime | None:
-    match = re.fullmatch(_NAMED, text)
-    if match is None:
-        return None
-    found = match.groupdict(default="")
-    name = (found["month"] or found["month_first"]).lower()
-    months = [
-        month for month in _MONTHS if name in (month, month[:3]) or (name, month[:3]) == ("sept", "sep")
-    ]
-    if not months:
-        return None
-    year = found["year"] or found["year_last"]
-    full_year = int(year)
-    if len(year) == 2:
-        if not found["hour"]:
-            return None  # 6 Jul 26 has no form of RFC 2822: it may be one of 2006
-        full_year += 2000 if full_year < _CENTURY_TURN else 1900
-    zone, tzinfo = found["zone"], UTC
-    if zone.lower() in _ZONES:
-        tzinfo = timezone(timedelta(hours=_ZONES[zone.lower()]))
-    elif zone[:1] in ("+", "-") and zone:
-        minutes = int(zone[1:3]) * 60 + int(zone[-2:])
-        tzinfo = timezone(timedelta(minutes=minutes if zone[0] == "+" else -minutes))
-    elif zone:
-        return None
-    return datetime(
-        full_year,
-        _MONTHS.index(months[0]) + 1,
-        int(found["day"] or found["day_second"]),
-        int(found["hour"] or 0),
-        int(found["minute"] or 0),
-        int(found["second"] or 0),
-        tzinfo=tzinfo,
-    )

@@ -167,6 +167,7 @@ def train_sentences(
     """
     from dedup.article import Article
     from dedup.door.settings import language_code
+    from dedup.files.dates import DateRule
     from dedup.files.readers import read_articles
     from dedup.text.fingerprint import base_language
 
@@ -184,7 +185,9 @@ def train_sentences(
                 seen = reader.bytes_read
 
     with ExitStack() as stack:
-        opened = (read_articles(file, fields=mapping, format=format_) for file in files)
+        opened = (
+            read_articles(file, fields=mapping, format=format_, dates=DateRule(lose=True)) for file in files
+        )
         readers = [stack.enter_context(reader) for reader in opened]  # a typo starts no server
         dd = stack.enter_context(corpus())
         bar = stack.enter_context(output.progress_bar("bytes"))

@@ -10,10 +10,13 @@ import typer
 
 from dedup.cli import output
 from dedup.cli.shared import (
+    DateFormatOption,
+    DayFirstOption,
     FormatOption,
     HtmlOption,
     JsonOption,
     LanguageOption,
+    LoseDatesOption,
     MapOption,
     PublicationOption,
     corpus,
@@ -38,7 +41,7 @@ NAMES_SHOWN = 8
 TEXT_CHARACTERS = 200
 """Of a text, what a dry run shows."""
 
-HEAPS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired")
+HEAPS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired", "lost_dates")
 """Counts of a report that are summed over files."""
 
 _FORMATS = {"jsonl": "JSONL", "csv": "CSV", "tsv": "TSV", "parquet": "Parquet"}
@@ -64,6 +67,9 @@ def load(
     publication: PublicationOption = None,
     language: LanguageOption = None,
     html: HtmlOption = False,
+    date_format: DateFormatOption = None,
+    day_first: DayFirstOption = None,
+    lose_dates: LoseDatesOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be read, with three articles; store nothing.")
     ] = False,
@@ -87,8 +93,14 @@ def load(
     - **language**: lang
 
     `--map` gives other names; `source.name` is a name within an object. `--dry-run` shows what is found
-    where. CSV may have commas, semicolons, tabs or bars. Times are ISO 8601, those of RSS, dates with the
-    name of the month, or seconds since 1970; what could mean two days, such as 05/01/2020, is none.
+    where. CSV may have commas, semicolons, tabs or bars.
+
+    Times are ISO 8601, those of RSS, dates with the name of the month in any language, days of a spreadsheet,
+    or seconds since 1970. Whether 05/06/2018 is in May or June is told by the other dates of the file: where
+    one of two numbers is above 12, it is the day. Where none tells, dates with full stops are day first; of
+    others say it with `--day-first` or `--month-first`. Where more than a tenth of the dates cannot be read,
+    nothing of the file is stored and the exit code is 2, unless `--lose-dates` says so. Of standard input the
+    first 500 records decide; should they mislead, the load stops later.
 
     Lines that cannot be read go to a rejects file with id, reason and the time of the load; the others are
     loaded. A date or another field that cannot be read is lost and noted there; its article is not. If one of
@@ -113,6 +125,9 @@ def load(
         "publication": publication,
         "language": language,
         "html": html,
+        "date_format": date_format,
+        "day_first": day_first,
+        "lose_dates": lose_dates,
     }
     unusable = list(_unusable(files, wanted))
     if len(unusable) < len(files):
@@ -279,6 +294,11 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
         names = [*found.ignored]
         more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
         yield f"  ignored: {', '.join(shortened(name) for name in names[:NAMES_SHOWN])}{more}"
+    for field, column in found.dates.items():
+        if column.order:
+            yield f"  {field}: read {column.order}"
+        if column.lost:
+            yield f"  {field}: {column.lost:,} of {column.given:,} dates cannot be read, and are lost"
     if found.without_date:
         articles = f"{found.records - refused:,} articles"
         yield f"  no date: {found.without_date:,} of {articles}; they count from when they are stored"

@@ -54,6 +54,25 @@ HtmlOption = Annotated[
         " `pip install 'newsdedup[html]'`.",
     ),
 ]
+DateFormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--date-format",
+        metavar="FORMAT",
+        help="How dates are written, in the letters of strptime: `%d.%m.%Y %H:%M`. Others are read as usual.",
+    ),
+]
+DayFirstOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--day-first/--month-first",
+        help="What comes first in dates such as 05/06/2018, where the file itself does not tell.",
+    ),
+]
+LoseDatesOption = Annotated[
+    bool,
+    typer.Option("--lose-dates", help="Go on where more than a tenth of the dates cannot be read."),
+]
 TruthOption = Annotated[
     Path | None,
     typer.Option(

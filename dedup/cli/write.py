@@ -11,6 +11,8 @@ import typer
 from dedup.cli import output
 from dedup.cli.load import load
 from dedup.cli.shared import (
+    DateFormatOption,
+    DayFirstOption,
     FormatOption,
     HtmlOption,
     JsonOption,
@@ -306,6 +308,8 @@ def check(
     publication: PublicationOption = None,
     language: LanguageOption = None,
     html: HtmlOption = False,
+    date_format: DateFormatOption = None,
+    day_first: DayFirstOption = None,
 ) -> None:
     """Store and settle articles one by one: JSON articles in, JSON verdicts out.
 
@@ -322,7 +326,7 @@ def check(
     from dedup.files.reading import Reading
     from dedup.verdict import Verdict
 
-    reading = Reading(field_map(map_), format_, publication, language, html)
+    reading = Reading(field_map(map_), format_, publication, language, html, date_format, day_first)
     with ExitStack() as stack:
         stop = stack.enter_context(stopping())
         reading.try_out(file, every_line=True)  # a typo starts no server

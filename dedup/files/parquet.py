@@ -160,7 +160,7 @@ class ParquetSource:
             for _ in range(rows):
                 yield too_long(average, self.max_row_bytes)
             return
-        size = min(PARQUET_BATCH_ROWS, max(1, PARQUET_BATCH_BYTES // max(1, *unpacked)))
+        size = min(PARQUET_BATCH_ROWS, max(1, PARQUET_BATCH_BYTES // max([1, *unpacked])))
         for batch in self._parquet.iter_batches(size, row_groups=[group], columns=names):
             pieces = [batch]
             if batch.nbytes > self.max_row_bytes:

@@ -15,13 +15,15 @@ out of HTML, a text is not changed: an empty one, or one with NUL bytes, is one 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dedup.article import ARTICLE_FIELDS, Article
 from dedup.errors import InputError
+from dedup.files.dates import AS_USUAL, TIMES, DateColumn, DateRule, Dates, refuse, too_many
 from dedup.files.jsonl import jsonl_records
 from dedup.files.naming import DEFAULT_FIELDS as DEFAULT_FIELDS
 from dedup.files.record import (
@@ -38,7 +40,7 @@ from dedup.files.record import (
 from dedup.files.rejects import Reject as Reject
 from dedup.files.rejects import RejectsFile as RejectsFile
 from dedup.files.rejects import Repair as Repair
-from dedup.files.repairs import make_article, usable_id
+from dedup.files.repairs import Flaw, make_article, usable_id
 from dedup.files.source import LineSource, open_file
 from dedup.files.understanding import Understanding
 
@@ -55,6 +57,10 @@ SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".jsonl", ".jsonlines", ".ndjson", ".json"), "jsonl"),
     **{".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"},
 }
+
+FIRST_RECORDS = 500
+FIRST_BYTES = 4_000_000
+"""Records, and bytes of them, of a pipe that say how its dates are written."""
 
 
 def parse_field_map(pairs: Iterable[str]) -> dict[str, str]:
@@ -83,6 +89,7 @@ def read_articles(
     max_record_bytes: int = MAX_RECORD_BYTES,
     html: bool = False,
     every_line: bool = False,
+    dates: DateRule = AS_USUAL,
 ) -> ArticleReader:
     """Open a file, or standard input for "-", and read its articles one by one.
 
@@ -95,13 +102,15 @@ def read_articles(
         html: extract the text from texts that look like HTML; else they are taken as they are, and counted.
             Tags and entities are taken out of titles too.
         every_line: of JSONL, for whoever has to answer every line: a blank one is a Reject, and no beginning
-            makes the file unusable.
+            makes the file unusable, nor do its dates.
+        dates: how they are written, and whether they may be lost.
 
     Raises:
         InputError: the file is missing, unreadable or of unknown format, its header or schema lacks a
             required or mapped column, it is UTF-16, `fields` names an unknown field, or trafilatura is needed
-            and not installed. All of this is raised here, before any article is read; later only a failing
-            disk raises it.
+            and not installed. All of this is raised here, before any article is read. With the first article
+            it is raised if more than a tenth of the dates of a column cannot be read (`dates.py`); later
+            only by a failing disk, or where so many dates come late in a pipe.
     """
     return ArticleReader(
         path,
@@ -110,6 +119,7 @@ def read_articles(
         max_record_bytes=max_record_bytes,
         html=html,
         every_line=every_line,
+        dates=dates,
     )
 
 
@@ -120,6 +130,8 @@ class ArticleReader(Iterator[Item]):
         file: the name used in messages.
         format: one of FORMATS.
         understood: which names were used and what was odd, counted while the file is read.
+        stop: asked while the dates of the file are looked at; when it says so, they are not looked at any
+            more.
     """
 
     def __init__(
@@ -131,6 +143,7 @@ class ArticleReader(Iterator[Item]):
         max_record_bytes: int = MAX_RECORD_BYTES,
         html: bool = False,
         every_line: bool = False,
+        dates: DateRule = AS_USUAL,
     ) -> None:
         name = str(path)
         self._html = html
@@ -148,11 +161,18 @@ class ArticleReader(Iterator[Item]):
         self._source = self._opened(name, max_record_bytes)
         self.file = self._source.file
         self.understood = Understanding(self.file, self.format)
+        needed = {*REQUIRED_FIELDS, *fields}
         try:
-            records = self._records(plan, {*REQUIRED_FIELDS, *fields}, every_line)
+            records = self._records(self._source, plan, needed, self.understood, every_line)
         except BaseException:
             self.close()
             raise
+        self.stop: Callable[[], bool] = lambda: False
+        self._dates, self._ask, self._may_lose = Dates(dates), False, dates.lose or every_line
+        if self.bytes_total is not None:
+            records = self._after_all(records, name, max_record_bytes, plan, needed)
+        elif not every_line:
+            records = self._after_the_first(records)
         self._items = self._articles(records)
 
     def _opened(self, name: str, max_record_bytes: int) -> LineSource | ParquetSource:
@@ -162,14 +182,69 @@ class ArticleReader(Iterator[Item]):
             return ParquetSource(name, max_record_bytes)
         return LineSource(name, max_record_bytes)
 
-    def _records(self, plan: Plan, needed: Collection[str], every_line: bool) -> Iterator[Record]:
-        if not isinstance(self._source, LineSource):
-            return self._source.records(plan, needed, self.understood)
+    def _records(
+        self,
+        source: LineSource | ParquetSource,
+        plan: Plan,
+        needed: Collection[str],
+        understood: Understanding,
+        every_line: bool = False,
+    ) -> Iterator[Record]:
+        if not isinstance(source, LineSource):
+            return source.records(plan, needed, understood)
         if self.format == "jsonl":
-            return jsonl_records(self._source, plan, self.understood, every_line=every_line)
+            return jsonl_records(source, plan, understood, every_line=every_line)
         from dedup.files.delimited import csv_records
 
-        return csv_records(self._source, plan, needed, self.understood)
+        return csv_records(source, plan, needed, understood)
+
+    def _after_all(
+        self, records: Iterator[Record], name: str, max_bytes: int, plan: Plan, needed: Collection[str]
+    ) -> Iterator[Record]:
+        """The records, once the dates of the whole file were looked at."""
+        source = self._opened(name, max_bytes)
+        if self.format == "parquet":  # of columns, only those that matter are read
+            plan, needed = {field: plan[field] for field in TIMES}, ()
+        try:
+            again = self._records(source, plan, needed, Understanding(name, self.format))
+            self._look(again)
+        finally:
+            source.close()
+        yield from records
+
+    def _after_the_first(self, records: Iterator[Record]) -> Iterator[Record]:
+        """The records, once the dates of the first ones were looked at."""
+        first: list[Record] = []
+        size = 0
+        for record in records:
+            first.append(record)
+            size += len(record[1] or b"")
+            if len(first) >= FIRST_RECORDS or size >= FIRST_BYTES:
+                break
+        self._look(first)
+        yield from first
+        self._ask = True
+        yield from records
+
+    def _look(self, records: Iterable[Record]) -> None:
+        going_on = takewhile(lambda _: not self.stop(), records)
+        looked = self._dates.look(found for _, _, found in going_on if isinstance(found, dict))
+        for field, column in looked.items():
+            if too_many(column) and not self._may_lose and not self.stop():
+                refuse(self.file, field, column, "nothing of the file was stored")
+            self.understood.dates[field] = DateColumn(order=column.order)
+
+    def _count_dates(self, article: Article, flaws: Sequence[Flaw]) -> None:
+        dates = self.understood.dates
+        for field in TIMES:
+            if getattr(article, field) is not None:
+                dates.setdefault(field, DateColumn()).given += 1
+        for field, _, value in flaws:
+            if field in TIMES:
+                column = dates.setdefault(field, DateColumn())
+                column.lose(value)
+                if self._ask and not self._may_lose and too_many(column):
+                    refuse(self.file, field, column, "what came before is stored, without such dates")
 
     @property
     def bytes_read(self) -> int:
@@ -219,6 +294,7 @@ class ArticleReader(Iterator[Item]):
                     markup = isinstance(text, str) and "<" in text and _is_html(text)
                     if self._html:
                         _take_out_of_html(found, markup)
+                    self._dates.take(found)
                     article, flaws = make_article(found)
                 except InputError as error:
                     shown = raw if raw is not None else row_as_json(found)
@@ -227,6 +303,7 @@ class ArticleReader(Iterator[Item]):
                 except MemoryError:
                     yield self._reject(line, NO_MEMORY, raw, found.get("source_id"))
                     continue
+                self._count_dates(article, flaws)
                 if article.published_at is None:
                     understood.without_date += 1
                 if not article.text or article.text.isspace():

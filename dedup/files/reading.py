@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dedup.article import Article, stored_size
 from dedup.errors import InputError
+from dedup.files.dates import DateRule
 from dedup.files.readers import ArticleReader, RejectsFile, read_articles
 from dedup.files.record import MAX_RECORD_BYTES
 from dedup.files.rejects import Reject, Repair
@@ -41,6 +42,7 @@ class Reading:
         format: jsonl, csv, tsv or parquet; None goes by the name of the file.
         publication, language: of articles that name none.
         html: extract the texts from those that are HTML.
+        date_format, day_first, lose_dates: see `dedup.files.dates.DateRule`.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -48,6 +50,9 @@ class Reading:
     publication: str | None = None
     language: str | None = None
     html: bool = False
+    date_format: str | None = None
+    day_first: bool | None = None
+    lose_dates: bool = False
 
     def open(
         self, path: str | Path, max_record_bytes: int = MAX_RECORD_BYTES, *, every_line: bool = False
@@ -67,6 +72,7 @@ class Reading:
             max_record_bytes=max_record_bytes,
             html=self.html,
             every_line=every_line,
+            dates=DateRule(self.date_format, self.day_first, self.lose_dates),
         )
 
     def try_out(self, path: str | Path, *, every_line: bool = False) -> None:
@@ -117,14 +123,15 @@ def read_file(
         stop: asked between records; when it says so, there are no more articles.
 
     Raises:
-        InputError: the file cannot be used, or not be read to its end, or none of its first records has a
-            name that a field is mapped to.
+        InputError: the file cannot be used, or not be read to its end, or too many of its dates cannot, or
+            none of its first records has a name that a field is mapped to.
     """
     with ExitStack() as stack:
         reader = stack.enter_context(reading.open(path, max_record_bytes))
         refused = stack.enter_context(RejectsFile(rejects, source=path)) if rejects is not None else None
         stack.callback(lambda: _ended(report, reader))
         report.file, report.understood = reader.file, reader.understood
+        reader.stop = stop
         progress.start("loading", reader.bytes_total)
         seen = 0
         for item in _checked(reader, reading):

@@ -19,11 +19,10 @@ from typing import Any
 
 from dedup.article import Article, short_text
 from dedup.errors import InputError
+from dedup.files.dates import TIMES
 from dedup.files.record import REQUIRED_FIELDS, UNREADABLE
 from dedup.files.rejects import MAX_REPAIR_CHARACTERS
 from dedup.times import parse_time
-
-TIMES = ("published_at", "added_at")
 
 Flaw = tuple[str, str, str]
 """A repaired field, the reason, and the beginning of its value."""

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from dedup.answer import Answer
+from dedup.files.dates import TIMES
 from dedup.files.rejects import Reject, Repair
 from dedup.files.understanding import Understanding
 
@@ -47,6 +48,7 @@ class LoadReport(Answer):
         superseded: the source_id came again soon after, and the later record counts.
         refused: no article could be made of it.
         repaired: fields that were not taken as they were; their articles are in the other heaps.
+        lost_dates: of these, dates that could not be read; see also `understood.dates`.
         reasons: why records were refused, with numbers left out.
         repairs: why fields were repaired, with the name of the field.
         rejects: the file that has both, or None.
@@ -63,6 +65,7 @@ class LoadReport(Answer):
     superseded: int = 0
     refused: int = 0
     repaired: int = 0
+    lost_dates: int = 0
     reasons: dict[str, Noted] = field(default_factory=dict)
     repairs: dict[str, Noted] = field(default_factory=dict)
     rejects: str | None = None
@@ -75,6 +78,7 @@ class LoadReport(Answer):
         return (
             f"read {lines}: {self.new:,} new, {self.changed:,} changed, {self.same:,} same,"
             f" {self.superseded:,} superseded, {self.refused:,} refused"
+            + (f", {self.lost_dates:,} dates lost" if self.lost_dates else "")
         )
 
     def note(self, item: Reject | Repair) -> None:
@@ -85,6 +89,7 @@ class LoadReport(Answer):
             _note(self.reasons, item.reason, item.source_id or f"line {item.line}")
         else:
             self.repaired += 1
+            self.lost_dates += item.field in TIMES
             _note(self.repairs, item.reason, item.source_id)
 
 

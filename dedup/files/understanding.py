@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dedup.files.dates import DateColumn
+
 MAX_NAMES = 1_000
 """Distinct names that are counted, of each kind; a file of strangers may have a new one in every line."""
 MAX_NAME_CHARACTERS = 100
@@ -24,6 +26,8 @@ class Understanding:
         fields: article field -> name as written in the file -> records that had the field's value there.
         ignored: names at the top level that were not used -> records that had them; at most MAX_NAMES.
         records: read so far, articles and refused ones.
+        dates: `published_at` and `added_at`, where the file has any: how many, how many were lost, and how
+            they were read.
         without_date: articles that have no `published_at`.
         empty: articles whose text is blank; they are stored, and marked `failed`.
         html: articles whose text looks like HTML and was taken as it is.
@@ -36,6 +40,7 @@ class Understanding:
     fields: dict[str, dict[str, int]] = field(default_factory=dict)
     ignored: dict[str, int] = field(default_factory=dict)
     records: int = 0
+    dates: dict[str, DateColumn] = field(default_factory=dict)
     without_date: int = 0
     empty: int = 0
     html: int = 0

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import overload
 
 from dedup.article import Article
+from dedup.files.dates import DateRule
 from dedup.files.readers import Reject, read_articles
 from dedup.rules.marks import OrderKey, order_key
 from dedup.settings import Settings
@@ -100,7 +101,7 @@ class Corpus(Sequence[Document]):
         """
         found: dict[str, Document] = {}
         refused = repeated = 0
-        with read_articles(path, fields=fields, format=format) as reader:
+        with read_articles(path, fields=fields, format=format, dates=DateRule(lose=True)) as reader:
             for item in reader:
                 if not isinstance(item, Article):
                     refused += isinstance(item, Reject)

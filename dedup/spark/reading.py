@@ -14,9 +14,9 @@ from pyspark.sql import functions as fn
 
 from dedup.article import ARTICLE_FIELDS
 from dedup.errors import InputError
+from dedup.files.dates import TIMES
 from dedup.files.naming import DEFAULT_FIELDS, Shape, columns_of, flattened, fold
 from dedup.files.record import REQUIRED_FIELDS
-from dedup.files.repairs import TIMES
 from dedup.files.understanding import Understanding
 from dedup.spark import failures, rows
 from dedup.spark.rows import SIZE, Layout

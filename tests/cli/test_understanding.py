@@ -176,7 +176,7 @@ def test_a_bad_date_loses_the_date_and_is_counted_with_its_id(
         {"id": "bad", "text": MUSEUM, "published": "05/01/2020"},
         {"id": "worse", "text": MUSEUM, "published": {"on": "a Monday"}},
     ]
-    said = dedup("load", str(lines(tmp_path / "news.jsonl", rows))).err
+    said = dedup("load", "--lose-dates", str(lines(tmp_path / "news.jsonl", rows))).err
     assert "repaired: 1 for: published_at is not a time; write it like 2024-05-01T12:00:00Z (bad)" in said
     assert "(worse)" in said
     assert "each of them: see news.jsonl.rejects.jsonl" in said
@@ -345,3 +345,35 @@ def test_stories_lists_the_most_copied_first(dedup: Dedup, news: Path) -> None:
     assert shown.out.splitlines()[2].split()[:3] == ["1", "first", "Courier"]
     assert "next: dedup show first" in shown.err
     assert json.loads(dedup("stories", "--json").out)[0]["copied_by"] == ["Herald"]
+
+
+def test_a_file_whose_dates_cannot_be_read_is_not_stored(
+    dedup: Dedup, database: Database, tmp_path: Path
+) -> None:
+    rows = [{"id": f"n{i}", "text": HARBOUR, "date": "05/06/2018 03:30"} for i in range(680)]
+    file = str(lines(tmp_path / "news.jsonl", rows))
+    refused = dedup("load", file)
+    assert refused.code == 2
+    assert "680 of 680 dates in published_at" in refused.err
+    assert not stored(database)
+    told = json.loads(dedup("load", "--json", "--lose-dates", file).out)
+    assert (told["new"], told["lost_dates"]) == (680, 680)
+    assert told["files"][0]["understood"]["dates"]["published_at"]["lost"] == 680
+    read = dedup("load", "--month-first", file)
+    assert "published_at: read month first: as told" in read.err
+    assert {str(time)[:16] for time in stored(database)} == {"2018-05-06 03:30"}
+
+
+def test_dates_that_are_lost_are_counted_and_shown(dedup: Dedup, tmp_path: Path) -> None:
+    rows = [{"id": f"n{i}", "text": HARBOUR, "date": "28/09/2016 14:30"} for i in range(10)]
+    said = dedup(
+        "load", str(lines(tmp_path / "news.jsonl", [*rows, {**rows[0], "id": "x", "date": "soon"}]))
+    ).err
+    assert "published_at: read day first: 10 of them tell" in said
+    assert "published_at: 1 of 11 dates cannot be read, and are lost" in said
+    assert "0 refused, 1 dates lost" in said
+
+
+def stored(database: Database) -> list[object]:
+    with database.transaction() as cursor:
+        return [time for (time,) in cursor.execute("SELECT published_at FROM dedup.article").fetchall()]

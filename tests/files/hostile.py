@@ -481,7 +481,7 @@ def load(names: list[str], pipes: dict[str, str]) -> dict[str, Any]:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             if writer:
                 writer.start()
-            code = main.run(["load", "--json", "--", name])
+            code = main.run(["load", "--json", "--lose-dates", "--", name])
             if writer:
                 writer.join()
         runs.append({"code": code, "out": out.getvalue(), "err": err.getvalue(), "memory": memory()})

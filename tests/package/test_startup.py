@@ -17,7 +17,7 @@ from tests import test_architecture
 
 HEAVY = (
     *(*test_architecture.DATABASE, *test_architecture.LAB),
-    *("numpy", "nltk", "pyarrow", "rapidfuzz", "trafilatura", "xxhash", "multiprocessing"),
+    *("babel", "numpy", "nltk", "pyarrow", "rapidfuzz", "trafilatura", "xxhash", "multiprocessing"),
     *("dedup.corpus", "dedup.engine", "dedup.text", "dedup.deduplicator"),
 )
 SECONDS, TRIES = 0.3, 5

@@ -1,0 +1,329 @@
+"""A date as people write it: `28/09/2016 14:30`, `5. März 2018`, `2018年6月1日`, `1 Jun 2018 EST`. Pure.
+
+`times.py` asks here for what is neither ISO 8601 nor a number. The names of months and days are those of
+Unicode's CLDR, through babel, which is imported for the first date whose words are not English. It does not
+know columns: in which order numbers are meant is told by the caller.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import cache
+
+AMERICAN = {
+    "et": "America/New_York",
+    "ct": "America/Chicago",
+    "mt": "America/Denver",
+    "pt": "America/Los_Angeles",
+}
+ZONES = {
+    **dict.fromkeys(("z", "ut", "utc", "gmt", "wet"), 0.0),
+    **{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7},
+    **{
+        "ast": -4,
+        "adt": -3,
+        "nst": -3.5,
+        "ndt": -2.5,
+        "akst": -9,
+        "akdt": -8,
+        "hst": -10,
+        "brt": -3,
+        "art": -3,
+    },
+    **dict.fromkeys(("west", "bst", "cet", "mez", "wat"), 1),
+    **dict.fromkeys(("cest", "mesz", "eet", "oez", "sast", "cat"), 2),
+    **dict.fromkeys(("eest", "oesz", "msk", "eat", "trt"), 3),
+    **{"pkt": 5, "npt": 5.75, "wib": 7, "ict": 7, "hkt": 8, "sgt": 8, "awst": 8, "wita": 8, "pht": 8},
+    **{
+        "jst": 9,
+        "kst": 9,
+        "wit": 9,
+        "acst": 9.5,
+        "acdt": 10.5,
+        "aest": 10,
+        "aedt": 11,
+        "nzst": 12,
+        "nzdt": 13,
+    },
+}
+"""Hours from UTC. CST and the like are those of RFC 2822, BST is British. IST is not here: it is three
+zones."""
+
+_CENTURY_TURN = 50
+"""RFC 2822 4.3: a year of two digits below is after 2000."""
+
+PRESS = (
+    "af", "am", "ar", "az", "be", "bg", "bn", "bs", "ca", "cs", "cy", "da", "de", "el", "en", "es",
+    "et", "eu", "fa", "fi", "fil", "fr", "ga", "gl", "gu", "he", "hi", "hr", "hu", "hy", "id", "is",
+    "it", "ja", "ka", "kk", "km", "kn", "ko", "lo", "lt", "lv", "mk", "ml", "mr", "ms", "my", "nb",
+    "ne", "nl", "pa", "pl", "ps", "pt", "ro", "ru", "si", "sk", "sl", "so", "sq", "sr", "sr_Latn", "sv",
+    "sw", "ta", "te", "th", "tr", "uk", "ur", "uz", "vi", "zh",
+)  # fmt: skip
+"""Languages that are asked first; the others of CLDR, which take seconds, only where none of these has a
+word.
+So `out` is October as in Portuguese, and not August as in Morisyen."""
+
+_ENGLISH_MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_ENGLISH_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_FILLING = frozenset(
+    ("at", "of", "on", "the", "uhr", "uur", "h", "hrs", "kl", "klo", "alle", "ore", "o", "clock", "às", "as")
+)
+
+_CLOCK = (
+    r"(?i)(?:(?<=\d)T|(?<![\w:.+-]))(\d{1,2})[:h](\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?![\d:])"
+    r"(?:\s*([ap])\.?\s?m\b\.?)?"
+    r"(?:\s*(?:(?:utc|gmt)?([+-]\d{1,2}(?::?\d{2})?)(?!\d)|([a-z]{1,5})(?![^\W\d_])))?(?:\s*\([^()]*\))?"
+)
+_NUMBERS = r"(\d{1,4})([./-]) ?(\d{1,2})\2 ?(\d{1,4})\.?"
+_SIGNS = (  # what stands behind a number in Chinese, Japanese, Korean and Vietnamese
+    r"(\d{4}) ?[年년] ?(\d{1,2}) ?[月월] ?(\d{1,2}) ?[日일号號]?",
+    r"(?i)(?:ngày )?(?P<d>\d{1,2}) tháng (?P<m>\d{1,2}),?(?: năm)? (?P<y>\d{4})",
+)
+_WORD = r"[^\W\d_][^\s\d,،./()-]*"
+_TOKEN = rf"(?i)(?P<n>\d+)(?:st|nd|rd|th|er|re|º|ª)?(?![^\W_])|(?P<w>{_WORD})"
+
+
+class SeveralMonthsError(ValueError):
+    """A word is another month in another language, as `listopad` is in Polish and in Croatian.
+
+    Attributes:
+        meanings: language to month, 1 to 12.
+    """
+
+    def __init__(self, meanings: dict[str, int]) -> None:
+        super().__init__("a word is another month in another language")
+        self.meanings = meanings
+
+
+def written(
+    text: str, day_first: bool | None = None, languages: Collection[str] | None = None
+) -> datetime | None:
+    """The time that is written; without a zone where none is named; None where none can be read.
+
+    Args:
+        day_first: what the first of three numbers is; None where nobody knows: then such a date is not read,
+            nor one with the name of its month, a year of two digits and no hour.
+        languages: those that a word which is another month elsewhere may be of.
+
+    Raises:
+        ValueError: it has the form of a time and is none, such as 30 February; `SeveralMonthsError`.
+    """
+    text = " ".join(text.split())
+    clocks = [*re.finditer(_CLOCK, text)]
+    if len(clocks) > 1:
+        return None
+    hour = minute = second = micros = 0
+    zone: tzinfo | None = None
+    day = text
+    if clocks:
+        clock = clocks[0]
+        hour, minute, second = int(clock[1]), int(clock[2]), int(clock[3] or 0)
+        micros = int((clock[4] or "0")[:6].ljust(6, "0")) if clock[4] else 0
+        if clock[5]:
+            if not 1 <= hour <= 12:
+                return None
+            hour = hour % 12 + 12 * (clock[5] in "pP")
+        end = clock.end()
+        name = (clock[7] or "").lower()
+        if clock[6]:
+            zone = _offset(clock[6])
+        elif name in ZONES:
+            zone = timezone(timedelta(hours=ZONES[name]))
+        elif name and name not in AMERICAN:
+            end = clock.start(7)  # a word like another
+        day = f"{text[: clock.start()]} {text[end:]}".strip(" ,")
+        if name in AMERICAN:
+            zone = _american(AMERICAN[name])
+            if zone is None:
+                return None
+    found = _day(day, day_first, languages, bool(clocks))
+    return found and datetime(*found, hour, minute, second, micros, tzinfo=zone)
+
+
+def _day(
+    text: str, day_first: bool | None, languages: Collection[str] | None, has_clock: bool
+) -> tuple[int, int, int] | None:
+    for form in _SIGNS:
+        sign = re.search(form, text)
+        if sign and not re.search(r"\d", text[: sign.start()] + text[sign.end() :]):
+            y, m, d = sign.group("y", "m", "d") if "y" in sign.groupdict() else sign.groups()
+            return int(y), int(m), int(d)
+    numbers = re.search(rf"(?:^|(?<=[\s,])){_NUMBERS}$", text)
+    if numbers:
+        if not all(_is_weekday(word) for word in re.split(r"[\s,.]+", text[: numbers.start()]) if word):
+            return None
+        first, _, second, last = numbers.groups()
+        if len(first) == 4:
+            return (int(first), int(second), int(last)) if len(last) < 3 else None
+        if day_first is None or len(first) > 2 or len(last) not in (2, 4):
+            return None
+        d, m = (first, second) if day_first else (second, first)
+        return _year(last), int(m), int(d)
+    return _named(text, languages, has_clock or day_first is not None)
+
+
+def languages_of(text: str) -> frozenset[str] | None:
+    """The languages that the name of a month within may be of; None where there is none, or an English
+    one."""
+    split = _split(" ".join(re.sub(_CLOCK, " ", text).split()))
+    meanings = split and _meanings(*split[1:])
+    return frozenset(meanings) if meanings and "en" not in meanings else None
+
+
+def _named(text: str, languages: Collection[str] | None, short_years: bool) -> tuple[int, int, int] | None:
+    """The day of a text with the name of a month and two numbers."""
+    split = _split(text)
+    meanings = split and _meanings(*split[1:])
+    if not split or not meanings:
+        return None
+    month = _one(meanings, languages)
+    first, second = split[0]
+    if len(first) == 4 and len(second) <= 2:
+        return int(first), month, int(second)
+    if len(first) > 2 or len(second) not in (2, 4):
+        return None
+    if len(second) == 2 and not (short_years and re.search(r"\d[^\d]*[^\W\d_][^\d]*\d", text)):
+        return None  # 6 Jul 26 may be one of 2006; July 6, 26 is nobody's form
+    return _year(second), month, int(first)
+
+
+def _split(text: str) -> tuple[list[str], tuple[str, ...]] | None:
+    """The two numbers and the words of a text; None where it has anything else."""
+    numbers: list[str] = []
+    words: list[str] = []
+    position = 0
+    for token in re.finditer(_TOKEN, text):
+        if text[position : token.start()].strip(" ,،.-/’'"):
+            return None
+        if token["w"]:
+            words += [part for part in re.split("[’']", token["w"].casefold()) if part]
+        elif token.start() and text[token.start() - 1].isalpha():
+            return None
+        else:
+            numbers.append(token["n"])
+        position = token.end()
+    if text[position:].strip(" ,،.-/’'") or len(numbers) != 2 or not words:
+        return None
+    return numbers, tuple(words)
+
+
+def _meanings(words: tuple[str, ...]) -> dict[str, int] | None:
+    """Language to month of the one month that is named, where all other words are days of the week or
+    fill."""
+    for names in (_english, _of_the_press, _of_all):
+        months, others = names()
+        runs = [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
+        found = [
+            (i, j)
+            for i, j in runs
+            if " ".join(words[i:j]) in months and others.issuperset(words[:i] + words[j:])
+        ]
+        if found:
+            # The longest name; of equal ones, as in `mar. 12 mar. 2019`, the last: weekdays come first.
+            i, j = max(found, key=lambda run: (run[1] - run[0], run[0]))
+            return months[" ".join(words[i:j])]
+    return None
+
+
+def _one(meanings: dict[str, int], languages: Collection[str] | None) -> int:
+    every = set(meanings.values())
+    if len(every) > 1 and languages:
+        every = {meanings[language] for language in languages if language in meanings} or every
+    if len(every) > 1:
+        raise SeveralMonthsError(meanings)
+    return every.pop()
+
+
+Names = tuple[dict[str, dict[str, int]], frozenset[str]]
+"""Name of a month -> language -> month; and the words that may stand beside it."""
+
+
+@cache
+def _english() -> Names:
+    months = {name: {"en": number} for number, name in enumerate(_ENGLISH_MONTHS, 1)}
+    months |= {name[:3]: meaning for name, meaning in months.items()} | {"sept": {"en": 9}}
+    days = {part for day in _ENGLISH_DAYS for part in (day, day[:3], "tues", "wednes", "thur", "thurs")}
+    return months, frozenset(days | _FILLING)
+
+
+@cache
+def _of_the_press() -> Names:
+    return _names(PRESS)
+
+
+@cache
+def _of_all() -> Names:
+    from babel import localedata
+
+    # Those of a country have the names of their language.
+    return _names(
+        tuple(i for i in localedata.locale_identifiers() if not re.search("_([A-Z]{2}|[0-9]{3})$", i))
+    )
+
+
+def _names(languages: Collection[str]) -> Names:
+    from babel import Locale
+
+    months: dict[str, dict[str, int]] = {}
+    others = set(_FILLING)
+    for language in sorted(languages):
+        locale = Locale.parse(language)
+        for context in ("format", "stand-alone"):
+            for width in ("wide", "abbreviated"):
+                for number, name in locale.months[context].get(width, {}).items():
+                    for spelling in _spellings(name) | ({f"ב{name}"} if language == "he" else set()):
+                        months.setdefault(spelling, {}).setdefault(language, number)
+                for name in locale.days[context].get(width, {}).values():
+                    others.update(word for spelling in _spellings(name) for word in spelling.split())
+        patterns = (*locale.date_formats.values(), *locale.datetime_formats.values())
+        for pattern in patterns:
+            written_out = str(getattr(pattern, "pattern", pattern)).casefold()
+            for literal in re.findall(r"'([^']+)'|([^\x00-\x7f]+)", written_out):
+                others.update(re.findall(_WORD, " ".join(literal)))
+    return months, frozenset(others)
+
+
+def _spellings(name: str) -> set[str]:
+    """A name as it may be written: without case, marks and full stops; none for one with a number."""
+    import unicodedata
+
+    words = [word for word in re.split(r"[\s,./()’'-]+", name.casefold()) if word]
+    joined = " ".join(words)
+    if not words or any(character.isdigit() for character in joined):
+        return set()
+    plain = "".join(c for c in unicodedata.normalize("NFKD", joined) if not unicodedata.combining(c))
+    return {joined, plain} | ({words[-1]} if len(words) > 1 and len(words[0]) <= 3 else set())
+
+
+def _is_weekday(word: str) -> bool:
+    word = word.casefold()
+    return word in _english()[1] or word in _of_the_press()[1] or word in _of_all()[1]
+
+
+def _year(digits: str) -> int:
+    year = int(digits)
+    if len(digits) > 2:
+        return year
+    return year + (2000 if year < _CENTURY_TURN else 1900)
+
+
+def _offset(text: str) -> tzinfo:
+    digits = text[1:].replace(":", "")
+    hours, minutes = (digits[:-2], digits[-2:]) if len(digits) > 2 else (digits, "0")
+    away = timedelta(hours=int(hours), minutes=int(minutes))
+    return UTC if not away else timezone(away if text[0] == "+" else -away)
+
+
+def _american(name: str) -> tzinfo | None:
+    """A zone whose summer counts; None on a machine without zones."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(name)
+    except ZoneInfoNotFoundError:
+        return None
