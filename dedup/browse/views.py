@@ -110,7 +110,9 @@ def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
     """What the components of a story need; `name` tells pictures of one page apart."""
     original = found.original.source_id
     prints = [
-        Print(line(one.publication, "no outlet"), one.time, one.source_id == original) for one in found.prints
+        Print(line(one.publication, "no outlet"), one.time, one.source_id == original)
+        for one in found.prints
+        if found.original.published and (one.source_id == original or one.after(found.original) is not None)
     ]
     first: dict[str, datetime] = {}
     counts: dict[str, int] = {}

@@ -200,7 +200,7 @@ def stories(
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many to show.")] = 20,
     json: JsonOption = False,
 ) -> None:
-    """List the stories of the most copies: who published them first, and who reprinted them."""
+    """List the stories of the most copies: who was first in this corpus, if times tell, and who copied."""
     with corpus() as dd:
         found = dd.stories(limit)
     if json:
@@ -208,8 +208,18 @@ def stories(
         return
     output.table(
         "stories of the most copies",
-        ("copies", "id", "title", "publication", "published", "copied by"),
-        ((s.copies, s.id, s.title, s.publication, s.first_at, ", ".join(s.copied_by)) for s in found),
+        ("copies", "id", "title", "publication", "published", "copied by", "also in, time unknown"),
+        (
+            (
+                s.copies,
+                s.id,
+                s.title,
+                s.publication,
+                s.first_at or "unknown",
+                *map(", ".join, (s.copied_by, s.also_in)),
+            )
+            for s in found
+        ),
         ("copies", "published"),
     )
     if found:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from dedup.corpus.connection import prefer_indexes
 from dedup.corpus.database import Cursor
+from dedup.corpus.known_times import delay, known
 from dedup.numbers import Flags
 
 PAGE_ROWS = 16_384
@@ -132,6 +133,7 @@ TABLES: Mapping[TableName, Table] = {
             "original_publication": "word",
             "original_published_at": "time",
             "delay_seconds": "float",
+            "times_known": "bool",
             "stale": "bool",
             "score": "float",
             "reason": "word",
@@ -178,22 +180,31 @@ TABLES: Mapping[TableName, Table] = {
             "copies": "int",
             "copied_by": "texts",
             "copy_source_ids": "texts",
+            "also_in": "texts",
+            "times_known": "bool",
             "archived": "bool",
         },
         ("id",),
         # As dedup.story, which would count the copies of all stories for each page.
-        """
-        SELECT c.*, coalesce(c.published_at, c.added_at) AS first_at, d.copies, 1 + d.copies AS articles,
-               d.copied_by, d.copy_source_ids, coalesce(d.last_at, c.published_at, c.added_at) AS last_at
-        FROM (SELECT * FROM dedup.mark c WHERE status <> 'duplicate' AND ${after}${since}
-              ORDER BY id LIMIT ${limit}) AS c
+        f"""
+        SELECT c.*, d.copies, 1 + d.copies AS articles, d.copied_by, d.also_in, d.copy_source_ids,
+               CASE WHEN coalesce(d.times_known, true) THEN greatest(c.first_at, d.last_at) END AS last_at,
+               coalesce(d.times_known, c.first_at IS NOT NULL) AS times_known
+        FROM (SELECT c.*, {known("c")} AS first_at
+              FROM (SELECT * FROM dedup.mark c WHERE status <> 'duplicate' AND ${{after}}${{since}}
+              ORDER BY id LIMIT ${{limit}}) AS c) AS c
         CROSS JOIN LATERAL (
-            SELECT count(*) AS copies, max(coalesce(published_at, added_at)) AS last_at,
+            SELECT count(*) AS copies, max(at) AS last_at, bool_and(delay IS NOT NULL) AS times_known,
                    coalesce(array_agg(DISTINCT publication ORDER BY publication)
-                            FILTER (WHERE publication IS NOT NULL), '{}') AS copied_by,
-                   coalesce(array_agg(source_id ORDER BY coalesce(published_at, added_at), source_id), '{}')
+                            FILTER (WHERE publication IS NOT NULL AND delay IS NOT NULL), '{{}}')
+                       AS copied_by,
+                   coalesce(array_agg(DISTINCT publication ORDER BY publication)
+                            FILTER (WHERE publication IS NOT NULL AND delay IS NULL), '{{}}') AS also_in,
+                   coalesce(array_agg(source_id ORDER BY coalesce(published_at, added_at), source_id), '{{}}')
                        AS copy_source_ids
-            FROM dedup.mark WHERE duplicate_of = c.id) AS d
+            FROM (SELECT m.*, at, {delay("at", "c.first_at")} AS delay
+                  FROM dedup.mark m CROSS JOIN LATERAL (SELECT {known("m")} AS at) AS k
+                  WHERE duplicate_of = c.id) AS m) AS d
         """,
         "SELECT count(*) FROM dedup.mark c WHERE status <> 'duplicate'${since}",
         " AND (coalesce(published_at, added_at) >= %(since)s OR EXISTS (SELECT FROM dedup.mark d"

@@ -8,6 +8,7 @@ from typing import Any
 
 from dedup.answer import Answer
 from dedup.corpus.database import Cursor, prefer_indexes
+from dedup.corpus.known_times import delay, delay_between, known
 from dedup.errors import NotFoundError
 
 
@@ -60,8 +61,11 @@ class StorySummary(Answer):
     Attributes:
         id, title, publication: of the canonical article.
         copies: how many duplicates it has.
-        copied_by: their publications, each once, by name.
-        first_at, last_at: times of the canonical article and of the last copy, in UTC.
+        copied_by: publications of those of which times tell who was first, each once, by name.
+        first_at, last_at: when the canonical article was published, and the last of all, in UTC; None where
+            that is not known.
+        also_in: publications of the other duplicates.
+        times_known: whether times tell of all of them which was first in this corpus.
     """
 
     id: str
@@ -69,13 +73,15 @@ class StorySummary(Answer):
     publication: str | None
     copies: int
     copied_by: tuple[str, ...]
-    first_at: datetime
-    last_at: datetime
+    first_at: datetime | None
+    last_at: datetime | None
+    also_in: tuple[str, ...] = ()
+    times_known: bool = False
 
     @property
-    def spread(self) -> timedelta:
-        """From the canonical article to the last copy."""
-        return self.last_at - self.first_at
+    def spread(self) -> timedelta | None:
+        """From the canonical article to the last copy; None where the times do not tell."""
+        return delay_between(self.last_at, self.first_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +124,7 @@ def story(cursor: Cursor, source_id: str) -> Story:
     return Story(original, tuple(copies))
 
 
-_LARGEST = """
+_LARGEST = f"""
     WITH most AS MATERIALIZED (  -- and those with as many copies, which their source_ids decide between
         SELECT duplicate_of AS id, count(*) AS copies FROM dedup.mark WHERE duplicate_of IS NOT NULL
         GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
@@ -126,15 +132,20 @@ _LARGEST = """
         SELECT most.id, c.source_id, c.title, c.publication, most.copies, c.first_at
         -- OFFSET 0: looked up one by one, whatever the statistics say.
         FROM most CROSS JOIN LATERAL (
-            SELECT source_id, title, publication, coalesce(published_at, added_at) AS first_at
-            FROM dedup.mark WHERE id = most.id OFFSET 0) AS c
+            SELECT source_id, title, publication, {known("m")} AS first_at
+            FROM dedup.mark m WHERE id = most.id OFFSET 0) AS c
         ORDER BY most.copies DESC, c.source_id LIMIT %(limit)s)
-    SELECT top.source_id, top.title, top.publication, top.copies, d.copied_by, top.first_at, d.last_at
+    SELECT top.source_id, top.title, top.publication, top.copies, d.copied_by, top.first_at,
+           CASE WHEN d.times_known THEN greatest(top.first_at, d.last_at) END, d.also_in, d.times_known
     FROM top CROSS JOIN LATERAL (
         SELECT coalesce(array_agg(DISTINCT publication ORDER BY publication)
-                        FILTER (WHERE publication IS NOT NULL), '{}') AS copied_by,
-               max(coalesce(published_at, added_at)) AS last_at
-        FROM dedup.mark WHERE duplicate_of = top.id) AS d
+                        FILTER (WHERE publication IS NOT NULL AND delay IS NOT NULL), '{{}}') AS copied_by,
+               coalesce(array_agg(DISTINCT publication ORDER BY publication)
+                        FILTER (WHERE publication IS NOT NULL AND delay IS NULL), '{{}}') AS also_in,
+               bool_and(delay IS NOT NULL) AS times_known, max(at) AS last_at
+        FROM (SELECT m.*, at, {delay("at", "top.first_at")} AS delay
+              FROM dedup.mark m CROSS JOIN LATERAL (SELECT {known("m")} AS at) AS k
+              WHERE duplicate_of = top.id) AS m) AS d
     ORDER BY top.copies DESC, top.source_id
 """
 
@@ -155,5 +166,6 @@ def reprints(cursor: Cursor, most: int) -> Reprints:
 
 
 def _summary(row: tuple[Any, ...]) -> StorySummary:
-    source_id, title, publication, copies, copied_by, first_at, last_at = row
-    return StorySummary(source_id, title, publication, copies, tuple(copied_by), first_at, last_at)
+    source_id, title, publication, copies, copied_by, first_at, last_at, also_in, times_known = row
+    by, others = tuple(copied_by), tuple(also_in)
+    return StorySummary(source_id, title, publication, copies, by, first_at, last_at, others, times_known)

@@ -43,12 +43,14 @@ def span(time: timedelta) -> str:
     return f"{'−' if told and time < timedelta(0) else ''}{' '.join(told)}" if told else "0 min"
 
 
-def later(time: timedelta) -> str:
-    """How long after the first one.
+def later(time: timedelta | None) -> str:
+    """How long after the first one; "unknown" where times do not tell.
 
     >>> later(timedelta(0)), later(timedelta(minutes=90)), later(timedelta(minutes=-3))
     ('first', '+1 h 30 min', '−3 min')
     """
+    if time is None:
+        return "unknown"
     told = span(time)
     return "first" if told == "0 min" else told if told[0] == "−" else f"+{told}"
 

@@ -12,6 +12,7 @@ from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import LABEL, ArticleLine, StoryLine, cut, lines_of
 from dedup.corpus.browsing.reading import COUNTED
 from dedup.corpus.database import Cursor
+from dedup.corpus.known_times import delay, known
 from dedup.corpus.statements import statement
 from dedup.times import from_microseconds
 
@@ -155,7 +156,13 @@ def day(cursor: Cursor, first: date, last: date | None = None, *, counted: int =
     since, until = reading.days(first, last)
     reading.allow(cursor, "hashjoin")  # of what was read with itself, and not of tables
     row = cursor.execute(
-        statement("browse_day", counts=_COUNTS, publication=LABEL.format("publication")),
+        statement(
+            "browse_day",
+            counts=_COUNTS,
+            publication=LABEL.format("publication"),
+            known=known("a"),
+            delay=delay("c.known_at", "o.known_at"),
+        ),
         {
             "first": first,
             "since": since,
@@ -205,4 +212,5 @@ def _stories(rows: Iterable[list[Any]], lines: dict[int, ArticleLine]) -> Iterab
     for id, copies, outlets, last_at, reached in rows:
         if id in lines:
             spread = None if reached is None else timedelta(microseconds=reached)
-            yield StoryLine(lines[id], copies, outlets, from_microseconds(last_at), spread)
+            last = None if last_at is None else from_microseconds(last_at)
+            yield StoryLine(lines[id], copies, outlets, last, spread)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from dedup.answer import Answer
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
+from dedup.corpus.known_times import delay_between, known
 
 LABEL_CHARACTERS = 300
 """Of a title or an outlet in a list; the rest is cut, and an ellipsis says so."""
@@ -21,7 +22,7 @@ class ArticleLine(Answer):
     Attributes:
         title, publication: cut to `LABEL_CHARACTERS`.
         time: when it was published, or stored where that is unknown; in UTC.
-        published: whether it is the time of publication.
+        published: whether it is the time of publication, and not implausible.
         status, score, reason: as of `Verdict`.
         stale: whether that is the last mark, and it is settled again.
         duplicate_of: source_id of the canonical article, for duplicates.
@@ -39,6 +40,11 @@ class ArticleLine(Answer):
     score: float | None
     reason: str | None
 
+    def after(self, other: ArticleLine) -> timedelta | None:
+        """How long after another it was published; None where times do not tell which was first."""
+        times = (line.time if line.published else None for line in (self, other))
+        return delay_between(*times)
+
 
 @dataclass(frozen=True, slots=True)
 class StoryLine(Answer):
@@ -48,7 +54,7 @@ class StoryLine(Answer):
         original: the canonical article.
         copies: duplicates that are counted.
         outlets: publications among the copies, each once; an article without one counts as its own.
-        last_at: time of the last copy that is counted, in UTC.
+        last_at: when the last copy that is counted was published, in UTC; None where one's time is unknown.
         reached: from the canonical article until `SPREAD_OUTLETS` outlets but its own had it; None where
             fewer did, or where the canonical article is of an earlier time than is counted.
     """
@@ -56,8 +62,13 @@ class StoryLine(Answer):
     original: ArticleLine
     copies: int
     outlets: int
-    last_at: datetime
+    last_at: datetime | None
     reached: timedelta | None
+
+    @property
+    def lasted(self) -> timedelta | None:
+        """From the canonical article to the last copy; None where times do not tell."""
+        return delay_between(self.last_at, self.original.time if self.original.published else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +76,13 @@ class CopyLine(Answer):
     """A duplicate beside its canonical article.
 
     Attributes:
-        delay: how long after the canonical article it appeared; below 0 where the order is another one.
+        delay: how long after the canonical article it appeared; below 0 where the order is another
+            one; None where times do not tell.
         sentence_jaccard, signature_jaccard, containment: of the pair; None where it is not stored.
     """
 
     article: ArticleLine
-    delay: timedelta
+    delay: timedelta | None
     sentence_jaccard: float | None
     signature_jaccard: float | None
     containment: float | None
@@ -84,7 +96,7 @@ LABEL = f"left({{}}, {LABEL_CHARACTERS + 1})"
 
 _LINES = f"""
     SELECT a.id, a.source_id, {LABEL.format("a.title")}, {LABEL.format("a.publication")}, {TIME},
-           a.published_at IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
+           {known("a")} IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
            {LABEL.format("a.reason")}
     FROM unnest(%s) AS given (id)
     -- OFFSET 0: looked up one by one, whatever the statistics say.

@@ -10,6 +10,7 @@ from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import TIME, ArticleLine, CopyLine, lines_of
 from dedup.corpus.browsing.reading import COUNTED
 from dedup.corpus.database import Cursor
+from dedup.corpus.known_times import delay, known
 from dedup.corpus.statements import statement
 from dedup.times import microseconds
 
@@ -49,7 +50,8 @@ class Matrix(Answer):
         outlets: at most `MATRIX_OUTLETS`, those of the most copies first.
         cells: those with a copy, the most copies first; both outlets are in `outlets`.
         other: copies of which an outlet is not in `outlets`.
-        unknown: copies of which an outlet is not known; not among `other`.
+        unknown: copies of which an outlet is not known; undated: of the others, those of which times do
+            not tell who was first. Neither is among `other` or in `cells`.
     """
 
     first: date
@@ -60,6 +62,7 @@ class Matrix(Answer):
     cells: tuple[Cell, ...]
     other: int
     unknown: int
+    undated: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +96,14 @@ def outlets(cursor: Cursor, first: date, last: date | None = None, *, counted: i
     """
     since, until = reading.days(first, last)
     row = cursor.execute(
-        statement("browse_outlets"),
+        statement("browse_outlets", known=known("a"), delay=delay("c.known_at", "o.known_at")),
         {"since": since, "until": until, "limit": counted, "outlets": MATRIX_OUTLETS},
     ).fetchone()
     assert row is not None
-    number, earliest, copies, unknown, names, cells = row
+    number, earliest, copies, unknown, undated, names, cells = row
     shown = tuple(
-        Cell(copier, original, count, timedelta(seconds=delay))
-        for copier, original, count, delay in cells or []
+        Cell(copier, original, count, timedelta(seconds=seconds))
+        for copier, original, count, seconds in cells or []
     )
     return Matrix(
         first=first,
@@ -109,8 +112,9 @@ def outlets(cursor: Cursor, first: date, last: date | None = None, *, counted: i
         copies=copies,
         outlets=tuple(names),
         cells=shown,
-        other=copies - unknown - sum(cell.copies for cell in shown),
+        other=copies - unknown - undated - sum(cell.copies for cell in shown),
         unknown=unknown,
+        undated=undated,
     )
 
 
@@ -145,7 +149,7 @@ def copied(
         more = place is not None
     return CopiedPage(
         tuple(
-            Copied(lines[of], CopyLine(lines[id], lines[id].time - lines[of].time, *figures))
+            Copied(lines[of], CopyLine(lines[id], lines[id].after(lines[of]), *figures))
             for id, of, *figures in shown
         ),
         reading.token(microseconds(place[0]), place[1]) if place else None,

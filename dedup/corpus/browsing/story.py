@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dedup.answer import Answer
@@ -70,6 +70,19 @@ class StoryPage(Answer):
     beside: tuple[Beside, ...]
 
     @property
+    def times_known(self) -> bool:
+        """Whether times tell of all of `prints` and `copies` which was first in this corpus."""
+        every = [self.original, *self.prints, *(copy.article for copy in self.copies)]
+        return self.original.published and all(
+            one.source_id == self.original.source_id or one.after(self.original) is not None for one in every
+        )
+
+    @property
+    def lasted(self) -> timedelta | None:
+        """From the first to the last of `prints`; None where times do not tell."""
+        return self.prints[-1].after(self.prints[0]) if self.prints and self.times_known else None
+
+    @property
     def versions(self) -> list[tuple[ArticleLine, ...]]:
         """Articles of `prints` by outlet, of each outlet that has several, in sequence."""
         of: dict[str, list[ArticleLine]] = {}
@@ -102,7 +115,7 @@ def story(cursor: Cursor, source_id: str, after: str | None = None) -> StoryPage
         asked=source_id,
         original=original,
         words=_words(cursor, [number]).get(number),
-        copies=tuple(CopyLine(lines[id], lines[id].time - original.time, *figures) for id, *figures in shown),
+        copies=tuple(CopyLine(lines[id], lines[id].after(original), *figures) for id, *figures in shown),
         after=reading.token(microseconds(lines[last].time), last) if last else None,
         copies_counted=min(counted, COPIES_COUNTED),
         more_copies=counted > COPIES_COUNTED,

@@ -1,11 +1,11 @@
 -- Figures of a range of days, of its newest articles: one row. Times are microseconds since 1970.
 WITH counted AS MATERIALIZED (
-    SELECT id, coalesce(published_at, added_at) AS at, publication, status, stale, duplicate_of,
+    SELECT id, coalesce(published_at, added_at) AS at, ${known} AS known_at, publication, status, stale, duplicate_of,
            -- Who names no outlet counts as one of his own; no outlet is called so.
            coalesce(publication, chr(1) || id) AS outlet,
            CASE WHEN status = 'failed' THEN split_part(reason, ':', 1)
                 WHEN status = 'pending' OR stale THEN limit_fired END AS why
-    FROM dedup.article
+    FROM dedup.article a
     WHERE coalesce(published_at, added_at) >= %(since)s AND coalesce(published_at, added_at) < %(until)s
     ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(limit)s
 ), tally AS MATERIALIZED (  -- what days and outlets are summed up from: few rows
@@ -14,12 +14,13 @@ WITH counted AS MATERIALIZED (
 ), earliest AS (
     SELECT at, id FROM counted ORDER BY at, id LIMIT 1
 ), story AS (
-    SELECT duplicate_of AS id, count(*) AS copies, count(DISTINCT outlet) AS outlets, max(at) AS last_at
+    SELECT duplicate_of AS id, count(*) AS copies, count(DISTINCT outlet) AS outlets, CASE WHEN bool_and(known_at IS NOT NULL) THEN max(known_at) END AS last_at
     FROM counted WHERE duplicate_of IS NOT NULL GROUP BY duplicate_of
 ), print AS (  -- the first one of each other outlet
-    SELECT o.id, o.at AS began, c.outlet, min(c.at) AS at
+    SELECT o.id, o.known_at AS began, c.outlet, min(c.known_at) AS at
     FROM counted c JOIN counted o ON o.id = c.duplicate_of
-    WHERE c.outlet <> o.outlet AND c.at >= o.at GROUP BY o.id, o.at, c.outlet
+    WHERE c.outlet <> o.outlet AND c.known_at >= o.known_at AND ${delay} IS NOT NULL
+    GROUP BY o.id, o.known_at, c.outlet
 ), reached AS (
     SELECT id, at - began AS reached
     FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY at, outlet) AS place FROM print) AS p
