@@ -27,13 +27,13 @@ from tests.engine.test_plans import STATISTICS, believe, rolled_back
 VIEWS = {
     "stories": (
         "SELECT s.source_id, m.url, s.title, s.publication, m.language, m.status, s.first_at, s.last_at,"
-        " s.articles, s.copies, s.copied_by, s.copy_source_ids, s.archived"
+        " s.articles, s.copies, s.copied_by, s.copy_source_ids, s.also_in, s.times_known, s.archived"
         " FROM dedup.story s JOIN dedup.mark m USING (id) ORDER BY id"
     ),
     "duplicates": (
         "SELECT source_id, title, publication, published_at, original_source_id, original_title,"
-        " original_publication, original_published_at, extract(epoch FROM delay)::float8, stale, score,"
-        " reason, sentence_jaccard, signature_jaccard, containment, archived FROM dedup.duplicate ORDER BY id"
+        " original_publication, original_published_at, extract(epoch FROM delay)::float8, times_known, stale,"
+        " score, reason, sentence_jaccard, signature_jaccard, containment, archived FROM dedup.duplicate ORDER BY id"
     ),
     "matches": (
         "SELECT source_id, other_source_id, relation, rule, score, sentence_jaccard, signature_jaccard,"
@@ -54,11 +54,11 @@ def newsroom(database: Database) -> Database:
     load(
         database,
         article(
-            "a", window(0, 6), 0, publication="Wire", title="A", language="en", url="https://x.example/a"
+            "a", window(0, 6), 1, publication="Wire", title="A", language="en", url="https://x.example/a"
         ),
         article("c1", window(0, 6), 60, publication="Herald", title=""),
         article("c2", window(1, 6), 120, publication="Courier", title="Ünï 🗞\u202e<b>"),
-        article("c3", window(1, 6), 150, publication="Courier"),
+        article("c3", window(1, 6), 151, publication="Courier"),
         article("s", window(3, 6), 180, publication="Herald"),
         article("u", window(20, 6, ring=100), None, added_at=at(24 * 60)),
         article("f", [], 24 * 60),

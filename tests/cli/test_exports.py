@@ -24,11 +24,11 @@ def newsroom(database: Database) -> Database:
     """`a` with two copies, `s` similar to it, `u` of its own; one after the other by an hour."""
     load(
         database,
-        article("a", window(0, 6), 0, publication="Wire", title="A"),
+        article("a", window(0, 6), 1, publication="Wire", title="A"),
         article("c1", window(0, 6), 60, publication="Herald"),
         article("c2", window(1, 6), 120, publication="Courier", title='Ünï "x" 🗞'),
         article("s", window(3, 6), 180, publication="Herald"),
-        article("u", window(20, 6, ring=100), 240),
+        article("u", window(20, 6, ring=100), 241),
     )
     backfill(database, workers=0)
     return database
@@ -64,7 +64,7 @@ def test_an_sqlite_file_has_stories_articles_and_matches(dedup: Dedup, newsroom:
     }
     query = "SELECT source_id, copies, copied_by, first_at, last_at FROM story ORDER BY copies DESC LIMIT 1"
     assert asked("news.sqlite", query) == [
-        ("a", 2, '["Courier", "Herald"]', "2024-03-01 00:00:00.000000Z", "2024-03-01 02:00:00.000000Z")
+        ("a", 2, '["Courier", "Herald"]', "2024-03-01 00:01:00.000000Z", "2024-03-01 02:00:00.000000Z")
     ]
     query = "SELECT title, status, stale, publication FROM article WHERE story_source_id = 'a' ORDER BY 4"
     assert asked("news.sqlite", query) == [

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from dedup import Article, Deduplicator
 from dedup.corpus.browsing import outlets, queue, reading, search, sentences, story
 from dedup.corpus.browsing.lines import LABEL_CHARACTERS
+from dedup.corpus.known_times import delay_between
 from dedup.errors import InputError, NotFoundError
 from dedup.operation import Operation
 from tests.conftest import Server
@@ -96,6 +97,10 @@ class Row:
     limit_fired: str | None
     url: str | None
     text: str
+    known_at: datetime | None
+
+    def after(self, other: Row) -> timedelta | None:
+        return delay_between(self.known_at, other.known_at)
 
     @property
     def outlet(self) -> str:
@@ -113,7 +118,9 @@ def rows(newsroom: Deduplicator) -> dict[int, Row]:
         "id, source_id, title, publication, coalesce(published_at, added_at), status, stale, duplicate_of,"
     )
     with newsroom._database.transaction() as cursor:
-        found = cursor.execute(f"SELECT {columns} reason, limit_fired, url, text FROM dedup.article".encode())
+        found = cursor.execute(
+            f"SELECT {columns} reason, limit_fired, url, text, published_at FROM dedup.article".encode()
+        )
         return {row[0]: Row(*row) for row in found.fetchall()}
 
 
@@ -194,7 +201,8 @@ def check_stories(day: Any, rows: dict[int, Row], found: list[Row]) -> None:
     for number, of in copies.items():
         original, first_at = rows[number], {}
         for row in sorted(of, key=lambda row: row.place):
-            if row.outlet != original.outlet and row.at >= original.at:
+            after = row.after(original)
+            if row.outlet != original.outlet and after is not None and after >= timedelta(0):
                 first_at.setdefault(row.outlet, row.at)
         if number in counted and len(first_at) >= 3:
             reached[number] = sorted(first_at.values())[2] - original.at
@@ -202,7 +210,7 @@ def check_stories(day: Any, rows: dict[int, Row], found: list[Row]) -> None:
         rows[number].source_id: (
             len(of),
             len({row.outlet for row in of}),
-            max(row.at for row in of),
+            max(row.at for row in of) if all(row.known_at for row in of) else None,
             reached.get(number),
         )
         for number, of in copies.items()
@@ -262,7 +270,7 @@ def test_a_story(newsroom: Deduplicator, rows: dict[int, Row], monkeypatch: pyte
             found += page.copies
         assert [c.article.source_id for c in found] == [r.source_id for r in copies]
         for line, copy in zip(found, copies, strict=True):
-            assert line.delay == copy.at - original.at
+            assert line.delay == copy.after(original)
             assert line.article.duplicate_of == original.source_id
             assert line.article.title == cut(copy.title)
     with pytest.raises(NotFoundError):
@@ -404,9 +412,15 @@ def test_who_copies_whom(
     assert matrix.counted_from == (found[counted - 1].at if len(found) > counted else None)
     pairs = copied(rows, found[:counted])
     delays: dict[tuple[str, str], list[float]] = defaultdict(list)
+    unknown = undated = 0
     for copy, original in pairs:
-        if copy.publication is not None and original.publication is not None:
-            delays[copy.publication, original.publication].append((copy.at - original.at).total_seconds())
+        after = copy.after(original)
+        if copy.publication is None or original.publication is None:
+            unknown += 1
+        elif after is None:
+            undated += 1
+        else:
+            delays[copy.publication, original.publication].append(after.total_seconds())
     totals: Counter[str] = Counter()
     for (copier, original_outlet), each in delays.items():
         for name in {copier, original_outlet}:
@@ -418,7 +432,9 @@ def test_who_copies_whom(
     for cell in matrix.cells:
         assert cell.median_delay.total_seconds() == pytest.approx(median(cells[cell.copier, cell.original]))
     known = sum(map(len, delays.values()))
-    assert (matrix.copies, matrix.unknown) == (len(pairs), len(pairs) - known)
+    assert (matrix.copies, matrix.unknown, matrix.undated) == (len(pairs), unknown, undated)
+    assert len(pairs) == known + unknown + undated
+    assert undated
     assert matrix.other == known - sum(map(len, cells.values()))
 
 
@@ -431,7 +447,7 @@ def test_the_copies_behind_a_cell(
     for copier in ("Wire", "O'Brien \\ Söhne", LONG):
         for original in ("Herald", LONG):
             wanted = [
-                (c.source_id, o.source_id, c.at - o.at)
+                (c.source_id, o.source_id, c.after(o))
                 for c, o in pairs
                 if (c.publication, o.publication) == (copier, original)
             ]

@@ -21,9 +21,9 @@ def newsroom(database: Database) -> Database:
     """`a` with two copies, `s` similar to it, `u` of its own and `f` that cannot be read."""
     load(
         database,
-        article("a", window(0, 6), 0, publication="Wire", title="A"),
-        article("c1", window(0, 6), 60, publication="Herald"),
-        article("c2", window(1, 6), 120, publication="Courier"),
+        article("a", window(0, 6), 1, publication="Wire", title="A"),
+        article("c1", window(0, 6), 61, publication="Herald"),
+        article("c2", window(1, 6), 121, publication="Courier"),
         article("s", window(3, 6), 180, publication="Herald"),
         article("u", window(20, 6, ring=100), 24 * 60, publication="Wire"),
         article("f", [], 24 * 60),
