@@ -33,7 +33,8 @@ VIEWS = {
     "duplicates": (
         "SELECT source_id, title, publication, published_at, original_source_id, original_title,"
         " original_publication, original_published_at, extract(epoch FROM delay)::float8, times_known, stale,"
-        " score, reason, sentence_jaccard, signature_jaccard, containment, archived FROM dedup.duplicate ORDER BY id"
+        " score, reason, sentence_jaccard, signature_jaccard, containment, archived"
+        " FROM dedup.duplicate ORDER BY id"
     ),
     "matches": (
         "SELECT source_id, other_source_id, relation, rule, score, sentence_jaccard, signature_jaccard,"

@@ -206,19 +206,13 @@ def stories(
     if json:
         output.write_json([story.as_dict() for story in found])
         return
+    lists = [(", ".join(s.copied_by), ", ".join(s.also_in)) for s in found]
     output.table(
         "stories of the most copies",
         ("copies", "id", "title", "publication", "published", "copied by", "also in, time unknown"),
         (
-            (
-                s.copies,
-                s.id,
-                s.title,
-                s.publication,
-                s.first_at or "unknown",
-                *map(", ".join, (s.copied_by, s.also_in)),
-            )
-            for s in found
+            (s.copies, s.id, s.title, s.publication, s.first_at or "unknown", *names)
+            for s, names in zip(found, lists, strict=True)
         ),
         ("copies", "published"),
     )
