@@ -1,9 +1,13 @@
 """Which sentences are common: the rule (docs/semantics.md, section 2).
 
-Counting stories, not articles: of m articles that carry a sentence let P be the number of ordered pairs
-that agree in the bucket key of a band, summed over the bands. Two carriers drawn at random agree in a band
-with the probability c = P / (bands * m * (m - 1)), on average over the bands, and 1 / c is the number of
-equally large stories that would agree as often: the inverse of Simpson's index (Simpson 1949).
+Counting stories, not articles. Draw a carrier of the sentence, put it back, and draw again: c is the
+probability that the two agree in the bucket key of a band, on average over the bands, and 1 / c is the number
+of equally large stories that would agree as often: the inverse of Simpson's index (Simpson 1949). Drawn
+with replacement, ten stories of two copies each are ten.
+
+Where n of m carriers have a key, c is the sum of (n / m)^2 over the keys of a band. Kept is P, the ordered
+pairs of two carriers that agree, the sum of n (n - 1) over all keys and bands: it changes by difference. Each
+carrier agrees with itself in every band too, so the sum of n^2 is P + bands * m.
 
 Whole numbers decide, so every engine decides alike. It does not count; see `../corpus/common_sentences.py`.
 """
@@ -35,16 +39,19 @@ def agreeing_pairs(buckets: Sequence[Sequence[int]], weights: Sequence[int] | No
 
 
 def effective_stories(carriers: int, pairs: int, bands: int) -> float:
-    """min(m, 1 / c): how many equally large stories the carriers amount to.
+    """1 / c: how many equally large stories the carriers amount to; 0 where there are none, and never more
+    than there are carriers.
 
     >>> effective_stories(300, 16 * 300 * 299, 16)  # 300 copies of one report
     1.0
+    >>> effective_stories(20, 16 * 10 * 2, 16)  # ten stories, two copies each
+    10.0
     >>> effective_stories(300, 0, 16)  # 300 articles that agree in nothing else
     300.0
     """
-    return min(float(carriers), bands * carriers * (carriers - 1) / pairs) if pairs else float(carriers)
+    return bands * carriers * carriers / (pairs + bands * carriers) if carriers else 0.0
 
 
 def is_common(carriers: int, pairs: int, bands: int, limit: int) -> bool:
     """Whether the effective stories exceed `limit`, by whole numbers."""
-    return carriers > limit and pairs * limit < bands * carriers * (carriers - 1)
+    return (pairs + bands * carriers) * limit < bands * carriers * carriers

@@ -6,7 +6,12 @@ Datasets", chapter 3; two sets of Jaccard s share one of b bands of r rows with 
 1 - (1 - s^r)^b.
 
 Each shingle has a hash of 32 bits; the k hash functions are multiplications and additions of it, modulo 2^32.
-Such a function is one to one, so different hashes never meet in a whole value.
+Such a function is one to one, so different hashes never meet in a whole value. But its lowest byte follows
+from the lowest byte of the hash alone: two hashes that agree there agree there under every function, and
+texts whose hashes all end alike had equal signatures. So each value is mixed before its byte is taken, by
+MurmurHash3's 32-bit finaliser (Appleby 2011), which is one to one too: equal values stay equal, and others
+agree in the byte under each function anew. To mix the hashes before the functions would change nothing of
+that, and there are only as many values as functions, however long the text.
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ MinHashes = npt.NDArray[np.uint32]
 """Shape (k,): the smallest value of each hash function; shape (0,) for an empty set; (n, k) of n sets."""
 
 Signature = npt.NDArray[np.uint8]
-"""Shape (k,): the lowest byte of each MinHash value; shape (0,) for an empty set."""
+"""Shape (k,): a byte of each MinHash value, mixed; shape (0,) for an empty set."""
 
 EMPTY: Signature = np.empty(0, np.uint8)
 """The signature of a text without shingles."""
@@ -40,6 +45,9 @@ _CHUNK = 1 << 16
 processor's cache, and bound the memory."""
 
 _UPPER = np.uint64(0xFFFFFFFF << 32)
+
+MIX32 = ((16, 0x85EBCA6B), (13, 0xC2B2AE35))
+"""MurmurHash3's 32-bit finaliser: by how much to shift and what to multiply with; then a shift by 16."""
 
 
 def minhash(hashes: ShingleHashes, count: int) -> MinHashes:
@@ -82,8 +90,15 @@ def minhash_many(hashes: ShingleHashes, starts: npt.NDArray[np.int64], count: in
 
 
 def signature(values: MinHashes) -> Signature:
-    """The lowest byte of each MinHash value."""
-    return values.astype(np.uint8)
+    """The lowest byte of each MinHash value, mixed; of shape (n, k) for the values of n texts.
+
+    >>> signature(np.array([0, 1, 257], np.uint32)).tolist()
+    [0, 183, 245]
+    """
+    mixed = values
+    for shift, multiplier in MIX32:
+        mixed = (mixed ^ mixed >> np.uint32(shift)) * np.uint32(multiplier)
+    return (mixed ^ mixed >> np.uint32(16)).astype(np.uint8)
 
 
 def buckets(values: MinHashes, coefficients: Hashes) -> npt.NDArray[np.int64]:

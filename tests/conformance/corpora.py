@@ -82,6 +82,16 @@ def boilerplate() -> Corpus:
     return Corpus([*many, *ten, *only])
 
 
+def twice() -> Corpus:
+    """Ten stories in two papers each are ten, which are not too many; eleven are."""
+    found = []
+    for stories, byline in ((10, 9_600), (11, 9_700)):
+        for i in range(stories):
+            codes = [*window(20 * (i + stories), 6, ring=10_000), code(byline)]
+            found += [made(f"{stories} {i} {paper}", codes, i + paper) for paper in (0, 1)]
+    return Corpus(found)
+
+
 def templates() -> Corpus:
     """Pages that are mostly furniture, with copies of some."""
     furniture = [code(800 + i) for i in range(7)]
@@ -309,6 +319,7 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
         ties,
         wire_story,
         boilerplate,
+        twice,
         templates,
         families,
         briefs,

@@ -31,6 +31,7 @@ from tests.corpora import (
     assert_counted,
     assert_equal,
     change_settings,
+    code,
     deduplicator,
     fingerprint,
     load,
@@ -257,6 +258,7 @@ STATUSES = {
     "chains": {"similar", "duplicate"},
     "wire_story": {"similar", "duplicate"},
     "boilerplate": {"unique"},
+    "twice": {"unique", "duplicate"},
     "templates": {"similar", "duplicate", "unique"},
     "families": {"similar", "duplicate"},
     "briefs": {"unique", "duplicate"},
@@ -281,6 +283,7 @@ def test_the_corpora_are_about_what_they_say() -> None:
         assert {pair[1] for pair in reference(name).pairs.values()} >= rules, name
     assert {len(reference(name).common) for name in ("wire_story", "chains", "excerpts")} == {0}
     assert len(reference("boilerplate").common) == 1
+    assert reference("twice").common == {sentence_hash(code(9_700)): 11.0}
     assert len(reference("templates").common) == 7
     marks = reference("wrong_dates").status()
     assert {name for name, status in marks.items() if status == "unique"} == {"old", "ancient 2"}

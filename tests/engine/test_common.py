@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
+import numpy as np
 import psycopg
 import pytest
 
@@ -11,6 +13,7 @@ from dedup.article import Article
 from dedup.corpus import pins
 from dedup.corpus.database import Database
 from dedup.engine.backfill import BackfillReport, backfill
+from dedup.text.fingerprint import ALGORITHM_REVISION
 from tests.corpora import (
     Code,
     answer,
@@ -108,6 +111,57 @@ def test_as_many_stories_as_the_limit_are_not_too_many(database: Database) -> No
     change_settings(database, common_stories=9)
     run(database)
     assert answer(database).common == {sentence_hash(BYLINE): 10.0}
+
+
+def test_ten_stories_in_two_papers_each_are_ten(database: Database) -> None:
+    """Also where the second papers come later, and the counts change by difference."""
+    first = with_byline(0, 10)
+    load(database, *first)
+    run(database)
+    load(database, *(replace(a, source_id=f"again {i}") for i, a in enumerate(first)))
+    run(database, full=False)
+    assert answer(database).common == {}
+    load(database, *with_byline(10, 1))
+    run(database, full=False)
+    ((sentence, stories),) = answer(database).common.items()
+    assert (sentence, stories) == (sentence_hash(BYLINE), pytest.approx(21**2 / (10 * 2**2 + 1)))
+
+
+def test_a_corpus_of_an_older_revision_is_fingerprinted_and_counted_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = with_byline(0, 10)
+    twice = [replace(a, source_id=f"again {i}") for i, a in enumerate(first)]
+    load(database, *first, *twice)
+
+    def stored() -> tuple[list[tuple[int, bytes]], list[int], int]:
+        with database.transaction() as cursor:
+            made = cursor.execute("SELECT version, signature FROM dedup.fingerprint").fetchall()
+            common = cursor.execute("SELECT sentence_hash FROM dedup.common_sentence").fetchall()
+            revision = cursor.execute("SELECT algorithm_revision FROM dedup.corpus_state").fetchall()
+            return made, [row[0] for row in common], revision[0][0]
+
+    with monkeypatch.context() as older:
+        # As revision 2 had it: the plain lowest byte, and two carriers drawn without putting one back.
+        older.setattr("dedup.text.fingerprint.ALGORITHM_REVISION", 2)
+        older.setattr("dedup.corpus.rulebooks.ALGORITHM_REVISION", 2)
+        older.setattr("dedup.text.batch.signature", lambda values: values.astype(np.uint8))
+        older.setattr(
+            "dedup.corpus.common_sentences.is_common", lambda m, p, b, limit: p * limit < b * m * (m - 1)
+        )
+        with database.transaction() as cursor:
+            cursor.execute("UPDATE dedup.corpus_state SET algorithm_revision = 2")
+        backfill(database, workers=0)
+        before, common, revision = stored()
+        assert (common, revision) == ([sentence_hash(BYLINE)], 2)
+    report = backfill(database, workers=0)
+    assert report.fingerprinted == len(first) + len(twice)
+    after, common, revision = stored()
+    assert (common, revision) == ([], ALGORITHM_REVISION)
+    assert not {row[0] for row in before} & {row[0] for row in after}
+    assert not {bytes(row[1]) for row in before} & {bytes(row[1]) for row in after}
+    assert_right(database)
+    assert not backfill(database, workers=0).fingerprinted
 
 
 def test_a_sentence_of_10_000_articles_is_common(database: Database) -> None:

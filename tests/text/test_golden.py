@@ -103,7 +103,7 @@ def values(found: Fingerprint) -> dict[str, Any]:
     }
 
 
-GOLDEN_REVISION = 2
+GOLDEN_REVISION = 3
 GOLDEN: dict[str, dict[str, Any]] = {
     "wire": {
         "content_hash": 7391464333294105666,
@@ -113,7 +113,7 @@ GOLDEN: dict[str, dict[str, Any]] = {
             -5769880160343844463,
             -5022561497025299087,
         ],
-        "signature": ["ff713cc5127a6616db20"],
+        "signature": ["d17ba3d1cc45617f0d67"],
         "buckets": [-4499674896381554523, 5768342714504792986, 3430104338105816172],
         "word_count": 53,
         "shingle_count": 26,
@@ -121,7 +121,7 @@ GOLDEN: dict[str, dict[str, Any]] = {
     "wrapped": {
         "content_hash": -8857266580783760560,
         "sentence_hashes": [8459428586474668204, -4193253244087711416, -770449680792750504],
-        "signature": ["c55d88f4b952e316d3e6"],
+        "signature": ["a5a2edd59acb0e7f65ee"],
         "buckets": [-5626128925032693584, -5317956489367559133, 140782804420722897],
         "word_count": 36,
         "shingle_count": 15,
@@ -129,7 +129,7 @@ GOLDEN: dict[str, dict[str, Any]] = {
     "German": {
         "content_hash": -540636330127079754,
         "sentence_hashes": [8868104883332904042, 754752137415242200, -7727292229537092154],
-        "signature": ["cbc63f14be9513e12936"],
+        "signature": ["105f0c646fe1702c1f79"],
         "buckets": [-6088775391161965770, 4532599113591468917, 5291114187034998750],
         "word_count": 22,
         "shingle_count": 7,
@@ -137,7 +137,7 @@ GOLDEN: dict[str, dict[str, Any]] = {
     "Hindi": {
         "content_hash": 6717924936564444231,
         "sentence_hashes": [-4438864854082959898, 1984262741497114820],
-        "signature": ["f2f5258635ac49af3f82"],
+        "signature": ["71c1e862ddbf358a6718"],
         "buckets": [-5174578218955515139, 30449075920682675, -6885133299008998956],
         "word_count": 18,
         "shingle_count": 9,
@@ -145,7 +145,7 @@ GOLDEN: dict[str, dict[str, Any]] = {
     "Chinese": {
         "content_hash": -5223331732814425800,
         "sentence_hashes": [],
-        "signature": ["d7ae7e9d968d704200bb"],
+        "signature": ["38f95f0c350eb785373f"],
         "buckets": [-8939005998270410514, 8603520708117630819, -205980835427393044],
         "word_count": 7,
         "shingle_count": 1,
@@ -153,7 +153,7 @@ GOLDEN: dict[str, dict[str, Any]] = {
     "Arabic": {
         "content_hash": -4877484596340557010,
         "sentence_hashes": [4996566615666840854, 4296662110784767215],
-        "signature": ["936f1b62075f8fa654b7"],
+        "signature": ["281d3baaf6af51caf696"],
         "buckets": [5339121525976710876, 6446189701181148006, 5215742977573624398],
         "word_count": 16,
         "shingle_count": 5,
@@ -161,7 +161,7 @@ GOLDEN: dict[str, dict[str, Any]] = {
     "Amharic": {
         "content_hash": 7943437454372312537,
         "sentence_hashes": [-7328823761304202293],
-        "signature": ["936707086b5863c923b7"],
+        "signature": ["2e6184f7b94b28e35bad"],
         "buckets": [5265416907257553908, -810040290771023244, -244313707972275473],
         "word_count": 14,
         "shingle_count": 10,
@@ -177,7 +177,7 @@ GOLDEN: dict[str, dict[str, Any]] = {
     "glued": {
         "content_hash": -8252887755532788276,
         "sentence_hashes": [-8293374699954685608, 6494135841987547044, 5602347972200159898],
-        "signature": ["61b5c94e5dcf158b39f9"],
+        "signature": ["4dd10edff6ecf38660aa"],
         "buckets": [8502685524912598483, -7486707332593458652, -3364526349993031641],
         "word_count": 23,
         "shingle_count": 13,
@@ -190,7 +190,7 @@ GOLDEN: dict[str, dict[str, Any]] = {
             -2236335935927397794,
             -7646563687772142851,
         ],
-        "signature": ["d11582b8bb9dd0bc6004"],
+        "signature": ["0f8d0dc4760d82fa6fdb"],
         "buckets": [-8752627648102127015, -4168444933008558704, 7018687456503245409],
         "word_count": 53,
         "shingle_count": 26,
@@ -198,7 +198,7 @@ GOLDEN: dict[str, dict[str, Any]] = {
     "listed wire": {
         "content_hash": 7391464333294105666,
         "sentence_hashes": [6873767730165381581, -5769880160343844463],
-        "signature": ["0c5dfe89162bf0e55b20"],
+        "signature": ["66a2ee09d75483232e67"],
         "buckets": [-6206533182808791846, -7329546346079741030, 2696644643333011665],
         "word_count": 53,
         "shingle_count": 8,
@@ -228,14 +228,14 @@ GOLDEN: dict[str, dict[str, Any]] = {
             -5022561497025299087,
         ],
         "signature": [
-            "ff713cc5127a6616db20ca35a10a371b8d4a093e3ad2070f5f33683b35b0f4d3",
-            "3dd5ed5ae90199b52ad5fa2b9bd2baab61abc994e4cec63b3b883586a9641901",
-            "ef70dd136d7ec4cc75783ea23c4c04dc72f8e71dcdaaebe4e3d0c2c17a237da4",
-            "a73ef5ae131d6813ad714678b8764e0f06484b68c71753621f81a073dc1145a4",
-            "71596e458fb886d1df6edaab99dff22395a1c3acdafca7712bb5f0deb05a3e44",
-            "9690a83677483070faf61cfd9d2e2bf15b7a9dee741f21b4ae3270de44e8dd36",
-            "5fbd302ad61a6be4a253cb0cd55a0424ee51ac1afb722d49680e2972cc9b45e7",
-            "13fe525f76313e910b3fc6c82b158ee3463f383b57e8bed4096292ed1b6773c6",
+            "d17ba3d1cc45617f0d672bfe85685e8dd6596993c21021311a8ef20160ea078c",
+            "0ead2a47b5b38f1e07073af92855b5ae632dd73b31a5e5732074312ec4719be2",
+            "47a2f194fa4c2b9c86ba384d3296632c5f8b9b43909cc788aef119888b194b38",
+            "18113858ee6740836178b392a523b605be7edcc11dfdce3c5fc1b8c89d8f3e86",
+            "5a42e74818850eedad90bb0f180346cd160cffd2e031c95267a184f697c3c221",
+            "7e33e53a17871265ce34f65cd1081338dbb72541fc0a4e17e017ce42383be256",
+            "1e8745166cdab0024fbcf7a7e32caa5a637310d497762780e8b35f8a7c23805c",
+            "3ad0683beb8dab26f42d142b12b4bef87fb6844e651055b46df6367c18660e9a",
         ],
         "buckets": [
             -8200727703867431791,
