@@ -19,7 +19,7 @@ from dedup.numbers import Columns, Flags, Shares, begins_run
 from dedup.rules.pair import Profile, Related, Relation, relate
 from dedup.rules.pairs import RULES, Codes, Scored, score
 from dedup.settings import Settings
-from dedup.text.signature import BYTE_VALUES
+from dedup.text.signature import estimates
 
 MANY = 48
 """From so many candidates, one that shares several keys counted each time, arrays are quicker."""
@@ -278,5 +278,5 @@ class _Arrays:
         signed = np.flatnonzero(self._sizes[others] == size) if size else np.empty(0, np.int64)
         same = self._signatures[others[signed], :size] == self._signatures[place, :size]
         equal = np.bitwise_count(np.packbits(same, axis=1)).sum(axis=1, dtype=np.int64)
-        found[signed] = np.maximum(0, BYTE_VALUES * equal - size) / ((BYTE_VALUES - 1) * max(size, 1))
+        found[signed] = estimates(equal, size)
         return found

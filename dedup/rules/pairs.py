@@ -18,7 +18,7 @@ from dedup.rules.marks import OrderKey
 from dedup.rules.pair import Rule, Scores
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
-from dedup.text.signature import BYTE_VALUES
+from dedup.text.signature import estimates
 
 WORK_AT_ONCE = 4_000_000
 """Pairs laid side by side at a time before those named twice are dropped: 64 MB."""
@@ -220,7 +220,7 @@ class Profiles:
             part = rows[start : start + SCORED_AT_ONCE]
             a, b = pairs[part, 0], pairs[part, 1]
             equal = np.count_nonzero(self._signatures[a] == self._signatures[b], axis=1)
-            found[part] = np.maximum(0, BYTE_VALUES * equal - size) / ((BYTE_VALUES - 1) * size)
+            found[part] = estimates(equal, size)
         return found
 
 

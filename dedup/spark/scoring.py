@@ -19,7 +19,7 @@ from dedup.rules.pairs import RULES, Scored, score
 from dedup.settings import Settings
 from dedup.spark.kinds import BUCKET, CONTENT, PIN_KINDS
 from dedup.spark.schema import EDGE, columns
-from dedup.text.signature import BYTE_VALUES
+from dedup.text.signature import estimates
 
 Bigints = npt.NDArray[np.int64]
 
@@ -75,8 +75,7 @@ def _jaccard(a: pa.Array, b: pa.Array, size: int) -> Shares:
     """`signature.jaccard` of each pair; 0 where either signature is empty."""
     (one, signed), (other, signed_too) = (_signatures(column, size) for column in (a, b))
     equal = np.count_nonzero(one == other, axis=1)
-    found = np.maximum(0, BYTE_VALUES * equal - size) / ((BYTE_VALUES - 1) * size)
-    return np.where(signed & signed_too, found, 0.0)
+    return np.where(signed & signed_too, estimates(equal, size), 0.0)
 
 
 def _signatures(column: pa.Array, size: int) -> tuple[npt.NDArray[np.uint8], Flags]:

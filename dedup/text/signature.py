@@ -123,11 +123,23 @@ def buckets(values: MinHashes, coefficients: Hashes) -> npt.NDArray[np.int64]:
 def estimate(equal: int, size: int) -> float:
     """The Jaccard of two sets from how many of `size` signature bytes are equal; from 0 to 1.
 
-    Of the bytes whose values differ one in 256 is equal all the same, and that is taken out:
-    (p - 1/256) / (1 - 1/256) for p = equal / size, and at least 0 (Li and Koenig 2010, for large sets).
+    Of the bytes whose values differ one in 256 is equal all the same, and that is taken out (Li and Koenig
+    2010, for large sets). One division of whole numbers, which every engine does alike; see `estimates`.
     The standard error for 256 bytes is at most 0.032.
     """
     return max(0, BYTE_VALUES * equal - size) / ((BYTE_VALUES - 1) * size)
+
+
+def estimates(equal: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.float64]:
+    """`estimate` of many pairs, to the last bit; shape (n,).
+
+    Args:
+        size: 0 only where n is 0 too.
+    """
+    found: npt.NDArray[np.float64] = np.maximum(0, BYTE_VALUES * equal - size) / max(
+        (BYTE_VALUES - 1) * size, 1
+    )
+    return found
 
 
 def equal_bytes(a: Signature, b: Signature) -> int:

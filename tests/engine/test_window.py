@@ -199,6 +199,31 @@ def test_a_failed_article_that_comes_back_is_read(pruned: Database) -> None:
     assert_right(pruned)
 
 
+def test_failed_articles_are_archived_as_others_are_and_keep_their_reason(database: Database) -> None:
+    load(database, *spanning(), article("early empty", [], 1), article("empty", [], 5))
+    settle(database)
+    prune(database, 3)
+    mark = answer(database).marks["empty"]
+    assert mark[0] == "failed"
+    assert answer(database).marks["early empty"] == mark
+    assert archived(database) == {"original", "early copy", "early empty"}
+    # One that comes too late is archived before it is read.
+    load(database, article("late empty", [], 2))
+    settle(database)
+    assert answer(database).marks["late empty"] == FROZEN
+    # What is failed inside is not looked at for a new date: it is archived when the horizon moves.
+    change(database, f"UPDATE dedup.article SET published_at = '{at(2)}' WHERE source_id = 'empty'")
+    settle(database)
+    assert archived(database) == {"original", "early copy", "early empty", "late empty"}
+    with database.transaction() as cursor:
+        rulebook = rulebooks.load_rulebook(cursor)
+    assert verify(database, rulebook).right
+    prune(database, 4)
+    assert answer(database).marks["empty"] == mark
+    assert "empty" in archived(database)
+    assert_right(database)
+
+
 @pytest.mark.parametrize("by_hook", [True, False])
 def test_a_date_before_the_horizon_archives_an_article(pruned: Database, by_hook: bool) -> None:
     if by_hook:

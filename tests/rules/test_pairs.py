@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -18,7 +19,7 @@ from dedup.rules.pair import Profile, Relation, relate, score
 from dedup.rules.pairs import Profiles, Scored, stories
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
-from dedup.text.signature import EMPTY
+from dedup.text.signature import EMPTY, jaccard
 
 RULES = Settings(common_stories=2, evidence_sentences=2, evidence_shingles=6, bands=2, rows=4)
 START = datetime(2024, 5, 1, tzinfo=UTC)
@@ -136,6 +137,20 @@ def test_floats_are_equal_for_signatures_of_the_real_size(
     assert found.signature_jaccard.item() == expected.signature_jaccard
     assert found.containment.item() == expected.containment
     assert found.score.item() == expected.score
+
+
+@pytest.mark.parametrize("size", [200, 256])
+def test_the_estimate_is_that_of_the_contract_to_the_last_bit(size: int) -> None:
+    first = np.zeros(size, np.uint8)
+    made = [
+        Fingerprint(1, equal, (), np.repeat(np.array([0, 1], np.uint8), [equal, size - equal]), (), 100, 90)
+        for equal in range(size + 1)
+    ]
+    expected = [float(max(Fraction(0), Fraction(256 * e - size, 255 * size))) for e in range(size + 1)]
+    origin = Fingerprint(1, -1, (), first, (), 100, 90)
+    every = np.array([[0, i + 1] for i in range(size + 1)], np.int32)
+    assert Profiles([origin, *made], NONE).score(every, RULES).signature_jaccard.tolist() == expected
+    assert [jaccard(first, other.signature) for other in made] == expected
 
 
 @given(fingerprints(), st.booleans())

@@ -40,7 +40,10 @@ def batch(pairs: list[tuple[int, Fingerprint, Fingerprint, Relation | None]]) ->
     return pa.RecordBatch.from_pylist(rows)
 
 
-@pytest.mark.parametrize("settings", [Settings(), Settings(signature_size=64, containment_shingles=10)])
+@pytest.mark.parametrize(
+    "settings",
+    [Settings(), Settings(signature_size=200), Settings(signature_size=64, containment_shingles=10)],
+)
 def test_related_pairs_are_those_of_the_rule(settings: Settings) -> None:
     rng = random.Random(3)
     maker = Maker(5, settings)

@@ -240,6 +240,16 @@ def test_the_estimate_is_unbiased_and_as_exact_as_the_source_says(shared: int, e
     assert expected <= 0.033  # what docs/semantics.md measured on real news is 0.026 to 0.035
 
 
+@pytest.mark.parametrize("size", [1, 64, 200, 255, 256, 1_000])
+def test_every_estimate_is_one_division_rounded_once(size: int) -> None:
+    # (p - 1/256) / (1 - 1/256), which rounds three times, is another number at most sizes.
+    exact = [float(max(Fraction(0), Fraction(256 * e - size, 255 * size))) for e in range(size + 1)]
+    assert [estimate(e, size) for e in range(size + 1)] == exact
+    assert module.estimates(np.arange(size + 1), size).tolist() == exact
+    if size == 200:
+        assert exact != [max(0, (e / size - 1 / 256) / (1 - 1 / 256)) for e in range(size + 1)]
+
+
 def test_disjoint_sets_estimate_about_nothing() -> None:
     found = [jaccard(*(signed_set(items) for items in random_pair(seed, 0, 100)[:2])) for seed in range(300)]
     # One byte in 256 is equal by chance, which the estimate takes out; what is left is cut off at 0.
