@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from dedup.schema import Initialized as Initialized
     from dedup.settings import Settings as Settings
     from dedup.timeouts import Timeouts as Timeouts
+    from dedup.verdict import Copy as Copy
     from dedup.verdict import Match as Match
     from dedup.verdict import Verdict as Verdict
 
@@ -57,6 +58,7 @@ _HOMES = {
     "Article": "dedup.article",
     "AsyncDeduplicator": "dedup.async_deduplicator",
     "BackfillReport": "dedup.engine.backfill",
+    "Copy": "dedup.verdict",
     "CorpusExport": "dedup.engine.cluster_export",
     "DedupError": "dedup.errors",
     "Deduplicator": "dedup.deduplicator",
@@ -93,6 +95,7 @@ __all__ = [
     "Article",
     "AsyncDeduplicator",
     "BackfillReport",
+    "Copy",
     "CorpusExport",
     "DedupError",
     "Deduplicator",

@@ -48,7 +48,8 @@ class Options:
         fields: DEDUP_FIELDS, article field to item field. A field that is not named has the same name in
             both, and where an item has no `source_id` its `url` is taken.
         item_field: DEDUP_ITEM_FIELD, the field of the item that gets the verdict; "" for none.
-        drop: DEDUP_DROP, whether duplicates are dropped.
+        drop: DEDUP_DROP, whether duplicates are dropped. What passed before its original is not called back;
+            that one's verdict has it among its `copies`.
         spool: DEDUP_SPOOL, the file of what waits for the database; `{name}` stands for the spider's.
         spool_bytes: DEDUP_SPOOL_BYTES, how large it may become.
         retry_seconds: DEDUP_RETRY_SECONDS, between two looks whether the database is back.
@@ -92,8 +93,8 @@ class DedupPipeline:
     """Submits items as articles.
 
     In Scrapy's stats: `dedup/unique`, `dedup/similar`, `dedup/duplicate`, `dedup/pending` and `dedup/failed`
-    count the verdicts; `dedup/no_article` the items that are none, `dedup/dropped`, `dedup/spooled`,
-    `dedup/delivered` and `dedup/lost` what else became of items.
+    count the verdicts, and `dedup/overtaken` those that name copies; `dedup/no_article` counts the items that
+    are none, `dedup/dropped`, `dedup/spooled`, `dedup/delivered` and `dedup/lost` what else became of items.
     """
 
     def __init__(self, crawler: Crawler, options: Options) -> None:
@@ -153,6 +154,8 @@ class DedupPipeline:
             return item
         self._warned.discard("lost")
         self._count(verdict.status)
+        if verdict.copies:
+            self._count("overtaken")
         return self._with_verdict(item, verdict)
 
     def _article(self, item: ItemAdapter) -> Article:

@@ -16,6 +16,12 @@ UNSETTLED_LIMIT = 10_000
 MATCHES_LIMIT = 50
 """A verdict names so many other articles at most, the best; an item of a template is like thousands."""
 
+COPIES_LIMIT = 10_000
+"""Counting of copies stops here, for the same reason."""
+
+COPIES_SHOWN = 3
+"""Copies that a verdict in words names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Match(Answer):
@@ -39,6 +45,20 @@ class Match(Answer):
 
 
 @dataclass(frozen=True, slots=True)
+class Copy(Answer):
+    """A later article that is a copy of this one now, and may have been told `unique` when it came.
+
+    Attributes:
+        id: its source_id.
+        rule, score: as of `Match`.
+    """
+
+    id: str
+    rule: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict(Answer):
     """The answer to "is this new, is it a copy and of what?".
 
@@ -51,6 +71,10 @@ class Verdict(Answer):
         matches: the articles behind the verdict, the best first, and at most `MATCHES_LIMIT`.
         unsettled: how many other articles are not settled, at most 10,000: the next backfill settles them.
         archived: the article is before the horizon: compared with nothing any more, the mark is an old one.
+        copies: the later articles that are copies of it now, the best first, and at most `MATCHES_LIMIT`.
+            Where it came after its copies, this takes back what they were told. Of a look-up: the originals
+            of now that would become copies.
+        copy_count: how many these are, at most 10,000.
     """
 
     id: str | None
@@ -61,6 +85,8 @@ class Verdict(Answer):
     matches: tuple[Match, ...] = ()
     unsettled: int = 0
     archived: bool = False
+    copies: tuple[Copy, ...] = ()
+    copy_count: int = 0
 
     @property
     def is_duplicate(self) -> bool:
@@ -95,6 +121,10 @@ class Verdict(Answer):
             why.append(f"{self.score:.3f}")
         if why:
             words += f" ({', '.join(why)})"
+        if self.copies:
+            named = [copy.id for copy in self.copies[:COPIES_SHOWN]]
+            rest = self.copy_count - len(named)
+            words += f"; its copies: {', '.join(named)}{f' and {rest:,} more' if rest else ''}"
         if self.provisional and self.status != "pending":
             words += f"; provisional, {self.unsettled:,} others are unsettled"
         if self.archived:

@@ -9,7 +9,7 @@ from dedup.answer import Answer
 from dedup.article import ARTICLE_FIELDS, Article
 from dedup.corpus import articles
 from dedup.corpus.database import Cursor
-from dedup.verdict import MATCHES_LIMIT, UNSETTLED_LIMIT, Match, Verdict
+from dedup.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Match, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
 def verdict(cursor: Cursor, source_id: str, mark: StoredMark) -> Verdict:
     """The verdict that tells a stored mark, with the pairs behind it."""
     found = matches(cursor, mark.article_id) if mark.status in ("duplicate", "similar") else ()
+    named, count = copies(cursor, mark.article_id) if mark.status in ("unique", "similar") else ((), 0)
     return Verdict(
         source_id,
         mark.status,
@@ -94,7 +95,30 @@ def verdict(cursor: Cursor, source_id: str, mark: StoredMark) -> Verdict:
         found,
         mark.unsettled,
         mark.archived,
+        named,
+        count,
     )
+
+
+def copies(cursor: Cursor, article_id: int, *, settled: bool = False) -> tuple[tuple[Copy, ...], int]:
+    """The best copies of a stored article, the best first, and how many it has, at most `COPIES_LIMIT`.
+
+    Args:
+        settled: without those that are to be settled again.
+    """
+    rows = cursor.execute(
+        """
+        SELECT source_id, reason, score, count(*) OVER () FROM (
+            -- In the order of the index of copies, so that no other one can be chosen.
+            SELECT source_id, reason, score FROM dedup.article
+            WHERE duplicate_of = %(id)s AND NOT (%(settled)s AND stale)
+            ORDER BY coalesce(published_at, added_at), id LIMIT %(count)s
+        ) AS copy
+        ORDER BY score DESC, source_id LIMIT %(limit)s
+        """,
+        {"id": article_id, "settled": settled, "count": COPIES_LIMIT, "limit": MATCHES_LIMIT},
+    ).fetchall()
+    return tuple(Copy(*row[:3]) for row in rows), rows[0][3] if rows else 0
 
 
 def matches(cursor: Cursor, article_id: int) -> tuple[Match, ...]:

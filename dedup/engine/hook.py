@@ -18,7 +18,7 @@ from dedup.corpus.database import Cursor, Database, hold_settle_lock, leave_less
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.steps import run
 from dedup.engine import newcomers
-from dedup.engine.lookup import mark_of, related_to, verdict_of
+from dedup.engine.lookup import copies_among, mark_of, related_to, verdict_of, with_copies
 from dedup.engine.settle import Settled, TooManyCandidatesError, settle
 from dedup.errors import BusyError, CollisionError, DedupError
 from dedup.rules.marks import Mark, Status
@@ -212,7 +212,11 @@ def _verdict(cursor: Cursor, settings: Settings, source_id: str) -> Verdict:
         said.reason,
     ):
         _mark_provisionally(cursor, stored.article_id, mark)
-    return said
+    if mark.status is Status.DUPLICATE:
+        return said
+    # Those that it was compared with are originals or unsettled, so none is among the settled copies.
+    named, count = verdicts.copies(cursor, stored.article_id, settled=True)
+    return with_copies(replace(said, copies=named), copies_among(row, mark, found), count)
 
 
 def _mark_provisionally(cursor: Cursor, article_id: int, mark: Mark) -> None:

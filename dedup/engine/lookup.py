@@ -7,6 +7,7 @@ and the next backfill may decide differently (docs/semantics.md, section 6).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -23,7 +24,7 @@ from dedup.rules.marks import Mark, OrderKey, Partner, Status, decide, order_key
 from dedup.rules.pair import Relation
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint, UnreadableError
-from dedup.verdict import MATCHES_LIMIT, UNSETTLED_LIMIT, Match, Verdict
+from dedup.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Match, Verdict
 
 
 def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdict:
@@ -51,7 +52,8 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
         )
     row = _row(made, order)
     found = related_to(cursor, settings, row, everything=unsettled > 0)
-    return verdict_of(own_id, mark_of(row, found), found, unsettled)
+    mark = mark_of(row, found)
+    return with_copies(verdict_of(own_id, mark, found, unsettled), copies_among(row, mark, found), 0)
 
 
 def related_to(cursor: Cursor, settings: Settings, row: FingerprintRow, *, everything: bool) -> list[Partner]:
@@ -99,6 +101,30 @@ def verdict_of(source_id: str | None, mark: Mark, found: Sequence[Partner], unse
         mark.reason,
         _matches(f for f in found if f[2].relation is behind),
         unsettled,
+    )
+
+
+def copies_among(row: FingerprintRow, mark: Mark, found: Iterable[Partner]) -> tuple[Copy, ...]:
+    """Of what is related to an article, the later ones that are its copies, if it has a mark that has any."""
+    if mark.status is Status.DUPLICATE:
+        return ()
+    return tuple(
+        Copy(order[1].decode(), relation.rule.value, relation.scores.score)
+        for order, _, relation in found
+        if relation.relation is Relation.DUPLICATE and order > row.order
+    )
+
+
+def with_copies(verdict: Verdict, found: Iterable[Copy], stored: int) -> Verdict:
+    """A verdict that names the best of these copies and of those that it names already, all others.
+
+    Args:
+        stored: how many copies there are besides those found; the verdict names the best of them.
+    """
+    more = tuple(found)
+    ranked = sorted((*verdict.copies, *more), key=lambda copy: (-copy.score, copy.id))
+    return replace(
+        verdict, copies=tuple(ranked[:MATCHES_LIMIT]), copy_count=min(stored + len(more), COPIES_LIMIT)
     )
 
 

@@ -122,6 +122,20 @@ def test_check_dry_run_stores_nothing(dedup: Dedup, news: Path) -> None:
     assert dedup("marks").out == ""
 
 
+def test_check_names_the_copies_that_came_before_their_original(dedup: Dedup, tmp_path: Path) -> None:
+    file = tmp_path / "newest-first.jsonl"
+    lines = [
+        json.dumps({"id": f"day {day}", "text": HARBOUR, "published_at": f"2026-03-{day:02}T08:00Z"})
+        for day in (12, 11, 10)
+    ]
+    file.write_text("\n".join(lines))
+    newest, middle, oldest = dedup("check", str(file)).lines
+    assert [line["status"] for line in (newest, middle, oldest)] == ["unique"] * 3
+    assert (newest["copies"], newest["copy_count"]) == ([], 0)
+    assert middle["copies"] == [{"id": "day 12", "rule": "content", "score": 1.0}]
+    assert ([copy["id"] for copy in oldest["copies"]], oldest["copy_count"]) == (["day 11", "day 12"], 2)
+
+
 def test_delete_judges_the_copies_anew(dedup: Dedup, news: Path) -> None:
     dedup("load", str(news))
     dedup("backfill", "--workers", "0")

@@ -45,10 +45,12 @@ class Newspaper:
 
     Attributes:
         before: called before a page is served, with its number.
+        newest_first: how the front page has them.
     """
 
     odd: dict[int, str] = field(default_factory=dict)
     before: Callable[[int], None] = lambda _: None
+    newest_first: bool = False
     address: str = ""
 
     def page(self, number: int) -> str:
@@ -87,7 +89,8 @@ def served(newspaper: Newspaper) -> Iterator[Newspaper]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if self.path == "/":
-                links = "".join(f"<li><a href='/{number}'>{number}</a></li>" for number in range(PAGES))
+                numbers = range(PAGES)[:: -1 if newspaper.newest_first else 1]
+                links = "".join(f"<li><a href='/{number}'>{number}</a></li>" for number in numbers)
                 page = f"<html><body><ul>{links}</ul></body></html>"
             else:
                 newspaper.before(int(self.path[1:]))
@@ -172,6 +175,21 @@ def test_a_crawl_gives_every_item_its_verdict(
     assert [line for line in done.log.splitlines() if "ERROR" in line or "[dedup" in line] == []
     assert list(tmp_path.glob("spool*")) == []
     assert_equal(found, by_a_backfill(database, newspaper.articles()))
+
+
+def test_what_passed_before_its_original_is_named_by_the_item_of_that_one(
+    database: Database, corpus_url: str, tmp_path: Path
+) -> None:
+    with served(Newspaper(newest_first=True)) as newspaper:
+        done = crawl(tmp_path, newspaper.address, corpus_url, DEDUP_DROP=True, CONCURRENT_REQUESTS=1)
+    backfill(database, workers=0)
+    copies = {name for name, mark in answer(database).marks.items() if mark[0] == "duplicate"}
+    told = [item["dedup"] for item in done.items]
+    named = {copy["id"] for verdict in told for copy in verdict["copies"]}
+    passed = {verdict["id"] for verdict in told}
+    assert len(passed & copies) > 10
+    assert passed & copies <= named
+    assert done.count("overtaken") == sum(bool(verdict["copies"]) for verdict in told)
 
 
 @pytest.mark.torture

@@ -57,6 +57,8 @@ def test_articles_are_stored_and_judged_by_the_names_that_files_use(door: Door) 
         "matches": [],
         "unsettled": 0,
         "archived": False,
+        "copies": [],
+        "copy_count": 0,
         "provisional": False,
         "repairs": [],
     }
@@ -69,6 +71,15 @@ def test_articles_are_stored_and_judged_by_the_names_that_files_use(door: Door) 
     stored = door.dd.get("copy")
     assert stored is not None
     assert stored.article.publication == "Herald"
+
+
+def test_an_article_that_comes_after_its_copies_names_them(door: Door) -> None:
+    assert door.submit(COPY).json["status"] == "unique"
+    asked = door.submit(FIRST, store="false").json
+    told = door.submit(FIRST).json
+    for found in (asked, told):
+        assert (found["status"], found["copy_count"]) == ("unique", 1)
+        assert found["copies"] == [{"id": "copy", "rule": "content", "score": 1.0}]
 
 
 def test_an_article_that_is_only_looked_up_is_not_stored(door: Door) -> None:
