@@ -221,9 +221,7 @@ def compare(database: Database, attachment: Attachment, stop: Callable[[], bool]
     return noted
 
 
-def write_marks(
-    database: Database, progress: Progress, stop: Callable[[], bool]
-) -> tuple[int, list[str]]:
+def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]) -> tuple[int, list[str]]:
     """Write marks that changed into the tables that have columns for them.
 
     Returns:

@@ -79,7 +79,7 @@ def test_an_article_that_comes_after_its_copies_names_them(door: Door) -> None:
     told = door.submit(FIRST).json
     for found in (asked, told):
         assert (found["status"], found["copy_count"]) == ("unique", 1)
-        assert found["copies"] == [{"id": "copy", "rule": "content", "score": 1.0}]
+        assert found["copies"] == [{"source_id": "copy", "rule": "content", "score": 1.0}]
 
 
 def test_an_article_that_is_only_looked_up_is_not_stored(door: Door) -> None:
