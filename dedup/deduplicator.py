@@ -12,22 +12,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from dedup.article import Article
-from dedup.corpus import attempts, migrate, rulebooks
+from dedup.corpus import attempts, revision, rulebooks
 from dedup.corpus.database import Database, retried
 from dedup.door import checks
 from dedup.door.questions import Questions
-from dedup.engine import backfill as bulk
 from dedup.engine import hook
-from dedup.engine import load as loading
-from dedup.engine import window as pruning
-from dedup.engine.backfill import BATCH_ARTICLES, BackfillReport
-from dedup.engine.load import LoadPreview
-from dedup.engine.preview import Preview, preview
 from dedup.engine.submit import Submissions
-from dedup.engine.window import PrunePreview
-from dedup.engines import ENGINE_NAMES, EngineName
+from dedup.engines import BATCH_ARTICLES, ENGINE_NAMES, MAX_BATCH, MIN_MEMORY, EngineName
 from dedup.errors import InputError
-from dedup.files.reading import Reading, rejects_path
 from dedup.files.report import LoadReport
 from dedup.machine import MAX_WORKERS
 from dedup.progress import Progress
@@ -35,6 +27,8 @@ from dedup.schema import Initialized
 from dedup.timeouts import Timeouts, check_seconds
 from dedup.verdict import Verdict
 
+# What a submit or a question needs is imported above, the rest where it is called: a program that submits one
+# article should not wait for what backfills a million.
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
@@ -42,13 +36,11 @@ if TYPE_CHECKING:
     from dedup.door.judgements import Judgements
     from dedup.door.pins import CommonSentences, PairPins
     from dedup.door.settings import CorpusSettings
+    from dedup.engine.backfill import BackfillReport
     from dedup.engine.cluster_import import ImportReport
-
-MAX_BATCH = 100_000
-"""Articles per transaction of a backfill; more hold the corpus for too long."""
-
-MIN_MEMORY = 16_000_000
-"""Bytes; with less, a backfill in memory would read the corpus again and again."""
+    from dedup.engine.load import LoadPreview
+    from dedup.engine.preview import Preview
+    from dedup.engine.window import PrunePreview
 
 RETRY_ARTICLES = 1_000
 """Articles per transaction of a retry."""
@@ -87,7 +79,7 @@ class Deduplicator(Questions):
     def __init__(
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> None:
-        self._database = migrate.opened(url, timeouts, schema)
+        self._database = revision.opened(url, timeouts, schema)
         self._submissions = Submissions(self._database)
 
     @staticmethod
@@ -95,6 +87,8 @@ class Deduplicator(Questions):
         url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> Initialized:
         """Create the schema in a database, or upgrade it. Safe to run again, and from several places."""
+        from dedup.corpus import migrate
+
         database = Database(url, timeouts, schema)
         try:
             before, after = migrate.initialize(database)
@@ -208,6 +202,9 @@ class Deduplicator(Questions):
                 or it cannot be read to its end; then what was read is stored.
             DatabaseError: the server refused or went away; the batches before are stored.
         """
+        from dedup.engine import load as loading
+        from dedup.files.reading import Reading, rejects_path
+
         made = LoadReport() if report is None else report
         if not isinstance(source, str | Path):
             loading.load_articles(self._database, source, made, progress=progress, stop=stop)
@@ -243,9 +240,11 @@ class Deduplicator(Questions):
 
         Args and Raises: as of `load`.
         """
-        reading = Reading(
-            fields or {}, format, publication, language, html, date_format, day_first, lose_dates
-        )
+        from dedup.engine import load as loading
+        from dedup.files.reading import Reading
+
+        dates = (date_format, day_first, lose_dates)
+        reading = Reading(fields or {}, format, publication, language, html, *dates)
         return loading.preview_file(path, reading, progress=progress, stop=stop)
 
     def backfill(
@@ -273,6 +272,8 @@ class Deduplicator(Questions):
             StuckError: another backfill lives and makes no progress, or this one does the same again and
                 again.
         """
+        from dedup.engine import backfill as bulk
+
         checks.whole_number("batch", batch, 1, MAX_BATCH)
         if workers is not None:
             checks.whole_number("workers", workers, 0, MAX_WORKERS)
@@ -292,6 +293,8 @@ class Deduplicator(Questions):
 
     def preview(self) -> Preview:
         """What the next backfill has to do, counted without doing it."""
+        from dedup.engine.preview import preview
+
         return preview(self._database)
 
     def prune(
@@ -309,6 +312,9 @@ class Deduplicator(Questions):
             InputError: it is neither, or the horizon is there or later already, or no article is settled.
             WorkerError, StuckError: as of `backfill`.
         """
+        from dedup.engine import backfill as bulk
+        from dedup.engine import window as pruning
+
         pruning.want(self._database, older_than)
         return bulk.backfill(self._database, progress=progress, stop=stop)
 
@@ -317,6 +323,8 @@ class Deduplicator(Questions):
 
         Args and Raises: as of `prune`.
         """
+        from dedup.engine import window as pruning
+
         return pruning.preview(self._database, older_than)
 
     def import_corpus(

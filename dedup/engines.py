@@ -1,4 +1,4 @@
-"""The names of the engines that settle; light, since the command line shows them in its help."""
+"""What the door says of the engines that settle: their names and their batch; light, since help shows it."""
 
 from __future__ import annotations
 
@@ -9,3 +9,12 @@ EngineName = Literal["auto", "postgres", "memory"]
 memory; or whichever is quicker. The marks are the same."""
 
 ENGINE_NAMES: tuple[EngineName, ...] = ("auto", "postgres", "memory")
+
+BATCH_ARTICLES = 1_000
+"""Articles per settle transaction at most: a quarter of a second where few of them are related."""
+
+MAX_BATCH = 100_000
+"""Articles per transaction of a backfill; more hold the corpus for too long."""
+
+MIN_MEMORY = 16_000_000
+"""Bytes; with less, a backfill in memory would read the corpus again and again."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from dedup.corpus import ddl, migrate, removal, roles
+from dedup.corpus import ddl, removal, revision, roles
 from dedup.corpus.browsing import words
 from dedup.corpus.database import URL_VARIABLE, Database
 from dedup.corpus.removal import Contents
@@ -46,8 +46,8 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
     database = Database(url, schema=schema)
     try:
         with database.transaction() as cursor:
-            before = migrate.current(cursor)
-        migrate.refuse_newer(before, database.place)
+            before = revision.current(cursor)
+        revision.refuse_newer(before, database.place)
     finally:
         database.close()
     return ddl.script(before, database.schema)
@@ -120,7 +120,7 @@ class Operation:
         if not names:
             raise InputError("name a role: --worker, --scraper, --analyst or --reader ROLE")
         with self._database.transaction() as cursor:
-            migrate.require_head(migrate.current(cursor), self._database)
+            revision.require_head(revision.current(cursor), self._database)
             roles.checked(cursor, names)
             roles.require_owner(cursor, self.place)
             wanted = roles.statements(cursor, given, revoke=revoke)
@@ -145,7 +145,7 @@ class Operation:
             BusyError: another process is at it.
         """
         with self._database.transaction() as cursor:
-            migrate.require_head(migrate.current(cursor), self._database)
+            revision.require_head(revision.current(cursor), self._database)
             roles.require_owner(cursor, self.place)
         return words.change(self._database, wanted=wanted)
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dedup.corpus import migrate
+from dedup.corpus import revision
 from dedup.door import checks
 from dedup.engine import choice, daemon
-from dedup.engine.backfill import BATCH_ARTICLES, RETRY_SECONDS, Options
+from dedup.engine.backfill import RETRY_SECONDS, Options
 from dedup.engine.daemon import POLL_SECONDS, Daemon, Pace
 from dedup.engine.fingerprinting import PoolOptions
 from dedup.engine.keeper import PoolKeeper
 from dedup.engine.pool import Limits, make_function
+from dedup.engines import BATCH_ARTICLES
 from dedup.machine import MAX_WORKERS
 from dedup.timeouts import Timeouts, check_seconds
 
@@ -50,7 +51,7 @@ def work(
     check_seconds("the poll interval", poll)
     if workers is not None:
         checks.whole_number("workers", workers, 1, MAX_WORKERS)
-    database = daemon.wait_for(lambda: migrate.opened(url, timeouts, schema), stop, daemon.DOWN_SECONDS)
+    database = daemon.wait_for(lambda: revision.opened(url, timeouts, schema), stop, daemon.DOWN_SECONDS)
     if database is None:
         return
     keeper = PoolKeeper()

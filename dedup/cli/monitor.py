@@ -45,8 +45,85 @@ NOT_WELL = 1
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
+    app.command()(status)
     app.command()(runs)
     app.command()(metrics)
+
+
+def status(
+    check: CheckOption = False,
+    max_age: MaxAgeOption = "26h",
+    max_wait: MaxWaitOption = None,
+    sizes: SizesOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Show the corpus: articles by status, what is pending and why, limits that fired.
+
+    `--check` is for Nagios and cron. All is well if everything was settled within that time, nothing has
+    waited longer or failed since, no run is stuck, and a worker is left if there were any in the last hour.
+    """
+    if check:
+        run_check(max_age, max_wait, json)
+        return
+    with corpus() as dd:
+        place, found = dd.place, dd.status()
+    if json:
+        output.write_json({"database": place, **found.as_dict()})
+        return
+    total = sum(found.counts.values())
+    order = ("unique", "similar", "duplicate", "pending", "failed")
+    output.table(
+        f"{place}: {total:,} articles",
+        ("status", "articles", "share"),
+        (
+            (name, count, f"{100 * count / total:.1f} %")
+            for name in order
+            if (count := found.counts.get(name, 0))
+        ),
+        ("articles", "share"),
+    )
+    facts = [
+        ("stories with copies", f"{found.stories_with_copies:,}"),
+        ("similar pairs", f"{found.similar_pairs:,}"),
+        ("common sentences", f"{found.common_sentences:,} ({found.sentence_pins:,} pinned)"),
+        ("pinned pairs", f"{found.pair_pins:,}"),
+        *(
+            [("horizon", f"{found.horizon:%Y-%m-%d} UTC"), ("archived, before it", f"{found.archived:,}")]
+            if found.horizon
+            else []
+        ),
+        ("stale, to be settled again", f"{found.stale:,}"),
+        ("without fingerprint", f"{found.unfingerprinted:,}"),
+        (
+            "last mark",
+            "never" if found.last_marked_at is None else f"{found.last_marked_at:%Y-%m-%d %H:%M} UTC",
+        ),
+        ("backfill", found.backfill.state if found.backfill else "not running"),
+        ("settle lock", f"held by {found.held_by}" if found.held_by else "free"),
+        ("put aside, to be stored", f"{found.arrivals:,}"),
+        ("changes of attached tables, to be read", f"{found.changes:,}"),
+        ("wait for another attempt", f"{found.attempted:,}"),
+        ("database size", output.size(found.database_bytes)),
+    ]
+    if sizes:
+        facts += [(f"  {name}", output.size(count)) for name, count in found.sizes.items()]
+        facts += [(f"bytes per article: {name}", f"{n:,.0f}") for name, n in found.bytes_per_article.items()]
+    output.table("", ("", ""), facts)
+    for reason, count in found.failures.items():
+        output.say(f"failed: {count:,} articles: {reason}")
+    for suspect in found.suspects:
+        output.say(
+            f"tried {suspect.attempts:,} times since {suspect.first_at:%Y-%m-%d %H:%M} UTC:"
+            f" {suspect.source_id}: {suspect.reason}"
+        )
+    for reason, count in found.limits.items():
+        output.say(f"limit fired: {count:,} articles left for the next backfill: {reason}")
+    if "unreadable" in found.failures:
+        output.say("next, once the cause is gone: dedup retry")
+    if (run := found.backfill) and run.stuck:
+        output.say(f"the {run.what} is probably stuck: see process {run.process_id} on its host")
+    if found.counts.get("pending") or found.stale or found.uncounted or found.arrivals or found.changes:
+        output.say("next: dedup backfill")
 
 
 def run_check(max_age: str, max_wait: str | None, json: bool) -> None:

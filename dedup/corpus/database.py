@@ -10,8 +10,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from threading import BoundedSemaphore
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import psycopg
@@ -27,6 +26,7 @@ from dedup.corpus.connection import (
     leave_less,
     prefer_indexes,
 )
+from dedup.corpus.pool import MAX_CONNECTIONS, Pool
 from dedup.errors import (
     BusyError,
     ClosedError,
@@ -48,9 +48,6 @@ if TYPE_CHECKING:
 
 URL_VARIABLE = "DEDUP_DATABASE_URL"
 """Environment variable that names the database; unset means the embedded server."""
-
-MAX_CONNECTIONS = 10
-"""Of one `Database` at a time; a program with more threads has some of them wait."""
 
 ATTEMPTS = 5
 """How often work that collides with other transactions is tried at least."""
@@ -142,42 +139,6 @@ def safe_address(url: str) -> str | None:
     return None if {"password", "sslpassword", "oauth_client_secret"} & parts.keys() else url
 
 
-class _Pool:
-    """The connections of one process. A child of a fork may not touch those of its parent.
-
-    Attributes:
-        process_id: of the process that made it.
-        engine: SQLAlchemy's pool.
-        slots: as many as there may be connections, so that a thread waits for one no longer than it likes.
-    """
-
-    def __init__(self, connect: Callable[[], Connection]) -> None:
-        # Here: a worker process, which has one connection of its own, need not pay for it.
-        from sqlalchemy import create_engine, event
-        from sqlalchemy.pool import QueuePool
-
-        self.process_id = os.getpid()
-        self.slots = BoundedSemaphore(MAX_CONNECTIONS)
-        self.engine = create_engine(
-            "postgresql+psycopg://",
-            creator=connect,
-            poolclass=QueuePool,
-            pool_size=2,
-            max_overflow=MAX_CONNECTIONS - 2,
-            # Nothing is left to roll back, and on a lost connection the attempt logs a traceback.
-            pool_reset_on_return=None,
-        )
-        event.listen(self.engine, "checkout", _refuse_dead)
-
-
-def _refuse_dead(connection: Connection, *_: object) -> None:
-    """Have the pool open another connection in place of a lost one."""
-    from sqlalchemy.exc import DisconnectionError
-
-    if not connection.alive():
-        raise DisconnectionError
-
-
 class Database:
     """A pool of connections to one database, for any number of threads, and for the children of a fork.
 
@@ -202,7 +163,7 @@ class Database:
         self.url = conninfo(url)
         self.place = place(self.url, self.schema)
         self._closed = False
-        self._pool = _Pool(self._connect)
+        self._pool = Pool(self._connect)
 
     def __repr__(self) -> str:
         return f"<Database: {self.place}{', closed' if self._closed else ''}>"
@@ -228,7 +189,7 @@ class Database:
     def close(self) -> None:
         """Close all connections of this process; the database cannot be used again through this object."""
         self._closed = True
-        self._pool.engine.dispose(close=self._pool.process_id == os.getpid())
+        self._pool.close()
 
     def connect(self, *, patient: bool = False) -> Connection:
         """A connection of its own, outside the pool, for what lasts as long as a command.
@@ -263,13 +224,12 @@ class Database:
                 " use fewer threads"
             )
         try:
-            with translated(self.place), closing(pool.engine.raw_connection()) as connection:
-                driver = connection.driver_connection
-                assert isinstance(driver, Connection)
+            with translated(self.place):
+                connection = pool.borrow()
                 try:
-                    yield Session(driver, self.timeouts)
+                    yield Session(connection, self.timeouts)
                 finally:
-                    driver.used_at = time.monotonic()
+                    pool.give_back(connection)
         finally:
             pool.slots.release()
 
@@ -291,10 +251,10 @@ class Database:
         if self._closed:
             raise ClosedError(f"{self.place}: this Deduplicator is closed; open another one")
 
-    def _own_pool(self) -> _Pool:
+    def _own_pool(self) -> Pool:
         """The pool of this process: after a fork a new one, whose parent's is left to the parent."""
         if self._pool.process_id != os.getpid():
-            self._pool = _Pool(self._connect)
+            self._pool = Pool(self._connect)
         return self._pool
 
     def _connect(self, schema: str | None = None) -> Connection:
@@ -351,7 +311,7 @@ def translated(where: str) -> Iterator[None]:
     except psycopg.Error as error:
         raise _explain(error, where) from None
     except Exception as error:
-        original = getattr(error, "orig", None)  # SQLAlchemy wraps what its pool meets
+        original = getattr(error, "orig", None)  # SQLAlchemy, which migrations use, wraps what it meets
         if isinstance(original, psycopg.Error):
             raise _explain(original, where) from None
         raise

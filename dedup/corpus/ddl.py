@@ -6,7 +6,7 @@ import io
 
 from alembic import command
 
-from dedup.corpus import migrate, rulebooks
+from dedup.corpus import migrate, revision, rulebooks
 from dedup.schema import migration_lock, program
 
 
@@ -14,11 +14,11 @@ def script(before: str | None, schema: str) -> str:
     """One transaction that brings a schema of this revision to the present one; "" where it is there.
 
     Args:
-        before: what `migrate.current` says; None makes the schema.
+        before: what `revision.current` says; None makes the schema.
         schema: its name.
     """
     config = migrate.configuration()
-    if before == migrate.head():
+    if before == revision.head():
         return ""
     config.output_buffer = written = io.StringIO()
     alone = f"SELECT pg_advisory_xact_lock({migration_lock(schema)})"

@@ -1,13 +1,12 @@
 """Creates and upgrades the schema with Alembic, from a checkout and from an installed wheel.
 
-The migrations are in `migrations/` beside the package in a checkout and inside it in a wheel.
+Which revision a schema has, and which it should have, is in `revision.py`, which needs no Alembic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 
 from alembic import command, context, op
@@ -18,11 +17,11 @@ from psycopg import sql
 from sqlalchemy import Connection, text
 
 from dedup.corpus import rulebooks
-from dedup.corpus.database import Cursor, Database, translated
+from dedup.corpus.database import Database, translated
 from dedup.corpus.rendering import rendered_text
+from dedup.corpus.revision import current, folder, refuse_newer
 from dedup.errors import RightsError, SchemaError
-from dedup.schema import migration_lock, program
-from dedup.timeouts import Timeouts
+from dedup.schema import migration_lock
 
 
 def upgrade(database: Database, revision: str = "head") -> tuple[str | None, str | None]:
@@ -88,39 +87,6 @@ def _explained(database: Database) -> Iterator[None]:
         ) from None
 
 
-def opened(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
-    """A database, open and prepared; whatever `prepare` raises, no connection is left behind.
-
-    Args:
-        url, timeouts, schema: as of `Database`.
-
-    Raises:
-        UnreachableError: the database does not answer.
-        SchemaError: as of `prepare`.
-    """
-    database = Database(url, timeouts, schema)
-    try:
-        prepare(database)
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-def prepare(database: Database) -> None:
-    """Make sure that the schema is this program's; on the embedded server it is made or upgraded.
-
-    Raises:
-        SchemaError: it is missing, older or newer; the message names the next step.
-    """
-    with database.transaction() as cursor:
-        found = current(cursor)
-    if database.embedded and found != head():
-        initialize(database)
-        return
-    require_head(found, database)
-
-
 def initialize(database: Database) -> tuple[str | None, str | None]:
     """Create or upgrade the schema and let an empty corpus adopt the present settings.
 
@@ -133,37 +99,6 @@ def initialize(database: Database) -> tuple[str | None, str | None]:
         if row and row[0]:
             rulebooks.adopt(cursor)
     return revisions
-
-
-def current(cursor: Cursor) -> str | None:
-    """The revision of the schema in the database, or None where there is none."""
-    try:
-        return _revision(cursor, b"SELECT version_num FROM dedup.alembic_version")
-    except pg.InsufficientPrivilege:
-        return _revision(cursor, b"SELECT version_num FROM dedup.schema_version")
-
-
-def _revision(cursor: Cursor, query: bytes) -> str | None:
-    try:
-        with cursor.connection.transaction():
-            row = cursor.execute(query).fetchone()
-    except (pg.UndefinedTable, pg.InvalidSchemaName):
-        return None
-    return str(row[0]) if row else None
-
-
-def require_head(found: str | None, database: Database) -> None:
-    """Refuse to work with a schema of another revision.
-
-    Raises:
-        SchemaError: there is none, or it is older or newer than this program.
-    """
-    place, init = database.place, f"{program(database.schema)} init"
-    refuse_newer(found, place)
-    if found is None:
-        raise SchemaError(f"{place} has no dedup schema; run `{init}`")
-    if found != head():
-        raise SchemaError(f"{place} has the schema of an older dedup; run `{init}` to upgrade it")
 
 
 def run_file(path: Path) -> None:
@@ -203,21 +138,6 @@ def refuse_to_discard(connection: Connection, *tables: str) -> None:
         )
 
 
-def refuse_newer(found: str | None, place: str) -> None:
-    """Refuse a schema that this program does not know.
-
-    Raises:
-        SchemaError: it is newer.
-    """
-    if found is not None and found not in {script.revision for script in scripts().walk_revisions()}:
-        raise SchemaError(f"{place} has the schema of a newer dedup ({found}); upgrade this program")
-
-
-def head() -> str | None:
-    """The revision of the schema that this program works with."""
-    return scripts().get_current_head()
-
-
 def scripts() -> ScriptDirectory:
     """The migrations."""
     return ScriptDirectory.from_config(configuration())
@@ -225,8 +145,6 @@ def scripts() -> ScriptDirectory:
 
 def configuration() -> Config:
     """What Alembic needs to find the migrations."""
-    packaged = Path(str(resources.files("dedup") / "migrations"))
-    folder = packaged if packaged.is_dir() else packaged.parent.parent / "migrations"
     config = Config()
-    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.set_main_option("script_location", str(folder()).replace("%", "%%"))
     return config

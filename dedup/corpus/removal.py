@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from psycopg import sql
 
 from dedup.answer import Answer
-from dedup.corpus import attachments, detaching, migrate
+from dedup.corpus import attachments, detaching, revision
 from dedup.corpus.connection import Cursor
 from dedup.errors import InputError, SchemaError
 
@@ -76,7 +76,7 @@ def contents(cursor: Cursor, place: str) -> Contents:
     Raises:
         SchemaError: there is no schema.
     """
-    if migrate.current(cursor) is None:
+    if revision.current(cursor) is None:
         raise SchemaError(f"{place} has no dedup schema, so there is nothing to remove")
     tables = cursor.execute(
         "SELECT relname, pg_total_relation_size(oid) FROM pg_class"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dedup.article import Article
-from dedup.corpus import articles, exports, migrate, monitoring, overview, rulebooks, runs, stories, verdicts
+from dedup.corpus import articles, exports, monitoring, overview, revision, rulebooks, runs, stories, verdicts
 from dedup.corpus.database import Database
 from dedup.corpus.exports import MarkRow, MatchRow
 from dedup.corpus.monitoring import Vitals
@@ -19,10 +19,6 @@ from dedup.corpus.runs import PastRun
 from dedup.corpus.stories import Story, StorySummary
 from dedup.corpus.verdicts import MarkedArticle
 from dedup.door import checks
-from dedup.engine import explain as comparison
-from dedup.engine import verify as checking
-from dedup.engine.explain import Explanation
-from dedup.engine.verify import Verification
 from dedup.errors import InputError
 from dedup.progress import Progress
 from dedup.times import Time
@@ -31,7 +27,9 @@ from dedup.verdict import StatusName
 if TYPE_CHECKING:
     from dedup.door.browsing import Browsing
     from dedup.engine.cluster_export import CorpusExport
+    from dedup.engine.explain import Explanation
     from dedup.engine.story_export import StoryExport
+    from dedup.engine.verify import Verification
 
 
 class Questions:
@@ -148,6 +146,8 @@ class Questions:
         Raises:
             NotFoundError: one of them is unknown.
         """
+        from dedup.engine import explain as comparison
+
         with self._database.transaction() as cursor:
             names = (checks.text("source_id", name) for name in (a, b))
             return comparison.explain(cursor, rulebooks.load_rulebook(cursor), *names)
@@ -178,8 +178,8 @@ class Questions:
             DatabaseError: it does not, or has not; the message names the next step.
         """
         with self._database.transaction() as cursor:
-            found = migrate.current(cursor)
-        migrate.require_head(found, self._database)
+            found = revision.current(cursor)
+        revision.require_head(found, self._database)
 
     def newest(self, count: int) -> list[Article]:
         """The newest articles that can be read, the latest first."""
@@ -197,6 +197,8 @@ class Questions:
         Raises:
             InputError: a changed program waits for a backfill.
         """
+        from dedup.engine import verify as checking
+
         if sample is not None:
             checks.whole_number("sample", sample, 1)
         with self._database.transaction() as cursor:
@@ -211,4 +213,6 @@ class Questions:
         Returns:
             How many articles will be settled again because of themselves.
         """
+        from dedup.engine import verify as checking
+
         return checking.repair(self._database, found.repairs)

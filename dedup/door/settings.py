@@ -17,7 +17,6 @@ from dedup.files.record import record_bytes
 from dedup.settings import Settings, masked
 from dedup.text.fingerprint import base_language
 from dedup.text.punkt import PunktModel
-from dedup.text.training import train
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +106,9 @@ class CorpusSettings:
         Raises:
             InputError: this is no language code, or there are no texts.
         """
+        # Here: it loads NLTK, which no other setting needs.
+        from dedup.text.training import train
+
         code = language_code(language)
         count = 0
 

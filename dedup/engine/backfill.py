@@ -37,11 +37,8 @@ from dedup.engine.pool import Factory, Limits, make_function
 from dedup.engine.refresh import refresh
 from dedup.engine.settle import Settled, settle
 from dedup.engine.window import Window
-from dedup.engines import EngineName
+from dedup.engines import BATCH_ARTICLES, EngineName
 from dedup.progress import Both, Progress, SilentProgress, timed
-
-BATCH_ARTICLES = 1_000
-"""Articles per settle transaction at most: a quarter of a second where few of them are related."""
 
 RETRY_SECONDS = (1.0, 4.0, 16.0)
 """Pauses before a text that lost its worker is tried again; with none left the article fails."""

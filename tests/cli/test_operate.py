@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from dedup.cli import main, operate
-from dedup.corpus import migrate, removal
+from dedup.corpus import migrate, removal, revision
 from dedup.corpus.database import URL_VARIABLE, Database
 from dedup.deduplicator import Deduplicator
 from tests.cli.conftest import Dedup, Result
@@ -48,7 +48,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Dedup:
 
 def installed(database: Database) -> bool:
     with database.transaction() as cursor:
-        return migrate.current(cursor) is not None
+        return revision.current(cursor) is not None
 
 
 def test_uninstall_says_what_goes_and_needs_a_yes(own: Database, run: Dedup) -> None:

@@ -13,6 +13,7 @@ from alembic import command
 
 from dedup.corpus import ddl, embedded, folding, migrate
 from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.corpus.revision import current
 from dedup.deduplicator import Deduplicator
 from dedup.errors import SchemaError
 from dedup.operation import printed_schema
@@ -56,7 +57,7 @@ def everything(database: Database) -> list[object]:
     with database.transaction() as cursor:
         rights = cursor.execute(RIGHTS.encode()).fetchall()
         state = cursor.execute(STATE.encode()).fetchall()
-        revision = migrate.current(cursor)
+        revision = current(cursor)
     return [catalogue(database), shape(database), rights, state, revision]
 
 
@@ -99,7 +100,7 @@ def test_from_an_older_schema_it_upgrades(
     script = printed_schema(by_hand.url)
     assert revision in script
     with by_hand.transaction() as cursor:
-        assert migrate.current(cursor) == revision  # it was only printed
+        assert current(cursor) == revision  # it was only printed
     migrate.upgrade(by_init)
     done = psql(by_hand, script, tmp_path)
     assert done.returncode == 0, done.stderr

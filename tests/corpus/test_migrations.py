@@ -15,7 +15,7 @@ import pytest
 from alembic import command
 
 from dedup import Deduplicator, worker
-from dedup.corpus import migrate
+from dedup.corpus import migrate, revision
 from dedup.corpus.database import Database
 from dedup.errors import ClosedError, SchemaError
 from dedup.metrics import Metrics
@@ -195,7 +195,7 @@ def test_five_upgrades_at_once(fresh: Database) -> None:
 
 def test_a_missing_schema_names_the_next_step(fresh: Database) -> None:
     with pytest.raises(SchemaError, match="run `dedup init`"):
-        migrate.prepare(fresh)
+        revision.prepare(fresh)
 
 
 OPENERS: dict[str, Callable[[str], object]] = {
@@ -210,13 +210,13 @@ def test_whoever_finds_no_schema_lets_go_of_the_database(
     fresh: Database, monkeypatch: pytest.MonkeyPatch, who: str
 ) -> None:
     asked: list[Database] = []
-    prepare = migrate.prepare
+    prepare = revision.prepare
 
     def noted(database: Database) -> None:
         asked.append(database)
         prepare(database)
 
-    monkeypatch.setattr(migrate, "prepare", noted)
+    monkeypatch.setattr(revision, "prepare", noted)
     with suppress(SchemaError):
         OPENERS[who](fresh.url)
     (database,) = asked
@@ -224,11 +224,18 @@ def test_whoever_finds_no_schema_lets_go_of_the_database(
         database.check_open()
 
 
+def test_the_revisions_are_those_that_alembic_finds() -> None:
+    # They are told by names of files, so that a submit need not load Alembic.
+    found = [script.revision for script in migrate.scripts().walk_revisions()]
+    assert revision.revisions() == found[::-1]
+    assert revision.head() == migrate.scripts().get_current_head()
+
+
 def test_a_schema_newer_than_the_program_is_refused(fresh: Database) -> None:
     migrate.initialize(fresh)
     with fresh.transaction() as cursor:
         cursor.execute("UPDATE dedup.alembic_version SET version_num = '9999'")
-    for step in (migrate.prepare, migrate.initialize):
+    for step in (revision.prepare, migrate.initialize):
         with pytest.raises(SchemaError, match="newer dedup"):
             step(fresh)
 

@@ -19,7 +19,7 @@ import pytest
 
 from dedup import Deduplicator
 from dedup.article import Article
-from dedup.corpus import migrate, rulebooks
+from dedup.corpus import migrate, revision, rulebooks
 from dedup.corpus.articles import store
 from dedup.corpus.database import Database
 from dedup.engine import backfill as backfill_module
@@ -300,7 +300,7 @@ def test_five_upgrades_at_once(server: Server) -> None:
     databases = [Database(url) for _ in range(5)]
     with ThreadPoolExecutor(5) as pool:
         outcomes = list(pool.map(migrate.initialize, databases))
-    head = migrate.head()
+    head = revision.head()
     assert head
     assert sorted(before or "" for before, _ in outcomes) == ["", *[head] * 4]
     assert {after for _, after in outcomes} == {head}

@@ -1,4 +1,4 @@
-"""`import dedup` and every `--help` load neither a database nor NumPy."""
+"""`import dedup` and every `--help` load neither a database nor NumPy; a submit loads what it needs."""
 
 from __future__ import annotations
 
@@ -103,6 +103,38 @@ def cpu_seconds(code: str, environment: dict[str, str]) -> float:
     _, status, usage = os.wait4(process, 0)
     assert status == 0
     return usage.ru_utime + usage.ru_stime
+
+
+SUBMIT = """
+from dedup import Article, Deduplicator
+with Deduplicator({url!r}) as dd:
+    for name, text in [("a", "The ferry is late."), ("b", "The ferry is late."), ("c", "A goat ran away.")]:
+        verdict = dd.submit(Article(name, text))
+        assert verdict.status in ("unique", "duplicate"), verdict
+"""
+CHECK = """
+import io, os, sys
+os.environ["DEDUP_DATABASE_URL"] = {url!r}
+sys.stdin = io.TextIOWrapper(io.BytesIO(b'{{"id": "d", "text": "A goat ran away."}}'))
+from dedup.cli.main import run
+assert run(["check"]) == 0
+"""
+NOT_FOR_ONE_ARTICLE = (
+    *("sqlalchemy", "alembic", "mako", "nltk", "rapidfuzz", "pyarrow", "trafilatura", "multiprocessing"),
+    *("concurrent.futures.process", "pandas", "scipy", "sklearn", "prometheus_client"),
+    *("dedup.engine.backfill", "dedup.engine.bulk", "dedup.engine.explain", "dedup.engine.verify"),
+    *("dedup.corpus.migrate", "dedup.text.training", "dedup.lab", "dedup.judging"),
+)
+MOST_MODULES = {"submit": 520, "check": 720}
+"""Of a submit with what Python itself loads, and some room."""
+
+
+@pytest.mark.parametrize(("what", "code"), [("submit", SUBMIT), ("check", CHECK)])
+def test_one_article_loads_what_one_article_needs(corpus_url: str, what: str, code: str) -> None:
+    loaded = loaded_by(code.format(url=corpus_url))
+    assert {"numpy", "psycopg", "dedup.engine.hook"} <= set(loaded)
+    assert [name for name in loaded if test_architecture.is_within(name, NOT_FOR_ONE_ARTICLE)] == []
+    assert len(loaded) < MOST_MODULES[what], len(loaded)
 
 
 def test_the_checks_see_what_they_forbid() -> None:

@@ -456,7 +456,7 @@ def test_an_outage_is_503_logged_once_and_over_when_it_is_over(
             raise UnreachableError(f"{dd.place} does not answer; nothing listens there")
 
         with monkeypatch.context() as outage:
-            outage.setattr(type(real.engine), "raw_connection", lambda _: fail())
+            outage.setattr(type(real), "borrow", lambda _: fail())
             for _ in range(3):
                 refused = door.submit(FIRST)
                 is_problem(refused, 503, "the database does not answer")

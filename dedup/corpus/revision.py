@@ -1,0 +1,110 @@
+"""Which revision the schema of a database has, and whether that is this program's. Changes it nowhere else.
+
+The migrations are in `migrations/`; `migrate.py` runs them.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from psycopg import errors as pg
+
+from dedup.corpus.database import Cursor, Database
+from dedup.errors import SchemaError
+from dedup.schema import program
+from dedup.timeouts import Timeouts
+
+
+def opened(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
+    """A database, open and prepared; whatever `prepare` raises, no connection is left behind.
+
+    Args:
+        url, timeouts, schema: as of `Database`.
+
+    Raises:
+        UnreachableError: the database does not answer.
+        SchemaError: as of `prepare`.
+    """
+    database = Database(url, timeouts, schema)
+    try:
+        prepare(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def prepare(database: Database) -> None:
+    """Make sure that the schema is this program's; on the embedded server it is made or upgraded.
+
+    Raises:
+        SchemaError: it is missing, older or newer; the message names the next step.
+    """
+    with database.transaction() as cursor:
+        found = current(cursor)
+    if database.embedded and found != head():
+        # Here: to import Alembic takes longer than a first article, and nearly always there is no need.
+        from dedup.corpus import migrate
+
+        migrate.initialize(database)
+        return
+    require_head(found, database)
+
+
+def current(cursor: Cursor) -> str | None:
+    """The revision of the schema in the database, or None where there is none."""
+    try:
+        return _revision(cursor, b"SELECT version_num FROM dedup.alembic_version")
+    except pg.InsufficientPrivilege:
+        return _revision(cursor, b"SELECT version_num FROM dedup.schema_version")
+
+
+def _revision(cursor: Cursor, query: bytes) -> str | None:
+    try:
+        with cursor.connection.transaction():
+            row = cursor.execute(query).fetchone()
+    except (pg.UndefinedTable, pg.InvalidSchemaName):
+        return None
+    return str(row[0]) if row else None
+
+
+def require_head(found: str | None, database: Database) -> None:
+    """Refuse to work with a schema of another revision.
+
+    Raises:
+        SchemaError: there is none, or it is older or newer than this program.
+    """
+    place, init = database.place, f"{program(database.schema)} init"
+    refuse_newer(found, place)
+    if found is None:
+        raise SchemaError(f"{place} has no dedup schema; run `{init}`")
+    if found != head():
+        raise SchemaError(f"{place} has the schema of an older dedup; run `{init}` to upgrade it")
+
+
+def refuse_newer(found: str | None, place: str) -> None:
+    """Refuse a schema that this program does not know.
+
+    Raises:
+        SchemaError: it is newer.
+    """
+    if found is not None and found not in revisions():
+        raise SchemaError(f"{place} has the schema of a newer dedup ({found}); upgrade this program")
+
+
+def head() -> str:
+    """The revision of the schema that this program works with."""
+    return revisions()[-1]
+
+
+def revisions() -> list[str]:
+    """The revisions that this program knows, the oldest first: with these the names of migrations begin."""
+    names = (path.name for path in (folder() / "versions").glob("[0-9]*.py"))
+    return sorted(name.partition("_")[0] for name in names)
+
+
+def folder() -> Path:
+    """Where the migrations are: beside the package in a checkout, inside it in a wheel."""
+    packaged = Path(str(resources.files("dedup") / "migrations"))
+    return packaged if packaged.is_dir() else packaged.parent.parent / "migrations"
