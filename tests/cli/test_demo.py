@@ -61,6 +61,7 @@ def test_house_boilerplate_is_common(dedup: Dedup) -> None:
     dedup("load", str(resources.files("dedup.demo") / "newsroom.jsonl"))
     dedup("backfill", "--workers", "0")
     shown = [row["example"] for row in json.loads(dedup("common", "--json").out)]
-    assert len(shown) == 4
+    # The wire's own line has 32 carriers, but they are 9.6 effective stories: many print one report.
+    assert len(shown) == 3
     assert "Courier journalists correct significant factual errors promptly." in shown
-    assert any(example.startswith("Reporting from Port Marlow: Vantage Wire newsroom") for example in shown)
+    assert not any("Vantage Wire newsroom" in example for example in shown)

@@ -70,7 +70,7 @@ def works_as_the_demonstration_promises(user: User) -> None:
     assert "marks" in user.dedup("marks", "--format", "table").stdout
     explained = user.dedup("explain", "vantage-0312-storm", "vantage-0312-storm-update").stdout
     assert "duplicate by sentences" in explained
-    assert "Vantage Wire newsroom" in user.dedup("common", "--json").stdout
+    assert "Courier journalists correct significant factual errors" in user.dedup("common", "--json").stdout
     assert "82 articles" in user.dedup("status").stdout
     assert "0 differences" in user.dedup("verify").stderr
     user.run(user.environment.python, "-m", "dedup.cli.demo")
