@@ -204,13 +204,17 @@ def stories(
     if json:
         output.write_json([story.as_dict() for story in found])
         return
-    lists = [(", ".join(s.copied_by), ", ".join(s.also_in)) for s in found]
+    # Who printed it at an unknown time has a column where there is anyone.
+    lists = ("copied by", "also in, time unknown") if any(s.also_in for s in found) else ("copied by",)
     output.table(
         "stories of the most copies",
-        ("copies", "id", "title", "publication", "published", "copied by", "also in, time unknown"),
+        ("copies", "id", "title", "publication", "published", *lists),
         (
-            (s.copies, s.id, s.title, s.publication, s.first_at or "unknown", *names)
-            for s, names in zip(found, lists, strict=True)
+            (
+                *(s.copies, s.id, s.title, s.publication, s.first_at or "unknown"),
+                *(", ".join(names) for names in (s.copied_by, s.also_in)[: len(lists)]),
+            )
+            for s in found
         ),
         ("copies", "published"),
     )

@@ -81,7 +81,7 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     "attachment": {"worker": ("SELECT", "UPDATE (seen)"), "reader": _READ},
     "outbox": {"worker": ("SELECT", "INSERT", "DELETE"), "reader": _READ},
     "mark_change": {"worker": ("SELECT", "INSERT", "UPDATE (failed)", "DELETE"), "reader": _READ},
-    "refused_row": {"worker": ("SELECT", "INSERT", "DELETE"), "reader": _READ},
+    "refused_row": {"worker": ("SELECT", "INSERT", "DELETE")},
     # What people say is written by the owner.
     "judgement": {"reader": _READ},
     "review_pair": {"reader": _READ},

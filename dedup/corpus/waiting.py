@@ -22,16 +22,16 @@ SOURCES = {
     """,
     # Those of a table that a person must see to first wait for that person.
     "changes of attached tables": """
-        SELECT FROM dedup.outbox o WHERE NOT EXISTS (
-            SELECT FROM dedup.attachment a WHERE a.id = o.attachment_id AND a.seen -> 'problems' IS NOT NULL)
+        SELECT FROM dedup.outbox WHERE attachment_id NOT IN (
+            SELECT id FROM dedup.attachment WHERE seen -> 'problems' IS NOT NULL)
     """,
     "rows that can be articles now": """
         SELECT FROM dedup.refused_row r WHERE octet_length(r.source_id) <= %(longest)s
             AND NOT EXISTS (SELECT FROM dedup.article a WHERE a.source_id = r.source_id)
     """,
     "marks of attached tables": """
-        SELECT FROM dedup.mark_change m WHERE m.failed IS NULL AND NOT EXISTS (
-            SELECT FROM dedup.attachment a WHERE a.id = m.attachment_id AND a.seen -> 'problems' IS NOT NULL)
+        SELECT FROM dedup.mark_change WHERE failed IS NULL AND attachment_id NOT IN (
+            SELECT id FROM dedup.attachment WHERE seen -> 'problems' IS NOT NULL)
     """,
     "versions put aside": "SELECT FROM dedup.arrival",
     "a bulk run that was left behind": "SELECT FROM dedup.corpus_state WHERE bulk_run IS NOT NULL",

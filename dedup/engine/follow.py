@@ -6,7 +6,8 @@ are written without that lock, and never wait for a row: one that others hold is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
 
@@ -131,10 +132,10 @@ class _Following:
     def _follow(self, cursor: Cursor, attachment: Attachment, rows: Sequence[str], done: Followed) -> bool:
         """Read some rows; False where the table does not fit what was made for it."""
         try:
-            with cursor.connection.transaction():
+            with fitting(cursor, attachment):
                 done.add(outbox.follow(cursor, attachment, rows))
-        except UNFIT as error:
-            self._leave(attachment, [unreadable(attachment, error)])
+        except UnfitError as error:
+            self._leave(attachment, [str(error)])
             return False
         return True
 
@@ -180,17 +181,27 @@ class _Following:
             connection.close()
 
 
-UNFIT = (psycopg.ProgrammingError, psycopg.DataError)
-"""What a function raises whose table is not the one any more that it was made for."""
-
-
 class UnfitError(Exception):
-    """A table cannot be read as it was mapped; the message says why."""
+    """A table is not the one any more that its functions were made for; the message says so."""
 
 
-def unreadable(attachment: Attachment, error: psycopg.Error) -> str:
-    """Why a table cannot be read, without a word of its rows."""
-    return f"{attachment.shown}: it does not fit what was made for it (SQLSTATE {error.sqlstate})"
+@contextmanager
+def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
+    """A part of a transaction that reads an attached table.
+
+    Raises:
+        UnfitError: its functions do not fit it any more.
+    """
+    try:
+        with cursor.connection.transaction():
+            yield
+    except psycopg.errors.InsufficientPrivilege:
+        raise  # of who asks: the owner of the functions is that of the table
+    except (psycopg.ProgrammingError, psycopg.DataError) as error:
+        # Not the message of the server, which may quote a row.
+        raise UnfitError(
+            f"{attachment.shown}: it does not fit what was made for it (SQLSTATE {error.sqlstate})"
+        ) from None
 
 
 def compare(database: Database, attachment: Attachment, stop: Callable[[], bool]) -> int | None:
@@ -210,10 +221,8 @@ def compare(database: Database, attachment: Attachment, stop: Callable[[], bool]
                 return None
             with database.transaction() as cursor:
                 prefer_indexes(cursor)
-                try:
+                with fitting(cursor, attachment):
                     found, last = differing(cursor, attachment, last, PAGE)
-                except UNFIT as error:
-                    raise UnfitError(unreadable(attachment, error)) from None
                 if found:
                     outbox.note(cursor, attachment, [source_id for source_id, _ in found])
             noted += len(found)

@@ -18,6 +18,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+import psycopg
+
 from dedup.answer import Answer, plain
 from dedup.corpus import (
     arrivals,
@@ -35,7 +37,7 @@ from dedup.corpus.database import Cursor, Database, retried
 from dedup.corpus.rendering import schema_of
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.snapshots import StoredArticle
-from dedup.engine.follow import UNFIT, unreadable
+from dedup.engine.follow import UnfitError, fitting
 from dedup.progress import Progress, SilentProgress
 from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import Mark, Pair, Partner, Status, decide, kept_originals, kept_similar, likest
@@ -274,9 +276,13 @@ def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result:
         last, more = None, True
         while more:
             try:
-                found, last = differing(cursor, attachment, last, BLOCK_ARTICLES)
-            except UNFIT as error:
-                result.differs(unreadable(attachment, error), Repair.TABLES)
+                with fitting(cursor, attachment):
+                    found, last = differing(cursor, attachment, last, BLOCK_ARTICLES)
+            except UnfitError as error:
+                result.differs(str(error), Repair.TABLES)
+                return
+            except psycopg.errors.InsufficientPrivilege:
+                result.skipped.append(f"the rows of {attachment.shown}, which a worker or its owner may read")
                 return
             for source_id, matter in found:
                 if source_id not in noted:

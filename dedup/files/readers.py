@@ -16,6 +16,7 @@ out of HTML, a text is not changed: an empty one, or one with NUL bytes, is one 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from types import TracebackType
@@ -227,7 +228,7 @@ class ArticleReader(Iterator[Item]):
         yield from records
 
     def _look(self, records: Iterable[Record]) -> None:
-        going_on = takewhile(lambda _: not self.stop(), records)
+        going_on = takewhile(lambda _: not self.stop(), _readable(records))
         looked = self._dates.look(found for _, _, found in going_on if isinstance(found, dict))
         for field, column in looked.items():
             if too_many(column) and not self._may_lose and not self.stop():
@@ -364,3 +365,9 @@ def _format_of(path: str, format: str | None) -> str:
             f"to one of {' '.join(SUFFIXES)}, each with or without .gz"
         )
     return SUFFIXES[suffix]
+
+
+def _readable(records: Iterable[Record]) -> Iterator[Record]:
+    """Records up to where the file cannot be read on: that is told by whoever reads it for good."""
+    with suppress(InputError):
+        yield from records

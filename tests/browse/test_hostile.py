@@ -41,7 +41,7 @@ def articles() -> Iterator[Article]:
                 title=words,
                 url=words if copy else "javascript:alert(document.cookie)",
                 publication=f"{words} {copy}",
-                published_at=f"2026-03-1{n}T0{copy}:00Z",
+                published_at=f"2026-03-1{n}T0{copy + 1}:00Z",
                 language=words[:8],
             )
     late = {"published_at": "2026-03-18"}

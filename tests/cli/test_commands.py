@@ -67,6 +67,7 @@ def test_a_second_load_and_backfill_have_nothing_to_do(dedup: Dedup, news: Path)
         "superseded": 0,
         "refused": 0,
         "repaired": 0,
+        "lost_dates": 0,
         "rejects": [],
         "truncated": [],
     }

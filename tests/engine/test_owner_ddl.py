@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from dedup.corpus import attached_ddl
+from dedup.corpus import attached_functions
 from dedup.corpus.database import Database
 from dedup.engine import follow
 from dedup.errors import InputError
@@ -164,7 +164,7 @@ def test_pages_and_notes_of_any_size_lose_no_row(
         (follow, "PAGE"),
         (follow, "NOTES"),
         (follow, "MARKS"),
-        (attached_ddl, "KEYS_PER_NOTE"),
+        (attached_functions, "KEYS_PER_NOTE"),
     ):
         monkeypatch.setattr(module, size, 2)
     news(owner)

@@ -187,7 +187,8 @@ def test_a_hook_while_a_setting_waits_goes_on_under_the_old_ones(newsroom: Datab
 
 def test_a_sentence_that_becomes_common(newsroom: Database) -> None:
     reader = Reader(newsroom)
-    load(newsroom, article("one more", [*window(700, 5, ring=1_000), code(1_500)], 70))
+    for i in range(3):
+        load(newsroom, article(f"one more {i}", [*window(700 + 9 * i, 5, ring=1_000), code(1_500)], 70))
     settle_watched(newsroom, reader)
     with newsroom.transaction() as cursor:
         row = cursor.execute("SELECT count(*) FROM dedup.common_sentence").fetchone()
