@@ -20,9 +20,9 @@ SOURCES = {
               AND extract(epoch FROM clock_timestamp() - t.last_at)
                   < p.pauses[least(t.attempts, cardinality(p.pauses))])
     """,
-    # Those of a table that a person must see to first wait for that person.
+    # Those of a table that a person must see to first wait for that person. By the key: looked up in order.
     "changes of attached tables": """
-        SELECT FROM dedup.outbox WHERE attachment_id NOT IN (
+        SELECT FROM dedup.outbox WHERE id > 0 AND attachment_id NOT IN (
             SELECT id FROM dedup.attachment WHERE seen -> 'problems' IS NOT NULL)
     """,
     "rows that can be articles now": """
