@@ -6,8 +6,8 @@ not when the owner changes the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from psycopg import sql
 from psycopg.abc import AdaptContext
@@ -31,8 +31,13 @@ KEYS_PER_NOTE = 500
 INLINE_BYTES = 2_000
 """A value of fewer bytes may be in the row (TOAST_TUPLE_THRESHOLD is 2,032), and is cheap to compare."""
 
+TIMES = ("date", "timestamp without time zone", "timestamp with time zone")
+
 TELLS_CHUNKS = 170_000
 """From this server on `pg_column_toast_chunk_id` tells whether a large value is the one that was there."""
+
+EXACT = ("boolean", "smallint", "integer", "bigint", "uuid", *TIMES)
+"""Types of which equal values have equal texts: they are compared without writing the texts."""
 
 HASH = "sha256(convert_to({}, 'UTF8'))"
 """The hash of a body by which a change is told: nobody can find two texts for one."""
@@ -50,8 +55,9 @@ class Shape:
     Attributes:
         zoned: whether the column of the publication time knows its time zone.
         partitioned: whether the table is.
-        watched: columns in which a change of a row is one of its article: those that are mapped, those that
-            the condition looks at, and those that virtual columns are made of.
+        watched: columns in which a change of a row is one of its article, and their types: those that are
+            mapped, those that the condition looks at, and those that virtual columns are made of.
+        numbers: where the columns of the key stand in the table.
         owner: the role that owns the table; creator: that attaches it; home: that owns the corpus.
         lends: whether the owner must be let make functions for a moment, to be given them.
         chunks: whether the server tells one large value from another without reading them.
@@ -59,7 +65,8 @@ class Shape:
 
     zoned: bool = False
     partitioned: bool = False
-    watched: tuple[str, ...] = ()
+    watched: Mapping[str, str] = field(default_factory=dict)
+    numbers: tuple[int, ...] = ()
     owner: str = ""
     creator: str = ""
     home: str = ""
@@ -267,11 +274,12 @@ def _differs(attachment: Attachment, shape: Shape, old: str, new: str) -> Part:
         if shape.chunks
         else f"pg_column_size({{0}}) >= {INLINE_BYTES} THEN true"
     )
+    as_text = f'(CASE WHEN {same} ELSE {{0}}::text COLLATE "C" IS DISTINCT FROM {{1}}::text COLLATE "C" END)'
     parts = [
-        raw(
-            f'(CASE WHEN {same} ELSE {{0}}::text COLLATE "C" IS DISTINCT FROM {{1}}::text COLLATE "C" END)'
-        ).format(sql.Identifier(old, column), sql.Identifier(new, column))
-        for column in shape.watched
+        raw("{0} IS DISTINCT FROM {1}" if kind in EXACT else as_text).format(
+            sql.Identifier(old, column), sql.Identifier(new, column)
+        )
+        for column, kind in shape.watched.items()
     ]
     if attachment.mark_columns:
         parts.append(
@@ -282,72 +290,126 @@ def _differs(attachment: Attachment, shape: Shape, old: str, new: str) -> Part:
     return joined(parts, "\n            OR ")
 
 
+def _same_row(attachment: Attachment, old: str, new: str) -> Part:
+    """Whether two rows have the same key."""
+    if not set(attachment.key_types) <= set(EXACT):
+        return sql.SQL("{} = {}").format(attachment.source_id(old), attachment.source_id(new))
+    return joined(
+        [
+            sql.SQL("{} = {}").format(sql.Identifier(old, key), sql.Identifier(new, key))
+            for key in attachment.keys
+        ],
+        " AND ",
+    )
+
+
+def _of_row(attachment: Attachment, shape: Shape) -> Part:
+    """What one row of a partitioned table has to note."""
+    old, new = attachment.source_id("old"), attachment.source_id("new")
+    return sql.SQL(
+        "            IF TG_OP = 'INSERT' THEN\n                noted := ARRAY[{new}];\n"
+        "            ELSIF TG_OP = 'DELETE' THEN\n                noted := ARRAY[{old}];\n"
+        "            ELSIF {old} <> {new} THEN\n                noted := ARRAY[{old}, {new}];\n"
+        "            ELSIF {differs} THEN\n                noted := ARRAY[{new}];\n"
+        "            ELSE\n                RETURN NULL;\n            END IF;\n"
+    ).format(old=old, new=new, differs=_differs(attachment, shape, "old", "new"))
+
+
+def _of_statement(attachment: Attachment, shape: Shape) -> Part:
+    """What the rows of a statement have to note."""
+    old, new = attachment.source_id("o"), attachment.source_id("n")
+    queries = {
+        "INSERT": _keys_of(attachment, "new_rows"),
+        "DELETE": _keys_of(attachment, "old_rows"),
+        "UPDATE": sql.SQL(
+            "SELECT CASE WHEN n.{key} IS NULL THEN {old} ELSE {new} END\n"
+            "            FROM old_rows o FULL JOIN new_rows n ON {same}\n"
+            "            WHERE o.{key} IS NULL OR n.{key} IS NULL\n            OR {differs}"
+        ).format(
+            old=old,
+            new=new,
+            same=_same_row(attachment, "o", "n"),
+            key=sql.Identifier(attachment.keys[0]),
+            differs=_differs(attachment, shape, "o", "n"),
+        ),
+    }
+    steps = []
+    for i, (event, query) in enumerate(queries.items()):
+        few = sql.SQL("SELECT array_agg(g.id) INTO noted FROM ({}) AS g (id)").format(query)
+        # Of many rows one note each some hundred; few are noted below, outside of what may fail.
+        steps.append(
+            sql.SQL(
+                "            {word} TG_OP = {event} THEN\n"
+                "                IF EXISTS (SELECT FROM {rows} OFFSET {most}) THEN\n"
+                "                    {many};\n                    RETURN NULL;\n                END IF;\n"
+                "                {few};\n"
+            ).format(
+                word=raw("IF" if not i else "ELSIF"),
+                event=sql.Literal(event),
+                rows=raw("old_rows" if event == "DELETE" else "new_rows"),
+                most=KEYS_PER_NOTE,
+                many=into_outbox(attachment, query),
+                few=few,
+            )
+        )
+    return sql.SQL(
+        "{}            END IF;\n            IF noted IS NULL THEN\n"
+        "                RETURN NULL;\n            END IF;\n"
+    ).format(joined(steps, ""))
+
+
+def _keys_of(attachment: Attachment, rows: str) -> Part:
+    return sql.SQL("SELECT {} FROM {} r").format(attachment.source_id("r"), raw(rows))
+
+
+def _of_insert(attachment: Attachment, shape: Shape) -> Part:
+    """Note inserted rows outside of what may fail, which costs as much as all the rest.
+
+    Before, it sees whether the columns of the key are still there. Only for keys whose texts can be written
+    whatever their types are by now.
+    """
+    if shape.partitioned or not shape.numbers or {*TIMES} & {*attachment.key_types}:
+        return sql.SQL("")
+    there = [
+        sql.SQL(
+            "(pg_identify_object_as_address('pg_class'::regclass, TG_RELID, {})).object_names[3] = {}"
+        ).format(number, sql.Literal(key))
+        for number, key in zip(shape.numbers, attachment.keys, strict=True)
+    ]
+    first = sql.SQL(
+        "INSERT INTO {} (attachment_id, amount, source_ids)\n"
+        "            SELECT {}, 1, ARRAY[g.id] FROM ({} LIMIT 2) AS g (id)"
+    ).format(own("outbox"), attachment.id, _keys_of(attachment, "new_rows"))
+    rest = sql.SQL("{} OFFSET 2").format(_keys_of(attachment, "new_rows"))
+    return sql.SQL(
+        "    IF TG_OP = 'INSERT' AND {there} THEN\n        {first};\n"
+        "        GET DIAGNOSTICS rows_noted = ROW_COUNT;\n"
+        "        IF rows_noted = 2 THEN  -- there may be more\n            {rest};\n        END IF;\n"
+        "        RETURN NULL;\n    END IF;\n"
+    ).format(there=joined(there, " AND "), first=first, rest=into_outbox(attachment, rest))
+
+
 def changed(attachment: Attachment, shape: Shape) -> Function:
     """Note which rows a statement changed, or one row of a partitioned table.
 
     A partition that is written to by its own name fires no triggers for statements of its table.
     """
-    note = sql.SQL("INSERT INTO {} (attachment_id, amount, source_ids) VALUES ({}, ").format(
-        own("outbox"), attachment.id
-    )
-    if shape.partitioned:
-        old, new = attachment.source_id("old"), attachment.source_id("new")
-        found = sql.SQL(
-            "            IF TG_OP = 'INSERT' THEN\n                noted := ARRAY[{new}];\n"
-            "            ELSIF TG_OP = 'DELETE' THEN\n                noted := ARRAY[{old}];\n"
-            "            ELSIF {old} <> {new} THEN\n                noted := ARRAY[{old}, {new}];\n"
-            "            ELSIF {differs} THEN\n                noted := ARRAY[{new}];\n"
-            "            ELSE\n                RETURN NULL;\n            END IF;\n"
-        ).format(old=old, new=new, differs=_differs(attachment, shape, "old", "new"))
-    else:
-        one = "SELECT {} FROM {} r"
-        old, new = attachment.source_id("o"), attachment.source_id("n")
-        queries = {
-            "INSERT": sql.SQL(one).format(attachment.source_id("r"), sql.SQL("new_rows")),
-            "DELETE": sql.SQL(one).format(attachment.source_id("r"), sql.SQL("old_rows")),
-        }
-        queries["UPDATE"] = sql.SQL(
-            "SELECT CASE WHEN n.{key} IS NULL THEN {old} ELSE {new} END\n"
-            "            FROM old_rows o FULL JOIN new_rows n ON {old} = {new}\n"
-            "            WHERE o.{key} IS NULL OR n.{key} IS NULL\n            OR {differs}"
-        ).format(
-            old=old,
-            new=new,
-            key=sql.Identifier(attachment.keys[0]),
-            differs=_differs(attachment, shape, "o", "n"),
-        )
-        steps = []
-        for i, (event, query) in enumerate(queries.items()):
-            few = sql.SQL("SELECT array_agg(g.id) INTO noted FROM ({}) AS g (id)").format(query)
-            # Of many rows one note each some hundred; few are noted below, outside of what may fail.
-            steps.append(
-                sql.SQL(
-                    "            {word} TG_OP = {event} THEN\n"
-                    "                IF EXISTS (SELECT FROM {rows} OFFSET {most}) THEN\n"
-                    "                    {many};\n                    RETURN NULL;\n                END IF;\n"
-                    "                {few};\n"
-                ).format(
-                    word=raw("IF" if not i else "ELSIF"),
-                    event=sql.Literal(event),
-                    rows=raw("old_rows" if event == "DELETE" else "new_rows"),
-                    most=KEYS_PER_NOTE,
-                    many=into_outbox(attachment, query),
-                    few=few,
-                )
-            )
-        found = sql.SQL(
-            "{}            END IF;\n            IF noted IS NULL THEN\n"
-            "                RETURN NULL;\n            END IF;\n"
-        ).format(joined(steps, ""))
     return Function(
         attachment.function("changed"),
         "()",
         "trigger",
         sql.SQL(
-            "\nDECLARE\n    noted text[];\nBEGIN\n    IF TG_OP <> 'TRUNCATE' THEN\n        BEGIN\n{found}"
+            "\nDECLARE\n    noted text[];\n    rows_noted bigint;\nBEGIN\n{insert}"
+            "    IF TG_OP <> 'TRUNCATE' THEN\n        BEGIN\n{found}"
             "        EXCEPTION WHEN OTHERS THEN\n"
             "            noted := NULL;  -- the owner changed the table: all of it is to be compared\n"
             "        END;\n    END IF;\n"
-            "    {note}coalesce(cardinality(noted), 1), noted);\n    RETURN NULL;\nEND "
-        ).format(found=found, note=note),
+            "    INSERT INTO {outbox} (attachment_id, amount, source_ids)\n"
+            "    VALUES ({id}, coalesce(cardinality(noted), 1), noted);\n    RETURN NULL;\nEND "
+        ).format(
+            insert=_of_insert(attachment, shape),
+            found=(_of_row if shape.partitioned else _of_statement)(attachment, shape),
+            outbox=own("outbox"),
+            id=attachment.id,
+        ),
     )

@@ -13,7 +13,7 @@ from psycopg import sql
 
 from dedup.corpus import attachments, drift
 from dedup.corpus.attached_ddl import MARKS, original_names
-from dedup.corpus.attached_functions import FIELDS, TELLS_CHUNKS, Shape, mark_columns
+from dedup.corpus.attached_functions import FIELDS, TELLS_CHUNKS, TIMES, Shape, mark_columns
 from dedup.corpus.attachments import Attachment, raw
 from dedup.corpus.database import Cursor
 from dedup.corpus.rendering import schema_of
@@ -24,7 +24,6 @@ LONGEST_NAME = 57
 
 LONGEST_IDENTIFIER = 63
 
-TIMES = ("date", "timestamp without time zone", "timestamp with time zone")
 KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)
 """Types of keys beside those of text."""
 
@@ -55,10 +54,12 @@ class _Column:
     """A column in the catalogue.
 
     Attributes:
+        number: where it stands in the table.
         kind: its type without a length, of a domain what it is made of.
         made_of: the columns that a virtual one is computed from: triggers see nothing of itself.
     """
 
+    number: int
     type: str
     kind: str
     category: str
@@ -97,14 +98,18 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
     zoned = published is not None and columns[published].kind == TIMES[2]
     looked_at = () if wanted.where is None else _watched(cursor, oid, attachment)
     named = dict.fromkeys([*mapped.values(), *looked_at])
-    watched = tuple(dict.fromkeys(part for name in named for part in columns[name].made_of or (name,)))
+    parts = dict.fromkeys(part for name in named for part in columns[name].made_of or (name,))
+    watched = {part: columns[part].kind for part in parts}
     seen = drift.find(cursor, attachment).seen(
         [*keys, *named, *watched], again.seen.get("parts", ()) if again else ()
     )
-    return replace(attachment, seen={**seen, "state": None}), _shape(cursor, oid, zoned, watched)
+    numbers = tuple(columns[key].number for key in keys)
+    return replace(attachment, seen={**seen, "state": None}), _shape(cursor, oid, zoned, watched, numbers)
 
 
-def _shape(cursor: Cursor, oid: int, zoned: bool, watched: tuple[str, ...]) -> Shape:
+def _shape(
+    cursor: Cursor, oid: int, zoned: bool, watched: Mapping[str, str], numbers: tuple[int, ...]
+) -> Shape:
     row = cursor.execute(
         """
         SELECT c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_userbyid(n.nspowner),
@@ -118,7 +123,8 @@ def _shape(cursor: Cursor, oid: int, zoned: bool, watched: tuple[str, ...]) -> S
     assert row is not None
     partitioned, owner, creator, home, lends, version = row
     lends = lends and owner != creator
-    return Shape(zoned, partitioned, watched, owner, creator, home, lends, version >= TELLS_CHUNKS)
+    chunks = version >= TELLS_CHUNKS
+    return Shape(zoned, partitioned, watched, numbers, owner, creator, home, lends, chunks)
 
 
 def find_table(cursor: Cursor, given: str) -> tuple[int, str, str]:
@@ -209,8 +215,8 @@ def columns_of(cursor: Cursor, oid: int) -> dict[str, _Column]:
     """The columns of a table, by name."""
     rows = cursor.execute(
         """
-        SELECT a.attname, format_type(a.atttypid, a.atttypmod), format_type(coalesce(b.oid, t.oid), NULL),
-               t.typcategory::text, a.attnotnull,
+        SELECT a.attname, a.attnum, format_type(a.atttypid, a.atttypmod),
+               format_type(coalesce(b.oid, t.oid), NULL), t.typcategory::text, a.attnotnull,
                ARRAY(SELECT b.attname FROM pg_attrdef e
                      JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = e.oid
                          AND d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid
@@ -222,7 +228,7 @@ def columns_of(cursor: Cursor, oid: int) -> dict[str, _Column]:
         """,
         [oid],
     ).fetchall()
-    return {row[0]: _Column(row[1], row[2], row[3], row[4], tuple(row[5])) for row in rows}
+    return {row[0]: _Column(row[1], row[2], row[3], row[4], row[5], tuple(row[6])) for row in rows}
 
 
 def _find(columns: Mapping[str, _Column], name: str, option: str) -> _Column:
