@@ -186,6 +186,9 @@ def empty(database: Database) -> None:
     with database.transaction(settling=True) as cursor:
         cursor.execute("SET LOCAL synchronous_commit = off")
         cursor.execute(
+            "SET LOCAL lock_timeout = '5min'"
+        )  # the server may be vacuuming what the last test left
+        cursor.execute(
             "TRUNCATE dedup.article, dedup.fingerprint, dedup.match, dedup.attempt, dedup.fingerprint_bulk"
         )
         for table in SMALL:

@@ -35,6 +35,8 @@ OTHERS = ("DEDUP_", "GIT_", "PIP_CACHE", "PYTHON", "VIRTUAL_ENV", "XDG_")
 """Beginnings of variables that a newcomer does not have; those of proxies and of pip's index stay."""
 
 VARIES = [
+    # Whoever waits for git longer than two seconds is told how far it is.
+    (re.compile(r"^Updating files: .*\n", re.MULTILINE), ""),
     (re.compile(r"\bPython 3\.\d+\.\w+"), "Python 3.x"),
     # A busy machine may need 10 seconds for a step, and then says how far it is.
     (re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ .*\n", re.MULTILINE), ""),
