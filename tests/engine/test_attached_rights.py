@@ -21,7 +21,7 @@ from tests.attached import SCHEMA, attach, news, owned, put, right, settle
 from tests.conftest import Server
 from tests.corpora import article, at, deduplicator, load, text, window
 from tests.corpus.test_migrations import downgrade
-from tests.corpus.test_restore import program, run, target
+from tests.corpus.test_restore import major_for, program, run, target
 from tests.corpus.test_roles import Names, granted, names, url_of
 
 pytestmark = pytest.mark.timeout(120)
@@ -150,7 +150,7 @@ def test_a_restored_corpus_goes_on_with_its_attached_table(
     with psycopg.connect(bare.url, autocommit=True) as connection:
         connection.execute("UPDATE newsroom.news SET body = %s WHERE id = 2", [text(window(8, 6))])
     dump = str(tmp_path / "dump.sql")
-    run(program("pg_dump"), "-f", dump, "-d", bare.url)
+    run(program("pg_dump", major_for(bare)), "-f", dump, "-d", bare.url)
     run(program("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", dump, "-d", target.url)
     assert deduplicator(target).attachments.waiting() == 1
     found = right(target)
