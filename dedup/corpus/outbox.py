@@ -8,7 +8,7 @@ Statements that hold someone's names take their values as literals: a name may l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from psycopg import sql
@@ -58,25 +58,32 @@ Note = tuple[int, int, int, list[str] | None]
 """Its number, the attachment, of how many rows, and their source_ids; None: the whole table."""
 
 
-def notes(cursor: Cursor, after: int, through: int, limit: int) -> list[Note]:
-    """The next notes by their numbers, up to one of them, of about so many rows: at least one."""
+def notes(cursor: Cursor, after: int, through: int, limit: int, without: Iterable[int] = ()) -> list[Note]:
+    """The next notes by their numbers, up to one of them, of about so many rows: at least one.
+
+    Args:
+        without: attachments whose notes stay.
+    """
     rows = cursor.execute(
         """
         SELECT o.id, o.attachment_id, o.amount, o.source_ids FROM (
             SELECT id, sum(amount) OVER (ORDER BY id) - amount AS before
             FROM (SELECT id, amount FROM dedup.outbox
-                  WHERE id > %(after)s AND id <= %(through)s ORDER BY id LIMIT %(limit)s) AS next
+                  WHERE id > %(after)s AND id <= %(through)s AND attachment_id <> ALL (%(without)s)
+                  ORDER BY id LIMIT %(limit)s) AS next
         ) AS chosen JOIN dedup.outbox o USING (id)
         WHERE chosen.before < %(limit)s ORDER BY o.id
         """,
-        {"after": after, "through": through, "limit": limit},
+        {"after": after, "through": through, "limit": limit, "without": list(without)},
     )
     return rows.fetchall()
 
 
-def count(cursor: Cursor) -> int:
+def count(cursor: Cursor, without: Iterable[int] = ()) -> int:
     """How many changes wait; a whole table counts as one."""
-    row = cursor.execute("SELECT coalesce(sum(amount), 0) FROM dedup.outbox").fetchone()
+    row = cursor.execute(
+        "SELECT coalesce(sum(amount), 0) FROM dedup.outbox WHERE attachment_id <> ALL (%s)", [list(without)]
+    ).fetchone()
     return int(row[0]) if row else 0
 
 

@@ -50,14 +50,14 @@ class _Following:
     def __init__(self, database: Database, progress: Progress, stop: Callable[[], bool]) -> None:
         self._database, self._progress, self._stop = database, progress, stop
         self._done = Followed()
-        self._drifted: dict[int, Attachment] = {}
+        self._drifted: list[int] = []
         self._size, self._total, self._through = NOTES, 0, 0
         self._unswept = self._read = 0
 
     def run(self) -> Followed:
         retried(self._look, self._database.timeouts.lock)
         with self._database.transaction() as cursor:
-            waiting = outbox.count(cursor)
+            waiting = outbox.count(cursor, self._drifted)
             # What comes later is left to the next passage: writers who never pause hold nobody else up.
             self._through = outbox.last_note(cursor)
         if not waiting:
@@ -82,14 +82,14 @@ class _Following:
     def _look(self) -> None:
         """What owners did to their tables; one that needs a person is left alone until it is mapped again."""
         with self._database.transaction() as cursor:
-            self._drifted, self._done.problems = {}, []
+            self._drifted, self._done.problems = [], []
             for attachment in attachments.present(attachments.attachments(cursor)):
                 if words := drift.look(cursor, attachment):
                     self._leave(attachment, words)
             outbox.note_freed(cursor)
 
     def _leave(self, attachment: Attachment, words: Sequence[str]) -> None:
-        self._drifted[attachment.id] = attachment
+        self._drifted.append(attachment.id)
         self._done.problems += [f"{line}: `dedup remap {attachment.name}`" for line in words]
 
     def _batch(self, after: int) -> tuple[int, int | None, list[Attachment]]:
@@ -100,7 +100,7 @@ class _Following:
         """
         with self._database.transaction(settling=True) as cursor:
             started = perf_counter()
-            found = outbox.notes(cursor, after, self._through, self._size)
+            found = outbox.notes(cursor, after, self._through, self._size, self._drifted)
             if not found:
                 return 0, None, []
             known = {a.id: a for a in attachments.present(attachments.attachments(cursor))}
@@ -111,8 +111,6 @@ class _Following:
                 of = [note for note in found if note[1] == attachment_id]
                 attachment = known.get(attachment_id)
                 rows = [source_id for note in of for source_id in note[3] or ()]
-                if attachment_id in self._drifted:
-                    continue
                 if attachment is None:  # it is detached
                     done.gone += outbox.delete(cursor, attachment_id, rows)
                     taken += [note[0] for note in of]
