@@ -19,7 +19,6 @@ from dedup.files.naming import DEFAULT_FIELDS
 from dedup.timeouts import Timeouts
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text("utf-8")
 PAGES = (
     "README.md",
     "CONTRIBUTING.md",
@@ -58,13 +57,6 @@ def test_every_command_and_option_explains_itself(name: str) -> None:
     for parameter in command.params:
         if parameter.name != "help":
             assert getattr(parameter, "help", None), f"{name}: {parameter.name} has no help"
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_readme_lists_every_command(name: str) -> None:
-    first, *rest = name.split()
-    lines = [line for line in README.splitlines() if re.match(rf"\|.*`{first}[ `|]", line)]
-    assert any(all(re.search(rf"\b{word}\b", line) for word in rest) for line in lines)
 
 
 def shown(command: Any) -> list[str]:

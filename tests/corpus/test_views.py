@@ -13,7 +13,7 @@ from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from tests.corpora import START, article, load, window
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+PAGES = [Path(__file__).parents[2] / name for name in ("README.md", "docs/analyst.md")]
 
 
 @pytest.fixture
@@ -123,10 +123,11 @@ def test_daily_mark(newsroom: Database) -> None:
     assert rows(newsroom, query) == [(START.date(), 5, 0, 2, 2, 1, 0, 1, 0), second]
 
 
-def test_the_queries_of_the_readme_run(newsroom: Database) -> None:
-    block = re.search(r"```sql\n(.*?)```", README, re.DOTALL)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_queries_of_the_pages_run(newsroom: Database, page: Path) -> None:
+    block = re.search(r"```sql\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     assert block
     queries = [query for query in block[1].split(";") if query.strip()]
-    assert len(queries) == 6
+    assert len(queries) == 3
     for query in queries:
         rows(newsroom, query)
