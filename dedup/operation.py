@@ -47,7 +47,7 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
     try:
         with database.transaction() as cursor:
             before = revision.current(cursor)
-        revision.refuse_newer(before, database.place)
+        revision.refuse_unknown(before, database)
     finally:
         database.close()
     return ddl.script(before, database.schema)

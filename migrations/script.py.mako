@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alembic import op
+from dedup.corpus.migrate import refuse_downgrade
 
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
@@ -13,4 +13,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    ${downgrades if downgrades else "pass"}
+    refuse_downgrade()

@@ -147,7 +147,7 @@ def test_every_name_that_the_page_for_contributors_tells_is_in_the_code() -> Non
     code = "\n".join(text(name) for name in listed if not name.endswith((".md", "test_docs.py")))
     known = set(re.findall(r"\w+", code))
     told = {name for name in re.findall(r"`([A-Za-z_]{3,})`", text("CONTRIBUTING.md")) if name != "name"}
-    assert {"METHODS", "ALGORITHM_REVISION", "Settings", "refuse_to_discard"} <= told
+    assert {"METHODS", "ALGORITHM_REVISION", "Settings", "refuse_downgrade"} <= told
     assert told - known == set()
 
 

@@ -2,7 +2,7 @@
 
 It decides nothing; see `../engine/bulk/`. A page is a range of article ids. While the engine is at work the
 state row names its run: hooks then settle nothing, and what people change is noted
-(`migrations/sql/0004_bulk.sql`).
+(`migrations/sql/fingerprints.sql`).
 """
 
 from __future__ import annotations

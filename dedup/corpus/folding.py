@@ -20,15 +20,9 @@ MOST_SHARERS = 1_024
 """With more of them the index is made anew: to add an article costs the more, the longer the lists are."""
 
 FEWEST_BITS = 16
-"""Of an empty corpus: enough for 233,000 articles."""
+"""Of an empty corpus, as `migrations/sql/fingerprints.sql` makes it: enough for 233,000 articles."""
 
 MOST_BITS = 31
-
-FOLD_BITS = (
-    f"least({MOST_BITS}, greatest({FEWEST_BITS}, length(ltrim("
-    f"(greatest(1, {{articles}} * {KEYS_PER_ARTICLE} / {WANTED_SHARERS}) - 1)::bit(64)::text, '0'))))"
-)
-"""What `fold_bits` says, as SQL of a number of articles: a migration may be printed, and run elsewhere."""
 
 
 def fold_bits(articles: int) -> int:

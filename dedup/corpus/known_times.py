@@ -2,7 +2,7 @@
 
 A time of publication is known where there is one that is not implausible: from 1605 on, and at most 24 hours
 after the article was stored. One of 00:00:00 UTC is known to the day only. The views say it in SQL of their
-own (`migrations/sql/0012_dates.sql`). The order in which marks are found is another matter: there the time of
+own (`migrations/sql/browsing.sql`). The order in which marks are found is another matter: there the time of
 storing stands in (docs/semantics.md, sections 5 and 7).
 """
 

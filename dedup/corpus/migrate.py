@@ -14,12 +14,12 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from psycopg import errors as pg
 from psycopg import sql
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Database, translated
 from dedup.corpus.rendering import rendered_text
-from dedup.corpus.revision import current, folder, refuse_newer
+from dedup.corpus.revision import current, folder, refuse_unknown
 from dedup.errors import RightsError, SchemaError
 from dedup.schema import migration_lock
 
@@ -43,7 +43,7 @@ def upgrade(database: Database, revision: str = "head") -> tuple[str | None, str
         try:
             with database.transaction() as cursor:
                 before = current(cursor)
-            refuse_newer(before, database.place)
+            refuse_unknown(before, database)
             config.attributes.update(connection=connection, schema=database.schema)
             with _explained(database):
                 command.upgrade(config, revision)
@@ -120,22 +120,15 @@ def run_statements(statements: str) -> None:
         driver.execute(statements.encode())
 
 
-def refuse_to_discard(connection: Connection, *tables: str) -> None:
-    """Called by a downgrade before it drops tables with rows that nothing can make again.
-
-    Locks the tables, so that nothing comes in between.
+def refuse_downgrade() -> None:
+    """Called by every migration: none can be taken back.
 
     Raises:
-        SchemaError: one of them has rows, and `-x discard=yes` was not given.
+        SchemaError: always.
     """
-    names = ", ".join(f"dedup.{table}" for table in tables)
-    connection.execute(text(f"LOCK TABLE {names} IN ACCESS EXCLUSIVE MODE"))
-    full = [t for t in tables if connection.scalar(text(f"SELECT EXISTS (SELECT FROM dedup.{t})"))]
-    if full and context.get_x_argument(as_dictionary=True).get("discard") != "yes":
-        raise SchemaError(
-            f"a downgrade would drop {', '.join(full)} for good; save what you need (pg_dump), then add"
-            " -x discard=yes: alembic -x discard=yes downgrade …"
-        )
+    raise SchemaError(
+        "a schema is not downgraded: `dedup uninstall` removes it, and a backup brings an older one back"
+    )
 
 
 def scripts() -> ScriptDirectory:

@@ -15,6 +15,9 @@ from dedup.errors import SchemaError
 from dedup.schema import program
 from dedup.timeouts import Timeouts
 
+MADE_BY_INIT = ("alembic_version", "corpus_state", "settle_turn")
+"""Tables that have one row, from the beginning."""
+
 
 def opened(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
     """A database, open and prepared; whatever `prepare` raises, no connection is left behind.
@@ -76,21 +79,32 @@ def require_head(found: str | None, database: Database) -> None:
         SchemaError: there is none, or it is older or newer than this program.
     """
     place, init = database.place, f"{program(database.schema)} init"
-    refuse_newer(found, place)
+    refuse_unknown(found, database)
     if found is None:
         raise SchemaError(f"{place} has no dedup schema; run `{init}`")
     if found != head():
         raise SchemaError(f"{place} has the schema of an older dedup; run `{init}` to upgrade it")
 
 
-def refuse_newer(found: str | None, place: str) -> None:
-    """Refuse a schema that this program does not know.
+def refuse_unknown(found: str | None, database: Database) -> None:
+    """Refuse a schema that no migration of this program made.
 
     Raises:
-        SchemaError: it is newer.
+        SchemaError: it is newer, or from before the first release: those migrations are gone.
     """
-    if found is not None and found not in revisions():
-        raise SchemaError(f"{place} has the schema of a newer dedup ({found}); upgrade this program")
+    if found is None or found in revisions():
+        return
+    if found > head():
+        raise SchemaError(f"{database.place} has the schema of a newer dedup ({found}); upgrade this program")
+    dedup, schema = program(database.schema), database.schema
+    left_out = " ".join(f"-T {schema}.{table}" for table in MADE_BY_INIT)
+    raise SchemaError(
+        f"{database.place} has the schema {found}, from before the first release, which cannot be upgraded;"
+        f' load its rows into a new one: `URL="$({dedup} db url)" &&'
+        f' pg_dump --data-only -n {schema} {left_out} -f rows.sql "$URL" && {dedup} uninstall --yes &&'
+        f' {dedup} init && psql -1 -v ON_ERROR_STOP=1 -f rows.sql "$URL"`, then `{dedup} remap` for each'
+        f" attached table, and `{dedup} backfill`"
+    )
 
 
 def head() -> str:

@@ -48,7 +48,7 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
         "scraper": ("SELECT (source_id)", f"INSERT ({_GIVEN})"),
         "reader": ("SELECT (source_id)",),  # it counts them
     },
-    # Either of the two may be the one in use: they change places (migrations/sql/0004_bulk.sql).
+    # Either of the two may be the one in use: they change places (migrations/sql/fingerprints.sql).
     "fingerprint": {"worker": _WRITE, "scraper": _READ, "reader": _READ},
     "fingerprint_bulk": {"worker": _WRITE, "scraper": _READ, "reader": _READ},
     "match": {"worker": _WRITE, "reader": _READ},

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -11,15 +15,17 @@ import psycopg
 import pytest
 
 from dedup.cli import main, operate
-from dedup.corpus import migrate, removal, revision
+from dedup.corpus import embedded, migrate, removal, revision
 from dedup.corpus.database import URL_VARIABLE, Database
 from dedup.deduplicator import Deduplicator
 from tests.cli.conftest import Dedup, Result
 from tests.conftest import Server
 from tests.corpora import article, load, window
 from tests.corpus.test_migrations import KEPT
+from tests.next_revision import next_revision
 
 _NUMBERS = count()
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -153,13 +159,56 @@ def test_the_schema_is_printed(own: Database, run: Dedup, monkeypatch: pytest.Mo
     assert not Path("/nonexistent").exists()
 
 
-def test_an_upgrade_tells_to_grant_again(server: Server, run: Dedup, monkeypatch: pytest.MonkeyPatch) -> None:
-    database = Database(server.create("dedup_operate_old"))
-    migrate.upgrade(database, "0002")
-    monkeypatch.setenv(URL_VARIABLE, database.url)
-    upgraded, again = run("init"), run("init")
-    database.close()
-    server.drop("dedup_operate_old")
+def test_an_upgrade_tells_to_grant_again(own: Database, run: Dedup) -> None:
+    with next_revision():
+        upgraded, again = run("init"), run("init")
     assert (upgraded.code, again.code) == (0, 0)
     assert "`dedup grant`: run it again" in upgraded.err
     assert "grant" not in again.err
+
+
+def test_a_corpus_from_before_the_first_release_is_left_alone(own: Database, run: Dedup) -> None:
+    with own.transaction() as cursor:
+        cursor.execute("UPDATE dedup.alembic_version SET version_num = '0012'")
+    commands = ("init", "init --sql", "status", "backfill", "marks", "verify", "grant --worker postgres")
+    for command in commands:
+        refused = run(*command.split())
+        assert (refused.code, refused.out) == (1, "")
+        assert "has the schema 0012, from before the first release" in refused.err
+        assert len(refused.err.splitlines()) == 1
+    with own.transaction() as cursor:
+        assert revision.current(cursor) == "0012"
+        assert cursor.execute("SELECT count(*) FROM dedup.article").fetchone() == (2,)
+
+
+def test_the_commands_that_it_is_told_load_its_rows_into_a_new_schema(
+    own: Database, run: Dedup, tmp_path: Path
+) -> None:
+    assert run("settings", "set", "duplicate_sentence_jaccard=0.8").code == 0
+    assert run("pin", "set", "a", "b", "similar").code == 0
+    assert run("backfill").code == 0
+    settled = run("marks").out
+    with own.transaction() as cursor:
+        cursor.execute("UPDATE dedup.alembic_version SET version_num = '0012'")
+    commands, remap, backfill = re.findall("`([^`]+)`", run("status").err)
+    assert f"{commands} && {backfill}".replace(" && ", "\n") in (ROOT / "docs" / "operate.md").read_text(
+        "utf-8"
+    )
+    assert remap == "dedup remap"
+    shim = tmp_path / "dedup"
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m dedup.cli.main "$@"\n')
+    shim.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands],
+        env={**os.environ, "PATH": f"{tmp_path}:{embedded.programs()}:{os.environ['PATH']}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert run("backfill").code == 0
+    assert run("marks").out == settled
+    assert json.loads(settled.splitlines()[0])["reason"] == "pinned"
+    assert run("verify").code == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-from argparse import Namespace
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -19,7 +18,9 @@ from dedup.corpus import migrate, revision
 from dedup.corpus.database import Database
 from dedup.errors import ClosedError, SchemaError
 from dedup.metrics import Metrics
+from dedup.operation import Operation, printed_schema
 from tests.conftest import Server
+from tests.next_revision import next_revision
 
 _NUMBERS = count()
 
@@ -61,16 +62,14 @@ def catalogue(database: Database) -> list[tuple[object, ...]]:
         return cursor.execute(CATALOGUE.encode()).fetchall()
 
 
-def test_up_down_up_is_the_same_schema(fresh: Database) -> None:
+def test_made_unmade_and_made_again_it_is_the_same_schema(fresh: Database) -> None:
     migrate.initialize(fresh)
     first = catalogue(fresh)
     assert {row[0] for row in first} >= {"column", "index", "trigger", "function", "view", "comment"}
-    config = migrate.configuration()
-    with fresh.engine().connect() as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "base")
-    left = [row for row in catalogue(fresh) if "alembic_version" not in str(row[1])]
-    assert left == []
+    with Operation(fresh.url) as owner:
+        owner.uninstall()
+    with fresh.transaction() as cursor:
+        assert cursor.execute("SELECT to_regnamespace('dedup')").fetchone() == (None,)
     migrate.initialize(fresh)
     assert catalogue(fresh) == first
 
@@ -125,14 +124,6 @@ def test_the_schema_is_the_one_described(fresh: Database) -> None:
     assert not changes, "\n".join([*changes, f"if that is meant: {REWRITE}"])
 
 
-def downgrade(database: Database, *given: str) -> None:
-    config = migrate.configuration()
-    config.cmd_opts = Namespace(x=list(given))
-    with database.engine().connect() as connection:
-        config.attributes["connection"] = connection
-        command.downgrade(config, "base")
-
-
 KEPT = {
     "article": "(source_id, text) VALUES ('a', 'words')",
     "arrival": "(source_id, text) VALUES ('a', 'words')",
@@ -146,21 +137,44 @@ KEPT = {
 }
 
 
-@pytest.mark.parametrize("table", KEPT)
-def test_a_downgrade_drops_nothing_that_cannot_be_made_again_unless_told(fresh: Database, table: str) -> None:
+def test_who_removes_a_corpus_is_told_of_every_row_that_cannot_be_made_again(fresh: Database) -> None:
+    migrate.initialize(fresh)
+    with Operation(fresh.url) as owner:
+        assert owner.contents().rows == {}
+        with fresh.transaction() as cursor:
+            for table, row in KEPT.items():
+                cursor.execute(f"INSERT INTO dedup.{table} {row}".encode())
+        assert owner.contents().rows == dict.fromkeys(KEPT, 1)
+
+
+def test_a_schema_is_not_downgraded(fresh: Database) -> None:
     migrate.initialize(fresh)
     before = catalogue(fresh)
-    with fresh.transaction() as cursor:
-        cursor.execute(f"INSERT INTO dedup.{table} {KEPT[table]}".encode())
-    for given in ((), ("discard=no",)):
-        with pytest.raises(SchemaError, match=rf"drop {table} .*-x discard=yes") as caught:
-            downgrade(fresh, *given)
-        assert "key" not in str(caught.value)
+    config = migrate.configuration()
+    with fresh.engine().connect() as connection:
+        config.attributes["connection"] = connection
+        with pytest.raises(SchemaError, match=r"not downgraded: `dedup uninstall`"):
+            command.downgrade(config, "base")
     assert catalogue(fresh) == before
+
+
+def test_an_upgrade_keeps_the_rows(fresh: Database) -> None:
+    migrate.initialize(fresh)
     with fresh.transaction() as cursor:
-        assert cursor.execute(f"SELECT count(*) FROM dedup.{table}".encode()).fetchone() == (1,)
-    downgrade(fresh, "discard=yes")
-    assert [row for row in catalogue(fresh) if "alembic_version" not in str(row[1])] == []
+        cursor.execute(f"INSERT INTO dedup.article {KEPT['article']}".encode())
+    before = revision.head()
+    with next_revision() as number:
+        with pytest.raises(SchemaError, match="older dedup; run `dedup init` to upgrade it"):
+            revision.prepare(fresh)
+        assert migrate.initialize(fresh) == (before, number)
+        assert migrate.initialize(fresh) == (number, number)
+        revision.prepare(fresh)
+    with fresh.transaction() as cursor:
+        assert cursor.execute("SELECT source_id, text, later FROM dedup.article").fetchall() == [
+            ("a", "words", 7)
+        ]
+    with pytest.raises(SchemaError, match="newer dedup"):
+        revision.prepare(fresh)
 
 
 def test_every_table_is_made_again_from_others_or_guarded(database: Database) -> None:
@@ -189,8 +203,8 @@ def test_five_upgrades_at_once(fresh: Database) -> None:
 
     with ThreadPoolExecutor(5) as threads:
         revisions = list(threads.map(upgrade, urls))
-    assert sorted(str(before) for before, _ in revisions) == ["0012"] * 4 + ["None"]
-    assert {after for _, after in revisions} == {"0012"}
+    assert sorted(str(before) for before, _ in revisions) == [revision.head()] * 4 + ["None"]
+    assert {after for _, after in revisions} == {revision.head()}
 
 
 def test_a_missing_schema_names_the_next_step(fresh: Database) -> None:
@@ -238,6 +252,26 @@ def test_a_schema_newer_than_the_program_is_refused(fresh: Database) -> None:
     for step in (revision.prepare, migrate.initialize):
         with pytest.raises(SchemaError, match="newer dedup"):
             step(fresh)
+
+
+def test_a_schema_from_before_the_first_release_is_refused_and_left_alone(fresh: Database) -> None:
+    migrate.initialize(fresh)
+    steps = (
+        revision.prepare,
+        migrate.initialize,
+        lambda d: printed_schema(d.url),
+        lambda d: Deduplicator(d.url),
+    )
+    for number in range(1, 13):
+        with fresh.transaction() as cursor:
+            cursor.execute("UPDATE dedup.alembic_version SET version_num = %s", [f"{number:04}"])
+        before = catalogue(fresh)
+        for step in steps:
+            with pytest.raises(SchemaError, match=rf"schema {number:04}, from before .* cannot be upgraded"):
+                step(fresh)
+        assert catalogue(fresh) == before
+        with fresh.transaction() as cursor:
+            assert revision.current(cursor) == f"{number:04}"
 
 
 def test_every_table_view_column_and_function_is_explained(database: Database) -> None:

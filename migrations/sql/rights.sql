@@ -1,5 +1,7 @@
--- What `dedup marks`, `matches`, `stories`, `common` and `pin list` read: with these views an analyst needs no right
--- to a table. None of them shows a text, the hash key, or what the program keeps for itself.
+-- Rights: what roles read in place of tables, and who may call functions. Who may use what is in dedup/corpus/roles.py.
+--
+-- The views are what `dedup marks`, `matches`, `stories`, `common` and `pin list` read: with them an analyst needs no
+-- right to a table. None of them shows a text, the hash key, or what the program keeps for itself.
 
 CREATE VIEW dedup.mark AS
 SELECT a.id, a.source_id, a.url, a.title, a.publication, a.published_at, a.added_at, a.language,
@@ -70,3 +72,21 @@ COMMENT ON COLUMN dedup.pinned_pair.pinned_at IS 'When.';
 CREATE VIEW dedup.schema_version AS SELECT version_num FROM dedup.alembic_version;
 COMMENT ON VIEW dedup.schema_version IS 'The revision of this schema, for programs that may read views only.';
 COMMENT ON COLUMN dedup.schema_version.version_num IS 'Number of the last migration.';
+
+-- In replica mode too: whoever applies changes that way, the marks must follow them. A restore with
+-- `--disable-triggers` switches them on in the plain way only, so `dedup verify --repair` calls this again.
+CREATE FUNCTION dedup.fire_always() RETURNS void
+    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
+DECLARE
+    found record;
+BEGIN
+    FOR found IN SELECT t.tgname, t.tgrelid::regclass AS owner FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+                 WHERE c.relnamespace = 'dedup'::regnamespace AND NOT t.tgisinternal AND t.tgenabled <> 'A' LOOP
+        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', found.owner, found.tgname);
+    END LOOP;
+END $$;
+COMMENT ON FUNCTION dedup.fire_always() IS 'Let every trigger of the schema fire, in replica mode too.';
+SELECT dedup.fire_always();
+
+-- No function may be called by everyone.
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA dedup FROM PUBLIC;

@@ -1,4 +1,8 @@
--- Tables of others whose rows are articles of the corpus: which, what has changed in them, and where texts are.
+-- Attached tables: tables of others whose rows are articles of the corpus. Which, what has changed in them, and where
+-- texts are.
+--
+-- Nothing of the corpus rests on a table of others, so its owner may change it at will. What is made for a table are
+-- functions, whose bodies Postgres does not hold to the columns they name.
 
 CREATE TABLE dedup.attachment (
     id integer NOT NULL,
@@ -13,6 +17,7 @@ CREATE TABLE dedup.attachment (
     triggers boolean NOT NULL DEFAULT true,
     leaving boolean NOT NULL DEFAULT false,
     attached_at timestamptz NOT NULL DEFAULT now(),
+    seen jsonb NOT NULL DEFAULT '{}',
     CONSTRAINT attachment_pkey PRIMARY KEY (id),
     CONSTRAINT attachment_name_key UNIQUE (name)
 );
@@ -29,6 +34,8 @@ COMMENT ON COLUMN dedup.attachment.mark_columns IS 'Whether marks are written in
 COMMENT ON COLUMN dedup.attachment.triggers IS 'Whether triggers note its changes; if not, `dedup sync` finds them.';
 COMMENT ON COLUMN dedup.attachment.leaving IS 'It is being detached, and its articles are going.';
 COMMENT ON COLUMN dedup.attachment.attached_at IS 'When it was attached.';
+COMMENT ON COLUMN dedup.attachment.seen IS
+    'The table when it was last compared: its number, its columns, and what tells that it was swapped, rewritten or refilled.';
 
 -- No key but the number, and no foreign key: whoever writes to an attached table must never wait here. Many rows
 -- in one note: a row for each would make a large INSERT of the owner a third slower.
@@ -37,6 +44,7 @@ CREATE TABLE dedup.outbox (
     attachment_id integer NOT NULL,
     amount integer NOT NULL DEFAULT 1,
     source_ids text[] COLLATE "C",
+    noted_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT outbox_pkey PRIMARY KEY (id)
 );
 COMMENT ON TABLE dedup.outbox IS
@@ -45,45 +53,45 @@ COMMENT ON COLUMN dedup.outbox.id IS 'Number of the note; of two transactions at
 COMMENT ON COLUMN dedup.outbox.attachment_id IS 'attachment.id.';
 COMMENT ON COLUMN dedup.outbox.amount IS 'How many rows it is about.';
 COMMENT ON COLUMN dedup.outbox.source_ids IS 'The articles of the rows; null: compare the whole table, as after TRUNCATE.';
+COMMENT ON COLUMN dedup.outbox.noted_at IS 'When the transaction began that changed them.';
 
 CREATE TABLE dedup.mark_change (
     id bigint GENERATED ALWAYS AS IDENTITY,
     attachment_id integer NOT NULL,
     source_id text COLLATE "C" NOT NULL,
+    failed text,
     CONSTRAINT mark_change_pkey PRIMARY KEY (id)
 );
-COMMENT ON TABLE dedup.mark_change IS
-    'Articles whose marks are to be written into their attached tables, at the end of the next backfill.';
+COMMENT ON TABLE dedup.mark_change IS 'Articles whose marks are to be written into their attached tables, at the end of the next backfill.';
 COMMENT ON COLUMN dedup.mark_change.id IS 'Number of the note.';
 COMMENT ON COLUMN dedup.mark_change.attachment_id IS 'attachment.id.';
 COMMENT ON COLUMN dedup.mark_change.source_id IS 'The article, which may be gone.';
+COMMENT ON COLUMN dedup.mark_change.failed IS 'SQLSTATE of why the row took no marks when that was tried: a trigger or a constraint of its table.';
 
--- The text of an attached article stays in its table. The hash says which text the marks are about.
-ALTER TABLE dedup.article
-    ADD COLUMN attachment_id integer,
-    ADD COLUMN text_hash bigint,
-    ALTER COLUMN text DROP NOT NULL,
-    ADD CONSTRAINT article_text_check CHECK ((attachment_id IS NULL) = (text IS NOT NULL)),
-    ADD CONSTRAINT article_text_hash_check CHECK ((attachment_id IS NULL) = (text_hash IS NULL));
-COMMENT ON COLUMN dedup.article.text IS
-    'The body as given, without NUL and lone surrogates; null where it is in an attached table: see article_text.';
-COMMENT ON COLUMN dedup.article.attachment_id IS 'The attached table it is a row of (attachment.id), or null.';
-COMMENT ON COLUMN dedup.article.text_hash IS 'Hash of the text in the attached table when it was last looked at.';
+CREATE TABLE dedup.refused_row (
+    attachment_id integer NOT NULL,
+    source_id text COLLATE "C" NOT NULL,
+    CONSTRAINT refused_row_pkey PRIMARY KEY (attachment_id, source_id)
+);
+COMMENT ON TABLE dedup.refused_row IS
+    'Rows of attached tables that cannot be articles: the key is too long, or another article has the source_id. They are looked at again once it is free.';
+COMMENT ON COLUMN dedup.refused_row.attachment_id IS 'attachment.id.';
+COMMENT ON COLUMN dedup.refused_row.source_id IS 'What the article would be called.';
 
--- Attaching a table adds a branch, and detaching it takes that away.
-CREATE VIEW dedup.article_text AS
-SELECT id AS article_id, text COLLATE "C" AS text FROM dedup.article WHERE attachment_id IS NULL;
-COMMENT ON VIEW dedup.article_text IS 'The present text of every article, wherever it is stored.';
-COMMENT ON COLUMN dedup.article_text.article_id IS 'article.id.';
-COMMENT ON COLUMN dedup.article_text.text IS 'The body.';
-
-CREATE OR REPLACE VIEW dedup.canonical_article AS
-SELECT a.id, a.source_id, a.url, a.title, a.publication, a.published_at, a.added_at, a.language,
-       coalesce(a.text, (SELECT t.text FROM dedup.article_text t WHERE t.article_id = a.id)
-           COLLATE "default") AS text,
-       a.status, a.stale, a.score, a.reason, a.marked_at
-FROM dedup.article a
-WHERE a.status <> 'duplicate';
+-- The text of an article that is a row of an attached table. What was made for the table may not fit it any more:
+-- then there is no text, and `dedup status --check` says why.
+CREATE FUNCTION dedup.attached_text(attachment_id integer, source_id text) RETURNS text
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
+DECLARE
+    found text;
+BEGIN
+    EXECUTE format('SELECT dedup.%I($1)', format('attached_%s_text', attachment_id)) INTO found USING source_id;
+    RETURN found;
+EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
+    RETURN NULL;
+END $$;
+COMMENT ON FUNCTION dedup.attached_text(integer, text) IS
+    'The present text of a row of an attached table, by the source_id of its article; null where it cannot be read.';
 
 -- An attached article follows its row. Who changed it here would see the change undone, so it is refused.
 CREATE FUNCTION dedup.article_attached() RETURNS trigger
@@ -116,49 +124,10 @@ END $$;
 CREATE TRIGGER attached_emptied AFTER TRUNCATE ON dedup.article
     FOR EACH STATEMENT EXECUTE FUNCTION dedup.attached_emptied();
 
--- As before, but the hash of a text elsewhere counts as the text.
-CREATE OR REPLACE FUNCTION dedup.article_edit() RETURNS trigger
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
-DECLARE
-    rewritten boolean :=
-        (NEW.text, NEW.text_hash, NEW.language) IS DISTINCT FROM (OLD.text, OLD.text_hash, OLD.language)
-        OR NEW.title IS DISTINCT FROM OLD.title AND NOT EXISTS (
-            SELECT FROM fingerprint f
-            WHERE f.article_id = OLD.id AND f.revision = OLD.revision AND f.buckets <> '{}');
-BEGIN
-    IF rewritten THEN
-        NEW.revision := OLD.revision + 1;
-        NEW.status := 'pending';
-        NEW.stale := false;
-        NEW.takes_part := false;
-        NEW.duplicate_of := NULL;
-        NEW.score := NULL;
-        NEW.reason := NULL;
-        NEW.marked_at := NULL;
-    END IF;
-    RETURN NEW;
-END $$;
-
-DROP TRIGGER article_lock ON dedup.article;
-CREATE TRIGGER article_lock
-    BEFORE DELETE OR UPDATE OF source_id, title, text, text_hash, language, published_at, added_at ON dedup.article
-    FOR EACH STATEMENT EXECUTE FUNCTION dedup.article_lock();
-
-DROP TRIGGER article_edit ON dedup.article;
-CREATE TRIGGER article_edit
-    BEFORE UPDATE OF source_id, title, text, text_hash, language, published_at, added_at ON dedup.article
-    FOR EACH ROW WHEN (
-        (OLD.source_id, OLD.title, OLD.text, OLD.text_hash, OLD.language, OLD.published_at, OLD.added_at)
-        IS DISTINCT FROM
-        (NEW.source_id, NEW.title, NEW.text, NEW.text_hash, NEW.language, NEW.published_at, NEW.added_at))
-    EXECUTE FUNCTION dedup.article_edit();
-
-DROP TRIGGER "0_article_edited" ON dedup.article;
-CREATE TRIGGER "0_article_edited"
-    AFTER UPDATE OF source_id, title, text, text_hash, language, published_at, added_at ON dedup.article
-    FOR EACH ROW WHEN ((OLD.source_id, OLD.revision, OLD.published_at, OLD.added_at)
-        IS DISTINCT FROM (NEW.source_id, NEW.revision, NEW.published_at, NEW.added_at))
-    EXECUTE FUNCTION dedup.article_edited();
-
-SELECT dedup.fire_always();
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA dedup FROM PUBLIC;
+CREATE VIEW dedup.article_text AS
+SELECT id AS article_id, text COLLATE "C" AS text FROM dedup.article WHERE attachment_id IS NULL
+UNION ALL
+SELECT id, dedup.attached_text(attachment_id, source_id) COLLATE "C" FROM dedup.article WHERE attachment_id IS NOT NULL;
+COMMENT ON VIEW dedup.article_text IS 'The present text of every article, wherever it is stored.';
+COMMENT ON COLUMN dedup.article_text.article_id IS 'article.id.';
+COMMENT ON COLUMN dedup.article_text.text IS 'The body.';

@@ -1,1 +1,0 @@
--- Takes back 0012_rules.sql.

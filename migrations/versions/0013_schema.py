@@ -1,0 +1,29 @@
+"""The whole schema, a file a subject.
+
+Revisions 0001 to 0012 came before the first release, and went into this one; their corpora are loaded again
+(`refuse_unknown` in `dedup/corpus/revision.py`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dedup.corpus.migrate import refuse_downgrade, run_file
+
+revision = "0013"
+down_revision = None
+
+SQL = Path(__file__).parent.parent / "sql"
+SUBJECTS = (
+    *("articles", "fingerprints", "settling", "attachments"),
+    *("worker", "judgements", "browsing", "rights"),
+)
+
+
+def upgrade() -> None:
+    for subject in SUBJECTS:
+        run_file(SQL / f"{subject}.sql")
+
+
+def downgrade() -> None:
+    refuse_downgrade()
