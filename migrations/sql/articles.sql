@@ -7,6 +7,9 @@
 --
 -- The functions of triggers run with the rights of the schema's owner: who may edit an article need not be able
 -- to write fingerprints, pairs and marks. What they call is in settling.sql.
+--
+-- Articles before the horizon of the window (docs/semantics.md, section 10) are archived. They keep their
+-- marks, have no fingerprint and no pair with an article inside, and nothing that looks for work finds them.
 
 CREATE TABLE dedup.article (
     id bigint GENERATED ALWAYS AS IDENTITY,
@@ -33,8 +36,7 @@ CREATE TABLE dedup.article (
     CONSTRAINT article_pkey PRIMARY KEY (id),
     CONSTRAINT article_source_id_key UNIQUE (source_id),
     CONSTRAINT article_duplicate_of_fkey FOREIGN KEY (duplicate_of) REFERENCES dedup.article (id),
-    CONSTRAINT article_status_check
-        CHECK (status IN ('pending', 'unique', 'similar', 'duplicate', 'failed')),
+    CONSTRAINT article_status_check CHECK (status IN ('pending', 'unique', 'similar', 'duplicate', 'failed')),
     CONSTRAINT article_stale_check CHECK (NOT stale OR status IN ('unique', 'similar', 'duplicate')),
     CONSTRAINT article_duplicate_of_check CHECK ((status = 'duplicate') = (duplicate_of IS NOT NULL)),
     -- The times that every client can read: 'infinity' in one row would stop all settling.
@@ -42,7 +44,8 @@ CREATE TABLE dedup.article (
         CHECK (published_at >= '0001-01-01 00:00:00+00' AND published_at < '10000-01-01 00:00:00+00'),
     CONSTRAINT article_added_at_check
         CHECK (added_at >= '0001-01-01 00:00:00+00' AND added_at < '10000-01-01 00:00:00+00'),
-    -- The text of an attached article stays in its table. The hash says which text the marks are about.
+    -- The text of an attached article stays in its table. The hash, one that nobody can find two texts for,
+    -- says which text the marks are about.
     CONSTRAINT article_text_check CHECK ((attachment_id IS NULL) = (text IS NOT NULL)),
     CONSTRAINT article_text_hash_check CHECK ((attachment_id IS NULL) = (text_hash IS NULL)),
     -- Whoever looks for unsettled articles, or for those that others rest on, need not know of the window.
@@ -55,11 +58,12 @@ ALTER TABLE dedup.article SET (toast_tuple_target = 256);
 CREATE INDEX article_unsettled ON dedup.article
     (coalesce(published_at, added_at), source_id) WHERE status = 'pending' OR stale;
 CREATE INDEX article_failed ON dedup.article (id) WHERE status = 'failed';
--- The copies of a story come by time, so that a page of them reads no more than that.
+-- What pages ask (dedup/corpus/browsing/) is found by an index, whatever the size of the corpus. The copies
+-- of a story come by time, so that a page of them reads no more than that.
 CREATE INDEX article_duplicate_of ON dedup.article (duplicate_of, (coalesce(published_at, added_at)), id)
     WHERE duplicate_of IS NOT NULL;
--- Of a day, and of an outlet, the newest first. No more of a name than keeps a row of an index small: any name is
--- taken, however long.
+-- Of a day, and of an outlet, the newest first. No more of a name than keeps a row of an index small: any
+-- name is taken, however long.
 CREATE INDEX article_time ON dedup.article ((coalesce(published_at, added_at)), id);
 CREATE INDEX article_outlet ON dedup.article
     ((left(publication, 100) COLLATE "C"), (coalesce(published_at, added_at)), id) WHERE publication IS NOT NULL;
@@ -74,8 +78,7 @@ COMMENT ON COLUMN dedup.article.publication IS 'Who published it; not compared.'
 COMMENT ON COLUMN dedup.article.published_at IS 'When it was published; the earlier of two duplicates is the original. Counts as missing where it cannot be true.';
 COMMENT ON COLUMN dedup.article.added_at IS 'When the corpus first stored it; stands in where published_at is missing.';
 COMMENT ON COLUMN dedup.article.language IS 'ISO 639 code; chooses the sentence parameters; null is the corpus default.';
-COMMENT ON COLUMN dedup.article.text IS
-    'The body as given, without NUL and lone surrogates; null where it is in an attached table: see article_text.';
+COMMENT ON COLUMN dedup.article.text IS 'The body as given, without NUL and lone surrogates; null where it is in an attached table: see article_text.';
 COMMENT ON COLUMN dedup.article.revision IS 'How often what a fingerprint is made from has changed; ties a fingerprint to its text.';
 COMMENT ON COLUMN dedup.article.status IS 'pending: never settled; unique; similar: canonical, but like another one; duplicate: see duplicate_of; failed: see reason.';
 COMMENT ON COLUMN dedup.article.takes_part IS 'Whether other marks may rest on whether it is canonical: not before it is settled, nor while its place or its scores are about to change.';
@@ -114,9 +117,10 @@ COMMENT ON COLUMN dedup.arrival.added_at IS 'When it arrived, unless the caller 
 COMMENT ON COLUMN dedup.arrival.language IS 'Null keeps what is stored.';
 COMMENT ON COLUMN dedup.arrival.text IS 'The body.';
 
--- What only settling may say: an article always begins as a pending one, whatever an INSERT claims. It may come with
--- its mark where a settler brings it: see dedup.store_new. As with dedup.article_marks, the right to the settle lock
--- says who is a settler. A restore of the whole schema makes its triggers after its rows, and keeps the marks.
+-- What only settling may say: an article always begins as a pending one, whatever an INSERT claims. It may
+-- come with its mark where a settler brings it: see dedup.store_new. As with dedup.article_marks, the right
+-- to the settle lock says who is a settler. A restore of the whole schema makes its triggers after its rows,
+-- and keeps the marks.
 CREATE FUNCTION dedup.article_new() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
@@ -139,7 +143,7 @@ CREATE TRIGGER article_new BEFORE INSERT ON dedup.article FOR EACH ROW
           OR NOT (NEW.duplicate_of, NEW.score, NEW.reason, NEW.limit_fired, NEW.marked_at) IS NULL)
     EXECUTE FUNCTION dedup.article_new();
 
--- Only settling says what is archived, too.
+-- Only settling says what is archived, too: an INSERT that brings it along begins as any other.
 CREATE FUNCTION dedup.article_new_archived() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
@@ -184,8 +188,9 @@ CREATE TRIGGER article_lock
     BEFORE DELETE OR UPDATE OF source_id, title, text, text_hash, language, published_at, added_at ON dedup.article
     FOR EACH STATEMENT EXECUTE FUNCTION dedup.article_lock();
 
--- An edit, in the row being written. What a fingerprint is made from makes the article pending; the hash of a text
--- elsewhere counts as the text, and the title only where the text is too short to be compared by its parts.
+-- An edit, in the row being written. What a fingerprint is made from makes the article pending; the hash of a
+-- text elsewhere counts as the text, and the title only where the text is too short to be compared by its
+-- parts.
 CREATE FUNCTION dedup.article_edit() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 DECLARE
@@ -215,10 +220,10 @@ CREATE TRIGGER article_edit
         (NEW.source_id, NEW.title, NEW.text, NEW.text_hash, NEW.language, NEW.published_at, NEW.added_at))
     EXECUTE FUNCTION dedup.article_edit();
 
--- An article that was archived is looked at again when it is edited: it may be inside now. What its mark was made
--- from may be another text. Its title told something of short texts only, and its fingerprint, which would say whether
--- it is short, is gone: with another title it keeps its mark. Fires after article_edit, which has made it pending if
--- its text, or its title, is another one.
+-- An article that was archived is looked at again when it is edited: it may be inside now. What its mark was
+-- made from may be another text. Its title told something of short texts only, and its fingerprint, which
+-- would say whether it is short, is gone: with another title it keeps its mark. Fires after article_edit,
+-- which has made it pending if its text, or its title, is another one.
 CREATE FUNCTION dedup.article_unarchived() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN

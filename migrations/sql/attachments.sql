@@ -1,8 +1,8 @@
--- Attached tables: tables of others whose rows are articles of the corpus. Which, what has changed in them, and where
--- texts are.
+-- Attached tables: tables of others whose rows are articles of the corpus. Which, what has changed in them,
+-- and where texts are.
 --
--- Nothing of the corpus rests on a table of others, so its owner may change it at will. What is made for a table are
--- functions, whose bodies Postgres does not hold to the columns they name.
+-- Nothing of the corpus rests on a table of others, so its owner may change it at will. What is made for a
+-- table are functions, whose bodies Postgres does not hold to the columns they name.
 
 CREATE TABLE dedup.attachment (
     id integer NOT NULL,
@@ -34,11 +34,10 @@ COMMENT ON COLUMN dedup.attachment.mark_columns IS 'Whether marks are written in
 COMMENT ON COLUMN dedup.attachment.triggers IS 'Whether triggers note its changes; if not, `dedup sync` finds them.';
 COMMENT ON COLUMN dedup.attachment.leaving IS 'It is being detached, and its articles are going.';
 COMMENT ON COLUMN dedup.attachment.attached_at IS 'When it was attached.';
-COMMENT ON COLUMN dedup.attachment.seen IS
-    'The table when it was last compared: its number, its columns, and what tells that it was swapped, rewritten or refilled.';
+COMMENT ON COLUMN dedup.attachment.seen IS 'The table when it was last compared: its number, its columns, and what tells that it was swapped, rewritten or refilled.';
 
--- No key but the number, and no foreign key: whoever writes to an attached table must never wait here. Many rows
--- in one note: a row for each would make a large INSERT of the owner a third slower.
+-- No key but the number, and no foreign key: whoever writes to an attached table must never wait here. Many
+-- rows in one note: a row for each would make a large INSERT of the owner a third slower.
 CREATE TABLE dedup.outbox (
     id bigint GENERATED ALWAYS AS IDENTITY,
     attachment_id integer NOT NULL,
@@ -47,8 +46,7 @@ CREATE TABLE dedup.outbox (
     noted_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT outbox_pkey PRIMARY KEY (id)
 );
-COMMENT ON TABLE dedup.outbox IS
-    'Rows of attached tables that have changed, noted by the transactions that changed them; the next backfill reads what they are now.';
+COMMENT ON TABLE dedup.outbox IS 'Rows of attached tables that have changed, noted by the transactions that changed them; the next backfill reads what they are now.';
 COMMENT ON COLUMN dedup.outbox.id IS 'Number of the note; of two transactions at once the later may have the lower.';
 COMMENT ON COLUMN dedup.outbox.attachment_id IS 'attachment.id.';
 COMMENT ON COLUMN dedup.outbox.amount IS 'How many rows it is about.';
@@ -78,8 +76,8 @@ COMMENT ON TABLE dedup.refused_row IS
 COMMENT ON COLUMN dedup.refused_row.attachment_id IS 'attachment.id.';
 COMMENT ON COLUMN dedup.refused_row.source_id IS 'What the article would be called.';
 
--- The text of an article that is a row of an attached table. What was made for the table may not fit it any more:
--- then there is no text, and `dedup status --check` says why.
+-- The text of an article that is a row of an attached table. What was made for the table may not fit it any
+-- more: then there is no text, and `dedup status --check` says why.
 CREATE FUNCTION dedup.attached_text(attachment_id integer, source_id text) RETURNS text
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 DECLARE
@@ -90,8 +88,7 @@ BEGIN
 EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
     RETURN NULL;
 END $$;
-COMMENT ON FUNCTION dedup.attached_text(integer, text) IS
-    'The present text of a row of an attached table, by the source_id of its article; null where it cannot be read.';
+COMMENT ON FUNCTION dedup.attached_text(integer, text) IS 'The present text of a row of an attached table, by the source_id of its article; null where it cannot be read.';
 
 -- An attached article follows its row. Who changed it here would see the change undone, so it is refused.
 CREATE FUNCTION dedup.article_attached() RETURNS trigger

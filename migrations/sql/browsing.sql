@@ -1,5 +1,5 @@
--- What people read: views of articles, stories, pairs, sentences and outlets. They show the caller's source_id beside
--- every id.
+-- What people read: views of articles, stories, pairs, sentences and outlets. They show the caller's
+-- source_id beside every id.
 
 CREATE VIEW dedup.canonical_article AS
 SELECT a.id, a.source_id, a.url, a.title, a.publication, a.published_at, a.added_at, a.language,
@@ -25,9 +25,10 @@ COMMENT ON COLUMN dedup.canonical_article.reason IS 'The rule that made it simil
 COMMENT ON COLUMN dedup.canonical_article.marked_at IS 'When the mark was written.';
 COMMENT ON COLUMN dedup.canonical_article.archived IS 'Before the horizon: compared with nothing any more.';
 
--- What is said of times. A time of publication is known where there is one that is not implausible: here, from 1605 on and
--- at most 24 hours after the article was stored. One of 00:00:00 UTC is known to the day. Two articles have a delay, and
--- with it a direction, where both times are known, and are of two days or both known to more than the day.
+-- What is said of times. A time of publication is known where there is one that is not implausible: here,
+-- from 1605 on and at most 24 hours after the article was stored. One of 00:00:00 UTC is known to the day.
+-- Two articles have a delay, and with it a direction, where both times are known, and are of two days or both
+-- known to more than the day.
 CREATE VIEW dedup.duplicate AS
 SELECT a.id, a.source_id, a.title, a.publication, a.published_at,
        o.id AS original_id, o.source_id AS original_source_id, o.title AS original_title,
@@ -70,8 +71,8 @@ COMMENT ON COLUMN dedup.duplicate.delay IS 'How long after the original it was p
 COMMENT ON COLUMN dedup.duplicate.archived IS 'The duplicate is before the horizon: compared with nothing any more.';
 COMMENT ON COLUMN dedup.duplicate.times_known IS 'Whether both times are known well enough to tell which was first in this corpus.';
 
--- The copies are looked up story by story: one story, or those of a day, cost what they hold, and not what all the
--- others do.
+-- The copies are looked up story by story: one story, or those of a day, cost what they hold, and not what
+-- all the others do.
 CREATE VIEW dedup.story AS
 SELECT c.id, c.source_id, c.title, c.publication,
        f.first_at, CASE WHEN coalesce(d.times_known, true) THEN greatest(f.first_at, d.last_at) END AS last_at,

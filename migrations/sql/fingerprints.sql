@@ -1,5 +1,5 @@
--- Fingerprints: what is kept of a text, what they are made with, and the index that finds the articles that share
--- something.
+-- Fingerprints: what is kept of a text, what they are made with, and the index that finds the articles that
+-- share something.
 
 CREATE TABLE dedup.fingerprint (
     article_id bigint NOT NULL,
@@ -12,8 +12,9 @@ CREATE TABLE dedup.fingerprint (
     word_count integer NOT NULL,
     shingle_count integer NOT NULL,
     canonical boolean NOT NULL DEFAULT true,
-    -- No foreign key to the article: its check of every fingerprint locks the article and takes as long as writing it,
-    -- and a delete would wait while indexes are built. The triggers of the article do what it would.
+    -- No foreign key to the article: its check of every fingerprint locks the article and takes as long as
+    -- writing it, and a delete would wait while indexes are built. The triggers of the article do what it
+    -- would.
     CONSTRAINT fingerprint_pkey PRIMARY KEY (article_id)
 );
 COMMENT ON TABLE dedup.fingerprint IS 'What is kept of a text: hashes, never words.';
@@ -28,7 +29,8 @@ COMMENT ON COLUMN dedup.fingerprint.word_count IS 'Normalised words in the text.
 COMMENT ON COLUMN dedup.fingerprint.shingle_count IS 'Distinct shingles in the text.';
 COMMENT ON COLUMN dedup.fingerprint.canonical IS 'false: a duplicate. It counts only where article.takes_part.';
 
--- Where fingerprints of a large backfill wait without an index, until the table takes the place of the one in use.
+-- Where fingerprints of a large backfill wait without an index, until the table takes the place of the one in
+-- use.
 CREATE TABLE dedup.fingerprint_bulk (LIKE dedup.fingerprint INCLUDING DEFAULTS INCLUDING COMMENTS);
 ALTER TABLE dedup.fingerprint_bulk ADD CONSTRAINT fingerprint_bulk_pkey PRIMARY KEY (article_id);
 COMMENT ON TABLE dedup.fingerprint_bulk IS
@@ -42,8 +44,7 @@ CREATE TABLE dedup.attempt (
     last_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     reason text NOT NULL,
     CONSTRAINT attempt_pkey PRIMARY KEY (article_id),
-    CONSTRAINT attempt_article_id_fkey
-        FOREIGN KEY (article_id) REFERENCES dedup.article (id) ON DELETE CASCADE
+    CONSTRAINT attempt_article_id_fkey FOREIGN KEY (article_id) REFERENCES dedup.article (id) ON DELETE CASCADE
 );
 COMMENT ON TABLE dedup.attempt IS
     'Articles whose text was tried alone and lost its worker process: tried again after a while, failed after several times. A row of another revision than the article counts for nothing.';
@@ -91,19 +92,18 @@ COMMENT ON COLUMN dedup.sentence_model.checksum IS 'SHA-256 of the four files; p
 COMMENT ON COLUMN dedup.sentence_model.articles IS 'How many articles it was trained on.';
 COMMENT ON COLUMN dedup.sentence_model.trained_at IS 'When.';
 
--- The index of fingerprints has its keys folded to few bits. Nearly every sentence and bucket key belongs to one
--- article, and an index entry of its own costs 28 bytes on pages that are half empty. Folded keys share their entries:
--- the index is a quarter as large. Each key is folded twice, by its lowest bits and by those above them, and an article
--- is found by both: so hardly one comes along that shares the folded keys only, and the whole keys in its row tell it
--- apart.
+-- The index of fingerprints has its keys folded to few bits. Nearly every sentence and bucket key belongs to
+-- one article, and an index entry of its own costs 28 bytes on pages that are half empty. Folded keys share
+-- their entries: the index is a quarter as large. Each key is folded twice, by its lowest bits and by those
+-- above them, and an article is found by both: so hardly one comes along that shares the folded keys only,
+-- and the whole keys in its row tell it apart.
 CREATE FUNCTION dedup.keys(sentence_hashes bigint[], buckets bigint[], content_hash bigint) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN buckets = '{}' THEN sentence_hashes || content_hash ELSE sentence_hashes || buckets END;
-COMMENT ON FUNCTION dedup.keys(bigint[], bigint[], bigint) IS
-    'What an article is found by: its sentences, and its buckets or, of a short text, its content.';
+COMMENT ON FUNCTION dedup.keys(bigint[], bigint[], bigint) IS 'What an article is found by: its sentences, and its buckets or, of a short text, its content.';
 
--- Made again by dedup.use_indexes with the bits of the indexes. Inlined into look-ups, so that their condition is the
--- one of the indexes.
+-- Made again by dedup.use_indexes with the bits of the indexes. Inlined into look-ups, so that their
+-- condition is the one of the indexes.
 CREATE FUNCTION dedup.folded(keys bigint[]) RETURNS integer[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (keys::bit(16)[])::integer[] || (keys::bit(32)[]::bit(16)[])::integer[];
@@ -143,8 +143,7 @@ BEGIN
             CASE kind WHEN 'canonical' THEN '' ELSE 'NOT ' END || 'canonical');
     END LOOP;
 END $$;
-COMMENT ON FUNCTION dedup.make_indexes(regclass, integer) IS
-    'Build the indexes of a table of fingerprints under new names, with keys of so many bits.';
+COMMENT ON FUNCTION dedup.make_indexes(regclass, integer) IS 'Build the indexes of a table of fingerprints under new names, with keys of so many bits.';
 
 CREATE FUNCTION dedup.use_indexes(bits integer) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
@@ -178,11 +177,10 @@ BEGIN
     PERFORM make_indexes('dedup.fingerprint', bits);
     PERFORM use_indexes(bits);
 END $$;
-COMMENT ON FUNCTION dedup.refold(integer) IS
-    'Make the indexes of fingerprints anew, with keys of so many bits; dedup/corpus/folding.py says how many.';
+COMMENT ON FUNCTION dedup.refold(integer) IS 'Make the indexes of fingerprints anew, with keys of so many bits; dedup/corpus/folding.py says how many.';
 
--- Of the rights of the schema's owner, as for the indexes of fingerprints. It takes no settle lock: whoever edits an
--- article holds its table, and then waits for that lock.
+-- With the rights of the schema's owner, as for the indexes of fingerprints. It takes no settle lock: whoever
+-- edits an article holds its table, and then waits for that lock.
 CREATE FUNCTION dedup.compact_index(index_name text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp
     SET lock_timeout = '1s' AS $$
@@ -196,7 +194,7 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dedup.compact_index(text) IS 'Make an index anew that a large load has left half empty; nobody writes to its table meanwhile.';
 
--- Of the rights of the schema's owner: who runs a backfill need not own the tables. Much memory, and several
+-- With the rights of the schema's owner: who runs a backfill need not own the tables. Much memory, and several
 -- processes where the server has them: it is to be quick, and its pages fill up again as articles come.
 CREATE FUNCTION dedup.index_bulk(bits integer, memory text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
@@ -205,8 +203,7 @@ BEGIN
     PERFORM set_config('maintenance_work_mem', memory, true);
     PERFORM make_indexes('dedup.fingerprint_bulk', bits);
 END $$;
-COMMENT ON FUNCTION dedup.index_bulk(integer, text) IS
-    'Add the fingerprints in use to dedup.fingerprint_bulk, and build its indexes, with keys of so many bits.';
+COMMENT ON FUNCTION dedup.index_bulk(integer, text) IS 'Add the fingerprints in use to dedup.fingerprint_bulk, and build its indexes, with keys of so many bits.';
 
 -- The table with its new indexes takes the place of the one in use, in a moment. Needs the settle lock.
 CREATE FUNCTION dedup.publish_bulk(bits integer) RETURNS void
@@ -230,10 +227,10 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dedup.publish_bulk(integer) IS 'Put the fingerprints of dedup.fingerprint_bulk in use, with those that came meanwhile.';
 
--- The look-ups of settling. Their plans must not depend on statistics: right after a bulk load these say
--- that hardly anything is canonical, and the planner would rather scan it all, once per key. So each key
--- is looked up on its own (OFFSET 0), and the GIN indexes are the only way left to do it. One plan for all calls:
--- to make one takes as long as the look-up.
+-- The look-ups of settling. Their plans must not depend on statistics: right after a bulk load these say that
+-- hardly anything is canonical, and the planner would rather scan it all, once per key. So each key is looked
+-- up on its own (OFFSET 0), and the GIN indexes are the only way left to do it. One plan for all calls: to
+-- make one takes as long as the look-up.
 CREATE FUNCTION dedup.sharing(
     among_canonical boolean, sentences bigint[], bucket_keys bigint[], contents bigint[]
 ) RETURNS TABLE (article_id bigint)
@@ -321,9 +318,9 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dedup.holder(bigint[]) IS 'The fingerprints that have these bucket keys, one row per key and article.';
 
--- Every fingerprint that comes or goes is counted again, whoever wrote it. Both tables of fingerprints have the
--- triggers, since one takes the place of the other; they act on the one in use. What is in the other is counted as a
--- whole.
+-- Every fingerprint that comes or goes is counted again, whoever wrote it. Both tables of fingerprints have
+-- the triggers, since one takes the place of the other; they act on the one in use. What is in the other is
+-- counted as a whole.
 CREATE FUNCTION dedup.fingerprint_came() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN

@@ -1,7 +1,9 @@
--- What people say: pins, which hold whatever the scores say, and judgements, with the pairs that people are asked about.
+-- What people say: pins, which hold whatever the scores say, and judgements, with the pairs that people are
+-- asked about.
 --
--- Human labour is dear: all of it is keyed by the callers' own ids and has no foreign key, so it outlives a delete, a
--- fresh load and new settings. What ties a judgement to what was read is a hash of both texts.
+-- Human labour is dear: what is said of pairs is keyed by the callers' own ids and has no foreign key, so it
+-- outlives a delete, a fresh load and new settings. What ties a judgement to what was read is a hash of both
+-- texts.
 
 CREATE TABLE dedup.pair_pin (
     source_id text COLLATE "C" NOT NULL,
@@ -53,8 +55,7 @@ CREATE TABLE dedup.review_pair (
     CONSTRAINT review_pair_picked_check CHECK (stratum_picked >= 1 AND stratum_picked <= stratum_size)
 );
 CREATE INDEX review_pair_place ON dedup.review_pair (place);
-COMMENT ON TABLE dedup.review_pair IS
-    'The pairs picked for people to judge: a random sample of each stratum, replaced by the next `dedup judge pairs`.';
+COMMENT ON TABLE dedup.review_pair IS 'The pairs picked for people to judge: a random sample of each stratum, replaced by the next `dedup judge pairs`.';
 COMMENT ON COLUMN dedup.review_pair.source_id IS 'The caller''s key of one article, the smaller of both byte by byte.';
 COMMENT ON COLUMN dedup.review_pair.other_source_id IS 'The caller''s key of the other.';
 COMMENT ON COLUMN dedup.review_pair.place IS 'When it is asked, from 1: the strata by turns, random within each.';
@@ -80,8 +81,7 @@ CREATE TABLE dedup.judgement (
     CONSTRAINT judgement_judged_by_check CHECK (length(judged_by) BETWEEN 1 AND 100)
 );
 CREATE INDEX judgement_other ON dedup.judgement (other_source_id);
-COMMENT ON TABLE dedup.judgement IS
-    'What people say about pairs, one row per pair and judge. Kept when an article is deleted: it counts again when the same text is loaded again.';
+COMMENT ON TABLE dedup.judgement IS 'What people say about pairs, one row per pair and judge. Kept when an article is deleted: it counts again when the same text is loaded again.';
 COMMENT ON COLUMN dedup.judgement.source_id IS 'The caller''s key of one article, the smaller of both byte by byte.';
 COMMENT ON COLUMN dedup.judgement.other_source_id IS 'The caller''s key of the other.';
 COMMENT ON COLUMN dedup.judgement.judged_by IS 'Who judged.';

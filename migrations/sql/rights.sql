@@ -1,7 +1,8 @@
--- Rights: what roles read in place of tables, and who may call functions. Who may use what is in dedup/corpus/roles.py.
+-- Rights: what roles read in place of tables, and functions, which nobody may call by default. The rights of
+-- each kind of role are in dedup/corpus/roles.py.
 --
--- The views are what `dedup marks`, `matches`, `stories`, `common` and `pin list` read: with them an analyst needs no
--- right to a table. None of them shows a text, the hash key, or what the program keeps for itself.
+-- The views are what `dedup marks`, `matches`, `stories`, `common` and `pin list` read: with them an analyst
+-- needs no right to a table. None of them shows a text, the hash key, or what the program keeps for itself.
 
 CREATE VIEW dedup.mark AS
 SELECT a.id, a.source_id, a.url, a.title, a.publication, a.published_at, a.added_at, a.language,

@@ -11,13 +11,10 @@ CREATE TABLE dedup.match (
     containment double precision NOT NULL,
     likest boolean NOT NULL DEFAULT false,
     CONSTRAINT match_pkey PRIMARY KEY (article_id, other_id),
-    CONSTRAINT match_article_id_fkey
-        FOREIGN KEY (article_id) REFERENCES dedup.article (id) ON DELETE CASCADE,
-    CONSTRAINT match_other_id_fkey
-        FOREIGN KEY (other_id) REFERENCES dedup.article (id) ON DELETE CASCADE,
+    CONSTRAINT match_article_id_fkey FOREIGN KEY (article_id) REFERENCES dedup.article (id) ON DELETE CASCADE,
+    CONSTRAINT match_other_id_fkey FOREIGN KEY (other_id) REFERENCES dedup.article (id) ON DELETE CASCADE,
     CONSTRAINT match_relation_check CHECK (relation IN ('duplicate', 'similar')),
-    CONSTRAINT match_rule_check
-        CHECK (rule IN ('pinned', 'content', 'sentences', 'signature', 'containment'))
+    CONSTRAINT match_rule_check CHECK (rule IN ('pinned', 'content', 'sentences', 'signature', 'containment'))
 );
 CREATE UNIQUE INDEX match_likest ON dedup.match (other_id) WHERE likest;
 -- What is like an article, by how much: an item of a template is like thousands.
@@ -45,12 +42,11 @@ CREATE TABLE dedup.common_sentence (
     since timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT common_sentence_pkey PRIMARY KEY (sentence_hash)
 );
--- What pages of common sentences ask, with the bits of the hash turned over: an index that holds the hash itself is
--- read from end to end by some versions of Postgres where a few hashes are to be looked up.
+-- What pages of common sentences ask, with the bits of the hash turned over: an index that holds the hash
+-- itself is read from end to end by some versions of Postgres where a few hashes are to be looked up.
 CREATE INDEX common_sentence_carriers ON dedup.common_sentence (carriers, (~sentence_hash));
 CREATE INDEX common_sentence_stories ON dedup.common_sentence (effective_stories, (~sentence_hash));
-COMMENT ON TABLE dedup.common_sentence IS
-    'Sentences that too many different stories carry: they find no candidates and count in no score. Brought up to date by the backfill.';
+COMMENT ON TABLE dedup.common_sentence IS 'Sentences that too many different stories carry: they find no candidates and count in no score. Brought up to date by the backfill.';
 COMMENT ON COLUMN dedup.common_sentence.sentence_hash IS 'Hash of the normalised sentence.';
 COMMENT ON COLUMN dedup.common_sentence.carriers IS 'Articles that carry it.';
 COMMENT ON COLUMN dedup.common_sentence.effective_stories IS 'How many equally large stories these articles amount to.';
@@ -106,11 +102,9 @@ COMMENT ON COLUMN dedup.corpus_state.unicode_version IS 'Version of the Unicode 
 COMMENT ON COLUMN dedup.corpus_state.rule_digest IS 'Settings of the marks.';
 COMMENT ON COLUMN dedup.corpus_state.settled_through IS 'No settled article is later than this in canonical order.';
 COMMENT ON COLUMN dedup.corpus_state.recount_all IS 'The next backfill counts every sentence again.';
-COMMENT ON COLUMN dedup.corpus_state.bulk_run IS
-    'The run that settles the whole corpus at once: until it ends hooks settle nothing. Null: there is none.';
+COMMENT ON COLUMN dedup.corpus_state.bulk_run IS 'The run that settles the whole corpus at once: until it ends hooks settle nothing. Null: there is none.';
 COMMENT ON COLUMN dedup.corpus_state.horizon IS 'Articles before this time in canonical order are archived; null: none is.';
-COMMENT ON COLUMN dedup.corpus_state.horizon_wanted IS
-    'The horizon that `dedup prune` asked for: the next backfill moves it there when all is settled.';
+COMMENT ON COLUMN dedup.corpus_state.horizon_wanted IS 'The horizon that `dedup prune` asked for: the next backfill moves it there when all is settled.';
 COMMENT ON COLUMN dedup.corpus_state.divided IS
     'The horizon, and the settings of canonical order, by which all articles were last divided; null, or others than those in force: the next backfill divides them again.';
 
@@ -128,8 +122,7 @@ CREATE TABLE dedup.bulk_change (
     article_id bigint NOT NULL,
     CONSTRAINT bulk_change_pkey PRIMARY KEY (id)
 );
-COMMENT ON TABLE dedup.bulk_change IS
-    'Articles that were edited, deleted or pinned while the bulk engine is at work: what it decided about them does not count.';
+COMMENT ON TABLE dedup.bulk_change IS 'Articles that were edited, deleted or pinned while the bulk engine is at work: what it decided about them does not count.';
 COMMENT ON COLUMN dedup.bulk_change.id IS 'Order of the changes.';
 COMMENT ON COLUMN dedup.bulk_change.article_id IS 'The article, which may be gone.';
 
@@ -219,8 +212,8 @@ CREATE FUNCTION dedup.note_bulk_change(ids bigint[]) RETURNS void
 $$;
 COMMENT ON FUNCTION dedup.note_bulk_change(bigint[]) IS 'Note that articles changed, if the bulk engine is at work.';
 
--- A waiting fingerprint is counted with the others, and stays where it is when its text changes, since its table
--- may be busy. That it counts no more is noted as for those in use.
+-- A waiting fingerprint is counted with the others, and stays where it is when its text changes, since its
+-- table may be busy. That it counts no more is noted as for those in use.
 CREATE FUNCTION dedup.waiting_went(ids bigint[], revisions integer[]) RETURNS void
     LANGUAGE sql SET search_path = pg_catalog, dedup, pg_temp SET enable_seqscan = off AS $$
     INSERT INTO sentence_change (article_id, sentence_hashes, buckets)
@@ -230,11 +223,11 @@ CREATE FUNCTION dedup.waiting_went(ids bigint[], revisions integer[]) RETURNS vo
         SELECT * FROM fingerprint_bulk b WHERE b.article_id = given.id AND b.revision = given.revision OFFSET 0) AS w
     WHERE NOT EXISTS (SELECT FROM fingerprint f WHERE f.article_id = w.article_id)
 $$;
-COMMENT ON FUNCTION dedup.waiting_went(bigint[], integer[]) IS
-    'Note that the waiting fingerprints of articles, of these revisions of their texts, no longer count.';
+COMMENT ON FUNCTION dedup.waiting_went(bigint[], integer[]) IS 'Note that the waiting fingerprints of articles, of these revisions of their texts, no longer count.';
 
--- What an edit touches is settled again for many articles at once: who follows an attached table changes thousands.
--- With the rights of the schema's owner, as the triggers: who settles need not be able to write these notes.
+-- What an edit touches is settled again for many articles at once: who follows an attached table changes
+-- thousands. With the rights of the schema's owner, as the triggers: who settles need not be able to write
+-- these notes.
 CREATE FUNCTION dedup.articles_edited(ids bigint[], before integer[], after integer[]) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp SET enable_seqscan = off AS $$
 DECLARE
@@ -259,8 +252,8 @@ END $$;
 COMMENT ON FUNCTION dedup.articles_edited(bigint[], integer[], integer[]) IS
     'Have settled again what edits of articles touch, given their revisions before and after. Needs the settle lock.';
 
--- Store an article that is new, with its fingerprint and its mark. One before the horizon is none that can be stored
--- with a mark. Needs the settle lock.
+-- Store an article that is new, with its fingerprint and its mark. One before the horizon is none that can be
+-- stored with a mark. Needs the settle lock.
 CREATE FUNCTION dedup.store_new(
     source_id text, body text, title text, url text, publication text, published_at timestamptz,
     added_at timestamptz, language text,
@@ -373,10 +366,10 @@ BEGIN
         WHERE a.takes_part;
     END IF;
 END $$;
-COMMENT ON FUNCTION dedup.submit_new IS
-    'Take the settle lock; store and mark an article that is new and shares nothing, or say what it shares with which.';
+COMMENT ON FUNCTION dedup.submit_new IS 'Take the settle lock; store and mark an article that is new and shares nothing, or say what it shares with which.';
 
--- What TRUNCATE takes away no trigger sees row by row. What was made from it is made again by the next backfill.
+-- What TRUNCATE takes away no trigger sees row by row. What was made from it is made again by the next
+-- backfill.
 CREATE FUNCTION dedup.emptied() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
@@ -415,9 +408,9 @@ CREATE TRIGGER sentence_count_emptied AFTER TRUNCATE ON dedup.sentence_count
 CREATE TRIGGER sentence_change_emptied AFTER TRUNCATE ON dedup.sentence_change
     FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
 
--- Rows of the bookkeeping that come from elsewhere, as in a restore of data alone: what they count may not be what
--- is there. So the next backfill counts everything again, and a place in time is not believed. A state row from
--- elsewhere keeps its horizon; which articles are archived may be another matter.
+-- Rows of the bookkeeping that come from elsewhere, as in a restore of data alone: what they count may not be
+-- what is there. So the next backfill counts everything again, and a place in time is not believed. A state
+-- row from elsewhere keeps its horizon; which articles are archived may be another matter.
 CREATE FUNCTION dedup.state_came() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN

@@ -27,8 +27,7 @@ CREATE TABLE dedup.run (
 );
 -- One at a time of each kind.
 CREATE UNIQUE INDEX run_alive ON dedup.run (what) WHERE ended_at IS NULL;
-COMMENT ON TABLE dedup.run IS
-    'Who is, and was, at work: one row per backfill, the last 1,000 of them. A row without an end is alive while its heartbeat is.';
+COMMENT ON TABLE dedup.run IS 'Who is, and was, at work: one row per backfill, the last 1,000 of them. A row without an end is alive while its heartbeat is.';
 COMMENT ON COLUMN dedup.run.id IS 'Number of the run.';
 COMMENT ON COLUMN dedup.run.what IS 'What runs: backfill, worker or import.';
 COMMENT ON COLUMN dedup.run.host IS 'Name of the machine it runs on.';
@@ -61,7 +60,8 @@ COMMENT ON COLUMN dedup.run_total.name IS 'As the column of dedup.run: fingerpri
 COMMENT ON COLUMN dedup.run_total.stage IS 'Of seconds: the stage; else empty.';
 COMMENT ON COLUMN dedup.run_total.value IS 'The sum.';
 
--- A worker says which session of the server is its own: when that is gone, so is the worker, whatever it said last.
+-- A worker says which session of the server is its own: when that is gone, so is the worker, whatever it said
+-- last.
 CREATE TABLE dedup.worker (
     id bigint GENERATED ALWAYS AS IDENTITY,
     host text NOT NULL,
@@ -84,9 +84,9 @@ COMMENT ON COLUMN dedup.worker.idle_at IS 'When it last found nothing to do, to 
 COMMENT ON COLUMN dedup.worker.backend_pid IS 'The server process that its session has; null where a pooler hides it, or it has none now.';
 COMMENT ON COLUMN dedup.worker.backend_start IS 'When that server process began, as pg_stat_activity has it.';
 
--- A hint for workers, without a payload and once per statement: polling is what they rely on. Not while settling:
--- a hook settles what it stores. Not without a worker: all commits that notify wait for one another. Not where
--- transactions may be prepared: PREPARE TRANSACTION refuses one that has notified.
+-- A hint for workers, without a payload and once per statement: polling is what they rely on. Not while
+-- settling: a hook settles what it stores. Not without a worker: all commits that notify wait for one
+-- another. Not where transactions may be prepared: PREPARE TRANSACTION refuses one that has notified.
 CREATE FUNCTION dedup.article_waits() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
