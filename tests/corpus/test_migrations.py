@@ -69,7 +69,7 @@ def test_made_unmade_and_made_again_it_is_the_same_schema(fresh: Database) -> No
     with Operation(fresh.url) as owner:
         owner.uninstall()
     with fresh.transaction() as cursor:
-        assert cursor.execute("SELECT to_regnamespace('dedup')").fetchone() == (None,)
+        assert cursor.execute("SELECT to_regnamespace(%s)", [fresh.schema]).fetchone() == (None,)
     migrate.initialize(fresh)
     assert catalogue(fresh) == first
 
@@ -164,7 +164,7 @@ def test_an_upgrade_keeps_the_rows(fresh: Database) -> None:
         cursor.execute(f"INSERT INTO dedup.article {KEPT['article']}".encode())
     before = revision.head()
     with next_revision() as number:
-        with pytest.raises(SchemaError, match="older dedup; run `dedup init` to upgrade it"):
+        with pytest.raises(SchemaError, match=r"older dedup; run .* to upgrade it"):
             revision.prepare(fresh)
         assert migrate.initialize(fresh) == (before, number)
         assert migrate.initialize(fresh) == (number, number)
