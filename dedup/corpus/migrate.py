@@ -24,14 +24,14 @@ from dedup.errors import RightsError, SchemaError
 from dedup.schema import migration_lock
 
 
-def upgrade(database: Database, revision: str = "head") -> tuple[str | None, str | None]:
-    """Bring the schema to a revision; does nothing where it is there already.
+def upgrade(database: Database) -> tuple[str | None, str | None]:
+    """Bring the schema to the present revision; does nothing where it is there already.
 
     Returns:
         The revision before and after.
 
     Raises:
-        SchemaError: the schema is newer than this program.
+        SchemaError: the schema is newer than this program, or from before the first release.
         RightsError: the role may not make it.
         DatabaseError: the server refused.
     """
@@ -46,7 +46,7 @@ def upgrade(database: Database, revision: str = "head") -> tuple[str | None, str
             refuse_unknown(before, database)
             config.attributes.update(connection=connection, schema=database.schema)
             with _explained(database):
-                command.upgrade(config, revision)
+                command.upgrade(config, "head")
         finally:
             connection.rollback()
             connection.execute(text(f"SELECT pg_advisory_unlock({lock})"))

@@ -102,8 +102,8 @@ def refuse_unknown(found: str | None, database: Database) -> None:
         f"{database.place} has the schema {found}, from before the first release, which cannot be upgraded;"
         f' load its rows into a new one: `URL="$({dedup} db url)" &&'
         f' pg_dump --data-only -n {schema} {left_out} -f rows.sql "$URL" && {dedup} uninstall --yes &&'
-        f' {dedup} init && psql -1 -v ON_ERROR_STOP=1 -f rows.sql "$URL"`, then `{dedup} remap` for each'
-        f" attached table, and `{dedup} backfill`"
+        f" {dedup} init && grep -vx 'SET transaction_timeout = 0;' rows.sql | psql -1 -v ON_ERROR_STOP=1"
+        f' "$URL"`, then `{dedup} remap` for each attached table, and `{dedup} backfill`'
     )
 
 
