@@ -94,10 +94,7 @@ class Site:
         """The addresses there are; those that change something only where that is allowed."""
         routes = [Route(place.path, self._page(place), methods=["GET"]) for place in PLACES]
         routes += [Route(path, self._static, methods=["GET"]) for path in self._files]
-        routes += [
-            Route("/new", self._new, methods=["POST"]),
-            Route(ENTER, self._enter, methods=["POST"]),
-        ]
+        routes += [Route("/new", self._new, methods=["POST"]), Route(ENTER, self._enter, methods=["POST"])]
         if self._editing:
             routes += [Route(action.path, self._action(action), methods=["POST"]) for action in ACTIONS]
         return Router(routes, redirect_slashes=False)

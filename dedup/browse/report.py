@@ -12,14 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dedup.browse.views import (
-    SEARCHED,
-    Fields,
-    day_values,
-    found_by,
-    side_by_side,
-    story_values,
-)
+from dedup.browse.views import SEARCHED, Fields, day_values, found_by, side_by_side, story_values
 from dedup.deduplicator import Deduplicator
 from dedup.door.browsing import StoryPage
 from dedup.pages.environment import environment

@@ -159,11 +159,7 @@ def compared(dd: Deduplicator, given: Fields) -> View:
 
 def compared_values(found: Compared) -> dict[str, Any]:
     """What the components of two articles need."""
-    return {
-        "found": found,
-        "decision": _sentence(found.explanation.decision),
-        "blocks": side_by_side(found),
-    }
+    return {"found": found, "decision": _sentence(found.explanation.decision), "blocks": side_by_side(found)}
 
 
 def side_by_side(found: Compared) -> list[Block]:
@@ -310,11 +306,7 @@ def hash_of(given: str) -> int:
     return int(given)
 
 
-KINDS = (
-    ("duplicate", "Duplicates or not"),
-    ("similar", "Similar or not"),
-    ("picked", "Picked pairs"),
-)
+KINDS = (("duplicate", "Duplicates or not"), ("similar", "Similar or not"), ("picked", "Picked pairs"))
 
 
 def judge(dd: Deduplicator, given: Fields) -> View:

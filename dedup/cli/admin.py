@@ -85,12 +85,7 @@ def settings(
         "settings (a * differs from the default, a → comes into force with the next backfill)",
         ("name", "value", "changes", "meaning"),
         (
-            (
-                item.name,
-                value(item.name),
-                CHANGES[item.metadata["kind"]],
-                item.metadata["about"],
-            )
+            (item.name, value(item.name), CHANGES[item.metadata["kind"]], item.metadata["about"])
             for item in fields(Settings)
         ),
         ("value",),

@@ -57,8 +57,7 @@ def attach(
     triggers: Annotated[
         bool,
         typer.Option(
-            "--triggers/--no-triggers",
-            help="Have triggers note what changes, or leave that to `dedup sync`.",
+            "--triggers/--no-triggers", help="Have triggers note what changes, or leave that to `dedup sync`."
         ),
     ] = True,
     dry_run: DryRunOption = False,
@@ -109,8 +108,7 @@ def remap(
         typer.Option(metavar="COLUMN", help="Column of the publication time, a date or timestamp."),
     ] = None,
     where: Annotated[
-        str | None,
-        typer.Option(metavar="SQL", help='Only rows for which this holds; "" for all.'),
+        str | None, typer.Option(metavar="SQL", help='Only rows for which this holds; "" for all.')
     ] = None,
     dry_run: DryRunOption = False,
 ) -> None:

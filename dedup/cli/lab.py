@@ -265,12 +265,7 @@ def _measures(evaluation: Evaluation | None) -> dict[str, Any]:
         return {}
     groups = evaluation.groups
     tallies = {
-        name: {
-            **asdict(tally),
-            "precision": tally.precision,
-            "recall": tally.recall,
-            "f1": tally.f1,
-        }
+        name: {**asdict(tally), "precision": tally.precision, "recall": tally.recall, "f1": tally.f1}
         for name in ("own", "strict", "tuned")
         for tally in [getattr(evaluation, name)]
     }

@@ -50,8 +50,7 @@ def grant(
         _role("--analyst", "A role that reads views: marks, matches, stories, common, pin list."),
     ] = None,
     reader: Annotated[
-        list[str] | None,
-        _role("--reader", "A role that reads everything, texts included: dedup browse."),
+        list[str] | None, _role("--reader", "A role that reads everything, texts included: dedup browse.")
     ] = None,
     revoke: Annotated[
         bool, typer.Option("--revoke", help="Take all rights in the schema from them.")
@@ -93,8 +92,7 @@ def grant(
 
 
 def uninstall(
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    json: JsonOption = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, json: JsonOption = False
 ) -> None:
     """Remove the schema with all articles, marks, pins and judgements; nothing else in the database changes.
 

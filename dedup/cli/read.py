@@ -64,8 +64,7 @@ def register(app: typer.Typer) -> None:
 
 def marks(
     status: Annotated[
-        StatusName | None,
-        typer.Option("--status", help="Only articles of this status."),
+        StatusName | None, typer.Option("--status", help="Only articles of this status.")
     ] = None,
     since: SinceOption = None,
     marked_since: Annotated[

@@ -70,8 +70,7 @@ DayFirstOption = Annotated[
     ),
 ]
 LoseDatesOption = Annotated[
-    bool,
-    typer.Option("--lose-dates", help="Go on where more than a tenth of the dates cannot be read."),
+    bool, typer.Option("--lose-dates", help="Go on where more than a tenth of the dates cannot be read.")
 ]
 TruthOption = Annotated[
     Path | None,

@@ -35,13 +35,7 @@ IDS = frozenset({"id", "a", "b", "duplicate_of", "hash"})
 _WHOLE = IDS | {"status", "method"}
 """Headings of columns that are never folded, whichever table has them."""
 
-_STYLES = {
-    "unique": "green",
-    "similar": "yellow",
-    "duplicate": "cyan",
-    "pending": "dim",
-    "failed": "red",
-}
+_STYLES = {"unique": "green", "similar": "yellow", "duplicate": "cyan", "pending": "dim", "failed": "red"}
 
 _LINE_ENDS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 

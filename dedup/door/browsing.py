@@ -19,13 +19,7 @@ from dedup.corpus.browsing import queue as queues
 from dedup.corpus.browsing import reading, sentences
 from dedup.corpus.browsing import search as searching
 from dedup.corpus.browsing import story as stories
-from dedup.corpus.browsing.article import (
-    ArticlePage,
-    FingerprintFigures,
-    MatchedArticle,
-    PairJudgement,
-    Text,
-)
+from dedup.corpus.browsing.article import ArticlePage, FingerprintFigures, MatchedArticle, PairJudgement, Text
 from dedup.corpus.browsing.day import SPREAD_OUTLETS, Day, DayMarks, Marks, OutletMarks, Trouble
 from dedup.corpus.browsing.health import Health, SettingLine
 from dedup.corpus.browsing.lines import ArticleLine, CopyLine, StoryLine

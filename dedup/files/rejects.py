@@ -193,12 +193,7 @@ def _is_own(first: bytes) -> bool:
 def _row(item: Reject | Repair) -> dict[str, Any]:
     row: dict[str, Any] = {"file": item.file, "line": item.line, "id": item.source_id}
     if isinstance(item, Repair):
-        return row | {
-            "outcome": "repaired",
-            "reason": item.reason,
-            "field": item.field,
-            "value": item.value,
-        }
+        return row | {"outcome": "repaired", "reason": item.reason, "field": item.field, "value": item.value}
     raw = item.raw.decode(errors="backslashreplace") if isinstance(item.raw, bytes) else item.raw
     row |= {"outcome": "refused", "reason": item.reason, "raw": raw}
     return row if item.length is None else row | {"length": item.length}

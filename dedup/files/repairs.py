@@ -92,10 +92,7 @@ def _checked(field: str, value: Any) -> tuple[str | None, Any]:
     if number:
         return f"{field} is a number: taken as text", kept
     if kept != value:
-        return (
-            f"{field} has a NUL or a lone surrogate, which Postgres cannot store: dropped",
-            kept or None,
-        )
+        return (f"{field} has a NUL or a lone surrogate, which Postgres cannot store: dropped", kept or None)
     return None, kept
 
 

@@ -80,10 +80,7 @@ def _operation(operation: Operation) -> Schema:
     if operation.path in OPEN:
         made["security"] = []
     if operation.body is not None:
-        made["requestBody"] = {
-            "required": True,
-            "content": {JSON: {"schema": _reference(operation.body)}},
-        }
+        made["requestBody"] = {"required": True, "content": {JSON: {"schema": _reference(operation.body)}}}
     if operation.body == "Articles":
         # In words alone: generators of clients leave out an operation of which they do not know a media type.
         made["requestBody"]["description"] = f"Or the same articles as {LINES}, one a line."
