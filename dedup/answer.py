@@ -1,7 +1,4 @@
-"""What every answer of the library can do: be compared, printed, and turned into JSON.
-
-Each is a dataclass with its own docstring where its matter is at home. Here is only what they share.
-"""
+"""What every answer of the library can do: be compared, printed, and turned into JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ class Answer:
 
 
 def plain(value: Any) -> Any:
-    """A value of dataclasses, containers, times, bytes and enums as values that JSON knows."""
+    """Dataclasses, containers, times, bytes and enums as values that JSON knows."""
     if is_dataclass(value) and not isinstance(value, type):
         return {item.name: plain(_member(value, item.name)) for item in fields(value)}
     if isinstance(value, datetime):
@@ -47,6 +44,6 @@ def plain(value: Any) -> Any:
 
 
 def _member(value: Any, name: str) -> Any:
-    """An attribute; of an answer with an `as_dict` of its own, what that says."""
+    """An attribute as JSON, through its own `as_dict` where it has one."""
     found = getattr(value, name)
     return found.as_dict() if isinstance(found, Answer) else found

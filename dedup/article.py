@@ -121,12 +121,11 @@ ARTICLE_FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Article))
 
 
 def utf8_size(text: str) -> int:
-    """Bytes of a text in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def stored_size(article: Article) -> int:
-    """Bytes of all texts of an article together, which is what it takes to send it to the database."""
+    """Bytes of all texts of an article together: what it takes to send it to the database."""
     values = (getattr(article, name) for name in ARTICLE_FIELDS)
     return sum(utf8_size(value) for value in values if isinstance(value, str))
 
@@ -141,11 +140,7 @@ def storable(text: str) -> str:
 
 
 def short_text(name: str, value: str) -> str:
-    """A title, url, publication or language as it is stored, without what Postgres cannot hold.
-
-    Raises:
-        InputError: it is no string, or too long.
-    """
+    """A title, url, publication or language without what Postgres cannot store."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, not {type(value).__name__}")
     if value.isascii() and "\0" not in value and len(value) <= MAX_FIELD_BYTES[name]:

@@ -1,4 +1,4 @@
-"""The door for asyncio: a scraper's submits and questions, and nothing that blocks the event loop.
+"""The corpus for asyncio: a scraper's submits and questions, and nothing that blocks the event loop.
 
 Loading, backfilling and all that takes minutes is for `Deduplicator`, in a thread or in a program of its own.
 """
@@ -25,11 +25,9 @@ from dedup.verdict import Verdict
 
 _Value = TypeVar("_Value")
 
-THREADS = 4
-"""That wait for the database where the event loop does not do it itself."""
+THREADS = 4  # That wait for the database where the event loop does not do it itself
 
-MAX_AT_ONCE = 1_000
-"""Articles of one `submit_many` in hand; more would only wait for a connection."""
+MAX_AT_ONCE = 1_000  # Articles of one `submit_many` in hand; more would only wait for a connection
 
 
 class AsyncDeduplicator:
@@ -72,14 +70,10 @@ class AsyncDeduplicator:
             await opened.close()
 
     async def submit(self, article: Article, *, timeout: float | None = None) -> Verdict:
-        """Store an article, or its new version, and say what it is; see `Deduplicator.submit`.
-
-        Args:
-            timeout: seconds to wait for others, and for a statement to work; None takes `Timeouts.hook`. A
-                turn on the connections of this program is waited for besides, as long as `Timeouts.lock`.
-
-        Raises:
-            InputError: this is no Article, or the timeout is not above 0.
+        """Store an article, or its new version, and say what it is; see `Deduplicator.submit`. `timeout`:
+        seconds to wait for others, and for a statement to work; None takes `Timeouts.hook`. A turn on the
+        connections of this program is waited for besides, as long as `Timeouts.lock`. Raises InputError:
+        this is no Article, or the timeout is not above 0.
         """
         opened = self._opened()
         wait = opened.timeouts.hook if timeout is None else timeout
@@ -147,19 +141,15 @@ class AsyncDeduplicator:
         return await opened.in_thread(lambda: opened.blocking.get(source_id))
 
     async def story(self, source_id: str) -> Story:
-        """The story that an article belongs to: its canonical article and all copies.
-
-        Raises:
-            NotFoundError: the article is unknown.
+        """The story that an article belongs to: its canonical article and all copies. Raises NotFoundError:
+        the article is unknown.
         """
         opened = self._opened()
         return await opened.in_thread(lambda: opened.blocking.story(source_id))
 
     async def delete(self, source_id: str) -> bool:
-        """Delete an article; its duplicates and partners are judged anew. False if it is unknown.
-
-        Raises:
-            BusyError: others held it for longer than `Timeouts.lock`.
+        """Delete an article; its duplicates and partners are judged anew. False if it is unknown. Raises
+        BusyError: others held it for longer than `Timeouts.lock`.
         """
         opened = self._opened()
         return await opened.in_thread(lambda: opened.blocking.delete(source_id))
@@ -185,8 +175,6 @@ async def enumerate_any(
 
 
 class _Open:
-    """What an AsyncDeduplicator has while it is open."""
-
     def __init__(self, blocking: Deduplicator, threads: ThreadPoolExecutor) -> None:
         database = blocking._database
         self.blocking, self.timeouts = blocking, database.timeouts

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from dedup.engine.preview import Preview
     from dedup.engine.window import PrunePreview
 
-RETRY_ARTICLES = 1_000
-"""Articles per transaction of a retry."""
+RETRY_ARTICLES = 1_000  # Articles per transaction of a retry
 
 
 def _never() -> bool:
@@ -351,10 +350,8 @@ class Deduplicator(Questions):
 
     def retry(self, reason: str = "unreadable", *, stop: Callable[[], bool] = _never) -> int:
         """Make failed articles pending again, so that the next backfill reads them; returns how many.
-
-        Args:
-            reason: how the reasons of those begin that are meant.
-            stop: asked between transactions of 1,000 articles.
+        `reason`: how the reasons of those begin that are meant. `stop`: asked between transactions of
+        1,000 articles.
         """
         checks.text("the reason", reason)
         count, total = RETRY_ARTICLES, 0
@@ -365,10 +362,8 @@ class Deduplicator(Questions):
         return total
 
     def delete(self, source_id: str) -> bool:
-        """Delete an article; its duplicates and partners are judged anew. False if it is unknown.
-
-        Raises:
-            BusyError: others held it for longer than `Timeouts.lock`.
+        """Delete an article; its duplicates and partners are judged anew. False if it is unknown. Raises
+        BusyError: others held it for longer than `Timeouts.lock`.
         """
         return bool(self.delete_many([source_id]))
 

@@ -15,8 +15,7 @@ from dedup.errors import InputError
 from dedup.settings import Kind, Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 
-FORMAT = 1
-"""Of both folders; raised by one when an older program could misread a newer folder."""
+FORMAT = 1  # Of both folders; raised by one when an older program could misread a newer folder
 
 CORPUS_FILE, RUN_FILE = "corpus.json", "run.json"
 """What an export, and a result, say of themselves. Written last: a folder without it is not whole."""
@@ -26,15 +25,10 @@ ColumnKind = Literal["string", "long", "int", "double", "boolean", "binary", "lo
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table.
+    """A column of a table."""
 
-    Attributes:
-        kind: its type as Spark calls it; "longs" is array<long>.
-        nullable: whether values may be missing; elements of arrays may not.
-    """
-
-    kind: ColumnKind
-    nullable: bool = False
+    kind: ColumnKind  # its type as Spark calls it; "longs" is array<long>
+    nullable: bool = False  # whether values may be missing; elements of arrays may not
 
 
 Table = Mapping[str, Column]
@@ -110,11 +104,8 @@ def text_digest(language: str | None, title: str | None, text: str) -> bytes:
 
 
 def pins_digest(pairs: Mapping[tuple[str, str], str], sentences: Mapping[int, bool]) -> str:
-    """SHA-256 of what people have said, as hexadecimal digits.
-
-    Args:
-        pairs: two source_ids, in any order, to what the articles are to each other.
-        sentences: hash to whether the sentence is always common, or never.
+    """SHA-256, in hexadecimal, of what people have said: pins of pairs, in any order, and of sentences by
+    hash.
     """
     lines = sorted("\0".join((*sorted(pair), str(relation))).encode() for pair, relation in pairs.items())
     lines += sorted(f"{sentence}\0{bool(common):d}".encode() for sentence, common in sentences.items())
@@ -130,33 +121,22 @@ _KINDS: tuple[Kind, ...] = ("fingerprint", "rule", "window")
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """All that marks depend on beside the articles. Equal articles on an equal basis have equal marks.
+    """All that marks depend on beside the articles. Equal articles on an equal basis have equal marks."""
 
-    Attributes:
-        settings: the values of all settings but secret ones, by name.
-        digests: kind of settings to their digest, the hash key included.
-        hash_key_digest: by which two keys can be compared; "" without one.
-        pins_digest: see `pins_digest`.
-        models: language to the checksum of the sentence parameters that were trained for it.
-        algorithm_revision, unicode_version: of the program that makes fingerprints.
-        horizon: articles before it do not belong to the corpus; microseconds since 1970, UTC, or None.
-    """
-
-    settings: dict[str, Any]
-    digests: dict[str, str]
-    hash_key_digest: str
-    pins_digest: str
-    models: dict[str, str]
-    algorithm_revision: int
+    settings: dict[str, Any]  # the values of all settings but secret ones, by name
+    digests: dict[str, str]  # kind of settings to their digest, the hash key included
+    hash_key_digest: str  # by which two keys can be compared; "" without one
+    pins_digest: str  # see `pins_digest`
+    models: dict[str, str]  # language to the checksum of the sentence parameters that were trained for it
+    algorithm_revision: int  # algorithm_revision, unicode_version: of the program that makes fingerprints
     unicode_version: str
+    # articles before it do not belong to the corpus; microseconds since 1970, UTC, or None.
     horizon: int | None
 
     @classmethod
     def of(cls, settings: Settings, models: Mapping[str, str], pins_digest: str, horizon: int | None) -> Self:
-        """The basis of what this program computes.
-
-        Args:
-            models: language to checksum of its trained sentence parameters.
+        """The basis of what this program computes; `models`: language to checksum of trained sentence
+        parameters.
         """
         shown = {f.name: getattr(settings, f.name) for f in fields(settings) if not f.metadata["secret"]}
         return cls(
@@ -176,14 +156,7 @@ class Basis:
 
     @classmethod
     def read(cls, found: Mapping[str, Any], where: str) -> Self:
-        """The basis that a JSON file tells.
-
-        Args:
-            where: the name of the file, for the message.
-
-        Raises:
-            InputError: a part is missing or of another type, or the file is of another format.
-        """
+        """The basis that a JSON file tells; `where` is its name for the message of an InputError."""
         if found.get("format") != FORMAT:
             raise InputError(
                 f"{where} is of format {found.get('format')!r}, and this program knows {FORMAT}:"
@@ -195,7 +168,7 @@ class Basis:
         return cls(**{name: found[name] for name in _TYPES})
 
     def differences(self, other: Basis) -> list[str]:
-        """What differs between this basis and that of a corpus, in words; never a secret."""
+        """The differences from the basis of a corpus, in words; never a secret."""
         found = [
             f"the setting {name} is {self.settings.get(name)!r} there and {other.settings.get(name)!r} here"
             for name in sorted(self.settings.keys() | other.settings.keys())

@@ -166,5 +166,4 @@ def _texts(column: Texts) -> pa.Array:
 
 
 def _ends(lengths: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Where each value ends, after a 0."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)

@@ -1,7 +1,7 @@
 """HTML becomes the text of an article, with trafilatura, which is optional and imported only here.
 
-It fetches nothing. What trafilatura gets is not the page as given but its tags written anew within bounds,
-because the parser below it takes minutes for a tag of 100,000 attributes, and gives up on deep nesting.
+trafilatura gets not the page but its tags written anew within bounds: the parser below takes minutes for a
+tag of 100,000 attributes, and gives up on deep nesting.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ MAX_HTML_CHARACTERS = 5_000_000
 """A longer page is refused. The longest pages of news that we know have 2,000,000, most of it scripts."""
 MAX_TAGS = 20_000
 """Of a page, in the order they come; of the rest there is the text only. A page of news has 500 to 5,000."""
-MAX_DEPTH = 200
-"""Elements within elements; the parser gives up at 256. Pages of news have 20 to 40."""
+MAX_DEPTH = 200  # Elements within elements; the parser gives up at 256. Pages of news have 20 to 40
 MAX_ATTRIBUTES = 30
 MAX_ATTRIBUTE_CHARACTERS = 300
 """Of a tag and of a value; a picture within an address has many more and says nothing."""
-LOOKED_AT_CHARACTERS = 100_000
-"""Where a text is HTML, its beginning shows it."""
+LOOKED_AT_CHARACTERS = 100_000  # Where a text is HTML, its beginning shows it
 
 _DOCUMENT = re.compile(
     r"\s*(?:<!--.{0,1000}?-->\s*)?(?:<\?xml[^<>]*>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
@@ -78,11 +76,9 @@ def looks_like_html(text: str) -> bool:
 
 
 def extract(html: str) -> str:
-    """The text of an article in a page of HTML, or all the text of a fragment.
-
-    Raises:
-        InputError: trafilatura is not installed, the page is longer than MAX_HTML_CHARACTERS, or there is
-            no text in it. The message does not hold any of it.
+    """The text of an article in a page of HTML, or all the text of a fragment. Raises InputError: trafilatura
+    is not installed, the page is longer than MAX_HTML_CHARACTERS, or there is no text in it. The message
+    does not hold any of it.
     """
     trafilatura = need_trafilatura()
     if len(html) > MAX_HTML_CHARACTERS:
@@ -116,11 +112,7 @@ def plain_title(title: str) -> str:
 
 
 def need_trafilatura() -> Any:
-    """The module.
-
-    Raises:
-        InputError: it is not installed.
-    """
+    """The module; InputError if it is not installed."""
     try:
         import trafilatura
     except ImportError:

@@ -18,22 +18,16 @@ if TYPE_CHECKING:
 LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
-LOGGERS = ("dedup", "uvicorn")
-"""Whose events are shown."""
+LOGGERS = ("dedup", "uvicorn")  # Whose events are shown
 
-COUNTS = ("fingerprinted", "settled", "failed", "lost")
-"""Of a report, what is logged."""
+COUNTS = ("fingerprinted", "settled", "failed", "lost")  # Of a report, what is logged
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """What every record has; the rest is the event's own."""
 
 
 def configure(format_: LogFormat = "text", level: LogLevel = "info") -> None:
-    """Show what the loggers of this program say from now on, on stderr.
-
-    Args:
-        level: the least important events that are shown.
-    """
+    """Show on stderr what this program's loggers say, from `level` up."""
     handler = logging.StreamHandler()
     handler.setFormatter(_Json() if format_ == "json" else _Text())
     for name in LOGGERS:
@@ -46,9 +40,8 @@ def configure(format_: LogFormat = "text", level: LogLevel = "info") -> None:
 def settled(report: BackfillReport, seconds: float | None = None) -> None:
     """Log what was done to articles, under `dedup.worker`; a warning where texts failed, or processes did.
 
-    Args:
-        seconds: how long a round of a worker took. None: it was a whole run, of which is told what others
-            hold, and to programs how long its stages took.
+    `seconds` is how long a round of a worker took; None for a whole run, which also tells what others hold
+    and, to programs, the seconds of its stages.
     """
     counts = {name: getattr(report, name) for name in COUNTS}
     words = ", ".join(f"{name} {count}" for name, count in counts.items())
@@ -88,6 +81,6 @@ class _Json(logging.Formatter):
 
 
 def _error(record: logging.LogRecord) -> str:
-    """The kind of error, and not its message, which could hold the text of an article."""
+    """The kind of error, without its message, which could hold the text of an article."""
     kind = record.exc_info[0] if record.exc_info else None
     return f" ({kind.__name__})" if kind else ""

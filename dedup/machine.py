@@ -6,12 +6,10 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-MAX_WORKERS = 256
-"""Processes that fingerprint texts; more only wait."""
+MAX_WORKERS = 256  # Processes that fingerprint texts; more only wait
 
 
 def cores() -> int:
-    """The processor cores this process may use; at least 1."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -22,8 +22,7 @@ from dedup.schema import chosen
 
 __all__ = ["Metrics"]
 
-ANSWER_SECONDS = 5.0
-"""How long the database may take; a scrape waits 10 seconds by default."""
+ANSWER_SECONDS = 5.0  # How long the database may take; a scrape waits 10 seconds by default
 
 _ESTIMATE = f"an estimate of the planner where there are more than {SAMPLE:,}"
 
@@ -56,10 +55,8 @@ class Metrics:
         write_to_textfile(str(path), self._registry)
 
     def serve(self, port: int, host: str) -> Callable[[], None]:
-        """Answer scrapes on a port, in a thread; returns what ends that.
-
-        Raises:
-            OSError: the port cannot be used.
+        """Answer scrapes on a port, in a thread; returns what ends that. Raises OSError: the port cannot be
+        used.
         """
         server, thread = start_http_server(port, host, self._registry)
         self.port = server.server_port
@@ -96,11 +93,10 @@ class _Collector(Collector):
         self._ask = ask
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: to be registered is no reason to ask the database."""
+        """Nothing: registering is no reason to ask the database."""
         return []
 
     def collect(self) -> Iterable[Metric]:
-        """All metrics, now."""
         found = self._ask()
         yield GaugeMetricFamily("dedup_up", "Whether the database answered.", 0 if found is None else 1)
         if found is not None:

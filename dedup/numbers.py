@@ -1,8 +1,4 @@
-"""Arrays about pairs and groups of things that are numbered from 0, and the little arithmetic they need.
-
-What is numbered, articles or documents, is the caller's matter. Numpy only: it knows no text, no rule and no
-database.
-"""
+"""Arrays about pairs and groups of things numbered from 0, and the arithmetic they need. NumPy only."""
 
 from __future__ import annotations
 
@@ -12,26 +8,19 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-Pairs = npt.NDArray[np.int32]
-"""Shape (m, 2): two numbers a row, the smaller first."""
+Pairs = npt.NDArray[np.int32]  # Shape (m, 2): two numbers a row, the smaller first
 
-Likeness = npt.NDArray[np.float32]
-"""Shape (m,): the score of each pair, from 0 to 1."""
+Likeness = npt.NDArray[np.float32]  # Shape (m,): the score of each pair, from 0 to 1
 
-Shares = npt.NDArray[np.float64]
-"""Shape (m,): a share from 0 to 1 for each pair."""
+Shares = npt.NDArray[np.float64]  # Shape (m,): a share from 0 to 1 for each pair
 
-Counts = npt.NDArray[np.int32]
-"""Shape (m,): a count for each pair, or for each thing."""
+Counts = npt.NDArray[np.int32]  # Shape (m,): a count for each pair, or for each thing
 
-Flags = npt.NDArray[np.bool_]
-"""Shape (m,): one yes or no for each pair."""
+Flags = npt.NDArray[np.bool_]  # Shape (m,): one yes or no for each pair
 
-Groups = npt.NDArray[np.int32]
-"""Shape (n,): the number of the group of each thing."""
+Groups = npt.NDArray[np.int32]  # Shape (n,): the number of the group of each thing
 
-Keys = npt.NDArray[np.int64]
-"""Shape (m,): one number for each pair."""
+Keys = npt.NDArray[np.int64]  # Shape (m,): one number for each pair
 
 NO_PAIRS: Pairs = np.empty((0, 2), np.int32)
 
@@ -50,7 +39,6 @@ class Columns:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """The rows of several tables, one after the other."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
 
 
@@ -60,7 +48,6 @@ def pair_keys(pairs: Pairs, size: int) -> Keys:
 
 
 def pairs_of(keys: Keys, size: int) -> Pairs:
-    """The pairs that have these keys."""
     return np.stack(np.divmod(keys, max(size, 1)), axis=1).astype(np.int32)
 
 
@@ -82,11 +69,7 @@ def runs(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray
 def ranges(
     starts: npt.NDArray[np.integer[Any]] | int, counts: npt.NDArray[np.integer[Any]]
 ) -> npt.NDArray[np.int64]:
-    """The numbers from each start on, so many of each, one range after the other.
-
-    Args:
-        starts: one for each range, or one for all.
-    """
+    """The numbers from each start (or the one start) on, so many of each, one range after the other."""
     ends = np.cumsum(counts, dtype=np.int64)
     found: npt.NDArray[np.int64] = np.repeat(starts - (ends - counts), counts)
     found += np.arange(len(found))
@@ -105,7 +88,7 @@ class Components:
         self._above = np.arange(size, dtype=np.int32)
 
     def join(self, pairs: Pairs) -> None:
-        """Join the ends of some pairs, which may come in any order."""
+        """Join the ends of some pairs, in any order."""
         while len(pairs):
             ends = np.sort(self._followed(pairs), axis=1)
             apart = ends[:, 0] != ends[:, 1]

@@ -54,11 +54,7 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
 
 
 class Operation:
-    """A corpus in the hands of its owner.
-
-    Args:
-        url, schema: as of `Deduplicator`.
-    """
+    """A corpus in the hands of its owner. `url, schema`: as of `Deduplicator`."""
 
     def __init__(
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
@@ -150,11 +146,7 @@ class Operation:
         return words.change(self._database, wanted=wanted)
 
     def contents(self) -> Contents:
-        """What `uninstall` would remove.
-
-        Raises:
-            SchemaError: there is no schema.
-        """
+        """What `uninstall` would remove. Raises SchemaError: there is no schema."""
         with self._database.transaction() as cursor:
             return removal.contents(cursor, self.place)
 

@@ -19,8 +19,7 @@ REPLACEMENT = "\ufffd"
 
 FORMULA_STARTS = "=+-@＝＋－＠"
 """What makes a spreadsheet run a cell: OWASP, "CSV Injection", with full-width forms that some take too."""
-SPACE_STARTS = "\t\r\n"
-"""What some spreadsheets skip to find a formula behind it; from the same list."""
+SPACE_STARTS = "\t\r\n"  # What some spreadsheets skip to find a formula behind it; from the same list
 
 _NOT_ASCII = re.compile(r"[^ -~]")
 _NOT_ASCII_NOR_LINE_FEED = re.compile(r"[^\n -~]")

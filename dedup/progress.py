@@ -23,10 +23,10 @@ class SilentProgress:
     """Tells nobody."""
 
     def start(self, stage: str, total: int | None) -> None:
-        """Nothing."""
+        pass
 
     def advance(self, count: int, total: int | None = None) -> None:
-        """Nothing."""
+        pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,10 @@ class Both:
     second: Progress
 
     def start(self, stage: str, total: int | None) -> None:
-        """A stage begins."""
         self.first.start(stage, total)
         self.second.start(stage, total)
 
     def advance(self, count: int, total: int | None = None) -> None:
-        """So many more are done."""
         self.first.advance(count, total)
         self.second.advance(count, total)
 

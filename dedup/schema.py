@@ -13,11 +13,9 @@ from hashlib import blake2b
 from dedup.answer import Answer
 from dedup.errors import InputError
 
-DEFAULT = "dedup"
-"""The schema of a corpus where nobody says otherwise."""
+DEFAULT = "dedup"  # The schema of a corpus where nobody says otherwise
 
-VARIABLE = "DEDUP_SCHEMA"
-"""Environment variable that names the schema; unset or empty means `DEFAULT`."""
+VARIABLE = "DEDUP_SCHEMA"  # Environment variable that names the schema; unset or empty means `DEFAULT`
 
 MAX_BYTES = 40
 """Of a name: triggers are called `NAME_123456789_marks_update`, and Postgres cuts a name at 63 bytes."""
@@ -49,13 +47,8 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def chosen(given: str | None = None) -> str:
-    """The schema of a corpus.
-
-    Args:
-        given: its name; None takes `DEDUP_SCHEMA`, or `DEFAULT`.
-
-    Raises:
-        InputError: it cannot be the name of one; the message names the rule.
+    """The schema of a corpus; None takes `DEDUP_SCHEMA`, or `DEFAULT`. Raises InputError with the rule for
+    names.
     """
     name = os.environ.get(VARIABLE) or DEFAULT if given is None else given
     if not isinstance(name, str):
@@ -77,9 +70,9 @@ def program(schema: str) -> str:
 
 
 def outer(schema: str) -> str:
-    """The corpus where others have names too: the channel of its workers, and its parameters of a session.
+    """The name of a corpus where others have names too: its workers' channel, and its session parameters.
 
-    The latter may not begin with the schema alone: Postgres keeps some first words for extensions (plpgsql).
+    A session parameter may not begin with the schema alone: Postgres keeps some first words (plpgsql).
     """
     return DEFAULT if schema == DEFAULT else f"{DEFAULT}_{schema}"
 

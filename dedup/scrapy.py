@@ -34,8 +34,7 @@ _Value = TypeVar("_Value")
 
 log = logging.getLogger(__name__)
 
-THREADS = 4
-"""That wait for the database. All who settle wait for one lock; more threads would only wait too."""
+THREADS = 4  # That wait for the database. All who settle wait for one lock; more threads would only wait too
 
 
 @dataclass(frozen=True)
@@ -66,10 +65,8 @@ class Options:
 
     @classmethod
     def read(cls, settings: BaseSettings) -> Self:
-        """The options that a project's settings name.
-
-        Raises:
-            NotConfigured: DEDUP_FIELDS names a field that articles do not have.
+        """The options that a project's settings name. Raises NotConfigured: DEDUP_FIELDS names a field that
+        articles do not have.
         """
         fields = settings.getdict("DEDUP_FIELDS")
         if unknown := set(fields) - set(ARTICLE_FIELDS):
@@ -105,7 +102,6 @@ class DedupPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Made by Scrapy."""
         return cls(crawler, Options.read(crawler.settings))
 
     async def open_spider(self) -> None:
@@ -130,11 +126,7 @@ class DedupPipeline:
             self._count("delivered", corpus.delivered)
 
     async def process_item(self, item: Any) -> Any:
-        """Add the verdict to an item.
-
-        Raises:
-            DropItem: it is a duplicate, and duplicates are to be dropped.
-        """
+        """Add the verdict to an item. Raises DropItem: it is a duplicate, and duplicates are to be dropped."""
         corpus = self._corpus
         assert corpus is not None
         try:

@@ -20,8 +20,7 @@ from dedup.schema import chosen
 from dedup.timeouts import Timeouts
 from dedup.verdict import Verdict
 
-RETRY_SECONDS = 5.0
-"""While the database is down it is tried again no sooner than this."""
+RETRY_SECONDS = 5.0  # While the database is down it is tried again no sooner than this
 
 log = logging.getLogger(__name__)
 
@@ -77,11 +76,9 @@ class SpoolingDeduplicator:
         self.close()
 
     def submit(self, article: Article) -> Verdict | None:
-        """The verdict on an article; None where it was kept for later.
-
-        Raises:
-            SpoolError: the database is down, and the spool is full or cannot be written. The article is lost.
-            ClosedError: `close` was called.
+        """The verdict on an article; None where it was kept for later. Raises SpoolError: the database is
+        down, and the spool is full or cannot be written. The article is lost. Raises ClosedError: `close`
+        was called.
         """
         while True:
             if self.connect() and self._corpus is not None:
@@ -99,10 +96,8 @@ class SpoolingDeduplicator:
                     return None
 
     def connect(self) -> bool:
-        """Have the database take articles, and first those of the spool, if it is time to try.
-
-        Returns:
-            Whether it takes articles.
+        """Have the database take articles, and first those of the spool, if it is time to try. Returns
+        whether it takes articles.
         """
         if self._closed:
             raise ClosedError("this SpoolingDeduplicator is closed; open another one")

@@ -16,8 +16,7 @@ from dedup.errors import InputError
 VARIABLE_PREFIX = "DEDUP_TIMEOUT_"
 """What the names of the environment variables begin with: `DEDUP_TIMEOUT_LOCK`."""
 
-LONGEST = 30 * 86_400.0
-"""Seconds; Postgres holds its timeouts in 32 bits of milliseconds."""
+LONGEST = 30 * 86_400.0  # Seconds; Postgres holds its timeouts in 32 bits of milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +48,8 @@ class Timeouts:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """The defaults, with what `DEDUP_TIMEOUT_CONNECT` and the like say instead.
-
-        Raises:
-            InputError: one of them is no number of seconds above 0.
+        """The defaults, with what `DEDUP_TIMEOUT_CONNECT` and the like say instead. Raises InputError: one of
+        them is no number of seconds above 0.
         """
         environment = os.environ if environment is None else environment
         given: dict[str, float] = {}
@@ -67,11 +64,7 @@ class Timeouts:
 
 
 def check_seconds(name: str, value: float) -> None:
-    """Make sure that a value is a number of seconds that can be waited.
-
-    Raises:
-        InputError: it is none, not above 0, or above `LONGEST`.
-    """
+    """Raise InputError unless this is a number of seconds above 0 and at most `LONGEST`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST:
         raise InputError(f"{name} must be a number of seconds above 0, not {value!r}")
 

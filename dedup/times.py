@@ -23,8 +23,7 @@ from typing import overload
 
 from dedup.errors import InputError
 
-Time = datetime | date | str | int | float | None
-"""What may be given where a time is wanted."""
+Time = datetime | date | str | int | float | None  # What may be given where a time is wanted
 
 MAX_TIME_CHARACTERS = 100
 """The longest form, with the names of its weekday, month and zone written out, has 80."""
@@ -55,11 +54,7 @@ def microseconds(time: datetime | None) -> int | None:
 
 
 def from_microseconds(count: int) -> datetime:
-    """The time so many microseconds after the beginning of 1970, in UTC.
-
-    Raises:
-        OverflowError: it is outside the years 1 to 9999.
-    """
+    """The time so many microseconds after 1970, in UTC. Raises OverflowError outside the years 1 to 9999."""
     return _EPOCH + count * MICROSECOND
 
 
@@ -100,10 +95,8 @@ def parse_time(
 
 
 def as_utc(value: datetime, name: str) -> datetime:
-    """The same time in UTC; one without a zone is taken for UTC.
-
-    Raises:
-        InputError: it is outside the years 1 to 9999 there, or it is the NaT of pandas.
+    """The same time in UTC; one without a zone is taken for UTC. Raises InputError for pandas' NaT or other
+    years.
     """
     if type(value) is not datetime:  # a pandas.Timestamp, which has nanoseconds that no column holds
         if value != value:  # NaT is a datetime that is not even itself
@@ -171,7 +164,7 @@ def _from_digits(sign: str, whole: str, fraction: str) -> datetime | None:
 
 
 def _from_days(days: float) -> datetime:
-    """A time as a spreadsheet counts it: the minute, where the digits allow it, else the second."""
+    """A time as a spreadsheet counts it: to the minute where the digits allow it, else to the second."""
     seconds = days * 86_400
     minute = round(seconds / 60) * 60
     places = len(repr(days).partition(".")[2])

@@ -51,8 +51,7 @@ ZONES = {
 """Hours from UTC. CST and the like are those of RFC 2822, BST is British. IST is not here: it is three
 zones."""
 
-_CENTURY_TURN = 50
-"""RFC 2822 4.3: a year of two digits below is after 2000."""
+_CENTURY_TURN = 50  # RFC 2822 4.3: a year of two digits below is after 2000
 
 PRESS = (
     "af", "am", "ar", "az", "be", "bg", "bn", "bs", "ca", "cs", "cy", "da", "de", "el", "en", "es",
@@ -89,11 +88,7 @@ _TOKEN = rf"(?i)(?P<n>\d+)(?:st|nd|rd|th|er|re|º|ª)?(?![^\W_])|(?P<w>{_WORD})"
 
 
 class SeveralMonthsError(ValueError):
-    """A word is another month in another language, as `listopad` is in Polish and in Croatian.
-
-    Attributes:
-        meanings: language to month, 1 to 12.
-    """
+    """A word is another month in another language, as `listopad` is in Polish and in Croatian."""
 
     def __init__(self, meanings: dict[str, int]) -> None:
         super().__init__("a word is another month in another language")
@@ -213,8 +208,7 @@ def _split(text: str) -> tuple[list[str], tuple[str, ...]] | None:
 
 
 def _meanings(words: tuple[str, ...]) -> dict[str, int] | None:
-    """Language to month of the one month that is named, where all other words are days of the week or
-    fill."""
+    """Language to month of the one month that is named, where all other words are days of the week or fill."""
     for names in (_english, _of_the_press, _of_all):
         months, others = names()
         runs = [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
@@ -320,7 +314,7 @@ def _offset(text: str) -> tzinfo:
 
 
 def _american(name: str) -> tzinfo | None:
-    """A zone whose summer counts; None on a machine without zones."""
+    """A zone with summer time; None on a machine without zones."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:

@@ -1,7 +1,7 @@
 """The pages over HTTP: a request becomes a question to a `Deduplicator`, its answer HTML.
 
-What every request passes before is `serve/guard.py`, with the gate of `visitors.py`. What the pages show is
-in `views.py`, what may be changed in `editing.py`.
+Requests pass `serve/guard.py` first, with the gate of `visitors.py`. `views.py` makes the pages, `editing.py`
+the changes.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ SAFE_HEADERS = {
 }
 """Of every answer."""
 
-STATIC_SECONDS = 86_400
-"""How long a browser keeps a file whose address holds its hash."""
+STATIC_SECONDS = 86_400  # How long a browser keeps a file whose address holds its hash
 
 USED = (("style", ".css"), ("script", ".js"), ("icon", ".svg"))
 """Names of the files in templates, and how they end."""
@@ -56,12 +55,6 @@ NOWHERE = "the pages begin at /"
 def make_app(
     dd: Deduplicator, limits: Limits, visitors: Visitors, *, editing: bool = False, log_requests: bool = False
 ) -> ASGIApp:
-    """The application.
-
-    Args:
-        editing: whether there are forms that change something.
-        log_requests: a line in the log for every request.
-    """
     site = Site(dd, limits, visitors, editing=editing)
     return Guard(
         site.router(),
@@ -76,8 +69,6 @@ def make_app(
 
 
 class Site:
-    """Answers requests."""
-
     def __init__(self, dd: Deduplicator, limits: Limits, visitors: Visitors, *, editing: bool) -> None:
         self._dd, self._visitors, self._editing = dd, visitors, editing
         self._handling = Handling(limits, dd.place)
@@ -91,7 +82,6 @@ class Site:
         }
 
     def router(self) -> Router:
-        """The addresses there are; those that change something only where that is allowed."""
         routes = [Route(place.path, self._page(place), methods=["GET"]) for place in PLACES]
         routes += [Route(path, self._static, methods=["GET"]) for path in self._files]
         routes += [Route("/new", self._new, methods=["POST"]), Route(ENTER, self._enter, methods=["POST"])]
@@ -132,7 +122,7 @@ class Site:
         return endpoint
 
     async def _new(self, request: Request) -> Response:
-        """Whether a pasted text is new. It changes nothing; a text does not belong into an address."""
+        """Whether a pasted text is new. Nothing changes, but a text does not belong in an address."""
         visitor, given = await self._form(request, ("text", "title"))
         body = await self._handling.worked(
             lambda: self._rendered(asked_new(self._dd, given), "/new", visitor, "")
@@ -184,7 +174,7 @@ class Site:
 
 
 def _fields(raw: bytes, known: tuple[str, ...], where: str) -> dict[str, str]:
-    """As `fields_of`, without NUL, which Postgres cannot store and no id has; a pasted text may have it."""
+    """As `fields_of`, without NUL, which Postgres cannot store and a pasted text may have."""
     given = fields_of(raw, known, where)
     if any("\0" in value for name, value in given.items() if name != "text"):
         raise ProblemError(400, f"{where} holds a NUL character")
@@ -192,7 +182,7 @@ def _fields(raw: bytes, known: tuple[str, ...], where: str) -> dict[str, str]:
 
 
 def _static_files() -> dict[str, tuple[str, bytes]]:
-    """Address -> kind and content of the files that pages refer to; the hash of each is in its address."""
+    """Address -> kind and content of the files that pages refer to; the address holds a hash of the content."""
     style = environment("dedup.browse").get_template("style.css.j2").render().encode()
     folder = resources.files("dedup.browse") / "static"
     files = {

@@ -1,7 +1,4 @@
-"""What people change on pages: pins of pairs and of sentences, with who and why, and their undoing.
-
-Only a server with `--edit` has these. Each ends on a page that shows the effect.
-"""
+"""What people change on pages (`--edit`): pins of pairs and sentences, with who and why, and their undoing."""
 
 from __future__ import annotations
 
@@ -26,8 +23,7 @@ DONE = {
 LABELS = {"duplicate": "duplicate", "similar": "similar", "unrelated": "different", "unsure": "unsure"}
 """What is said of a pair -> the judgement that `dedup judge tune` reads."""
 
-LONGEST_REASON = 1_000
-"""Characters."""
+LONGEST_REASON = 1_000  # Characters
 
 
 def judge(dd: Deduplicator, given: Fields) -> str:
@@ -52,7 +48,6 @@ def judge(dd: Deduplicator, given: Fields) -> str:
 
 
 def undo(dd: Deduplicator, given: Fields) -> str:
-    """Take back what was said of two articles."""
     from dedup.door.judgements import key
 
     a, b = given["a"], given["b"]
@@ -76,13 +71,12 @@ def sentence(dd: Deduplicator, given: Fields) -> str:
 
 
 def _settled(dd: Deduplicator, done: str, a: str, b: str) -> str:
-    """Settle two articles at once; the word of what came of it."""
+    """Settle two articles at once; returns a word for the outcome."""
     found = dd.pins.settle(a, b)
     return "waits" if any(one.stale or one.verdict.status == "pending" for one in found) else done
 
 
 def _shown(given: Fields, by: str, done: str) -> str:
-    """The page that shows the effect."""
     if given["back"] in {kind for kind, _ in KINDS}:
         return go("/judge", kind=given["back"], by=by, done=done)
     return go("/compare", a=given["a"], b=given["b"], by=by, done=done)
@@ -90,15 +84,11 @@ def _shown(given: Fields, by: str, done: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A form that changes something.
-
-    Attributes:
-        work: does it, and returns where to go then.
-    """
+    """A form that changes something."""
 
     path: str
     fields: tuple[str, ...]
-    work: Callable[[Deduplicator, Fields], str]
+    work: Callable[[Deduplicator, Fields], str]  # does it, and returns where to go then
 
 
 ACTIONS = (

@@ -1,7 +1,4 @@
-"""A day, a story or a search as one HTML file to send around: what the pages show, without links or script.
-
-It asks the library and needs jinja2, but no HTTP. The command line writes the file.
-"""
+"""A day, a story or a search as one HTML file to send around: the pages' content, without links or script."""
 
 from __future__ import annotations
 
@@ -18,22 +15,15 @@ from dedup.door.browsing import StoryPage
 from dedup.pages.environment import environment
 from dedup.pages.words import line
 
-STORIES = 3
-"""Stories of a day that are told in full."""
+STORIES = 3  # Stories of a day that are told in full
 
-COPIES = 50
-"""Copies of a story that are listed."""
+COPIES = 50  # Copies of a story that are listed
 
-VERSIONS = 3
-"""Copies of a story that are set beside the original: those that differ most."""
+VERSIONS = 3  # Copies of a story that are set beside the original: those that differ most
 
 
 def of_day(dd: Deduplicator, first: date, last: date | None = None) -> str:
-    """The report of a day, or of several.
-
-    Raises:
-        InputError: the last day is before the first.
-    """
+    """The report of a day, or of several."""
     day = dd.browsing.day(first, last)
     values = day_values(day)
     stories = [dd.browsing.story(one.original.source_id) for one in day.biggest[:STORIES]]
@@ -45,11 +35,6 @@ def of_day(dd: Deduplicator, first: date, last: date | None = None) -> str:
 
 
 def of_story(dd: Deduplicator, source_id: str) -> str:
-    """The report of the story of an article.
-
-    Raises:
-        NotFoundError: the article is not stored.
-    """
     found = dd.browsing.story(source_id)
     return _page(
         heading=line(found.original.title, "Untitled"),
@@ -60,18 +45,14 @@ def of_story(dd: Deduplicator, source_id: str) -> str:
 
 
 def of_search(dd: Deduplicator, words: str) -> str:
-    """The report of what a search for words finds, the newest first.
-
-    Raises:
-        InputError: there is no index for words.
-    """
+    """The report of what a search for words finds, the newest first."""
     given: Fields = {**dict.fromkeys((*SEARCHED, "after"), ""), "words": words}
     page = found_by(dd, given)
     return _page(heading=f"Search: {line(words)}", kicker="Articles with these words", page=page)
 
 
 def _story(dd: Deduplicator, found: StoryPage, number: int, *, versions: int) -> dict[str, Any]:
-    """What the report tells of a story, with the copies that differ most beside the original."""
+    """A story for the report, with the copies that differ most beside the original."""
     changed = sorted(
         (copy for copy in found.copies if copy.article.reason != "content"),
         key=lambda copy: (copy.article.score or 0.0, copy.article.source_id),

@@ -1,7 +1,4 @@
-"""What the pages show: an answer of the library, and what is drawn of it. No HTTP here.
-
-`report.py` shows the same in a file.
-"""
+"""What the pages show: an answer of the library, and the charts made of it. `report.py` uses the same."""
 
 from __future__ import annotations
 
@@ -21,20 +18,15 @@ from dedup.pages.comparison import Block, compare
 from dedup.pages.graph import Tie, tie_graph
 from dedup.pages.words import later, line, long_day, moment, percent
 
-TIMELINE_ROWS = 200
-"""Outlets in the table beside the picture of a story."""
+TIMELINE_ROWS = 200  # Outlets in the table beside the picture of a story
 
-TIES = 30
-"""Pairs of outlets that are drawn: more are a thicket."""
+TIES = 30  # Pairs of outlets that are drawn: more are a thicket
 
-OUTLET_DAYS = 30
-"""Days of the page of outlets where none are given."""
+OUTLET_DAYS = 30  # Days of the page of outlets where none are given
 
-TABLES = 6
-"""Tables whose size is told; the others are told together."""
+TABLES = 6  # Tables whose size is told; the others are told together
 
-HEAT = 5
-"""Shades of the matrix."""
+HEAT = 5  # Shades of the matrix
 
 COMPARED_CHARACTERS = 100_000
 """Of two texts that are compared word by word; `Browsing.compare` tells no more of them."""
@@ -42,7 +34,7 @@ COMPARED_CHARACTERS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A page: a template, and what it is given."""
+    """A template and its values."""
 
     template: str
     values: dict[str, Any]
@@ -54,15 +46,13 @@ def go(path: str, **query: object) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
-Fields = Mapping[str, str]
-"""Those of a query: all that the page knows; "" where one is not given."""
+Fields = Mapping[str, str]  # Those of a query: all that the page knows; "" where one is not given
 
 EXACT = frozenset(("id", "a", "b", "publication", "copier", "original", "after"))
 """Fields whose spaces count; around others they are dropped."""
 
 
 def today(dd: Deduplicator, given: Fields) -> View:
-    """A day, or several."""
     newest = dd.browsing.newest_day() or datetime.now(UTC).date()
     first = _day(given["first"]) or _day(given["last"]) or newest
     last = _day(given["last"]) or first
@@ -79,7 +69,6 @@ def today(dd: Deduplicator, given: Fields) -> View:
 
 
 def day_values(day: Day) -> dict[str, Any]:
-    """What the components of a day need."""
     hours = [Bar(f"{hour:02}", count) for hour, count in enumerate(day.hours)]
     days = [Bar(f"{one.day:%d %b}", one.marks.articles, one.marks.share_new or 0.0) for one in day.days]
     drawn = len(days) > 1
@@ -102,12 +91,11 @@ def day_values(day: Day) -> dict[str, Any]:
 
 
 def story(dd: Deduplicator, given: Fields) -> View:
-    """A story."""
     return View("story.html.j2", story_values(dd.browsing.story(_id(given["id"]), given["after"] or None)))
 
 
 def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
-    """What the components of a story need; `name` tells pictures of one page apart."""
+    """Values for the components of a story; `name` tells the pictures of one page apart."""
     original = found.original.source_id
     prints = [
         Print(line(one.publication, "no outlet"), one.time, one.source_id == original)
@@ -132,7 +120,6 @@ def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
 
 
 def article(dd: Deduplicator, given: Fields) -> View:
-    """An article."""
     page = dd.browsing.article(_id(given["id"]))
     return View(
         "article.html.j2",
@@ -142,7 +129,7 @@ def article(dd: Deduplicator, given: Fields) -> View:
 
 
 def outside(url: str | None) -> str | None:
-    """An address that may be a link: of the web, and with a host."""
+    """The url if it may be a link (web, with a host), else None."""
     if url is None or not re.match(r"https?://", url, re.IGNORECASE) or re.search(r"[\s\x00-\x1f\x7f]", url):
         return None
     try:
@@ -152,13 +139,11 @@ def outside(url: str | None) -> str | None:
 
 
 def compared(dd: Deduplicator, given: Fields) -> View:
-    """Two articles side by side."""
     found = dd.browsing.compare(_id(given["a"]), _id(given["b"]))
     return View("compare.html.j2", {**compared_values(found), "by": given["by"]})
 
 
 def compared_values(found: Compared) -> dict[str, Any]:
-    """What the components of two articles need."""
     return {"found": found, "decision": _sentence(found.explanation.decision), "blocks": side_by_side(found)}
 
 
@@ -172,7 +157,6 @@ SEARCHED = ("words", "publication", "status", "first", "last", "url", "id")
 
 
 def search(dd: Deduplicator, given: Fields) -> View:
-    """A search, with what it found."""
     asked = any(given[name] for name in SEARCHED)
     page, refused = None, ""
     if asked:
@@ -194,11 +178,6 @@ def search(dd: Deduplicator, given: Fields) -> View:
 
 
 def found_by(dd: Deduplicator, given: Fields) -> Page:
-    """What a search finds.
-
-    Raises:
-        InputError: a field cannot be used, or there is no index for words.
-    """
     status: Any = given["status"] or None
     return dd.browsing.search(
         given["words"] or None,
@@ -213,12 +192,10 @@ def found_by(dd: Deduplicator, given: Fields) -> Page:
 
 
 def new(_dd: Deduplicator, _given: Fields) -> View:
-    """The form for a text."""
     return View("new.html.j2", {"verdict": None, "answer": "", "text": "", "title": "", "titles": {}})
 
 
 def asked_new(dd: Deduplicator, given: Fields) -> View:
-    """What a text would be marked."""
     text, title = given["text"], given["title"]
     if not text.strip():
         raise InputError("there is no text: paste one")
@@ -252,7 +229,6 @@ def titles_of(dd: Deduplicator, ids: Iterable[str]) -> dict[str, str | None]:
 
 
 def outlets(dd: Deduplicator, given: Fields) -> View:
-    """Who copies whom."""
     newest = dd.browsing.newest_day() or datetime.now(UTC).date()
     last = _day(given["last"]) or newest
     first = _day(given["first"]) or _moved(last, timedelta(days=1 - OUTLET_DAYS))
@@ -261,7 +237,7 @@ def outlets(dd: Deduplicator, given: Fields) -> View:
 
 
 def matrix_values(matrix: Matrix) -> dict[str, Any]:
-    """What the page of outlets needs: rows of cells with their shade."""
+    """Values for the page of outlets: rows of cells with their shade."""
     most = max((cell.copies for cell in matrix.cells), default=1)
     by = {(cell.original, cell.copier): cell for cell in matrix.cells}
     rows = []
@@ -275,7 +251,6 @@ def matrix_values(matrix: Matrix) -> dict[str, Any]:
 
 
 def copied(dd: Deduplicator, given: Fields) -> View:
-    """The copies behind a cell of the matrix."""
     first, last = _day(given["first"]), _day(given["last"])
     if not (given["copier"] and given["original"] and first and last):
         raise InputError("copier, original, first and last are needed")
@@ -284,23 +259,16 @@ def copied(dd: Deduplicator, given: Fields) -> View:
 
 
 def sentences(dd: Deduplicator, given: Fields) -> View:
-    """Common sentences."""
     order: Any = given["order"] or "carriers"
     page = dd.browsing.common_sentences(order, given["after"] or None)
     return View("sentences.html.j2", {"page": page, "order": order, "one": None})
 
 
 def sentence(dd: Deduplicator, given: Fields) -> View:
-    """One of them, with some of its articles."""
     return View("sentences.html.j2", {"one": dd.browsing.sentence(hash_of(given["hash"]))})
 
 
 def hash_of(given: str) -> int:
-    """The hash of a sentence.
-
-    Raises:
-        InputError: it is none.
-    """
     if not re.fullmatch(r"-?[0-9]{1,19}", given):
         raise InputError("the hash of a sentence is a whole number")
     return int(given)
@@ -325,7 +293,6 @@ def judge(dd: Deduplicator, given: Fields) -> View:
 
 
 def health(dd: Deduplicator, _given: Fields) -> View:
-    """The state of the corpus."""
     found = dd.browsing.health()
     tables = list(found.sizes.items())
     rest = [count for _, count in tables[TABLES:]]
@@ -335,18 +302,12 @@ def health(dd: Deduplicator, _given: Fields) -> View:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A page.
-
-    Attributes:
-        name: in the navigation; None for pages that are reached from others.
-        fields: those its query may have.
-        view: makes it.
-    """
+    """A page."""
 
     path: str
-    name: str | None
-    fields: tuple[str, ...]
-    view: Callable[[Deduplicator, Fields], View]
+    name: str | None  # in the navigation; None for pages that are reached from others
+    fields: tuple[str, ...]  # those its query may have
+    view: Callable[[Deduplicator, Fields], View]  # makes it
 
 
 PLACES = (
@@ -372,11 +333,6 @@ def _id(given: str) -> str:
 
 
 def _day(given: str) -> date | None:
-    """A day of a form.
-
-    Raises:
-        InputError: it is none.
-    """
     if not given:
         return None
     try:
@@ -393,5 +349,4 @@ def _moved(day: date, by: timedelta) -> date:
 
 
 def _sentence(words: str) -> str:
-    """With a capital at the start."""
     return words[:1].upper() + words[1:]

@@ -23,34 +23,22 @@ from dedup.serve.problems import ProblemError
 ENTER = "/enter"
 STATIC = "/static/"
 
-VISIT_SECONDS = 12 * 3_600
-"""How long a visitor is known: a working day. Then the token is entered again."""
+VISIT_SECONDS = 12 * 3_600  # How long a visitor is known: a working day. Then the token is entered again
 
 SEEN, ENTERED = "seen", "entered"
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Someone with a cookie.
+    """Someone with a cookie."""
 
-    Attributes:
-        value: of the cookie.
-        form: what the forms of this visitor carry.
-        new: whether the browser has not got the cookie yet.
-    """
-
-    value: str
-    form: str
-    new: bool = False
+    value: str  # of the cookie
+    form: str  # what the forms of this visitor carry
+    new: bool = False  # whether the browser has not got the cookie yet
 
 
 class Visitors:
-    """Knows visitors. A gate of `Guard`.
-
-    Args:
-        token: which is entered once; None lets everybody in who can connect.
-        hosts: what the header Host may name; None is everything.
-    """
+    """Knows visitors. A gate of `Guard`: a `token` is entered once; without one anybody may come in."""
 
     def __init__(
         self, token: bytes | None, hosts: frozenset[str] | None, clock: Callable[[], float] = time.time
@@ -61,22 +49,14 @@ class Visitors:
         self.cookie = f"dedup_{secrets.token_hex(4)}"
 
     def check(self, scope: Scope) -> None:
-        """Let a request pass.
-
-        Raises:
-            ProblemError: Host names another machine, or the token was not entered.
-        """
+        """Refuse a Host of another machine, and who did not enter the token."""
         check_host(scope, self._hosts)
         path = scope["path"]
         if self._token is not None and path != ENTER and not path.startswith(STATIC):
             self.known(scope)
 
     def known(self, scope: Scope) -> Visitor:
-        """The visitor of a request.
-
-        Raises:
-            ProblemError: nobody of whom this server knows, or who has not entered the token.
-        """
+        """The visitor of a request; refuses the unknown, and those who have not entered the token."""
         kind = SEEN if self._token is None else ENTERED
         for value in _cookies(scope, self.cookie):
             if self._is_own(value, kind):
@@ -91,22 +71,14 @@ class Visitors:
             return self._made(SEEN)
 
     def enter(self, scope: Scope, given: str) -> Visitor:
-        """A visitor who knows the token.
-
-        Raises:
-            ProblemError: that is not the token, or it comes from another site.
-        """
+        """A visitor who knows the token and did not come from another site."""
         self.check_origin(scope)
         if self._token is None or not hmac.compare_digest(given.strip().encode(), self._token):
             raise ProblemError(401, "that is not the token of this server")
         return self._made(ENTERED)
 
     def check_form(self, scope: Scope, form: str) -> Visitor:
-        """The visitor who sends a form of a page of ours.
-
-        Raises:
-            ProblemError: it comes from elsewhere, or is too old.
-        """
+        """The visitor who sends a form of ours; refuses forms from elsewhere, or too old."""
         self.check_origin(scope)
         try:
             visitor = self.known(scope)
@@ -118,11 +90,7 @@ class Visitors:
 
     @staticmethod
     def check_origin(scope: Scope) -> None:
-        """Let a request pass that a page of this server sent.
-
-        Raises:
-            ProblemError: it was sent by another one, or does not say by which.
-        """
+        """Refuse a request that was sent from another site, or does not name its own."""
         headers = dict(scope["headers"])
         site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
         host = headers.get(b"host", b"").decode("latin-1").lower()

@@ -37,7 +37,6 @@ It is used without `DEDUP_DATABASE_URL`. It starts by itself, and runs until `de
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     app.add_typer(settings_app, name="settings", invoke_without_command=True)
     app.command("train-sentences")(train_sentences)
     app.add_typer(db_app, name="db")

@@ -17,7 +17,6 @@ DryRunOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     app.command()(attach)
     app.command()(attachments)
     app.command()(remap)
@@ -140,7 +139,6 @@ def _columns(
     language: str | None,
     published: str | None,
 ) -> dict[str, str]:
-    """The fields that were named, with their columns."""
     fields = {
         "text": text,
         "title": title,

@@ -1,7 +1,4 @@
-"""The progress bars of a terminal; elsewhere `progress.py` writes lines.
-
-A module of its own, imported when a bar is shown: Rich's bars are slow to import.
-"""
+"""The progress bars of a terminal, imported when one is shown: Rich's are slow to import.."""
 
 from __future__ import annotations
 
@@ -26,13 +23,11 @@ class ProgressBar:
         self._task: TaskID | None = None
 
     def start(self, stage: str, total: int | None) -> None:
-        """A stage begins."""
         if self._task is not None:
             self._progress.stop_task(self._task)
         self._task = self._progress.add_task(stage, total=total)
 
     def advance(self, count: int, total: int | None = None) -> None:
-        """So many more are done."""
         if self._task is None:
             return
         if total is not None:
@@ -41,8 +36,6 @@ class ProgressBar:
 
 
 class _Rate(ProgressColumn):
-    """Articles, or bytes, a second."""
-
     def __init__(self, unit: str) -> None:
         super().__init__()
         self._unit = unit
@@ -55,8 +48,6 @@ class _Rate(ProgressColumn):
 
 
 class _Done(ProgressColumn):
-    """How much is done, of how much."""
-
     def __init__(self, unit: str) -> None:
         super().__init__()
         self._unit = unit
@@ -71,10 +62,8 @@ class _Done(ProgressColumn):
 
 @contextmanager
 def bars(unit: str) -> Iterator[ProgressBar]:
-    """Bars on stderr while it lasts: what, a bar, how much, how fast, how long still.
-
-    Args:
-        unit: as for `progress_bar`.
+    """Bars on stderr while it lasts: what, a bar, how much, how fast, how long still. `unit` as for
+    `progress_bar`.
     """
     console = PrintableConsole(stderr=True)
     columns: list[ProgressColumn] = [

@@ -23,17 +23,14 @@ from dedup.cli.listening import (
 from dedup.cli.shared import LogFormatOption, LogLevelOption, needs
 from dedup.logs import configure
 
-BROWSE_PACKAGES = (*SERVER_PACKAGES, "jinja2")
-"""What the extra `newsdedup[browse]` brings."""
+BROWSE_PACKAGES = (*SERVER_PACKAGES, "jinja2")  # What the extra `newsdedup[browse]` brings
 
 VARIABLE = "DEDUP_BROWSE_TOKEN"
 
-RATE = 50.0
-"""Requests a second of one client: a person, whose browser asks for a page and its three files."""
+RATE = 50.0  # Requests a second of one client: a person, whose browser asks for a page and its three files
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command()(browse)
 
 

@@ -16,7 +16,6 @@ export_app = typer.Typer(no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     app.add_typer(export_app, name="export", help="Write a corpus into files, for other programs.")
     app.command("import")(import_)
 

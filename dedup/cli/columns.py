@@ -1,7 +1,4 @@
-"""Two texts side by side, sentence beside sentence, what differs marked; or one below the other.
-
-Knows no terminal: it makes rows of a given width.
-"""
+"""Two texts as rows of a given width, side by side or one below the other, what differs marked."""
 
 from __future__ import annotations
 
@@ -15,8 +12,7 @@ from rich.text import Text
 from dedup.cli.output import printable
 from dedup.text.alignment import Passage, Segment, align, reflowed
 
-GAP, GAP_BETWEEN_DIFFERENT = " │ ", " ┃ "
-"""What stands between the columns."""
+GAP, GAP_BETWEEN_DIFFERENT = " │ ", " ┃ "  # What stands between the columns
 
 ALONE = "bold underline yellow"
 """Style of what the other text does not have; where there are no colours it is still bold and underlined."""
@@ -24,11 +20,7 @@ ALONE = "bold underline yellow"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the page.
-
-    Attributes:
-        different: whether something stands on it that only one text has.
-    """
+    """A line of the page; `different` if something stands on it that only one text has."""
 
     text: Text
     different: bool
@@ -41,7 +33,6 @@ class Page:
         self._aligned = align(reflowed(a), reflowed(b))
 
     def side_by_side(self, width: int) -> list[Row]:
-        """Rows of two columns."""
         column = (width - len(GAP)) // 2
         rows: list[Row] = []
         for row in self._aligned:
@@ -78,8 +69,7 @@ def marked(segments: Iterable[Segment], around: tuple[str, str] | None = None) -
     return text
 
 
-_WRAPPER = Console(width=1_000)
-"""What Rich wants to see before it wraps a text."""
+_WRAPPER = Console(width=1_000)  # What Rich wants to see before it wraps a text
 
 
 def _wrapped(passage: Passage | None, width: int) -> list[Text]:

@@ -1,7 +1,6 @@
 """`dedup completion`: the script that lets a shell complete commands, options, values and file names.
 
-The script asks the program itself at each press of Tab, through environment variables; Typer answers. Neither
-needs the database. Where dedup knows nothing better, as for FILE, the shell completes names of files.
+At Tab it asks the program through environment variables; Typer answers, without a database.
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-VARIABLE = "_DEDUP_COMPLETE"
-"""Set by the scripts when a shell asks, to `complete_` and its name."""
+VARIABLE = "_DEDUP_COMPLETE"  # Set by the scripts when a shell asks, to `complete_` and its name
 
 _SCRIPTS = {
     "bash": """\
@@ -44,7 +42,6 @@ complete --command dedup --no-files --arguments "(_dedup_completion get-args)" \
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command()(completion)
 
 
@@ -67,7 +64,7 @@ def completion(
 
 
 def asked() -> bool:
-    """Whether a shell's script runs the program to learn how a line can go on."""
+    """Whether a shell's script asks how a line can go on."""
     return bool(os.environ.get(VARIABLE))
 
 

@@ -1,7 +1,6 @@
 """Where the command line writes: results on stdout, words for people on stderr.
 
-Whatever is shown passes through `dedup.printable`, so that no stranger's text drives a terminal; the option
-`--raw` of some commands opts out. It lays nothing out: tables are in `tables.py`, long work in `progress.py`.
+Everything passes through `dedup.printable`, so that no stranger's text drives a terminal, unless `--raw`.
 """
 
 from __future__ import annotations
@@ -18,19 +17,17 @@ from rich.text import Text
 from dedup.printable import printable, printable_lines
 from dedup.schema import program
 
-UNBOUNDED = 1_000_000_000
-"""Columns of what is no terminal: nothing is wrapped for a program that reads along."""
+UNBOUNDED = 1_000_000_000  # Columns of what is no terminal: nothing is wrapped for a program that reads along
 
 
-of_schema: str | None = None
-"""What `--schema` was, for the commands that words for people name."""
+of_schema: str | None = None  # What `--schema` was, for the commands that words for people name
 
 _COMMANDS = re.compile(r"(?<=`)dedup (?!--)|(?:(?<=[:,&] )|(?<=then ))dedup (?=[a-z])")
 """A command in backticks, or after "next:"."""
 
 
 class PrintableConsole(Console):
-    """A console that shows nothing but printable text, whatever it is given."""
+    """Shows nothing but printable text, whatever it is given."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         for segment in super().render(renderable, options):
@@ -41,11 +38,7 @@ class PrintableConsole(Console):
 
 
 def console(*, raw: bool = False) -> Console:
-    """Where results go.
-
-    Args:
-        raw: let through what could drive the terminal.
-    """
+    """Where results go; `raw` lets through what could drive the terminal."""
     kind = Console if raw else PrintableConsole
     return kind(width=None if sys.stdout.isatty() else UNBOUNDED, highlight=False)
 

@@ -1,7 +1,4 @@
-"""`python -m dedup.cli.demo`: are the marks of the demonstration what its authors meant?
-
-Exit code 3 if not. Used by `scripts/demo`.
-"""
+"""`python -m dedup.cli.demo`: are the marks of the demonstration as expected? Exit code 3 if not."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from dedup.demo import newsroom
 
 
 def main() -> int:
-    """Compare the marks in the database with `expect`; returns the exit code."""
     with corpus() as dd:
         marks: dict[str, tuple[str, str | None]] = {
             row["id"]: (row["status"], row["duplicate_of"]) for row in dd.marks()

@@ -16,7 +16,6 @@ from dedup.schema import chosen
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the group `db`."""
     app.command()(psql)
     app.command()(dump)
     app.command()(restore)

@@ -1,8 +1,7 @@
-"""How `dedup explain` looks: the verdict first, then the two articles, the scores, and the sentences.
+"""How `dedup explain` looks: the verdict, the two articles, the scores, the sentences.
 
-In a terminal, sentences that are versions of one another stand side by side, and the words that differ have a
-style. Elsewhere they stand one below the other, with `[-word-]` for what only the earlier article has and
-`{+word+}` for what only the later has. It computes nothing: that is `engine/explain.py`.
+In a terminal versions of a sentence stand side by side, words that differ in a style; elsewhere one below the
+other, as `[-earlier-]` and `{+later+}`. It computes nothing: see `engine/explain.py`.
 """
 
 from __future__ import annotations
@@ -23,12 +22,10 @@ if TYPE_CHECKING:
 EARLIER, LATER = ("[-", "-]"), ("{+", "+}")
 """What stands around words that only this article has, where there are no styles; as wdiff writes it."""
 
-NARROWEST_COLUMNS = 80
-"""Columns of a terminal from which two sentences stand side by side."""
+NARROWEST_COLUMNS = 80  # Columns of a terminal from which two sentences stand side by side
 
 
 def print_explanation(found: Explanation) -> None:
-    """Print an explanation for people."""
     console = output.console()
     console.print(Text(output.printable(found.decision), style="bold"), soft_wrap=True)
     console.print()
@@ -97,5 +94,5 @@ def _has_styles(console: Console) -> bool:
 
 
 def _print_line(console: Console, line: Text) -> None:
-    """A sentence; where people do not read along it stays on one line, for other programs."""
+    """A sentence, on one line where stdout is no terminal, for other programs."""
     console.print(line, soft_wrap=not console.is_terminal)

@@ -14,7 +14,6 @@ from dedup.cli.signals import unfinished
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the group `export`."""
     app.command("stories")(stories)
 
 

@@ -1,7 +1,4 @@
-"""`dedup judge`: pick pairs for people, take their judgements, and make figures and thresholds of them.
-
-Only `pairs` needs the lab, since it asks other methods too. How `review` looks is in `review.py`.
-"""
+"""`dedup judge`: pick pairs for people, take their judgements, and make figures and thresholds of them."""
 
 from __future__ import annotations
 
@@ -43,7 +40,6 @@ all pairs. Several people may judge, and all judgements are kept.
 
 
 def register(commands: typer.Typer) -> None:
-    """Add the commands."""
     app.command()(pairs)
     app.command()(review)
     app.command()(score)

@@ -1,7 +1,4 @@
-"""The lab's commands on files: methods, compare, generate.
-
-The lab is an extra (`pip install newsdedup[lab]`); its packages are imported when one of its commands runs.
-"""
+"""The lab's commands on files: methods, compare, generate. Its packages (an extra) are imported on use."""
 
 from __future__ import annotations
 
@@ -31,8 +28,7 @@ if TYPE_CHECKING:
     from dedup.lab.evaluation.measures import Evaluation
     from dedup.lab.evaluation.results import Result
 
-LARGE = 10_000
-"""From so many articles on, methods that look at every pair run only where they are named."""
+LARGE = 10_000  # From so many articles on, methods that look at every pair run only where they are named
 
 lab = typer.Typer(
     no_args_is_help=True,
@@ -46,7 +42,6 @@ To judge pairs of your own corpus: `dedup judge pairs`.
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     app.add_typer(lab, name="lab")
 
 
@@ -187,7 +182,7 @@ def _print(found: Comparison) -> None:
 
 
 def _columns(found: Comparison) -> tuple[str, ...]:
-    """The columns that fit; what is left out is in the report and in --json."""
+    """The columns that fit; the others are in the report and in --json."""
     if not found.evaluations:
         return ("pairs", "groups", "largest", "cand.", "s", "MB")
     every = ("F1", "prec.", "recall", "tuned", "AP", "ARI", "B³", "100+", "cand.", "s", "MB")
@@ -228,7 +223,6 @@ def _cells(found: Comparison, result: Result) -> dict[str, Any]:
 
 
 def _group_sizes(result: Result) -> list[int]:
-    """The sizes of the groups of more than one article."""
     import numpy as np
 
     return [size for size in np.bincount(result.groups).tolist() if size > 1]

@@ -1,7 +1,4 @@
-"""What the commands `serve` and `browse` share: the token, a corpus that is not waited for, and the end.
-
-It has no command of its own.
-"""
+"""What `serve` and `browse` share: the token, a corpus that is not waited for, and the end."""
 
 from __future__ import annotations
 
@@ -36,18 +33,15 @@ LogRequestsOption = Annotated[
     bool, typer.Option("--log-requests", help="Log a line for every request, without its query.")
 ]
 
-SERVER_PACKAGES = ("starlette", "uvicorn")
-"""What the extras `newsdedup[serve]` and `newsdedup[browse]` bring."""
+SERVER_PACKAGES = ("starlette", "uvicorn")  # What the extras `newsdedup[serve]` and `newsdedup[browse]` bring
 
-TOKEN_CHARACTERS = 16
-"""At least, so that it cannot be guessed."""
+TOKEN_CHARACTERS = 16  # At least, so that it cannot be guessed
 
 
 def token_from(file: Path | None, variable: str) -> bytes | None:
-    """The token of a file, or of a variable of the environment; None where neither is given.
+    """The token from a file or an environment variable; None where neither is given.
 
-    Raises:
-        InputError: it cannot be read, or could be guessed; the message does not hold it.
+    Raises InputError if it cannot be read, or could be guessed; the message does not hold it.
     """
     if file is not None:
         try:
@@ -70,7 +64,7 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
 
 @contextmanager
 def impatient() -> Iterator[tuple[Deduplicator, int]]:
-    """The corpus for a server, whose requests wait for nothing for long; also the longest record in bytes."""
+    """The corpus for a server, whose requests wait only briefly; and the longest record in bytes."""
     from dedup import Deduplicator, Timeouts
     from dedup.serve.limits import DATABASE_SECONDS
 

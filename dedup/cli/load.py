@@ -32,14 +32,11 @@ if TYPE_CHECKING:
     from dedup import Article, LoadPreview, LoadReport, Noted
     from dedup.files.understanding import Understanding
 
-IDS_SHOWN = 3
-"""Ids on the screen per reason; the rejects file has all."""
+IDS_SHOWN = 3  # Ids on the screen per reason; the rejects file has all
 
-NAMES_SHOWN = 8
-"""Names on the screen that were not used."""
+NAMES_SHOWN = 8  # Names on the screen that were not used
 
-TEXT_CHARACTERS = 200
-"""Of a text, what a dry run shows."""
+TEXT_CHARACTERS = 200  # Of a text, what a dry run shows
 
 HEAPS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired", "lost_dates")
 """Counts of a report that are summed over files."""
@@ -151,8 +148,7 @@ def load(
         raise typer.Exit(1)
 
 
-Unusable = list[tuple[str, InputError]]
-"""Files that cannot be used, and why."""
+Unusable = list[tuple[str, InputError]]  # Files that cannot be used, and why
 
 
 def _unusable(files: Sequence[str], wanted: Mapping[str, Any]) -> Iterator[tuple[str, InputError]]:
@@ -229,7 +225,7 @@ def _show(reports: Sequence[LoadReport], json: bool) -> None:
 
 
 def _way_out(reports: Sequence[LoadReport]) -> str:
-    """What to do about files of which every line was refused, by the reason of most of them."""
+    """The next step for files of which every line was refused, by the most frequent reason."""
     noted = [noted for report in reports for noted in report.reasons.values()]
     reason = max(noted, key=lambda one: one.count).reason
     if "JSON" in reason:
@@ -260,7 +256,6 @@ def _show_previews(previews: Sequence[LoadPreview], json: bool) -> None:
 
 
 def _facts(article: Article) -> Iterator[tuple[str, str]]:
-    """The fields of an article that have a value, for a dry run."""
     from dedup.answer import plain
 
     for name, value in plain(article).items():
@@ -315,7 +310,6 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
 
 
 def _origin(field: str, names: Mapping[str, int]) -> str:
-    """Where a field came from."""
     if [*names] == [field]:
         return field
     if len(names) == 1:
@@ -324,13 +318,11 @@ def _origin(field: str, names: Mapping[str, int]) -> str:
 
 
 def _some(noted: Noted) -> str:
-    """Which records, of many the first."""
     shown = ", ".join(noted.ids[:IDS_SHOWN])
     return f"{shown}, …" if noted.count > IDS_SHOWN else shown
 
 
 def _in_words(totals: Mapping[str, Any]) -> str:
-    """What became of the records of all files."""
     from dedup import LoadReport
 
     return str(LoadReport(**{heap: totals[heap] for heap in HEAPS}))

@@ -1,8 +1,7 @@
 """The command `dedup`: its help, its exit codes, and how errors are shown.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences; 130, 143 and 129 stopped by Ctrl-C,
-SIGTERM or SIGHUP before all was done, see `signals.py`. The commands are in `write.py` (articles in),
-`read.py` (answers out), `admin.py` (the corpus itself) and beside them.
+SIGTERM or SIGHUP before all was done, see `signals.py`.
 """
 
 from __future__ import annotations
@@ -47,8 +46,7 @@ from dedup.errors import DedupError, InputError, SettingError
 from dedup.schema import DEFAULT, VARIABLE, chosen
 
 FAILED, WRONG_USAGE = 1, 2
-INTERRUPTED = 128 + SIGINT
-"""Also what Typer makes of a KeyboardInterrupt."""
+INTERRUPTED = 128 + SIGINT  # Also what Typer makes of a KeyboardInterrupt
 
 app = typer.Typer(
     name="dedup",
@@ -143,7 +141,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command line; returns the exit code."""
     signals.forget()
     if completion.asked():
         return completion.answer(app)

@@ -39,12 +39,10 @@ SizesOption = Annotated[
 
 COUNTS = ("settled", "fingerprinted", "failed", "lost")
 
-NOT_WELL = 1
-"""Exit code of a check that found something wrong; also where the database does not answer."""
+NOT_WELL = 1  # Exit code of a check that found something wrong; also where the database does not answer
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     app.command()(status)
     app.command()(runs)
     app.command()(metrics)

@@ -27,7 +27,6 @@ _NOUNS = {
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     app.command()(grant)
     app.command()(uninstall)
 

@@ -1,8 +1,6 @@
-"""What commands print: tables, JSON, CSV, progress and words. Results on stdout, words on stderr.
+"""What commands print: one import for tables, JSON, CSV, progress and words.
 
-One name for each, whichever module it comes from: `console.py`, `tables.py`, `progress.py`. Whatever is shown
-passes through `dedup.printable`, so that no stranger's text drives a terminal; the option `--raw` of some
-commands opts out. Knows no command.
+Everything passes through `dedup.printable`, so that no stranger's text drives a terminal, unless `--raw`.
 """
 
 from __future__ import annotations
@@ -31,16 +29,11 @@ def write_text(text: str) -> None:
 
 
 def write_json(value: Any, *, indent: int | None = 2) -> None:
-    """A value as JSON on stdout."""
     sys.stdout.write(as_json(value, indent=indent, default=_plain) + "\n")
 
 
 def write_jsonl(rows: Iterable[Mapping[str, Any]], to: TextIO, *, raw: bool = False) -> int:
-    """Rows as JSON, one a line; returns how many.
-
-    Args:
-        raw: do not escape what JSON does not need escaped.
-    """
+    """Rows as JSON, one a line; returns how many. `raw`: escape only what JSON needs escaped."""
     count = 0
     for row in rows:
         line = json.dumps(row, ensure_ascii=False, default=_plain) if raw else as_json(row, default=_plain)
@@ -52,10 +45,8 @@ def write_jsonl(rows: Iterable[Mapping[str, Any]], to: TextIO, *, raw: bool = Fa
 def write_csv(
     rows: Iterable[Mapping[str, Any]], columns: Sequence[str], to: TextIO, *, raw: bool = False
 ) -> int:
-    """Rows as CSV with a header; returns how many.
-
-    Args:
-        raw: the cells as they are, neither printable nor guarded against spreadsheets that run them.
+    """Rows as CSV with a header; returns how many. `raw`: cells as they are, not guarded against
+    spreadsheets.
     """
     writer = csv.DictWriter(to, columns, lineterminator="\n")
     writer.writeheader()

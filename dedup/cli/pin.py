@@ -27,7 +27,6 @@ Second = Annotated[str, typer.Argument(metavar="B", help="The other's.")]
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     app.add_typer(pin_app, name="pin")
 
 

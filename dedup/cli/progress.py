@@ -1,7 +1,4 @@
-"""How far long work has come, on stderr: bars in a terminal, elsewhere a line with a timestamp now and then.
-
-Work that is over soon says nothing where stderr is no terminal. It knows no command.
-"""
+"""How far long work has come, on stderr: bars in a terminal, elsewhere a line with a timestamp."""
 
 from __future__ import annotations
 
@@ -21,16 +18,13 @@ LINE_SECONDS = 10.0
 """Between two lines of long work: often enough to see that it lives, and a night of it is 3,000 lines. Work,
 and a stage of it, that takes less says nothing."""
 
-RATE_LINES = 6
-"""Lines over which the rate is taken, a minute: one slow batch must not make the estimate jump."""
+RATE_LINES = 6  # Lines over which the rate is taken, a minute: one slow batch must not make the estimate jump
 
 
 @contextmanager
 def progress_bar(unit: str = "articles") -> Iterator[Progress]:
-    """Progress of long work: what, how much of how much, how fast, how long still.
-
-    Args:
-        unit: what is counted, such as "articles"; "bytes" are shown as kB, MB and GB.
+    """Progress of long work; `unit` is what is counted, such as "articles"; "bytes" are shown as kB, MB and
+    GB.
     """
     if sys.stderr.isatty():
         from dedup.cli.bars import bars
@@ -57,14 +51,7 @@ def progress_bar(unit: str = "articles") -> Iterator[Progress]:
 
 
 class ProgressLines:
-    """Writes a line about the work every `LINE_SECONDS`, and one at the end of a stage that took so long.
-
-    Args:
-        unit: as for `progress_bar`.
-        write: takes a line.
-        clock: seconds that only grow.
-        now: the time of a line.
-    """
+    """Writes a line about the work every `LINE_SECONDS`, and one at the end of a stage that took so long."""
 
     def __init__(
         self,
@@ -83,7 +70,6 @@ class ProgressLines:
         self._seen: deque[tuple[float, int]] = deque(maxlen=RATE_LINES)
 
     def start(self, stage: str, total: int | None) -> None:
-        """A stage begins, and the one before is over."""
         with self._lock:
             self._end_stage()
             self._stage, self._done, self._total = stage, 0, total
@@ -92,7 +78,6 @@ class ProgressLines:
             self._seen.append((self._started, 0))
 
     def advance(self, count: int, total: int | None = None) -> None:
-        """So many more are done; `total` if it has changed."""
         with self._lock:
             self._done += count
             if total is not None:
@@ -100,7 +85,6 @@ class ProgressLines:
         self.tick()
 
     def tick(self) -> None:
-        """Write a line if one is due."""
         with self._lock:
             time_ = self._clock()
             if self._stage is None or time_ - self._told < LINE_SECONDS:

@@ -12,7 +12,6 @@ from dedup.cli.signals import unfinished
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command()(prune)
 
 

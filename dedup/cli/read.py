@@ -16,8 +16,7 @@ from dedup.cli.shared import JsonOption, corpus, moment
 from dedup.errors import InputError, NotFoundError
 from dedup.verdict import StatusName
 
-DIFFERENT = 3
-"""Exit code where a check found differences."""
+DIFFERENT = 3  # Exit code where a check found differences
 
 MARK_COLUMNS = ("id", "status", "duplicate_of", "score", "reason", "stale")
 MATCH_SCORES = ("score", "sentence_jaccard", "signature_jaccard", "containment")
@@ -52,7 +51,6 @@ common_app = typer.Typer()
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     app.command()(marks)
     app.command()(matches)
     app.command()(show)

@@ -13,12 +13,10 @@ from dedup.cli.shared import corpus, needs
 from dedup.errors import InputError
 from dedup.files.whole import new_file
 
-REPORT_PACKAGES = ("jinja2",)
-"""What the extra `newsdedup[browse]` brings for this."""
+REPORT_PACKAGES = ("jinja2",)  # What the extra `newsdedup[browse]` brings for this
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command()(report)
 
 

@@ -1,7 +1,7 @@
 """`dedup judge review`: a person reads pairs of articles side by side and says what they are to each other.
 
-The screen shows no score and no method's opinion until it is asked to: they would lead the judge. Every
-judgement is committed at once. The way without a terminal is in `review_file.py`.
+Scores and methods' opinions stay hidden until asked for: they would lead the judge. Every judgement is
+committed at once. Without a terminal: `review_file.py`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     from dedup.cli.terminal import Terminal
     from dedup.door.judgements import Judgements, Key, ReviewArticle, ReviewPair
 
-NARROWEST_COLUMNS = 80
-"""Columns from which two texts stand side by side; below, one under the other."""
+NARROWEST_COLUMNS = 80  # Columns from which two texts stand side by side; below, one under the other
 
-CONTEXT = 2
-"""Rows shown above the difference that a key jumps to."""
+CONTEXT = 2  # Rows shown above the difference that a key jumps to
 
 STYLES = {"duplicate": "bold cyan", "similar": "bold yellow", "different": "bold green", "unsure": "bold"}
 
@@ -108,8 +106,6 @@ def _interactive(terminal: Terminal, judgements: Judgements, judge: str) -> None
 
 
 class _Review:
-    """A session of one judge."""
-
     def __init__(
         self, terminal: Terminal, judgements: Judgements, judge: str, done: list[Key], waiting: list[Key]
     ) -> None:
@@ -120,7 +116,6 @@ class _Review:
         self.words = "" if waiting else ALL_JUDGED
 
     def run(self) -> None:
-        """Until the judge quits."""
         self.load()
         while True:
             self.draw()
@@ -135,7 +130,6 @@ class _Review:
                 self.other(key)
 
     def load(self) -> None:
-        """Read the pair at hand, as it is now."""
         from dedup.cli.columns import Page
 
         self.pair: ReviewPair = self.judgements.read(self.pairs[self.at], self.judge)
@@ -146,14 +140,12 @@ class _Review:
         self.scores_shown = self.help_shown = False
 
     def say(self, label: str) -> None:
-        """Keep a judgement of the texts as they were shown."""
         key, pair = self.pairs[self.at], self.pair
         self.judgements.record(key, self.judge, label, pair.note, (pair.a.text_hash, pair.b.text_hash))
         self.judged.add(key)
         self.words = f"said: {label} (b to change it)"
 
     def take_back(self) -> None:
-        """Forget the judgement of the pair at hand."""
         if self.pair.label is None:
             self.words = "there is no judgement to take back"
             return
@@ -215,7 +207,6 @@ class _Review:
             self.words = "no difference further on" if direction > 0 else "no difference before this"
 
     def height(self, lines: int) -> int:
-        """Rows of text that fit."""
         columns, _ = self.laid_out
         fixed = 1 + (2 if columns >= NARROWEST_COLUMNS else 4) + 1 + 1 + self.scores_shown
         return max(1, lines - fixed)
@@ -226,7 +217,6 @@ class _Review:
         return max(0, min(top, len(self.rows) - self.height(lines)))
 
     def draw(self) -> None:
-        """Show everything."""
         columns, lines = size = self.terminal.size()
         width = columns - 1
         if size != self.laid_out:
@@ -241,13 +231,11 @@ class _Review:
         self.terminal.show([*self.header(width), *body, *self.footer()])
 
     def lay_out(self, width: int) -> list[Row]:
-        """The texts at this width."""
         if width + 1 >= NARROWEST_COLUMNS:
             return self.page.side_by_side(width)
         return self.page.stacked(width, Text("─" * width, "dim"))
 
     def header(self, width: int) -> list[Text]:
-        """Where we are, and which two articles these are."""
         from dedup.cli.columns import beside
 
         left = len(self.pairs) - len(self.judged)

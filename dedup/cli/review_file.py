@@ -20,11 +20,7 @@ from dedup.errors import InputError, NotFoundError
 
 
 def write(judgements: Judgements, judge: str, path: Path) -> None:
-    """Write the pairs this judge has not judged.
-
-    Raises:
-        InputError: the file cannot be written, or no pairs are picked.
-    """
+    """Write the pairs this judge has not judged."""
     if not judgements.progress(judge).picked:
         raise InputError("no pairs are picked: run `dedup judge pairs` first")
     pairs = (judgements.read(pair, judge) for pair in judgements.waiting(judge))
@@ -52,11 +48,7 @@ def _side(side: ReviewArticle) -> dict[str, Any]:
 
 
 def read(judgements: Judgements, judge: str, path: Path) -> None:
-    """Store the judgements of a file, all or none; lines without a label are passed over.
-
-    Raises:
-        InputError: the file or a line of it cannot be used; the message names the line.
-    """
+    """Store the judgements of a file, all or none; lines without a label are passed over."""
     stored = passed = 0
     with judgements.recording() as record:
         for number, row in _lines(path):
@@ -102,7 +94,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _named(row: dict[str, Any], name: str) -> tuple[str, bytes | None]:
-    """The id of a side, and the hash of the text that was read, if the line tells it."""
+    """The id of a side, and the hash of the text that was read, if the line has it."""
     side = row.get(name)
     given = side if isinstance(side, dict) else {"id": side}
     source_id, text_hash = given.get("id"), given.get("text_hash")

@@ -26,12 +26,10 @@ VARIABLE = "DEDUP_SERVE_TOKEN"
 
 PORT = 8765
 
-RATE = 100.0
-"""Requests a second of one client: a third of what one corpus answers on two cores."""
+RATE = 100.0  # Requests a second of one client: a third of what one corpus answers on two cores
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command()(serve)
 
 

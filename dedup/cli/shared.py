@@ -1,7 +1,4 @@
-"""What the commands share: options, opening the corpus, reading articles from files.
-
-It has no command of its own.
-"""
+"""What the commands share: options, opening the corpus, reading articles from files."""
 
 from __future__ import annotations
 
@@ -95,26 +92,19 @@ LogLevelOption = Annotated[
     LogLevel, typer.Option("--log-level", help="The least important events that are told.")
 ]
 
-TITLE_CHARACTERS = 60
-"""Of a title within a line of words."""
+TITLE_CHARACTERS = 60  # Of a title within a line of words
 
 LAB_PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
 """What the extra `newsdedup[lab]` brings."""
 
-METRICS_PACKAGES = ("prometheus_client",)
-"""What the extra `newsdedup[metrics]` brings."""
+METRICS_PACKAGES = ("prometheus_client",)  # What the extra `newsdedup[metrics]` brings
 
 
 def needs(what: str, extra: str, packages: Sequence[str], *, for_developers: bool = True) -> None:
-    """Refuse what cannot be done without an extra.
+    """Refuse what cannot be done without an extra, which brings `packages`.
 
-    Args:
-        what: the command or the work that needs it, for people.
-        packages: what the extra brings.
-        for_developers: whether the environment of a checkout has them.
-
-    Raises:
-        InputError: one of them is missing.
+    `what` names the command for people; `for_developers`: the environment of a checkout has them. Raises
+    InputError.
     """
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
@@ -126,7 +116,7 @@ def needs(what: str, extra: str, packages: Sequence[str], *, for_developers: boo
 
 @contextmanager
 def corpus() -> Iterator[Deduplicator]:
-    """The corpus; says so if to open it starts the embedded server."""
+    """The corpus; says so if opening it starts the embedded server."""
     from dedup import Deduplicator
 
     say_if_started()
@@ -135,7 +125,6 @@ def corpus() -> Iterator[Deduplicator]:
 
 
 def say_if_started() -> None:
-    """Say that the embedded server is started, if the next step does so."""
     from dedup import server
 
     if server.will_start():
@@ -143,7 +132,6 @@ def say_if_started() -> None:
 
 
 def counted(count: int, one: str, more: str) -> str:
-    """A number with its noun."""
     return f"{count:,} {one if count == 1 else more}"
 
 
@@ -161,18 +149,13 @@ def previewed(preview: Preview) -> str:
 
 
 def field_map(pairs: list[str] | None) -> dict[str, str]:
-    """The mapping of `--map`."""
     from dedup.files.readers import parse_field_map
 
     return parse_field_map(pairs or ())
 
 
 def moment(given: str) -> datetime:
-    """A time of the command line: as files give it, or so long ago (`30m`, `24h`, `7d`).
-
-    Raises:
-        InputError: it is neither.
-    """
+    """A time of the command line: as files give it, or so long ago (`30m`, `24h`, `7d`)."""
     from dedup.times import parse_time
 
     found = re.fullmatch(r"(\d{1,6}) ?([mhd])", given.strip())
@@ -188,11 +171,7 @@ def moment(given: str) -> datetime:
 
 
 def seconds_of(given: str) -> float:
-    """A time span of the command line: `90s`, `30m`, `26h`, `7d`.
-
-    Raises:
-        InputError: it is none.
-    """
+    """A time span of the command line: `90s`, `30m`, `26h`, `7d`."""
     found = re.fullmatch(r"(\d{1,6}) ?([smhd])", given.strip())
     if not found or not int(found[1]):
         raise InputError(f"{given!r} is no time span: write 90s, 30m, 26h or 7d")
@@ -200,11 +179,7 @@ def seconds_of(given: str) -> float:
 
 
 def hash_key(given: str) -> str:
-    """The hash key that a user asks for: `random` makes one, - reads it from stdin.
-
-    Raises:
-        SettingError: it is so short that it could be guessed; the message does not hold it.
-    """
+    """The hash key that a user asks for: `random` makes one, - reads it from stdin. Errors do not hold it."""
     from dedup.settings import HASH_KEY_CHARACTERS, random_hash_key
 
     if given == "random":
@@ -218,7 +193,6 @@ def hash_key(given: str) -> str:
 
 
 def say_pins_left_behind(found: Sequence[int]) -> None:
-    """Say which pinned sentences cannot follow a new hash key."""
     if found:
         output.say(
             f"the words of {len(found):,} pinned sentences are nowhere, so these pins end with the old hash"

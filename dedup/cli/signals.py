@@ -45,11 +45,9 @@ _Handler = Callable[[int, FrameType | None], None]
 class _Came:
     """What came to this process since `forget`."""
 
-    asked: int | None = None
-    """The last signal, if any."""
+    asked: int | None = None  # The last signal, if any
 
-    ending = False
-    """Whether the command is being ended: further signals must not disturb the tidying up."""
+    ending = False  # Whether the command is being ended: further signals must not disturb the tidying up
 
 
 def listen() -> None:
@@ -64,7 +62,6 @@ def ignore() -> None:
 
 
 def forget() -> None:
-    """A new command begins."""
     _Came.asked, _Came.ending = None, False
 
 
@@ -74,31 +71,18 @@ def asked_to_stop() -> bool:
 
 
 def exit_code(default: int = signal.SIGTERM) -> int:
-    """The exit code of a command that is not done: 128 and the signal that came.
-
-    Args:
-        default: the signal if none came.
-    """
+    """The exit code of a command that is not done: 128 and the signal that came, or `default`."""
     return 128 + (_Came.asked or default)
 
 
 def unfinished() -> NoReturn:
-    """End the command, which was asked to stop and has work left, with the exit code that says so.
-
-    The command has said how to go on.
-
-    Raises:
-        typer.Exit: always.
-    """
+    """End the command, which was asked to stop and has said how to go on, with the exit code that says so."""
     raise typer.Exit(exit_code())
 
 
 @contextmanager
 def stopping() -> Iterator[Event]:
-    """An event that SIGTERM and SIGHUP set: the batch in hand is finished, and the command ends well.
-
-    If work is left the command then calls `unfinished`.
-    """
+    """An event that SIGTERM and SIGHUP set: finish the batch in hand, then `unfinished` if work is left."""
     event = Event()
     alarms: list[tuple[Any, tuple[float, float]]] = []
 
@@ -119,11 +103,7 @@ def stopping() -> Iterator[Event]:
 
 
 class Leave(Event):
-    """Set when the command is to come to an end.
-
-    Attributes:
-        late: it has taken too long, and is being ended.
-    """
+    """Set when the command is to come to an end; `late` if it took too long and is being ended."""
 
     late = False
 
@@ -168,7 +148,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 def note(number: int) -> None:
-    """Keep in mind which signal came, for the exit code; words to a terminal that it took away go nowhere."""
+    """Remember which signal came, for the exit code; words to a terminal that it took away go nowhere."""
     _Came.asked = number
     if number != signal.SIGHUP:
         return

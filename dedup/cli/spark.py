@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from dedup.spark.estimate import Estimate
     from dedup.spark.outcome import Result
 
-SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")
-"""What the extra `newsdedup[spark]` brings."""
+SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # What the extra `newsdedup[spark]` brings
 
 LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -35,8 +34,7 @@ LOCAL = {
 
 QUIET = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
 
-PARTITIONS_PER_CORE = 2
-"""Of shuffled data on one machine; Spark's own 200 make tasks of a few rows."""
+PARTITIONS_PER_CORE = 2  # Of shuffled data on one machine; Spark's own 200 make tasks of a few rows
 
 spark_app = typer.Typer(
     no_args_is_help=True,
@@ -100,12 +98,10 @@ PartitionsOption = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     app.add_typer(spark_app, name="spark")
 
 
 def _needs_extra() -> None:
-    """Say what is missing; help is shown without it."""
     needs("dedup spark", "spark", SPARK_PACKAGES, for_developers=False)
 
 
@@ -246,7 +242,6 @@ def estimate_(
 
 
 def _tell(name: str, seconds: float, rows: int) -> None:
-    """Say that a step is done."""
     output.say(f"{name}: {counted(rows, 'row', 'rows')}, {seconds:,.1f} s")
 
 
@@ -295,7 +290,7 @@ def _explained(what: str) -> Iterator[None]:
 
 
 def _settings(values: list[str] | None, key: str | None, folder: str | None) -> Settings:
-    """The settings of `--set`, with the hash key; of an exported corpus only that counts."""
+    """The settings of `--set`, with the hash key; with an exported corpus only its own count."""
     from dedup.settings import Settings
 
     if folder and values:
@@ -323,7 +318,6 @@ def _time(given: str | None) -> datetime | None:
 
 
 def _say_input(report: Mapping[str, Any]) -> None:
-    """What became of the rows of the input."""
     rows = counted(report["articles"], "row", "rows")
     reused = f", {report['reused']:,} with the fingerprints that are known" if report["reused"] else ""
     output.say(f"read {rows}{reused}; {report['failed']:,} texts have no fingerprint")

@@ -1,7 +1,7 @@
 """Tables on stdout that fit: ids and numbers stay whole, words are folded at spaces.
 
-In a terminal too narrow for the columns that stay whole, every row becomes a record of lines `name: value`.
-Where stdout is no terminal every row is one line, whatever its length. It does not choose what is shown.
+In a terminal too narrow for what stays whole, every row becomes lines `name: value`. Where stdout is no
+terminal every row is one line, whatever its length.
 """
 
 from __future__ import annotations
@@ -20,20 +20,16 @@ from rich.text import Text
 from dedup.cli.console import console
 from dedup.printable import printable
 
-GAP = 2
-"""Spaces between two columns."""
+GAP = 2  # Spaces between two columns
 
 LONGEST_WORD = 24
 """Terminal cells. A longer word, such as an address or a Chinese sentence, is broken where it must be."""
 
-NARROWEST_WORDS = 12
-"""Terminal cells of a column of folded words: in fewer nobody can read them."""
+NARROWEST_WORDS = 12  # Terminal cells of a column of folded words: in fewer nobody can read them
 
-IDS = frozenset({"id", "a", "b", "duplicate_of", "hash"})
-"""Headings of columns of ids."""
+IDS = frozenset({"id", "a", "b", "duplicate_of", "hash"})  # Headings of columns of ids
 
-_WHOLE = IDS | {"status", "method"}
-"""Headings of columns that are never folded, whichever table has them."""
+_WHOLE = IDS | {"status", "method"}  # Headings of columns that are never folded, whichever table has them
 
 _STYLES = {"unique": "green", "similar": "yellow", "duplicate": "cyan", "pending": "dim", "failed": "red"}
 
@@ -42,18 +38,12 @@ _LINE_ENDS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column as it is laid out.
-
-    Attributes:
-        right: aligned to the right, as numbers are.
-        whole: never folded.
-        widest: terminal cells of its widest cell or its heading.
-    """
+    """A column as it is laid out."""
 
     name: str
-    right: bool
-    whole: bool
-    widest: int
+    right: bool  # aligned to the right, as numbers are
+    whole: bool  # never folded
+    widest: int  # terminal cells of its widest cell or its heading
 
 
 def table(
@@ -65,13 +55,9 @@ def table(
     ids: Iterable[str] = (),
     raw: bool = False,
 ) -> None:
-    """A table on stdout.
+    """A table on stdout. `numbers` are aligned right and never folded; `ids`, beside `IDS`, are never folded.
 
-    Args:
-        columns: headings; a table whose headings are all empty shows none.
-        numbers: headings of columns that are aligned to the right and never folded.
-        ids: headings of further columns that are never folded; those of `IDS` need not be named.
-        raw: let through what could drive the terminal.
+    If all headings are empty, none are shown. `raw` lets through what could drive the terminal.
     """
     right, whole = frozenset(numbers), _WHOLE | frozenset(ids)
     cells = [[_one_line(cell(value, raw=raw)) for value in row] for row in rows]
@@ -118,15 +104,12 @@ def cell(value: Any, *, raw: bool = False) -> Text:
 
 
 def _one_line(text: Text) -> Text:
-    """A cell without line ends, which only raw ones have."""
+    """Without line ends, which only raw cells have."""
     return Text(_LINE_ENDS.sub(" ", text.plain), style=text.style) if _LINE_ENDS.search(text.plain) else text
 
 
 def _widths(columns: Sequence[_Column], rows: Sequence[Sequence[Text]], width: int) -> list[int] | None:
-    """How wide the columns become so that a line fits; None if it cannot.
-
-    Columns of words share what the others leave; one that needs less than an equal share has what it needs.
-    """
+    """Column widths with which a line fits, or None. Columns of words share what the others leave."""
     left = width - GAP * (len(columns) - 1) - sum(column.widest for column in columns if column.whole)
     least = {
         place: min(column.widest, max([NARROWEST_WORDS, *_words(row[place].plain for row in rows)]))

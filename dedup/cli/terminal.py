@@ -1,7 +1,4 @@
-"""The whole screen of a terminal: keys in, frames out, and left as it was found however it ends.
-
-Knows nothing about articles.
-"""
+"""The whole screen of a terminal: keys in, frames out, and left as it was found however it ends."""
 
 from __future__ import annotations
 
@@ -41,11 +38,7 @@ _NAMES = {
 
 
 class Terminal:
-    """The terminal of stdin and stdout, as a context.
-
-    Raises:
-        InputError: there is none.
-    """
+    """The terminal of stdin and stdout, as a context. Raises InputError if there is none."""
 
     def __init__(self, instead: str) -> None:
         if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") in ("dumb", "unknown"):
@@ -79,7 +72,6 @@ class Terminal:
         os.close(self._wake)
 
     def size(self) -> tuple[int, int]:
-        """Columns and lines."""
         columns, lines = os.get_terminal_size(self._out)
         return columns, lines
 
@@ -100,9 +92,7 @@ class Terminal:
     def key(self) -> str:
         """The next key: a character, or the name of a key.
 
-        Returns:
-            Also "resize" when the window has another size, and "stop" at SIGTERM, SIGHUP or the end of the
-            input.
+        Or "resize" when the window has another size, "stop" at SIGTERM, SIGHUP or the end of the input.
         """
         while not self._read:
             ready = select.select([self._in, self._signals], [], [])[0]
@@ -129,7 +119,7 @@ class Terminal:
         return name
 
     def _fill(self) -> bool:
-        """Take what was typed; whether there was anything."""
+        """Read what was typed; false if there was nothing."""
         try:
             typed = os.read(self._in, 4096)
         except OSError:  # the terminal is gone

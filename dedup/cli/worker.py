@@ -19,7 +19,6 @@ log = logging.getLogger("dedup.worker")
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command()(worker)
 
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     app.command()(init)
     app.command()(load)
     app.command()(backfill)
@@ -138,7 +137,6 @@ def init(
 
 
 def _search(wanted: bool) -> str:
-    """Make or drop the index of words; returns what was done."""
     from dedup.operation import Operation
 
     with Operation() as owner:
@@ -250,7 +248,6 @@ def _say_done(report: BackfillReport) -> None:
 
 
 def _found(reprints: Reprints) -> str:
-    """What duplicates the corpus has now, in words."""
     if not reprints.duplicates:
         return "no article is a duplicate of another"
     most = ", ".join(

@@ -1,7 +1,6 @@
-"""`Deduplicator.attachments`: tables of others whose rows are articles, where their texts stay.
+"""`Deduplicator.attachments`: other people's tables whose rows are articles and whose texts stay there.
 
-What changes in such a table is noted by triggers in the transaction that changes it, and read by the next
-backfill. `docs/attach.md` says what that means for the owner of the table.
+Triggers note what changes in such a table, and the next backfill reads it. See `docs/attach.md`.
 """
 
 from __future__ import annotations
@@ -21,17 +20,11 @@ from dedup.engine import attach as attaching
 
 @dataclass(frozen=True, slots=True)
 class Attached(Answer):
-    """What `attach` or `detach` did, or would do.
+    """What `attach` or `detach` did, or would do."""
 
-    Attributes:
-        name: what is attached, or was.
-        statements: what ran, or would run, as psql takes it.
-        articles: how many articles were deleted, or would be.
-    """
-
-    name: str
-    statements: list[str]
-    articles: int = 0
+    name: str  # what is attached, or was
+    statements: list[str]  # what ran, or would run, as psql takes it
+    articles: int = 0  # how many articles were deleted, or would be
 
 
 class Attachments:
@@ -128,15 +121,10 @@ class Attachments:
     def detach(
         self, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
     ) -> Attached:
-        """Leave the table as it was found, and delete its articles from the corpus.
-
-        Args:
-            dry_run: only say what would be done.
-            stop: asked between transactions; the same call again goes on.
-
-        Raises:
-            InputError: nothing is attached under that name.
-            BusyError: others held the table for longer than `Timeouts.lock`.
+        """Leave the table as it was found, and delete its articles from the corpus. `dry_run`: only say what
+        would be done. `stop`: asked between transactions; the same call again goes on. Raises InputError:
+        nothing is attached under that name. Raises BusyError: others held the table for longer than
+        `Timeouts.lock`.
         """
         deleted, statements = attaching.detach(
             self._database, checks.text("the name", name), dry_run=dry_run, stop=stop
@@ -146,17 +134,9 @@ class Attachments:
     def sync(self, name: str | None = None, *, stop: Callable[[], bool] = lambda: False) -> int:
         """Compare tables with their articles, and note what differs for the next backfill.
 
-        Needed where there are no triggers, or where they were disabled for a while.
-
-        Args:
-            name: of one attachment; None for all.
-            stop: asked between pages.
-
-        Returns:
-            How many rows are new, changed or gone.
-
-        Raises:
-            InputError: nothing is attached under that name.
+        Needed where there are no triggers, or where they were disabled for a while. `name`: of one
+        attachment; None for all. `stop`: asked between pages. Returns how many rows are new, changed or gone.
+        Raises InputError: nothing is attached under that name.
         """
         return attaching.sync(
             self._database, None if name is None else checks.text("the name", name), stop=stop

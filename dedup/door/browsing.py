@@ -70,8 +70,7 @@ __all__ = [
     "Trouble",
 ]
 
-READ_SECONDS = 10.0
-"""A page that takes longer has failed: something else is wrong with the server."""
+READ_SECONDS = 10.0  # A page that takes longer has failed: something else is wrong with the server
 
 
 class Browsing:
@@ -96,37 +95,27 @@ class Browsing:
             return days.newest_day(cursor)
 
     def day(self, first: date, last: date | None = None) -> Day:
-        """A day, or a range of days with both ends.
-
-        Raises:
-            InputError: the last day is before the first, or the range is longer than `RANGE_DAYS`.
+        """A day, or a range of days with both ends. Raises InputError: the last day is before the first, or
+        the range is longer than `RANGE_DAYS`.
         """
         with self._reading() as cursor:
             return days.day(cursor, first, last)
 
     def story(self, source_id: str, after: str | None = None) -> StoryPage:
-        """The story of an article, its copies 200 at a time.
-
-        Raises:
-            NotFoundError: the article is not stored. InputError: `after` is of no page.
+        """The story of an article, its copies 200 at a time. Raises NotFoundError: the article is not stored.
+        InputError: `after` is of no page.
         """
         with self._reading() as cursor:
             return stories.story(cursor, checks.text("source_id", source_id), after)
 
     def article(self, source_id: str) -> ArticlePage:
-        """An article with all that is known of it.
-
-        Raises:
-            NotFoundError: it is not stored.
-        """
+        """An article with all that is known of it. Raises NotFoundError: it is not stored."""
         with self._reading() as cursor:
             return articles.article(cursor, checks.text("source_id", source_id))
 
     def compare(self, a: str, b: str) -> Compared:
-        """Two articles side by side, in canonical order.
-
-        Raises:
-            NotFoundError: one of them is not stored. InputError: both are one article.
+        """Two articles side by side, in canonical order. Raises NotFoundError: one of them is not stored.
+        InputError: both are one article.
         """
         names = [checks.text("source_id", name) for name in (a, b)]
         with self._reading() as cursor:
@@ -144,17 +133,10 @@ class Browsing:
         source_id: str | None = None,
         after: str | None = None,
     ) -> Page:
-        """Articles of which all that is given holds, the newest first.
+        """Articles that meet every condition, the newest first. Days are in UTC, both included.
 
-        Args:
-            words: all of them are in the title or the text, whatever their case; needs `dedup init --search`.
-            publication: exactly.
-            first, last: days in UTC, both included.
-            url, source_id: exactly.
-
-        Raises:
-            InputError: words, without the index for them: the message names the command; or `after` is of no
-                page.
+        `words` must all be in the title or the text, whatever their case, and need `dedup init --search`.
+        Raises InputError without that index, or if `after` is of no page.
         """
         for name, value in (("words", words), ("publication", publication), ("url", url)):
             if value is not None:
@@ -166,21 +148,15 @@ class Browsing:
             return searching.search(cursor, what, self._database.schema)
 
     def outlets(self, first: date, last: date | None = None) -> Matrix:
-        """Who copies whom among the outlets.
-
-        Raises:
-            InputError: the last day is before the first.
-        """
+        """Who copies whom among the outlets. Raises InputError: the last day is before the first."""
         with self._reading() as cursor:
             return matrices.outlets(cursor, first, last)
 
     def copied(
         self, copier: str, original: str, first: date, last: date | None = None, after: str | None = None
     ) -> CopiedPage:
-        """The copies behind a cell of the matrix, the newest first.
-
-        Raises:
-            InputError: the last day is before the first, or `after` is of no page.
+        """The copies behind a cell of the matrix, the newest first. Raises InputError: the last day is before
+        the first, or `after` is of no page.
         """
         checks.text("copier", copier)
         checks.text("original", original)
@@ -188,20 +164,14 @@ class Browsing:
             return matrices.copied(cursor, copier, original, first, last, after)
 
     def common_sentences(self, order: SentenceOrder = "carriers", after: str | None = None) -> SentencesPage:
-        """The sentences that are ignored, and the pinned ones.
-
-        Raises:
-            InputError: there is no such order, or `after` is of no page.
+        """The sentences that are ignored, and the pinned ones. Raises InputError: there is no such order, or
+        `after` is of no page.
         """
         with self._reading() as cursor:
             return sentences.common_sentences(cursor, order, after)
 
     def sentence(self, sentence_hash: int) -> SentencePage:
-        """A common or pinned sentence with some of its articles.
-
-        Raises:
-            NotFoundError: it is neither.
-        """
+        """A common or pinned sentence with some of its articles. Raises NotFoundError: it is neither."""
         checks.whole_number("sentence_hash", sentence_hash, -(2**63))
         with self._reading() as cursor:
             return sentences.sentence(cursor, sentence_hash)
@@ -209,24 +179,17 @@ class Browsing:
     def queue(self, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
         """The pairs most worth judging, of those that nobody has pinned or judged.
 
-        The closest to a threshold come first; picked ones in the order in which they are asked.
-
-        Raises:
-            InputError: there is no such kind.
+        The closest to a threshold come first; picked ones in the order in which they are asked. Raises
+        InputError: there is no such kind.
         """
         with self._reading() as cursor:
             return queues.queue(cursor, kind)
 
     def pins(self, after: str | None = None) -> PinsPage:
-        """What people have said of pairs.
-
-        Raises:
-            InputError: `after` is of no page.
-        """
+        """What people have said of pairs. Raises InputError: `after` is of no page."""
         with self._reading() as cursor:
             return queues.pins(cursor, after)
 
     def health(self) -> Health:
-        """The state of the corpus."""
         with self._reading() as cursor:
             return conditions.health(cursor)

@@ -1,4 +1,4 @@
-"""What a caller gives, checked before anything is done: a wrong type is an error of ours, in one line."""
+"""Checks of what a caller gives: a wrong type is an InputError in one line, before anything is done."""
 
 from __future__ import annotations
 
@@ -10,16 +10,10 @@ from dedup.article import Article, storable
 from dedup.errors import InputError
 from dedup.times import parse_time
 
-MAX_WHOLE_NUMBER = 2**63 - 1
-"""Of Postgres' bigint."""
+MAX_WHOLE_NUMBER = 2**63 - 1  # Of Postgres' bigint
 
 
 def whole_number(name: str, value: Any, low: int, high: int = MAX_WHOLE_NUMBER) -> int:
-    """A whole number within bounds.
-
-    Raises:
-        InputError: it is none, or out of bounds.
-    """
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{name} must be a whole number, not {_kind(value)}")
     if not low <= value <= high:
@@ -29,11 +23,7 @@ def whole_number(name: str, value: Any, low: int, high: int = MAX_WHOLE_NUMBER) 
 
 
 def text(name: str, value: Any) -> str:
-    """A text that Postgres can hold.
-
-    Raises:
-        InputError: it is none.
-    """
+    """A text that Postgres can hold."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, not {_kind(value)}")
     if storable(value) != value:
@@ -42,22 +32,14 @@ def text(name: str, value: Any) -> str:
 
 
 def texts(name: str, values: Any) -> list[str]:
-    """Several such texts.
-
-    Raises:
-        InputError: one of them is none, or they are one text, whose letters would be meant.
-    """
+    """Several texts; a single str is refused, since its letters would be taken one by one."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"{name}s must be a list of strings, not {_kind(values)}")
     return [text(name, value) for value in values]
 
 
 def moment(name: str, value: Any) -> datetime:
-    """A time, in any of the forms of `Article`.
-
-    Raises:
-        InputError: it is none.
-    """
+    """A time, in any of the forms of `Article`."""
     found = parse_time(value, name)
     if found is None:
         raise InputError(f"{name} is empty; write it like 2024-05-01T12:00:00Z")
@@ -65,11 +47,6 @@ def moment(name: str, value: Any) -> datetime:
 
 
 def article(value: Any) -> Article:
-    """An article.
-
-    Raises:
-        InputError: it is something else.
-    """
     if not isinstance(value, Article):
         raise InputError(f"an Article is wanted, not {_kind(value)}: write Article(source_id=…, text=…)")
     return value

@@ -26,20 +26,12 @@ class PairPins:
     def set(
         self, a: str, b: str, relation: Relation | str, *, by: str | None = None, reason: str | None = None
     ) -> list[str]:
-        """Pin a pair, in place of what was said before; both are settled again by the next backfill.
+        """Pin a pair, in place of what was said before; the next backfill settles both again, `settle` at
+        once.
 
-        `settle` does it at once.
-
-        Args:
-            relation: "duplicate", "similar" or "unrelated".
-            by: who says so; None takes the name of the database user.
-            reason: a word for those who come after.
-
-        Returns:
-            Those of the two ids that are not stored yet: the pin waits for them.
-
-        Raises:
-            InputError: both are one article, or there is no such relation.
+        `relation` is "duplicate", "similar" or "unrelated"; `by` says who decides (None: the database user),
+        `reason` why. Returns those of the two ids that are not stored yet: the pin waits for them. Raises
+        InputError if both are one article, or if there is no such relation.
         """
         try:
             wanted = Relation(relation)
@@ -56,19 +48,12 @@ class PairPins:
             return pins.unpin_pair(cursor, a, b)
 
     def settle(self, a: str, b: str, *, timeout: float | None = None) -> tuple[MarkedArticle, ...]:
-        """Settle both articles of a pair now, as `submit` does, so that a pin or its removal shows at once.
+        """Settle both articles of a pair now, so that a pin or its removal shows at once; returns those
+        stored.
 
         What rests on their marks is settled by the next backfill; the verdicts say how many articles that is.
-
-        Args:
-            timeout: as of `Deduplicator.submit`.
-
-        Returns:
-            Those of the two that are stored, as they are marked now.
-
-        Raises:
-            BusyError: others held the corpus for so long; the next backfill settles both.
-            RightsError: this role may not settle.
+        `timeout` is as in `Deduplicator.submit`. Raises BusyError if others hold the corpus for so long (the
+        next backfill settles both), RightsError if this role may not settle.
         """
         names = [checks.text("source_id", name) for name in (a, b)]
         wait = self._database.timeouts.hook if timeout is None else timeout
@@ -101,24 +86,15 @@ class CommonSentences:
             return overview.common_sentences(cursor, limit)
 
     def pin(self, sentence: str | int, *, common: bool, language: str | None = None) -> None:
-        """Declare a sentence always (`common`) or never common.
-
-        Args:
-            sentence: the sentence itself, or its hash.
-
-        Raises:
-            InputError: it is not one sentence that counts, or no hash.
+        """Declare a sentence always (`common`) or never common. `sentence`: the sentence itself, or its hash.
+        Raises InputError: it is not one sentence that counts, or no hash.
         """
         with self._database.transaction() as cursor:
             key, example = _hashed(cursor, sentence, language)
             pins.pin_sentence(cursor, key, common, example)
 
     def unpin(self, sentence: str | int, *, language: str | None = None) -> bool:
-        """Take a pin back; false if there was none.
-
-        Raises:
-            InputError: as of `pin`.
-        """
+        """Take a pin back; false if there was none. Raises InputError: as of `pin`."""
         with self._database.transaction() as cursor:
             key, _ = _hashed(cursor, sentence, language)
             return bool(pins.unpin_sentences(cursor, [key]))

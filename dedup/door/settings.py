@@ -21,17 +21,11 @@ from dedup.text.punkt import PunktModel
 
 @dataclass(frozen=True, slots=True)
 class Trained(Answer):
-    """Sentence parameters that were learnt.
+    """Sentence parameters that were learnt."""
 
-    Attributes:
-        language: ISO 639 code.
-        articles: how many they were learnt from.
-        abbreviations: how many were found.
-    """
-
-    language: str
-    articles: int
-    abbreviations: int
+    language: str  # ISO 639 code
+    articles: int  # how many they were learnt from
+    abbreviations: int  # how many were found
 
 
 class CorpusSettings:
@@ -60,22 +54,15 @@ class CorpusSettings:
         return record_bytes(max(found.text_max_characters for found in (self.in_force(), self.wanted())))
 
     def change(self, values: Mapping[str, Any]) -> None:
-        """Change settings, from the next backfill on; None goes back to the default.
-
-        Raises:
-            SettingError: an unknown name, or a value out of its range; nothing was changed.
+        """Change settings, from the next backfill on; None goes back to the default. Raises SettingError: an
+        unknown name, or a value out of its range; nothing was changed.
         """
         with self._database.transaction(settling=True) as cursor:
             rulebooks.change_settings(cursor, values)
 
     def give_hash_key(self, key: str, *, keep: bool) -> bool:
-        """Give a corpus a hash key; returns whether it is new to it.
-
-        Args:
-            keep: leave it its key if it has another one.
-
-        Raises:
-            InputError: it has another key, and `keep` is false.
+        """Give a corpus a hash key; returns whether it is new to it. `keep`: leave it its key if it has
+        another one. Raises InputError: it has another key, and `keep` is false.
         """
         with self._database.transaction(settling=True) as cursor:
             present = rulebooks.load_wanted(cursor).hash_key
@@ -99,12 +86,8 @@ class CorpusSettings:
 
     def train_sentences(self, language: str, texts: Iterable[str]) -> Trained:
         """Learn from texts where sentences of a language end; the next backfill reads its texts again.
-
-        Args:
-            language: ISO 639 code, such as `de`.
-
-        Raises:
-            InputError: this is no language code, or there are no texts.
+        `language`: ISO 639 code, such as `de`. Raises InputError: this is no language code, or there are
+        no texts.
         """
         # Here: it loads NLTK, which no other setting needs.
         from dedup.text.training import train
@@ -127,11 +110,7 @@ class CorpusSettings:
 
 
 def language_code(language: str) -> str:
-    """The language of a code such as `de` or `de-AT`.
-
-    Raises:
-        InputError: it is no such code.
-    """
+    """The ISO 639 code in a tag such as `de` or `de-AT`."""
     code = base_language(language)
     if not code or not code.isalpha():
         raise InputError(f"{language!r} is no language code; write for example `de`")

@@ -13,8 +13,8 @@ from dedup.files.record import UNREADABLE
 def values_of_column(column: Any) -> list[Any]:
     """The values of a pyarrow array; `UNREADABLE` where Python cannot hold one.
 
-    Nanoseconds are cut off, and a time with a zone is in UTC. A list or a struct becomes an empty one: it is
-    of no use here, and its size as Python values has no bound.
+    Nanoseconds are cut off, times with a zone come in UTC. A list or struct becomes an empty one: it has no
+    use here, and its size in Python no bound.
     """
     import pyarrow as pa
 

@@ -1,8 +1,7 @@
-"""Articles as JSON that is no line of a file: what comes over a network.
+"""Articles as JSON from a network, under the same bounds and repairs as a line of JSONL.
 
-Bounds and repairs are those of a line of JSONL, and so are names, but for two. The id has one name. And
-`html` is a page, out of which the text is taken as `dedup load --html` does it; in a file it may be any text.
-It knows no network.
+Names differ in two things: the id has one name, and `html` is a page whose text is extracted, as `dedup load
+--html` does it.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from dedup.files.record import NO_MEMORY, Refused
 from dedup.files.repairs import Flaw, make_article, usable_id
 from dedup.files.understanding import Understanding
 
-PAGES = ("html", "body_html", "content_html")
-"""Names of a page."""
+PAGES = ("html", "body_html", "content_html")  # Names of a page
 
 FIELDS: dict[str, tuple[str, ...]] = {
     **DEFAULT_FIELDS,
@@ -31,13 +29,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
 
 
 class RefusedError(InputError):
-    """What was sent is no article; the message is the reason.
+    """What was sent is no article; the message is the reason."""
 
-    Attributes:
-        source_id: its id, where that can be told all the same.
-    """
-
-    source_id: str | None = None
+    source_id: str | None = None  # its id, where that can be told all the same
 
 
 class MissingExtraError(InputError):
@@ -45,24 +39,12 @@ class MissingExtraError(InputError):
 
 
 def read_article(body: bytes, what: str = "body") -> tuple[Article, Sequence[Flaw]]:
-    """The article that a JSON object is, and what had to be repaired for it.
-
-    Args:
-        what: the name of the object in reasons.
-
-    Raises:
-        RefusedError: it is none; nothing of it is in the message.
-        MissingExtraError: it is a page, and nothing that reads pages is installed.
-    """
+    """The article that a JSON object is, and what had to be repaired. `what` names the object in reasons."""
     return article_of(_value(body, what), what)
 
 
 def read_items(body: bytes) -> list[Any]:
-    """The items of a JSON array, each for `article_of`.
-
-    Raises:
-        RefusedError: it is none; nothing of it is in the message.
-    """
+    """The items of a JSON array, each for `article_of`."""
     found = _value(body, "body")
     if not isinstance(found, list):
         raise RefusedError("body is not a JSON array")
@@ -101,7 +83,6 @@ def _value(body: bytes, what: str) -> Any:
 
 
 def _other_name(content: dict[str, Any]) -> str | None:
-    """Another usual name of an id that an object has."""
     names = set(map(fold, content))
     return next((name for name in DEFAULT_FIELDS["source_id"][1:] if name in names), None)
 

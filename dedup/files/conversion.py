@@ -1,7 +1,4 @@
-"""JSON that is not one object per line is recognised, and the command named that makes it so.
-
-What comes here is the beginning of a file, or a line that is no article. Nothing is read or converted.
-"""
+"""Recognises JSON that is not one object per line, and names the command that converts it. Reads nothing."""
 
 from __future__ import annotations
 
@@ -12,24 +9,15 @@ from typing import Any
 LISTS = frozenset(("articles", "data", "docs", "entries", "items", "news", "posts", "results", "stories"))
 """Keys that services give their articles under, one answer holding many."""
 
-LOOKED_AT_BYTES = 65_536
-"""Of the beginning. In an answer of a service the articles come after a few numbers."""
+LOOKED_AT_BYTES = 65_536  # Of the beginning. In an answer of a service the articles come after a few numbers
 
 # Compiled when first used: nearly every file is lines, and every command imports this.
 _PIECE = r'"(?:[^"\\]|\\.)*"?|[\[\]{}:,]'  # a text that is never closed is not looked through twice
-_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-"""What jq takes after a dot without quotes."""
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"  # What jq takes after a dot without quotes
 
 
 def why_not_lines(name: str, start: bytes, *, packed: bool, is_pipe: bool) -> str | None:
-    """What is wrong with a file that begins so, with the way out; None if it may have an object per line.
-
-    Args:
-        name: of the file, which tells more of one that is called .json.
-        start: its first bytes, unpacked; at most LOOKED_AT_BYTES count.
-        packed: it is gzipped.
-        is_pipe: more may come behind these bytes, and is not waited for.
-    """
+    """What is wrong with a file that begins with these bytes, with the way out; None if it may be JSONL."""
     start = start[:LOOKED_AT_BYTES].lstrip()
     first, newline, rest = start.partition(b"\n")
     rest = rest.lstrip()
@@ -49,7 +37,7 @@ def why_not_lines(name: str, start: bytes, *, packed: bool, is_pipe: bool) -> st
 
 
 def why_not_one(record: dict[str, Any]) -> str | None:
-    """What is wrong with a record that holds many, with the way out; None if it does not."""
+    """What is wrong with a record that holds many articles, with the way out; None if it does not."""
     for key, value in record.items():
         inner = value if isinstance(value, dict) and _is_plain(key) else {}
         for path, found in ((key, value), *((f"{key}.{name}", inner[name]) for name in inner.keys() & LISTS)):
@@ -79,7 +67,7 @@ def _goes_on(line: bytes) -> bool:
 
 
 def _path_in(text: str) -> str | None:
-    """Where a JSON object, of which this is the beginning, has its list of articles: `.response.results`."""
+    """The jq path of the list of articles in a JSON object that begins so, such as `.response.results`."""
     opened: list[str | None] = []  # the key of each object we are in, None for a list
     said = key = ""
     for piece in re.finditer(_PIECE, text):

@@ -31,36 +31,25 @@ from dedup.written import SeveralMonthsError, languages_of, written
 
 TIMES = ("published_at", "added_at")
 
-MOST_LOST = 10
-"""One date in so many of a column may be lost without a question."""
+MOST_LOST = 10  # One date in so many of a column may be lost without a question
 
-AGREEING = 10
-"""One in so many of the dates that say which number is the day may say something else."""
+AGREEING = 10  # One in so many of the dates that say which number is the day may say something else
 
 EXAMPLES = 3
-EXAMPLE_CHARACTERS = 40
-"""Of a date that is shown. What is longer is none, and is not shown."""
+EXAMPLE_CHARACTERS = 40  # Of a date that is shown. What is longer is none, and is not shown
 
 _TRIED = datetime(2017, 5, 26, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class DateRule:
-    """What the user of a file says of its dates.
+    """What the user of a file says of its dates."""
 
-    Attributes:
-        format: as `datetime.strptime` reads them, such as `%d.%m.%Y %H:%M`; dates of another form are read as
-            usual.
-        day_first: the first of three numbers is the day; False: the month; None: the file tells.
-        lose: go on, however many cannot be read.
-
-    Raises:
-        InputError: the format is none, or names no year, month and day.
-    """
-
+    # as `datetime.strptime` reads them, such as `%d.%m.%Y %H:%M`; dates of another form are read as usual.
     format: str | None = None
+    # the first of three numbers is the day; False: the month; None: the file tells.
     day_first: bool | None = None
-    lose: bool = False
+    lose: bool = False  # go on, however many cannot be read
 
     def __post_init__(self) -> None:
         if self.format is None:
@@ -81,27 +70,20 @@ AS_USUAL = DateRule()
 
 @dataclass(slots=True)
 class DateColumn:
-    """The dates of a field, counted.
+    """The dates of a field, counted."""
 
-    Attributes:
-        given: values that are there.
-        lost: of these, how many are not read.
-        order: how those with three numbers are read and why, in words; None where there are none.
-        examples: of those that may be lost, the first few, where they are short enough to be dates.
-    """
-
-    given: int = 0
-    lost: int = 0
+    given: int = 0  # values that are there
+    lost: int = 0  # of these, how many are not read
+    # how those with three numbers are read and why, in words; None where there are none.
     order: str | None = None
+    # of those that may be lost, the first few, where they are short enough to be dates.
     examples: list[str] = field(default_factory=list)
 
     def show(self, value: str) -> None:
-        """Keep an example."""
         if len(self.examples) < EXAMPLES and len(value) <= EXAMPLE_CHARACTERS and value not in self.examples:
             self.examples.append(value)
 
     def lose(self, value: str) -> None:
-        """Count another one that cannot be read."""
         self.given += 1
         self.lost += 1
         self.show(value)
@@ -111,30 +93,22 @@ class DateColumn:
 class _Looked(DateColumn):
     """A column as it is looked through: how many dates are of which kind."""
 
-    alike: int = 0
-    """In both orders the same, such as 05/05/2018; or with the name of the month."""
+    alike: int = 0  # In both orders the same, such as 05/05/2018; or with the name of the month
     day: int = 0
-    month: int = 0
-    """A day or a month comes first, since the other order makes no date."""
+    month: int = 0  # A day or a month comes first, since the other order makes no date
     open: int = 0
-    dotted: int = 0
-    """In both orders a date; with full stops, and without."""
+    dotted: int = 0  # In both orders a date; with full stops, and without
     named: Counter[frozenset[tuple[str, int]]] = field(default_factory=Counter)
     """With a word that is another month in another language: language and month."""
-    languages: set[str] | None = None
-    """Those that know every name of a month so far."""
+    languages: set[str] | None = None  # Those that know every name of a month so far
 
     def narrow(self, languages: Iterable[str]) -> None:
-        """Another name, which these languages know."""
+        """Keep the languages that know this name of a month too."""
         self.languages = set(languages) if self.languages is None else self.languages & set(languages)
 
 
 class Dates:
-    """Reads the dates of one file.
-
-    Args:
-        rule: what its user says.
-    """
+    """Reads the dates of one file."""
 
     def __init__(self, rule: DateRule) -> None:
         self._rule = rule
@@ -160,7 +134,6 @@ class Dates:
         return {name: self._decide(name, one) for name, one in looked.items() if one.given}
 
     def _read(self, name: str, value: str) -> datetime | None:
-        """The time that a value of this column means; None where it means none, or anybody can read it."""
         if self._rule.format and (time := self._formatted(value, name)):
             return time
         try:
@@ -235,14 +208,7 @@ class Dates:
 
 
 def refuse(file: str, name: str, column: DateColumn, seen: str) -> None:
-    """Ask the user of a file that loses more dates than may be.
-
-    Args:
-        seen: what became of the file so far, in words.
-
-    Raises:
-        InputError: always.
-    """
+    """Ask the user of a file that loses too many dates; `seen` says what became of the file so far."""
     such = f", such as {', '.join(map(repr, column.examples))}" if column.examples else ""
     raise InputError(
         f"{file}: {column.lost:,} of {column.given:,} dates in {name} cannot be read, or in two ways{such};"
@@ -267,5 +233,5 @@ def _either(value: str, day_first: bool) -> datetime | None:
 
 @lru_cache(maxsize=1_000)
 def _languages(form: str) -> frozenset[str] | None:
-    """The languages that a date, whose numbers do not matter, is of."""
+    """The languages that a date, leaving its numbers aside, may be written in."""
     return languages_of(form) if any(c.isalpha() for c in form) else None

@@ -1,8 +1,7 @@
-"""Lines become records: the rows of CSV and TSV, by the rules of RFC 4180, under a header.
+"""Rows of CSV and TSV become records, by the rules of RFC 4180, under a header.
 
-A row may span lines; a broken one is a record with a reason, and the reading goes on behind it. The header
-says which delimiter a CSV file has: it is the one by which most fields are recognised. It does not guess
-encodings.
+A row may span lines; a broken one is a record with a reason, and reading goes on behind it. A CSV file has
+the delimiter by which most fields of its header are recognised. Encodings are not guessed.
 """
 
 from __future__ import annotations
@@ -91,10 +90,7 @@ class _CsvLines:
         return line
 
     def _pass_over(self, within: bool, quotes: int) -> None:
-        """Read on to the end of the record, without holding it.
-
-        Were the rest of it taken for rows, a stranger's text could bring articles of its own making.
-        """
+        """Read on to the end of the record; taken for rows, the rest could forge articles."""
         within ^= quotes % 2 == 1
         while within:
             try:
@@ -121,8 +117,7 @@ _narrow_limit = 0
 def _wide_csv_fields() -> Iterator[None]:
     """Lift csv's limit of 131,072 characters per value, which a long article passes.
 
-    The limit belongs to the whole process: the first reader lifts it and the last one puts it back, so
-    that neither a second reader in a thread nor the caller's own csv code meets a wrong one.
+    The limit is the whole process': the first reader lifts it, the last one puts it back.
     """
     global _wide_readers, _narrow_limit
     with _wide_lock:
@@ -141,14 +136,7 @@ def _wide_csv_fields() -> Iterator[None]:
 def csv_records(
     source: LineSource, plan: Plan, needed: Collection[str], understood: Understanding
 ) -> Iterator[Record]:
-    """One record per row below the header, by the rules of RFC 4180 (a quote within quotes is doubled).
-
-    Args:
-        understood: of a format "csv" its delimiter is set; any other format has tabs.
-
-    Raises:
-        InputError: no header, or it lacks a column for a needed field.
-    """
+    """One record per row below the header; a format "csv" gets its delimiter set in `understood`."""
     read, delimiter = source.lines(), "\t"
     if understood.format == "csv":
         read, delimiter = _delimiter(read, plan)

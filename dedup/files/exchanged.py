@@ -1,7 +1,7 @@
-"""Tables of the folders that a corpus and a cluster exchange, as Parquet files: written and read in pieces.
+"""Writes and reads the Parquet files of the folders that a corpus and a cluster exchange, in pieces.
 
-What is read is checked before anyone uses it: columns, types, missing values, texts that Postgres cannot
-hold. It knows no database; the tables are described in `../exchange.py`. It needs pyarrow, imported here.
+What is read is checked first: columns, types, missing values, texts that Postgres cannot hold. The tables are
+described in `../exchange.py`. Needs pyarrow, imported here.
 """
 
 from __future__ import annotations
@@ -16,24 +16,17 @@ from typing import Any, Self
 from dedup.errors import InputError
 from dedup.exchange import Column, Table
 
-BATCH_ROWS = 5_000
-"""Rows in memory at a time: of fingerprints about 5 MB."""
+BATCH_ROWS = 5_000  # Rows in memory at a time: of fingerprints about 5 MB
 
 FILE_ROWS = 200_000
 """Rows of a file that is written: of fingerprints about 150 MB, what one task of a cluster reads."""
 
-GROUP_ROWS = 20_000
-"""Rows of a row group, which a reader may take for itself."""
+GROUP_ROWS = 20_000  # Rows of a row group, which a reader may take for itself
 
 AGAIN = "make the folder again"
 
 
 def arrow() -> Any:
-    """The package pyarrow, with its Parquet half.
-
-    Raises:
-        InputError: it is not installed.
-    """
     try:
         import pyarrow
         import pyarrow.compute
@@ -44,11 +37,7 @@ def arrow() -> Any:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """An object of JSON: a file, or a folder with one file of text, as Spark writes it.
-
-    Raises:
-        InputError: there is none.
-    """
+    """A JSON object from a file, or from a folder with one file of text, as Spark writes it."""
     try:
         parts = sorted(path.glob("part-*")) if path.is_dir() else [path]
         found = json.loads(b"".join(part.read_bytes() for part in parts))
@@ -62,12 +51,10 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write an object of JSON."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
 def _type(pa: Any, column: Column) -> Any:
-    """The type of a column in Arrow."""
     return {
         "string": pa.string(),
         "long": pa.int64(),
@@ -101,17 +88,12 @@ def _alike(pa: Any, column: Column, found: Any) -> bool:
 
 
 def schema(table: Table) -> Any:
-    """A table as pyarrow describes it."""
     pa = arrow()
     return pa.schema([pa.field(name, _type(pa, column), column.nullable) for name, column in table.items()])
 
 
 class TableWriter:
-    """Writes a table, from the beginning of a `with` block to its end.
-
-    Args:
-        path: a file `NAME.parquet`; or a folder, which gets files of `FILE_ROWS` rows, and at least one.
-    """
+    """Writes a table in a `with` block: to a file `NAME.parquet`, or to a folder in files of `FILE_ROWS`."""
 
     def __init__(self, path: Path, table: Table) -> None:
         self._pa, self._path, self._schema = arrow(), path, schema(table)
@@ -130,7 +112,6 @@ class TableWriter:
         self._file.close()
 
     def write(self, columns: Mapping[str, Any]) -> None:
-        """Write some rows, given as lists or Arrow arrays by column."""
         batch = self._pa.record_batch([columns[name] for name in self._schema.names], schema=self._schema)
         if self._rows >= FILE_ROWS and not self._path.suffix:
             self._file.close()
@@ -145,36 +126,23 @@ class TableWriter:
 
 
 class TableFiles:
-    """A table that others have written: every `*.parquet` of its folder.
-
-    Attributes:
-        rows: how many there are.
-
-    Raises:
-        InputError: there is no such folder, a file is no Parquet or broken off, or a column is missing or of
-            another type.
-    """
+    """A table that others have written: every `*.parquet` of its folder."""
 
     def __init__(self, folder: Path, name: str, table: Table) -> None:
         self._pa, self._table, self._schema = arrow(), table, schema(table)
         self._files = sorted(path for path in (folder / name).glob("*.parquet") if path.name[0] not in "._")
         if not self._files:
             raise InputError(f"{folder / name} holds no Parquet file; is the folder whole?")
-        self.rows = sum(map(self._checked, self._files))
+        self.rows = sum(map(self._checked, self._files))  # how many there are
 
     def batches(self) -> Iterator[Any]:
-        """The rows as Arrow record batches, with the columns of the table in its order and of its types.
-
-        Raises:
-            InputError: a file breaks off, or holds what it may not.
-        """
+        """The rows as Arrow record batches, with the columns of the table in its order and of its types."""
         for path in self._files:
             with _readable(self._pa, path), self._pa.parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(BATCH_ROWS, columns=self._schema.names):
                     yield self._as_described(path, batch)
 
     def _checked(self, path: Path) -> int:
-        """How many rows a file has, which has the columns of the table."""
         with _readable(self._pa, path), self._pa.parquet.ParquetFile(path) as file:
             found, rows = file.schema_arrow, file.metadata.num_rows
         for name, column in self._table.items():
@@ -204,7 +172,7 @@ class TableFiles:
 
 @contextmanager
 def _readable(pa: Any, path: Path) -> Iterator[None]:
-    """Errors of pyarrow, and of the file system, as ours."""
+    """Turn errors of pyarrow and of the file system into ours."""
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:

@@ -56,12 +56,8 @@ def jsonl_records(
 ) -> Iterator[Record]:
     """One record per line that is not blank. Of several names for a field, the first that has a value counts.
 
-    Args:
-        understood: counts which names were used.
-        every_line: a blank line is a record with a reason, and the beginning is no ground to refuse the file.
-
-    Raises:
-        InputError: it begins like one array, or an object over several lines.
+    `every_line` makes a blank line a record with a reason, and refuses no file for its beginning. Raises
+    InputError if the file begins like one array, or like an object over several lines.
     """
     if not every_line:
         is_pipe = source.bytes_total is None
@@ -101,7 +97,7 @@ def _values_in(line: bytes, shapes: Shapes, understood: Understanding) -> dict[s
 def values_of_object(
     content: dict[str, Any], shapes: Shapes, understood: Understanding
 ) -> dict[str, Any] | str:
-    """The values of an object of `json_value` by field; or, in place of them, why there are none."""
+    """The values of an object of `json_value` by field, or the reason why there are none."""
     shape = shapes.of(content)
     found = values_of(content, shape, understood)
     if isinstance(content, _Repeated) and content.names & shape.used:
@@ -123,11 +119,7 @@ def _parsed(text: str) -> Any:
 
 
 def json_value(raw: bytes, what: str) -> tuple[Any, str | None]:
-    """A value of JSON; or None and the reason why there is none.
-
-    Args:
-        what: its name in reasons.
-    """
+    """A value of JSON, or None and the reason, in which it is called `what`."""
     # What has fewer bytes has fewer values, and need not be looked through.
     if len(raw) > MAX_RECORD_VALUES and sum(map(raw.count, (b",", b"[", b"{"))) > MAX_RECORD_VALUES:
         return None, TOO_MANY_VALUES

@@ -54,14 +54,7 @@ Within = Callable[[str, str], tuple[str, ...] | None]
 
 
 class Option(NamedTuple):
-    """One place where a field may be.
-
-    Attributes:
-        key: of the record: a name, or the index of a column.
-        rest: the names within it.
-        label: how it is written in the file.
-        others: what is passed over if the value is here.
-    """
+    """One place where a field may be."""
 
     key: Any
     rest: tuple[str, ...]
@@ -71,20 +64,14 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What records with certain names hold.
+    """What records with certain names hold."""
 
-    Attributes:
-        fields: field -> its options, in the order they are tried.
-        single: field, key and label of those that have one option, which is not within an object.
-        several: the other fields with their options.
-        used: the names that any field may be in.
-        ignored: the others, at most MAX_NAMES.
-    """
-
-    fields: tuple[tuple[str, tuple[Option, ...]], ...]
-    used: frozenset[str]
-    ignored: tuple[str, ...]
+    fields: tuple[tuple[str, tuple[Option, ...]], ...]  # field -> its options, in the order they are tried
+    used: frozenset[str]  # the names that any field may be in
+    ignored: tuple[str, ...]  # the others, at most MAX_NAMES
+    # field, key and label of those that have one option, which is not within an object.
     single: tuple[tuple[str, Any, str], ...] = dataclasses.field(init=False)
+    # the other fields with their options.
     several: tuple[tuple[str, tuple[Option, ...]], ...] = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,10 +89,9 @@ def columns_of(
     within: Within,
     understood: Understanding,
 ) -> Shape:
-    """The shape of all rows of a file with named columns; its keys are the indices of columns.
+    """The shape of all rows of a file with named columns, whose keys are column indices.
 
-    Raises:
-        InputError: a needed field has no column, or the name of a column is taken twice.
+    Raises InputError if a needed field has no column, or the name of a column is taken twice.
     """
     shape = make_shape(plan, names, within)
     chosen = dict(shape.fields)
@@ -133,14 +119,7 @@ def columns_of(
 
 
 def flattened(shape: Shape, names: Sequence[str]) -> tuple[tuple[tuple[str, ...], ...], Shape]:
-    """The columns that a shape of `columns_of` needs, each once, and the shape of rows of just these.
-
-    Args:
-        names: of all columns.
-
-    Returns:
-        The names down to each needed column, and the shape whose keys are indices into these.
-    """
+    """The columns that a shape of `columns_of` needs, each once; and the shape whose keys index them."""
     columns: dict[tuple[str, ...], int] = {}
     fields = []
     for field, options in shape.fields:
@@ -203,15 +182,12 @@ def make_shape(plan: Plan, names: Sequence[str], within: Within) -> Shape:
 
 
 class Shapes:
-    """The shapes of the records of JSONL, looked up once for each set of names."""
-
     def __init__(self, plan: Plan, understood: Understanding) -> None:
         self._plan = plan
         self._understood = understood
         self._known: dict[tuple[str, ...], Shape] = {}
 
     def of(self, record: dict[str, Any]) -> Shape:
-        """The shape of a record."""
         names = tuple(record)
         known = self._known.get(names)
         if known is not None:

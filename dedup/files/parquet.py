@@ -30,8 +30,7 @@ from dedup.files.source import GZIP_MAGIC, open_file
 from dedup.files.understanding import Understanding
 
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
-PARQUET_BATCH_ROWS = 64
-"""Rows held at once; few, since each may be a long article."""
+PARQUET_BATCH_ROWS = 64  # Rows held at once; few, since each may be a long article
 PARQUET_BATCH_BYTES = 16 * 1_048_576
 """Fewer rows are held at once where more bytes could come of them: one entry of a dictionary may be the value
 of every row. One row at a time takes 44 µs a row, 64 at a time take 4."""
@@ -40,24 +39,13 @@ PARQUET_BUFFER_BYTES = 65_536
 
 
 class ParquetSource:
-    """The rows of a Parquet file, a few at a time; its position is the share of rows read.
-
-    Args:
-        max_row_bytes: a row with more in the columns that are asked for is refused.
-
-    Attributes:
-        bytes_read, bytes_total: as of LineSource.
-        truncated: the file broke off within the data.
-
-    Raises:
-        InputError: pyarrow is not installed, or the file is not Parquet.
-    """
+    """The rows of a Parquet file, a few at a time; its position is the share of rows read."""
 
     def __init__(self, path: str, max_row_bytes: int = MAX_RECORD_BYTES) -> None:
         self.file = path
-        self.max_row_bytes = max_row_bytes
-        self.bytes_read = 0
-        self.truncated = False
+        self.max_row_bytes = max_row_bytes  # a row with more in the columns that are asked for is refused
+        self.bytes_read = 0  # bytes_read, bytes_total: as of LineSource
+        self.truncated = False  # the file broke off within the data
         self.close: Callable[[], None]
         if path == "-":
             raise InputError("Parquet cannot be read from standard input; save it to a file and name that")
@@ -93,11 +81,7 @@ class ParquetSource:
         self.close = raw.close
 
     def records(self, plan: Plan, needed: Collection[str], understood: Understanding) -> Iterator[Record]:
-        """One record per row.
-
-        Raises:
-            InputError: the schema lacks a column for a needed field.
-        """
+        """One record per row."""
         names = self._names
         shape = columns_of(self.file, names, plan, needed, self._path, understood)
         columns, shape = flattened(shape, names)

@@ -3,14 +3,12 @@
     with read_articles("news.jsonl.gz", fields={"text": "body"}) as reader:
         for item in reader:                  # an Article, a Reject with line and reason, or a Repair
             ...
-        reader.understood                    # which names were used, and what was not
 
-What cannot be an article becomes a Reject and the reading goes on; a field that could not be taken as it is
-becomes a Repair right before its article (see `repairs.py`); what makes the whole file unusable is an
-InputError before the first article. Memory holds one record, however large the file, and a record that
-is too large is refused without being held. `source.py`, `jsonl.py`, `delimited.py` and `parquet.py` know
-lines and rows, `naming.py` the names of fields; none knows the database. Unless it is asked to take articles
-out of HTML, a text is not changed: an empty one, or one with NUL bytes, is one like any other.
+What cannot be an article becomes a Reject, a repaired field a Repair right before its article; what makes the
+whole file unusable is an InputError before the first article. Memory holds one record, whose size is bounded.
+
+`source.py`, `jsonl.py`, `delimited.py` and `parquet.py` know lines and rows, `naming.py` the names of fields;
+none knows the database. Texts stay as they are, unless `html` asks to take articles out of HTML.
 """
 
 from __future__ import annotations
@@ -50,8 +48,7 @@ if (
 ):  # CSV, Parquet and HTML are imported by the first file that needs them; most commands read none
     from dedup.files.parquet import ParquetSource
 
-Item = Article | Reject | Repair
-"""What a reader yields."""
+Item = Article | Reject | Repair  # What a reader yields
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
 SUFFIXES: dict[str, str] = {
@@ -60,16 +57,11 @@ SUFFIXES: dict[str, str] = {
 }
 
 FIRST_RECORDS = 500
-FIRST_BYTES = 4_000_000
-"""Records, and bytes of them, of a pipe that say how its dates are written."""
+FIRST_BYTES = 4_000_000  # Records, and bytes of them, of a pipe that say how its dates are written
 
 
 def parse_field_map(pairs: Iterable[str]) -> dict[str, str]:
-    """Read `["text=body", "publication=source"]` as `{"text": "body", "publication": "source"}`.
-
-    Raises:
-        InputError: a pair lacks its field, `=` or name, or names an unknown field or the same one twice.
-    """
+    """Read `["text=body", "publication=source"]` as `{"text": "body", "publication": "source"}`."""
     fields: dict[str, str] = {}
     for pair in pairs:
         field, _, name = (part.strip() for part in pair.partition("="))
@@ -92,26 +84,15 @@ def read_articles(
     every_line: bool = False,
     dates: DateRule = AS_USUAL,
 ) -> ArticleReader:
-    """Open a file, or standard input for "-", and read its articles one by one.
-
-    Args:
-        path: its suffix says the format (see SUFFIXES; `.gz` may follow); "-" is JSONL unless told.
-        fields: article field -> name of the key or column, in place of the names in DEFAULT_FIELDS. In JSONL
-            and Parquet `source.name` is also the name within the object, or struct, `source`.
-        format: one of FORMATS, whatever the suffix.
-        max_record_bytes: a longer line or row is refused; reading takes up to 13 times as much memory.
-        html: extract the text from texts that look like HTML; else they are taken as they are, and counted.
-            Tags and entities are taken out of titles too.
-        every_line: of JSONL, for whoever has to answer every line: a blank one is a Reject, and no beginning
-            makes the file unusable, nor do its dates.
-        dates: how they are written, and whether they may be lost.
-
-    Raises:
-        InputError: the file is missing, unreadable or of unknown format, its header or schema lacks a
-            required or mapped column, it is UTF-16, `fields` names an unknown field, or trafilatura is needed
-            and not installed. All of this is raised here, before any article is read. With the first article
-            it is raised if more than a tenth of the dates of a column cannot be read (`dates.py`); later
-            only by a failing disk, or where so many dates come late in a pipe.
+    """Open a file, or standard input for "-", and read its articles one by one. `path`: its suffix says the
+    format (see SUFFIXES; `.gz` may follow); "-" is JSONL unless told. `fields`: article field -> name of
+    the key or column, in place of the names in DEFAULT_FIELDS. In JSONL and Parquet `source.name` is also
+    the name within the object, or struct, `source`. `format`: one of FORMATS, whatever the suffix.
+    `max_record_bytes`: a longer line or row is refused; reading takes up to 13 times as much memory.
+    `html`: extract the text from texts that look like HTML; else they are taken as they are, and counted.
+    Tags and entities are taken out of titles too. `every_line`: of JSONL, for whoever has to answer every
+    line: a blank one is a Reject, and no beginning makes the file unusable, nor do its dates. `dates`: how
+    they are written, and whether they may be lost.
     """
     return ArticleReader(
         path,
@@ -125,15 +106,7 @@ def read_articles(
 
 
 class ArticleReader(Iterator[Item]):
-    """The articles of one file, in order, once. Closes the file at the end, or as a context manager.
-
-    Attributes:
-        file: the name used in messages.
-        format: one of FORMATS.
-        understood: which names were used and what was odd, counted while the file is read.
-        stop: asked while the dates of the file are looked at; when it says so, they are not looked at any
-            more.
-    """
+    """The articles of one file, in order, once. Closes the file at the end, or as a context manager."""
 
     def __init__(
         self,
@@ -202,7 +175,7 @@ class ArticleReader(Iterator[Item]):
     def _after_all(
         self, records: Iterator[Record], name: str, max_bytes: int, plan: Plan, needed: Collection[str]
     ) -> Iterator[Record]:
-        """The records, once the dates of the whole file were looked at."""
+        """The records, after a look at the dates of the whole file."""
         source = self._opened(name, max_bytes)
         if self.format == "parquet":  # of columns, only those that matter are read
             plan, needed = {field: plan[field] for field in TIMES}, ()
@@ -214,7 +187,7 @@ class ArticleReader(Iterator[Item]):
         yield from records
 
     def _after_the_first(self, records: Iterator[Record]) -> Iterator[Record]:
-        """The records, once the dates of the first ones were looked at."""
+        """The records, after a look at the dates of the first ones."""
         first: list[Record] = []
         size = 0
         for record in records:
@@ -260,7 +233,8 @@ class ArticleReader(Iterator[Item]):
     @property
     def truncated(self) -> bool:
         """The file broke off (see the last Reject). Its checksum comes at the end, so where gzip is corrupt
-        rather than cut, the last articles before that may be nonsense; `gzip -t` tells beforehand."""
+        rather than cut, the last articles before that may be nonsense; `gzip -t` tells beforehand.
+        """
         return self._source.truncated
 
     def __iter__(self) -> Iterator[Item]:
@@ -278,7 +252,6 @@ class ArticleReader(Iterator[Item]):
         self.close()
 
     def close(self) -> None:
-        """Close the file; standard input stays open."""
         self._source.close()
 
     def _articles(self, records: Iterator[Record]) -> Iterator[Item]:
@@ -368,6 +341,6 @@ def _format_of(path: str, format: str | None) -> str:
 
 
 def _readable(records: Iterable[Record]) -> Iterator[Record]:
-    """Records up to where the file cannot be read on: that is told by whoever reads it for good."""
+    """Records up to where the file cannot be read on; the real reading reports that."""
     with suppress(InputError):
         yield from records

@@ -1,4 +1,4 @@
-"""A file is read as its user wants it, and every record is accounted for: in a report and a rejects file."""
+"""Reads a file as its user wants it, and accounts for every record in a report and a rejects file."""
 
 from __future__ import annotations
 
@@ -23,48 +23,32 @@ FIRST_BYTES = 4_000_000
 """Records, and bytes of them, that are read before the first is handed on: by then a name that a field was
 mapped to has to have come."""
 
-PROGRESS_BYTES = 1_048_576
-"""Of the file, between two steps of the progress."""
+PROGRESS_BYTES = 1_048_576  # Of the file, between two steps of the progress
 
 NAME_BYTES = 200
 """Of the name of a file, in that of its rejects file: file systems take 255 bytes, and some is added."""
 
-NAMES_SHOWN = 12
-"""Of a file, in an error about a name that it does not have."""
+NAMES_SHOWN = 12  # Of a file, in an error about a name that it does not have
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a file is read.
+    """How a file is read."""
 
-    Attributes:
-        fields: article field to the name of the key or column that has it, in place of the usual names.
-        format: jsonl, csv, tsv or parquet; None goes by the name of the file.
-        publication, language: of articles that name none.
-        html: extract the texts from those that are HTML.
-        date_format, day_first, lose_dates: see `dedup.files.dates.DateRule`.
-    """
-
+    # article field to the name of the key or column that has it, in place of the usual names.
     fields: Mapping[str, str] = field(default_factory=dict)
-    format: str | None = None
-    publication: str | None = None
+    format: str | None = None  # jsonl, csv, tsv or parquet; None goes by the name of the file
+    publication: str | None = None  # publication, language: of articles that name none
     language: str | None = None
-    html: bool = False
-    date_format: str | None = None
+    html: bool = False  # extract the texts from those that are HTML
+    date_format: str | None = None  # date_format, day_first, lose_dates: see `dedup.files.dates.DateRule`
     day_first: bool | None = None
     lose_dates: bool = False
 
     def open(
         self, path: str | Path, max_record_bytes: int = MAX_RECORD_BYTES, *, every_line: bool = False
     ) -> ArticleReader:
-        """Open a file.
-
-        Args:
-            every_line: see `read_articles`.
-
-        Raises:
-            InputError: it cannot be used; see `read_articles`.
-        """
+        """Open a file; raises InputError as `read_articles` does."""
         return read_articles(
             path,
             fields=self.fields,
@@ -76,13 +60,8 @@ class Reading:
         )
 
     def try_out(self, path: str | Path, *, every_line: bool = False) -> None:
-        """Open a file and close it again, unless it is a pipe, which can be read but once.
-
-        Args:
-            every_line: as of `open`.
-
-        Raises:
-            InputError: it cannot be used.
+        """Open a file and close it again, so that errors show early; a pipe, which can be read but once, is
+        left.
         """
         if str(path) != "-" and (Path(path).is_file() or not Path(path).exists()):
             self.open(path, every_line=every_line).close()
@@ -99,7 +78,7 @@ class Reading:
 
 
 def rejects_path(source: str | Path) -> Path:
-    """Where the refused records of a file go if nothing is said: the current folder, named after the file."""
+    """Where refused records of a file go by default: the current folder, under a name made of the file's."""
     name = "stdin" if str(source) == "-" else Path(source).name
     kept = os.fsdecode(os.fsencode(name)[:NAME_BYTES])
     return Path(f"{kept}.rejects.jsonl")
@@ -115,16 +94,12 @@ def read_file(
     progress: Progress,
     stop: Callable[[], bool],
 ) -> Iterator[Article]:
-    """The articles of a file; whatever is refused or repaired goes to the report and the rejects file.
+    """The articles of a file; what is refused or repaired goes to the report and the rejects file (None: no
+    file).
 
-    Args:
-        report: filled but for the heaps of what is stored, and true whatever is raised.
-        rejects: None writes no file.
-        stop: asked between records; when it says so, there are no more articles.
-
-    Raises:
-        InputError: the file cannot be used, or not be read to its end, or too many of its dates cannot, or
-            none of its first records has a name that a field is mapped to.
+    The report is true whatever is raised; counts of what is stored are the caller's. Raises InputError if the
+    file cannot be used or read to its end, if too many dates cannot be read, or if a field is mapped to a
+    name that is not there.
     """
     with ExitStack() as stack:
         reader = stack.enter_context(reading.open(path, max_record_bytes))
@@ -156,7 +131,7 @@ def _ended(report: LoadReport, reader: ArticleReader) -> None:
 
 
 def _checked(reader: ArticleReader, reading: Reading) -> Iterator[Article | Reject | Repair]:
-    """The items of a reader, once it is clear that no field is mapped to a name that is not there."""
+    """The items of a reader, once every name that a field is mapped to has been seen."""
     first: deque[Article | Reject | Repair] = deque()
     size = 0
     failed: InputError | MemoryError | None = None

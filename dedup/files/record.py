@@ -1,8 +1,7 @@
-"""A record is what a file holds one of per article, before anyone asks whether it is one; and its bounds.
+"""What a file holds one of per article, before anyone asks whether it is one; and its bounds.
 
-`(line, raw, found)`: the 1-based line (Parquet: row) it starts at, its bytes as read (None for Parquet),
-and the values found, by article field; or, in place of the values, the reason why there are none. A plan
-says which names a field goes by. Nothing here reads a file or knows what makes an article valid.
+`(line, raw, found)`: the 1-based line (Parquet: row) where it starts, its bytes (None for Parquet), and the
+values by article field, or the reason why there are none. A plan says which names a field goes by.
 """
 
 from __future__ import annotations
@@ -15,16 +14,14 @@ Record = tuple[int, bytes | None, dict[str, Any] | str]
 Plan = Mapping[str, tuple[str, ...]]
 """Article field -> the input names that may hold it, in the order they are tried."""
 
-REQUIRED_FIELDS = ("source_id", "text")
-"""What a record is refused without."""
+REQUIRED_FIELDS = ("source_id", "text")  # What a record is refused without
 
 MAX_RECORD_BYTES = 16 * 1_048_576
 """Bytes of a line of JSONL, a row of CSV, or the cells of a row of Parquet; a longer one is refused without
 being held. The longest of 120,000 real articles has 132,000 characters. Reading takes up to 13 times as much
 memory: a row of CSV is there as bytes, as text, as csv's four bytes a character, and as values."""
 
-OTHER_BYTES = 1_048_576
-"""Room in a record for what is not its text, where the text is longer than usual."""
+OTHER_BYTES = 1_048_576  # Room in a record for what is not its text, where the text is longer than usual
 
 MAX_RECORD_VALUES = 1_000_000
 """Commas and opening brackets in a line of JSONL; delimiters and line ends in a row of CSV. A small object
@@ -47,14 +44,13 @@ class Refused(str):
 
 
 def refused(reason: str, source_id: Any) -> Refused:
-    """Such a reason."""
     made = Refused(reason)
     made.source_id = source_id
     return made
 
 
 def unreadable(found: Mapping[str, Any]) -> Refused | None:
-    """Why values are refused of which a required one could not be read; None where none is such."""
+    """The reason to refuse values of which a required one could not be read; None where all could."""
     bad = [field for field in REQUIRED_FIELDS if found.get(field) is UNREADABLE]
     if not bad:
         return None
@@ -62,15 +58,10 @@ def unreadable(found: Mapping[str, Any]) -> Refused | None:
 
 
 class Beginning(bytes):
-    """The first bytes of a record that is not there as a whole.
+    """The first bytes of a record that is not there as a whole."""
 
-    Attributes:
-        length: bytes of the whole record.
-        quotes: quotation marks in the whole record, which tell where a row of CSV goes on.
-    """
-
-    length: int
-    quotes: int
+    length: int  # bytes of the whole record
+    quotes: int  # quotation marks in the whole record, which tell where a row of CSV goes on
 
 
 def beginning(first: bytes, length: int, quotes: int) -> Beginning:

@@ -24,50 +24,33 @@ FIRST_LINE_BYTES = 16 * 1_048_576
 """Of a file that is there, what is looked at to tell that it is one of refused lines. Ours have at most the
 MiB of the refused line, and six times as much where all of it is escaped."""
 
-_OWN_START = b'{"at": '
-"""A first line that a run was killed in is no JSON, but it begins like ours."""
+_OWN_START = b'{"at": '  # A first line that a run was killed in is no JSON, but it begins like ours
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A line that is not an article.
+    """A line that is not an article."""
 
-    Attributes:
-        file: the file's name as given, or `<stdin>`.
-        line: 1-based line at which the record starts; for Parquet the 1-based row.
-        reason: why it was refused; never holds text of the article.
-        raw: the refused line or lines as read, without the last newline; for Parquet the row as JSON;
-            None where there is nothing to show. At most its first MiB.
-        length: bytes of the whole where `raw` is only its beginning, else None.
-        source_id: of the record, when it could be read and can be an id.
-    """
-
-    file: str
-    line: int
-    reason: str
+    file: str  # the file's name as given, or `<stdin>`
+    line: int  # 1-based line at which the record starts; for Parquet the 1-based row
+    reason: str  # why it was refused; never holds text of the article
+    # the refused line or lines as read, without the last newline; for Parquet the row as JSON; None where
+    # there is nothing to show. At most its first MiB.
     raw: str | bytes | None
-    length: int | None = None
-    source_id: str | None = None
+    length: int | None = None  # bytes of the whole where `raw` is only its beginning, else None
+    source_id: str | None = None  # of the record, when it could be read and can be an id
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A field that could not be taken as it is; its article follows.
+    """A field that could not be taken as it is; its article follows."""
 
-    Attributes:
-        file, line: as of Reject.
-        source_id: the article's id.
-        field: the field that lost its value, or got another one.
-        reason: what was wrong with it.
-        value: its beginning, at most MAX_REPAIR_CHARACTERS.
-    """
-
-    file: str
+    file: str  # file, line: as of Reject
     line: int
-    source_id: str
-    field: str
-    reason: str
-    value: str
+    source_id: str  # the article's id
+    field: str  # the field that lost its value, or got another one
+    reason: str  # what was wrong with it
+    value: str  # its beginning, at most MAX_REPAIR_CHARACTERS
 
 
 class RejectsFile:
@@ -77,29 +60,18 @@ class RejectsFile:
         {"at", "file", "line", "id", "outcome": "repaired", "reason", "field", "value"}
 
     It is created by the first of them, so a clean load leaves none. Every line is on disk when `write`
-    returns, save for a crash of the machine. Bytes that are not UTF-8 are written as `\\xff`.
-    "at" tells the lines of one run from those of another.
-
-    Args:
-        path: a new file, an empty one, or one that this class began; no other is appended to.
-        source: the file that is read, or "-" for standard input, which is never written to.
-
-    Attributes:
-        path: the file.
-        at: when this object was made, in UTC, to the second; in ISO 8601.
-        count: refused lines written so far through this object.
-        repaired: repairs written so far through this object.
-
-    Raises:
-        InputError: the file cannot be written, is another file of the user's, or is the source; found out at
-            once where possible, not at the first line.
+    returns, save for a crash of the machine. Bytes that are not UTF-8 are written as `\xff`. "at" tells the
+    lines of one run from those of another. `source`: the file that is read, or "-" for standard input, which
+    is never written to.
     """
 
     def __init__(self, path: str | Path, source: str | Path | None = None) -> None:
-        self.path = Path(path)
+        # a new file, an empty one, or one that this class began; no other is appended to.
+        self.path = Path(path)  # the file
+        # when this object was made, in UTC, to the second; in ISO 8601.
         self.at = datetime.now(UTC).isoformat(timespec="seconds")
-        self.count = 0
-        self.repaired = 0
+        self.count = 0  # refused lines written so far through this object
+        self.repaired = 0  # repairs written so far through this object
         self._file: TextIO | None = None
         if self.path.is_dir():
             raise InputError(f"{path} is a directory; name a file for the refused lines")
@@ -110,7 +82,6 @@ class RejectsFile:
         self._refuse_others(source)
 
     def write(self, item: Reject | Repair) -> None:
-        """Append one line."""
         row = {"at": self.at, **_row(item)}
         try:
             if self._file is None:

@@ -24,19 +24,11 @@ from dedup.files.record import REQUIRED_FIELDS, UNREADABLE
 from dedup.files.rejects import MAX_REPAIR_CHARACTERS
 from dedup.times import parse_time
 
-Flaw = tuple[str, str, str]
-"""A repaired field, the reason, and the beginning of its value."""
+Flaw = tuple[str, str, str]  # A repaired field, the reason, and the beginning of its value
 
 
 def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
-    """The article that values make, and what had to be repaired for it.
-
-    Args:
-        found: values by field; an empty one of an optional field is a missing one.
-
-    Raises:
-        InputError: the id or the text is missing or cannot be used.
-    """
+    """The article that values make, and its repairs. Raises InputError if id or text cannot be used."""
     for field in REQUIRED_FIELDS:
         if found.get(field) is None:
             raise InputError(f"{field} is missing")

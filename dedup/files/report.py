@@ -1,4 +1,4 @@
-"""What became of the records of a file: counts, reasons and ids. Whoever reads or stores fills it."""
+"""What became of the records of a file: counts, reasons and ids."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ from dedup.files.dates import TIMES
 from dedup.files.rejects import Reject, Repair
 from dedup.files.understanding import Understanding
 
-IDS_KEPT = 20
-"""Ids, or lines, that a report names per reason; the rejects file has all."""
+IDS_KEPT = 20  # Ids, or lines, that a report names per reason; the rejects file has all
 
-REASONS_KEPT = 50
-"""Different reasons in a report; a file of nothing but strange lines may have more."""
+REASONS_KEPT = 50  # Different reasons in a report; a file of nothing but strange lines may have more
 
 OTHER_REASONS = "other reasons"
 
-NUMBER = re.compile(r"\d[\d,]*")
-"""Numbers differ from record to record; the reason is the same."""
+NUMBER = re.compile(r"\d[\d,]*")  # Numbers differ from record to record; the reason is the same
 
 
 @dataclass(slots=True)
@@ -82,7 +79,6 @@ class LoadReport(Answer):
         )
 
     def note(self, item: Reject | Repair) -> None:
-        """Count a refused record, or a repaired field, by its reason."""
         if isinstance(item, Reject):
             self.lines += 1
             self.refused += 1

@@ -1,11 +1,7 @@
 """A file becomes lines: plain or gzipped, named or standard input, never more than a line in memory.
 
-It knows bytes: gzip, byte order marks, line ends, how far it has read, that a line may be too long to be
-held, and that a file may break off. It does not know what a line means.
-
-How much a file unpacks to has no bound of its own. It is read in steps, so a bomb takes time and no memory; a
-bound would refuse honest dumps or lose the good lines behind a bomb, and a pipe may bring the same bytes
-unpacked.
+What a file unpacks to has no bound: read in steps, a bomb takes time and no memory, while a bound would
+refuse honest dumps.
 """
 
 from __future__ import annotations
@@ -76,30 +72,20 @@ class _Line:
 
 
 class LineSource:
-    """The lines of a file or of standard input ("-"), gunzipped when the first bytes say gzip.
-
-    Args:
-        max_line_bytes: of a longer line there is only the `Beginning`.
-
-    Attributes:
-        bytes_read, bytes_total: position and size in the file as stored; no total for pipes.
-        start: the first bytes, unpacked, without a byte order mark; a few of a slow pipe, many of a file.
-        packed: it is gzip.
-        truncated: the gzip stream ended early or is corrupt; `partial` is the line it broke off in.
-
-    Raises:
-        InputError: the file cannot be opened or read, or is UTF-16 or UTF-32.
-    """
+    """The lines of a file or of standard input ("-"), gunzipped when the first bytes say gzip."""
 
     def __init__(self, path: str, max_line_bytes: int = MAX_RECORD_BYTES) -> None:
-        self.max_line_bytes = max_line_bytes
+        self.max_line_bytes = max_line_bytes  # of a longer line there is only the `Beginning`
         self.file = "<stdin>" if path == "-" else path
+        # bytes_read, bytes_total: position and size in the file as stored; no total for pipes.
         self.bytes_read = 0
         self.bytes_total: int | None = None
+        # the gzip stream ended early or is corrupt; `partial` is the line it broke off in.
         self.truncated = False
         self.partial = b""
         self.line = 0
-        self.packed = False
+        self.packed = False  # it is gzip
+        # the first bytes, unpacked, without a byte order mark; a few of a slow pipe, many of a file.
         self.start = b""
         self._read: Callable[[int], bytes]
         self.close: Callable[[], None]
@@ -119,9 +105,9 @@ class LineSource:
             raise
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Every line with its number, without its newline; a line cut off by broken gzip is not one.
+        """Every line with its number, without its newline; of one that is too long its `Beginning`.
 
-        Of a line that is too long there is its `Beginning`, once all of it has been read.
+        The line that a broken gzip stream ends in is not among them.
         """
         pending = _Line(self.max_line_bytes)
         for chunk in self._chunks:
@@ -215,11 +201,7 @@ class LineSource:
 
 
 def open_file(path: str) -> tuple[Any, int | None]:
-    """The file, unbuffered, and its size in bytes (None for what is not a regular file).
-
-    Raises:
-        InputError: it is missing, a directory, or not readable.
-    """
+    """The file, unbuffered, and its size in bytes (None for what is not a regular file)."""
     try:
         raw = Path(path).open("rb", buffering=0)  # noqa: SIM115 (the source closes it)
     except FileNotFoundError:

@@ -20,23 +20,15 @@ from dedup.answer import plain
 from dedup.article import ARTICLE_FIELDS, Article, storable
 from dedup.errors import ClosedError, DatabaseError, InputError, SpoolError
 
-MAX_BYTES = 1_000_000_000
-"""Of a spool: 200,000 articles of 5 kB."""
+MAX_BYTES = 1_000_000_000  # Of a spool: 200,000 articles of 5 kB
 
 
 class Spool:
-    """A file of articles that wait.
-
-    Args:
-        path: the file; it is made when it is needed, in a folder that is there.
-        max_bytes: how large it may become.
-
-    Attributes:
-        refused: the file of lines that could not be delivered and never will, beside it.
-    """
+    """A file of articles that wait. `max_bytes`: how large it may become."""
 
     def __init__(self, path: str | Path, max_bytes: int = MAX_BYTES) -> None:
-        self.path = Path(path)
+        self.path = Path(path)  # the file; it is made when it is needed, in a folder that is there
+        # the file of lines that could not be delivered and never will, beside it.
         self.refused = self.path.with_name(f"{self.path.name}.refused")
         self._max_bytes = max_bytes
 
@@ -48,39 +40,21 @@ class Spool:
             return False
 
     def add(self, article: Article) -> None:
-        """Keep an article; one without a time of its own keeps the present one, for the order of the corpus.
-
-        Raises:
-            SpoolError: it would become too large, or cannot be written.
-        """
+        """Keep an article; one without a time of its own gets the present, for the order of the corpus."""
         if article.added_at is None:
             article = replace(article, added_at=datetime.now(UTC))
         self._append(self.path, _line(article))
 
     def refuse(self, article: Article) -> None:
-        """Keep an article that the database will never take.
-
-        Raises:
-            SpoolError: as of `add`.
-        """
+        """Keep an article that the database will never take."""
         self._append(self.refused, _line(article))
 
     def deliver(self, send: Callable[[Article], object]) -> int:
-        """Send every article in the order in which they came, and empty the file.
+        """Send every article in the order in which they came, and empty the file; returns how many were sent.
 
-        What comes meanwhile is sent too. If it is interrupted, the next delivery begins again: to send an
-        article twice must do no harm. Where another process delivers, nothing is done.
-
-        Args:
-            send: raises a kind of DatabaseError where the database cannot take anything now. Any other error
-                is held against the article, whose line goes to `refused`.
-
-        Returns:
-            How many were sent.
-
-        Raises:
-            DatabaseError: `send` did.
-            SpoolError: the file cannot be read or written.
+        What comes meanwhile is sent too. An interrupted delivery begins again: to send an article twice must
+        do no harm. Where another process delivers, nothing is done. A DatabaseError of `send` stops the
+        delivery; any other is held against the article, whose line goes to `refused`.
         """
         if not self:
             return 0
@@ -185,7 +159,6 @@ def _plainly(path: Path) -> Iterator[None]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the name of a new file on disk too."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,7 +1,4 @@
-"""What a reader has made of a file: which names held which field, what was not used, what is odd.
-
-It counts; it reads nothing and says nothing.
-"""
+"""Counts what a reader made of a file: which names held which field, what was not used, what is odd."""
 
 from __future__ import annotations
 
@@ -12,49 +9,34 @@ from dedup.files.dates import DateColumn
 
 MAX_NAMES = 1_000
 """Distinct names that are counted, of each kind; a file of strangers may have a new one in every line."""
-MAX_NAME_CHARACTERS = 100
-"""Of a name; a longer one is shown by its beginning."""
+MAX_NAME_CHARACTERS = 100  # Of a name; a longer one is shown by its beginning
 
 
 @dataclass
 class Understanding:
-    """How a file is read, counted while it is read; `dataclasses.asdict` makes it fit for JSON.
+    """How a file is read, counted while it is read; `dataclasses.asdict` makes it fit for JSON."""
 
-    Attributes:
-        file: the name used in messages; format: one of FORMATS.
-        delimiter: of CSV, as found in its header; None for other formats.
-        fields: article field -> name as written in the file -> records that had the field's value there.
-        ignored: names at the top level that were not used -> records that had them; at most MAX_NAMES.
-        records: read so far, articles and refused ones.
-        dates: `published_at` and `added_at`, where the file has any: how many, how many were lost, and how
-            they were read.
-        without_date: articles that have no `published_at`.
-        empty: articles whose text is blank; they are stored, and marked `failed`.
-        html: articles whose text looks like HTML and was taken as it is.
-        extracted: articles whose text was extracted from HTML.
-    """
-
-    file: str
+    file: str  # the name used in messages; format: one of FORMATS
     format: str
-    delimiter: str | None = None
+    delimiter: str | None = None  # of CSV, as found in its header; None for other formats
+    # article field -> name as written in the file -> records that had the field's value there.
     fields: dict[str, dict[str, int]] = field(default_factory=dict)
+    # names at the top level that were not used -> records that had them; at most MAX_NAMES.
     ignored: dict[str, int] = field(default_factory=dict)
-    records: int = 0
+    records: int = 0  # read so far, articles and refused ones
+    # `published_at` and `added_at`, where the file has any: how many, how many were lost, and how they were
+    # read.
     dates: dict[str, DateColumn] = field(default_factory=dict)
-    without_date: int = 0
-    empty: int = 0
-    html: int = 0
-    extracted: int = 0
+    without_date: int = 0  # articles that have no `published_at`
+    empty: int = 0  # articles whose text is blank; they are stored, and marked `failed`
+    html: int = 0  # articles whose text looks like HTML and was taken as it is
+    extracted: int = 0  # articles whose text was extracted from HTML
 
     def __post_init__(self) -> None:
         self._seen: set[str] = set()
 
     def unseen(self, fields: Mapping[str, str]) -> dict[str, str]:
-        """Those of the mapped fields (field -> name) whose name no record had so far, not even with null.
-
-        A CSV or Parquet file without a mapped column is refused when it is opened; of JSONL only the records
-        can tell.
-        """
+        """Those of the mapped fields (field -> name) whose name no record had so far, not even with null."""
         return {field: name for field, name in fields.items() if field not in self._seen}
 
     def saw(self, field: str) -> None:
@@ -80,5 +62,4 @@ class Understanding:
 
 
 def shown(name: str) -> str:
-    """A name, short enough to be counted by."""
     return name if len(name) <= MAX_NAME_CHARACTERS else f"{name[: MAX_NAME_CHARACTERS - 1]}…"

@@ -15,15 +15,8 @@ from dedup.errors import InputError
 def new_file(path: Path, *, private: bool = False, replace: bool = False) -> Iterator[Path]:
     """The name under which to write a file; at the end of the block it is on the disk, in its place.
 
-    An error within leaves nothing behind.
-
-    Args:
-        path: it must not exist. It is looked for before and after, and nobody's file is replaced.
-        private: only this user may read it.
-        replace: whatever has this name, it may be replaced.
-
-    Raises:
-        InputError: it exists, or nothing can be written beside it.
+    An error within leaves nothing behind. `path` must not exist, unless `replace`: that is checked before and
+    after. `private` files only this user may read. Raises InputError if it exists, or cannot be written.
     """
     if not replace:
         _refuse_existing(path)

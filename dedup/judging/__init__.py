@@ -1,7 +1,5 @@
-"""What people say about pairs of articles, and what follows from it.
+"""Pairs chosen for people to judge (`sampling`), and what follows: `estimate`, `tuning`, `live`.
 
-`sampling` chooses the pairs worth a human look, `estimate` and `tuning` make precision, recall and thresholds
-of the answers, `live` asks the corpus in the database, and `truth` and `groups` hold its marks against a file
-of known duplicates. Answers are kept by `dedup.corpus.judgements`. None of it runs another method than
-dedup's own: that is the lab.
+`truth` and `groups` hold the marks against a file of known duplicates. `dedup.corpus.judgements` keeps the
+answers; other methods than dedup's own are the lab's matter.
 """

@@ -1,7 +1,7 @@
-"""From the judged pairs of a stratified sample to all pairs: weights, estimates, confidence intervals.
+"""Estimates with confidence intervals for all pairs, from the judged pairs of a stratified sample.
 
-An estimate is about the pairs that at least one method found. Pairs nobody found cannot be drawn, so recall
-is that among the found ones, as in every pooled evaluation. Pure: it knows no database and draws no sample.
+They are about pairs that at least one method found: nobody else's can be drawn, as in every pooled
+evaluation.
 """
 
 from __future__ import annotations
@@ -15,18 +15,15 @@ import numpy.typing as npt
 from dedup.judging.sampling import Numbers
 from dedup.numbers import Flags
 
-REPLICATES = 1_000
-"""Samples drawn anew for an interval: its ends then move by about 0.002 from seed to seed."""
+REPLICATES = 1_000  # Samples drawn anew for an interval: its ends then move by about 0.002 from seed to seed
 
-CONFIDENCE = 0.95
-"""Share of intervals that hold the truth, at least; where answers are all alike it is more."""
+CONFIDENCE = 0.95  # Share of intervals that hold the truth, at least; where answers are all alike it is more
 
 DOUBT = 0.5
 """Judged pairs that the doubt about answers that are all alike is worth: Jeffreys' prior for a share (Brown,
 Cai and DasGupta 2001). After 7 times "different" up to 29 % of the pairs may be duplicates."""
 
-Weights = npt.NDArray[np.float64]
-"""Shape (n,) or (replicates, n): how many pairs each judged pair stands for."""
+Weights = npt.NDArray[np.float64]  # Shape (n,) or (replicates, n): how many pairs each judged pair stands for
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +37,24 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How good a method is, estimated from judged pairs.
-
-    Attributes:
-        judged: pairs it rests on.
-        covered: the share of all pairs that is in strata with a judged pair; the estimate is about those.
-    """
+    """How good a method is, estimated from judged pairs."""
 
     precision: Estimate
     recall: Estimate
     f1: Estimate
-    judged: int
-    covered: float
+    judged: int  # pairs it rests on
+    covered: float  # the share of all pairs that is in strata with a judged pair; the estimate is about those
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The judged pairs as a sample of strata. Pairs of which nobody was sure are left out before.
+    """The judged pairs as a sample of strata. Pairs of which nobody was sure are left out before."""
 
-    Attributes:
-        sizes: shape (strata,): pairs in each stratum.
-        stratum: shape (n,): the stratum of each judged pair.
-    """
-
-    sizes: Numbers
-    stratum: Numbers
+    sizes: Numbers  # shape (strata,): pairs in each stratum
+    stratum: Numbers  # shape (n,): the stratum of each judged pair
 
     @classmethod
     def of(cls, strata: Sequence[str], sizes: Mapping[str, int]) -> Design:
-        """The design of judged pairs, given the name of each one's stratum and the sizes of all strata."""
         names = {name: number for number, name in enumerate(sizes)}
         return cls(
             np.array([*sizes.values()], np.int64), np.array([names[name] for name in strata], np.int64)
@@ -95,21 +81,17 @@ class Design:
         finite: bool = True,
         count: int = REPLICATES,
     ) -> Weights:
-        """The weights of samples drawn anew; shape (count, 2 n): of the judged pairs, then of their twins.
+        """The weights of `count` samples drawn anew; shape (count, 2 n): of the judged pairs, then of their
+        twins.
 
         The rescaling bootstrap with its finite population correction (Rao and Wu 1988; Chipperfield and
         Preston 2007): of the n pairs of a stratum n - 1 are drawn with replacement, and the weights are
         stretched so that their spread is that of the estimate.
 
         A few answers that are all alike would leave no spread, and do not prove that all pairs of the stratum
-        are alike. So twins, the same pairs with the opposite label, take a share of the weight there that
-        is drawn from what these answers leave possible.
-
-        Args:
-            duplicate: shape (n,): what people call them.
-            doubt: give the twins their share.
-            finite: the question is about the pairs of the strata themselves, so a stratum judged in full does
-                not vary; else about further pairs like them.
+        are alike. So with `doubt` twins, the same pairs with the opposite label, take a share of the weight
+        there that is drawn from what these answers leave possible. `finite` asks about the pairs of the
+        strata themselves, so that a stratum judged in full does not vary; else about further pairs like them.
         """
         random = np.random.default_rng(seed)
         half = len(self.stratum)
@@ -143,15 +125,10 @@ def interval(value: float, replicates: npt.NDArray[np.float64]) -> Estimate:
 
 
 def precision(weights: Weights, found: Flags, duplicate: Flags) -> npt.NDArray[np.float64]:
-    """Of the pairs found, the share that are duplicates; NaN where nothing is found.
+    """Of the pairs found, the share that are duplicates, for each replicate of `weights`; NaN where nothing
+    is found.
 
-    Args:
-        weights: shape (replicates, n).
-        found: shape (n,), or (methods, n) for many at once.
-        duplicate: shape (n,).
-
-    Returns:
-        Shape (replicates,), or (replicates, methods).
+    `found` has shape (n,), or (methods, n) for many at once.
     """
     return _ratio(_sum(weights, found & duplicate), _sum(weights, found))
 
@@ -184,12 +161,8 @@ def _ratio(part: npt.NDArray[np.float64], whole: npt.NDArray[np.float64]) -> npt
 def quality(
     design: Design, found: Flags, duplicate: Flags, seed: int = 0, count: int = REPLICATES
 ) -> Quality:
-    """Precision, recall and F1 of a method.
-
-    Args:
-        found: shape (n,): whether the method calls each judged pair a duplicate.
-        duplicate: shape (n,): whether people do.
-        count: samples drawn anew for the intervals.
+    """Precision, recall and F1 of a method; `found` and `duplicate` (both (n,)) say what it and people call
+    duplicates.
     """
     point = design.weights()[np.newaxis]
     # Three doubts: the sample itself, labels that are all alike in a stratum, findings that are.

@@ -1,8 +1,7 @@
-"""How good some groups of articles are against a truth: pairs, groups, and recall by the size of the story.
+"""How good groups of articles are against a truth: pairs, groups, and recall by the size of the story.
 
 Pairs: two articles in one group count as found. Groups: adjusted Rand index (Hubert and Arabie 1985) and
-B-cubed (Bagga and Baldwin 1998). Recall by size of story, since an overall figure hides the loss of the big
-ones. It does not ask what made the groups: the marks of a corpus, or a method of the lab.
+B-cubed (Bagga and Baldwin 1998). An overall recall would hide the loss of the big stories.
 """
 
 from __future__ import annotations
@@ -43,39 +42,28 @@ class Tally:
 
     @property
     def f1(self) -> float | None:
-        """The harmonic mean of both; None where there is nothing to find and nothing was found."""
         total = 2 * self.right + self.wrong + self.missed
         return 2 * self.right / total if total else None
 
 
 @dataclass(frozen=True, slots=True)
 class SizeBand:
-    """Recall among the stories of a size.
+    """Recall among the stories of a size."""
 
-    Attributes:
-        least, most: members of the stories; no `most` for the last band.
-        stories, pairs: how many there are; found: pairs whose two articles end in one group.
-    """
-
-    least: int
+    least: int  # least, most: members of the stories; no `most` for the last band
     most: int | None
-    stories: int
+    stories: int  # stories, pairs: how many there are; found: pairs whose two articles end in one group
     pairs: int
     found: int
 
     @property
     def recall(self) -> float | None:
-        """Found of pairs; None where the corpus has no such story."""
         return self.found / self.pairs if self.pairs else None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupScore:
-    """How good some groups are, whatever made them.
-
-    Attributes:
-        pairs: two articles in one group count as a pair that was found.
-    """
+    """How good groups are; pairs count two articles in one group as found."""
 
     pairs: Tally
     adjusted_rand: float
@@ -85,7 +73,6 @@ class GroupScore:
 
     @property
     def b_cubed_f1(self) -> float:
-        """The harmonic mean of B-cubed precision and recall."""
         return 2 / (1 / self.b_cubed_precision + 1 / self.b_cubed_recall)
 
 
@@ -106,10 +93,7 @@ def score_groups(groups: Groups, truth: Truth) -> GroupScore:
 
 
 def adjusted_rand(truth: Groups, groups: Groups) -> float:
-    """The adjusted Rand index (Hubert and Arabie 1985): 1 for equal groupings, about 0 for chance.
-
-    Counted in pairs of documents, in whole numbers without a bound.
-    """
+    """The adjusted Rand index (Hubert and Arabie 1985): 1 for equal groupings, about 0 for chance."""
     story, group, both = _overlaps(truth, groups)
     total = len(truth) * (len(truth) - 1) // 2
     together, in_story, in_group = (
@@ -125,10 +109,10 @@ def adjusted_rand(truth: Groups, groups: Groups) -> float:
 
 
 def b_cubed(truth: Groups, groups: Groups) -> tuple[float, float]:
-    """B-cubed precision and recall (Bagga and Baldwin 1998), each document of the same weight.
+    """B-cubed precision and recall (Bagga and Baldwin 1998), on average over documents; 1 and 1 where there
+    are none.
 
-    Of a document's group, the share that is of its story; of its story, the share that is in its group;
-    both on average over all documents. 1 and 1 for an empty corpus.
+    Of a document's group, the share that is of its story; of its story, the share that is in its group.
     """
     if not len(truth):
         return 1.0, 1.0
@@ -148,7 +132,6 @@ def _overlaps(truth: Groups, groups: Groups) -> tuple[Counts, Counts, Counts]:
 
 
 def _sums(numbers: Counts, counts: Counts) -> Counts:
-    """The sum of the counts of each number."""
     return np.bincount(numbers, counts).astype(np.int64)
 
 

@@ -1,7 +1,5 @@
-"""People's judgements held against the live corpus: the scores of judged pairs, and how good the marks are.
-
-Reads the database and writes nothing to it. It computes no estimate and no threshold itself: that is
-`estimate.py` and `tuning.py`.
+"""People's judgements held against the live corpus: scores of judged pairs, and how good the marks are. Reads
+only.
 """
 
 from __future__ import annotations
@@ -47,21 +45,15 @@ def _profiles(cursor: Cursor, judged: Sequence[Judged], settings: Settings) -> d
 
 @dataclass(frozen=True, slots=True)
 class SettingsEffect:
-    """What other settings would do to the newest articles.
+    """What other settings would do to the newest articles."""
 
-    Attributes:
-        articles: how many were looked at.
-        duplicates, duplicates_then: duplicates under the present settings, and under the others.
-        joined: articles that would become duplicates; left: that would no longer be.
-        moved: duplicates that would be those of another article.
-    """
-
-    articles: int
+    articles: int  # how many were looked at
+    # duplicates, duplicates_then: duplicates under the present settings, and under the others.
     duplicates: int
     duplicates_then: int
-    joined: int
+    joined: int  # articles that would become duplicates; left: that would no longer be
     left: int
-    moved: int
+    moved: int  # duplicates that would be those of another article
 
 
 def what_would_change(cursor: Cursor, present: Settings, other: Settings, count: int) -> SettingsEffect:
@@ -85,10 +77,9 @@ def what_would_change(cursor: Cursor, present: Settings, other: Settings, count:
 
 
 def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
-    """The number of every article's source_id, and the story that its mark puts it in.
+    """The number of every article's source_id, and the stories that the marks make.
 
-    Raises:
-        InputError: articles are unsettled, so that the marks are not those of the corpus.
+    Raises InputError if articles are unsettled.
     """
     with database.transaction() as cursor:
         if not rulebooks.nothing_unsettled(cursor):
@@ -101,8 +92,7 @@ def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
 def judged_quality(database: Database) -> Quality:
     """How good the marks are by what people judged: two articles of one story are called duplicates.
 
-    Raises:
-        InputError: nobody judged a pair yet.
+    Raises InputError if nobody judged a pair yet.
     """
     numbers, groups = marked_stories(database)
     with database.transaction() as cursor:

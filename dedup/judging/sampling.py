@@ -1,9 +1,8 @@
-"""Which pairs people are asked to judge: a stratified random sample of all pairs that some method found.
+"""Which pairs people judge: a stratified random sample of all pairs that some method found.
 
-Pairs are divided by the product's score and by whether the methods agree. Most pairs are plain cases, of
-which a few are enough; near a threshold, and where methods disagree, more are drawn. As every pair of a
-stratum has the same chance, the answers still tell about all pairs (`estimate.py`). Pure: no database, no
-files, and no method: it gets the opinions as arrays.
+Strata are bands of the product's score, and whether the methods agree; more is drawn near a threshold and
+where methods disagree. In a stratum every pair has the same chance, so the answers tell about all pairs
+(`estimate.py`).
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from dedup.errors import InputError
 from dedup.numbers import Flags, Likeness, Pairs
 from dedup.settings import Settings
 
-NEAR = 0.05
-"""Half the width of the zone around a duplicate threshold: more than the error of a signature."""
+NEAR = 0.05  # Half the width of the zone around a duplicate threshold: more than the error of a signature
 
 LEAST = 3
 """Pairs drawn at least from each stratum: with two or more its spread is known, and one may be unclear."""
@@ -36,28 +34,20 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """Pairs divided into strata.
+    """Pairs divided into strata."""
 
-    Attributes:
-        names: of the strata, each with at least one pair, the lowest scores first.
-        sizes: shape (strata,): pairs in each.
-        importance: shape (strata,): how many times more pairs than from a plain one are wanted.
-        stratum: shape (m,): the number of each pair's stratum.
-    """
-
-    names: tuple[str, ...]
-    sizes: Numbers
+    names: tuple[str, ...]  # of the strata, each with at least one pair, the lowest scores first
+    sizes: Numbers  # shape (strata,): pairs in each
+    # shape (strata,): how many times more pairs than from a plain one are wanted.
     importance: npt.NDArray[np.float64]
-    stratum: Numbers
+    stratum: Numbers  # shape (m,): the number of each pair's stratum
 
 
 def stratify(scores: Likeness, opinions: Flags, settings: Settings) -> Strata:
     """Divide pairs by band of score and agreement of methods.
 
-    Args:
-        scores: shape (m,): the product's score; NaN where only another method found the pair.
-        opinions: shape (m, methods): whether each method calls the pair a duplicate.
-        settings: their thresholds make the bands.
+    `scores` (m,) is NaN where only another method found the pair; `opinions` (m, methods) is who calls it a
+    duplicate.
     """
     edges, near = _edges(settings)
     # Band 0 is for what the product did not find; a score on an edge is above it, as in the rules. Scores are
@@ -86,20 +76,17 @@ def _edges(settings: Settings) -> tuple[Likeness, list[bool]]:
 
 
 def _band_names(edges: Likeness) -> list[str]:
-    """The names of the bands, that of pairs not found first."""
     shown = [f"{edge:g}" for edge in edges[:-1]]
     between = [f"{low} to {high}" for low, high in zip(shown, [*shown[1:], "1"], strict=True)]
     return ["not found by dedup", f"below {shown[0]}", *between, "1"]
 
 
 def allocate(sizes: Numbers, importance: npt.NDArray[np.float64], total: int) -> Numbers:
-    """How many pairs to draw from each stratum; shape (strata,).
+    """How many pairs to draw from each stratum; shape (strata,). Raises InputError if `total` is below one
+    each.
 
     `LEAST` from each where it has them, the rest in proportion to the square root of the size (the power
     allocation of Bankier 1988: big strata do not drown small ones) times the importance.
-
-    Raises:
-        InputError: fewer pairs are wanted than there are strata.
     """
     if total < len(sizes):
         raise InputError(f"the pairs are of {len(sizes)} kinds: pick at least {len(sizes)} (--size)")
@@ -115,15 +102,10 @@ def allocate(sizes: Numbers, importance: npt.NDArray[np.float64], total: int) ->
 
 
 def draw(strata: Strata, total: int, numbers: npt.NDArray[np.uint64]) -> list[npt.NDArray[np.int64]]:
-    """The rows drawn from each stratum without replacement, in random order.
+    """The rows drawn from each stratum without replacement, in random order: those of the smallest `numbers`
+    (m,).
 
-    Args:
-        total: pairs wanted in all; there may be fewer.
-        numbers: shape (m,): a random number for each pair, as `permanent_numbers` makes them. The smallest
-            of a stratum are drawn.
-
-    Raises:
-        InputError: fewer pairs are wanted than there are strata.
+    There may be fewer than `total`. Raises InputError if fewer are wanted than there are strata.
     """
     counts = allocate(strata.sizes, strata.importance, total)
     order = np.lexsort((numbers, strata.stratum))
@@ -132,14 +114,10 @@ def draw(strata: Strata, total: int, numbers: npt.NDArray[np.uint64]) -> list[np
 
 
 def permanent_numbers(ids: Sequence[str], pairs: Pairs, seed: int = 0) -> npt.NDArray[np.uint64]:
-    """A random number for each pair that depends on its two ids and the seed only; shape (m,).
+    """A random number for each pair, of its two ids and the seed only; shape (m,).
 
-    Permanent random numbers (Ohlsson 1995): a later sample of other strata, of another size or of a bigger
-    corpus draws the same pairs as far as it can, so that what people judged goes on counting, and is still a
-    random sample.
-
-    Args:
-        ids: of the documents, by their numbers in `pairs`.
+    Permanent random numbers (Ohlsson 1995): a later sample of other strata, another size or a bigger corpus
+    draws the same pairs as far as it can, so that earlier judgements count and it is still a random sample.
     """
     hashed = np.array([xxh3_64_intdigest(name.encode("utf-8", "replace"), seed) for name in ids], np.uint64)
     one, other = np.sort(hashed[pairs], axis=1).T

@@ -45,35 +45,26 @@ GRADES = {
 KINDS = ("band", "kind", "level", "share")
 _NAMES = ("a", "b", "label", "jaccard5", "cluster", "ids", *KINDS)
 
-Grades = npt.NDArray[np.int8]
-"""Shape (m,): DUPLICATE, UNCLEAR or DIFFERENT for each pair."""
+Grades = npt.NDArray[np.int8]  # Shape (m,): DUPLICATE, UNCLEAR or DIFFERENT for each pair
 
 
 @dataclass(frozen=True)
 class Truth:
-    """The named pairs of a corpus, and the stories that its duplicates make.
+    """The named pairs of a corpus, and the stories that its duplicates make."""
 
-    Attributes:
-        pairs, grades: the named pairs, sorted, and what is known of each.
-        kinds: for each pair its `band`, `kind`, `level` and `share`, those it has, such as "level 10".
-        stories: the story of every document; those in none are alone.
-        unknown: lines that name an id the corpus does not have.
-    """
-
-    pairs: Pairs
+    pairs: Pairs  # pairs, grades: the named pairs, sorted, and what is known of each
     grades: Grades
+    # for each pair its `band`, `kind`, `level` and `share`, those it has, such as "level 10".
     kinds: tuple[tuple[str, ...], ...]
-    stories: Groups
-    unknown: int = 0
+    stories: Groups  # the story of every document; those in none are alone
+    unknown: int = 0  # lines that name an id the corpus does not have
 
     @property
     def duplicates(self) -> int:
-        """How many pairs are duplicates."""
         return int((self.grades == DUPLICATE).sum())
 
     @property
     def unclear(self) -> int:
-        """How many pairs count for nobody."""
         return int((self.grades == UNCLEAR).sum())
 
     def grade(self, pairs: Pairs) -> Grades:
@@ -102,14 +93,10 @@ class Truth:
 
 
 def read_truth(path: str | Path, numbers: Mapping[str, int], min_jaccard: float = NEAR_JACCARD) -> Truth:
-    """The truth of a file, for a corpus.
+    """The truth of a file for a corpus that numbers its ids so; graded pairs are duplicates from
+    `min_jaccard` on.
 
-    Args:
-        numbers: the number of each id of the corpus.
-        min_jaccard: the bound from which a graded pair is a duplicate.
-
-    Raises:
-        InputError: the file cannot be read, or a line of it is in none of the forms.
+    Raises InputError if the file cannot be read, or a line is in none of the forms.
     """
     graded: dict[tuple[int, int], int] = {}
     kinds: dict[tuple[int, int], tuple[str, ...]] = {}

@@ -19,56 +19,43 @@ from dedup.rules.pair import Scores
 from dedup.rules.pairs import Scored
 from dedup.settings import Settings
 
-FEWEST = 20
-"""Judged pairs below which no threshold is proposed: the interval of F1 is then wider than 0.2."""
+FEWEST = 20  # Judged pairs below which no threshold is proposed: the interval of F1 is then wider than 0.2
 
-STEP = 0.01
-"""Of the thresholds that are tried; the error of a signature of 256 bytes is about 0.03."""
+STEP = 0.01  # Of the thresholds that are tried; the error of a signature of 256 bytes is about 0.03
 
-LOWEST = 0.1
-"""The lowest threshold tried: below it the buckets hardly find a pair."""
+LOWEST = 0.1  # The lowest threshold tried: below it the buckets hardly find a pair
 
 Level = Literal["duplicate", "similar"]
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPair:
-    """A pair that people judged, and what the rule sees of it.
+    """A pair that people judged, and what the rule sees of it."""
 
-    Attributes:
-        label: duplicate, similar, different or unsure; the unsure ones are left out.
-        stratum: where it was drawn from.
-    """
-
-    label: str
-    stratum: str
+    label: str  # duplicate, similar, different or unsure; the unsure ones are left out
+    stratum: str  # where it was drawn from
     scores: Scores
 
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The best thresholds for one relation, with 95 % intervals.
-
-    Attributes:
-        sentence, signature: the thresholds. Their intervals hold the best thresholds of samples drawn anew:
-            a wide one says that the judged pairs do not tell where the threshold should be.
-        f1: at these thresholds, on the pairs they were chosen by, so a little too good; present: at the
-            present ones.
-        gain: what the proposal adds to F1, less what it owes to having been chosen on the same pairs
-            (the optimism of Efron 1983); 0 where the present ones are the best.
-        judged, positive: pairs it rests on, and how many of them people call related.
-        covered: the share of all pairs that is in strata with a judged pair.
-    """
+    """The best thresholds for one relation, with 95 % intervals."""
 
     level: Level
+    # sentence, signature: the thresholds. Their intervals hold the best thresholds of samples drawn anew: a
+    # wide one says that the judged pairs do not tell where the threshold should be.
     sentence: Estimate
     signature: Estimate
+    # at these thresholds, on the pairs they were chosen by, so a little too good; present: at the present
+    # ones.
     f1: Estimate
     present: Estimate
+    # what the proposal adds to F1, less what it owes to having been chosen on the same pairs (the optimism of
+    # Efron 1983); 0 where the present ones are the best.
     gain: Estimate
-    judged: int
+    judged: int  # judged, positive: pairs it rests on, and how many of them people call related
     positive: int
-    covered: float
+    covered: float  # the share of all pairs that is in strata with a judged pair
 
     @property
     def worthwhile(self) -> bool:
@@ -88,17 +75,12 @@ class Tuned:
 def tune(
     pairs: Sequence[JudgedPair], sizes: Mapping[str, int], settings: Settings, seed: int = 0
 ) -> tuple[Tuned, Tuned]:
-    """The best duplicate thresholds, and the best similar thresholds below them.
+    """The best duplicate thresholds, and the best similar thresholds below them; `sizes` counts all pairs by
+    stratum.
 
     Either may be adopted without the other: duplicate thresholds are sought from the present similar ones up,
-    similar thresholds up to the lower of the present and the proposed duplicate ones.
-
-    Args:
-        sizes: how many pairs each stratum has, also those of which no pair is judged.
-        settings: the present ones.
-
-    Raises:
-        InputError: too few pairs are judged, or all of them alike.
+    similar thresholds up to the lower of the present and the proposed duplicate ones. Raises InputError if
+    too few pairs are judged, or all alike.
     """
     sure = [pair for pair in pairs if pair.label != "unsure"]
     if len(sure) < FEWEST:
@@ -118,12 +100,9 @@ def tune(
 def related(
     pairs: Sequence[JudgedPair], level: Level, grid: npt.NDArray[np.float64], rule: Settings
 ) -> Flags:
-    """Which pairs the rule relates under each of some thresholds; shape (thresholds, n).
+    """Which pairs the rule relates under each row of `grid` (sentence, signature); shape (thresholds, n).
 
-    Args:
-        level: "similar" asks for similar or duplicate.
-        grid: shape (thresholds, 2): a sentence and a signature threshold.
-        rule: the settings of everything else.
+    `level` "similar" asks for similar or duplicate.
     """
     scored = Scored.of([pair.scores for pair in pairs])
     found = []
@@ -176,10 +155,7 @@ def _tune(
 def _choices(
     level: Level, pairs: Sequence[JudgedPair], settings: Settings, most: tuple[float, float]
 ) -> tuple[npt.NDArray[np.float64], Flags]:
-    """The thresholds worth trying and what each relates: the present ones first, then the closest to them.
-
-    Of thresholds that relate the same pairs only the closest to the present ones is kept.
-    """
+    """The thresholds worth trying and what each relates: the present ones first, then the closest to them."""
     axes, present = [], []
     for channel, high in zip(("sentence", "signature"), most, strict=True):
         low = (

@@ -1,8 +1,7 @@
-"""Charts of pages as inline SVG: a story's timeline (outlets against time), and bars.
+"""Inline SVG charts: a story's timeline (outlets against time), and bars; styled by `templates/charts.css`.
 
-Colours, fonts and strokes are the page's (`templates/charts.css`): shapes only carry classes. Every label is
-escaped. Each chart has a title and a description for readers without eyes; the macro
-`chart` of `components.html.j2` sets its numbers beside it as a table.
+Every label is escaped. Each chart has a title and a description for screen readers; the macro `chart` of
+`components.html.j2` sets its numbers beside it as a table.
 """
 
 from __future__ import annotations
@@ -19,11 +18,9 @@ from dedup.pages.words import later
 WIDTH, LEFT, RIGHT, TOP, LINE, BOTTOM = 720, 170, 24, 10, 24, 34
 """A timeline in its own pixels: its width, its margins, and the height of an outlet's line."""
 
-LETTERS = 22
-"""Characters of a label that fit left of a timeline; the rest of it is cut."""
+LETTERS = 22  # Characters of a label that fit left of a timeline; the rest of it is cut
 
-OUTLETS_DRAWN = 40
-"""Outlets with a line of their own; the table tells all."""
+OUTLETS_DRAWN = 40  # Outlets with a line of their own; the table tells all
 
 STEPS = tuple(
     timedelta(minutes=m)
@@ -36,11 +33,7 @@ MARKS = 7
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """One article of a story.
-
-    Attributes:
-        canonical: whether it is the original.
-    """
+    """One article of a story."""
 
     outlet: str
     time: datetime
@@ -57,11 +50,7 @@ class Bar:
 
 
 def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
-    """Outlets against time, the earliest outlet on top; nothing of no print.
-
-    Args:
-        name: prefix of the ids on the page, different for each chart there.
-    """
+    """Outlets against time, the earliest on top; empty without prints. `name` prefixes ids, once a page."""
     if not prints:
         return Markup("")
     every = sorted(prints, key=lambda p: (p.time, not p.canonical, p.outlet))
@@ -107,12 +96,13 @@ def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
 BAR_WIDTH, BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 720, 120, 18, 22
 """Bars in their own pixels, with what stands above and below."""
 
-BAR_LABELS = 12
-"""Labels below the bars at most; of more bars, some have none."""
+BAR_LABELS = 12  # Labels below the bars at most; of more bars, some have none
 
 
 def bars(values: Sequence[Bar], title: str, name: str = "bars") -> Markup:
-    """Upright bars from 0, such as articles by hour, a share of each in the main colour; nothing of none."""
+    """Upright bars from 0, such as articles by hour, a share of each in the main colour; empty without
+    values.
+    """
     if not values:
         return Markup("")
     most = max(bar.value for bar in values)
@@ -151,11 +141,8 @@ def _tick(x: str, y: float | str, words: str) -> Markup:
 def picture(
     kind: str, name: str, size: tuple[int, int], title: str, told: str, parts: Sequence[Markup]
 ) -> Markup:
-    """An image of a page, with a title and words for readers without eyes.
-
-    Args:
-        name: prefix of the ids on the page.
-        size: width and height in its own pixels.
+    """An SVG image with a title and words for screen readers; `name` prefixes its ids, `size` is in its
+    pixels.
     """
     width, height = size
     return Markup(
@@ -173,7 +160,6 @@ def picture(
 
 
 def cut_label(label: str) -> str:
-    """A label that fits beside a picture."""
     shown = printable(label)
     return shown if len(shown) <= LETTERS else f"{shown[: LETTERS - 1]}…"
 

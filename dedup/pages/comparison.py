@@ -15,8 +15,7 @@ SHOWN, OPENED, SIDE = 1_000, 6_000, 20_000
 """Characters: of a longer segment only the ends are shown; a longer stretch that both texts have is left out,
 not folded; of a longer text the rest is left out. An editor reads a page, and a browser opens it at once."""
 
-HEAD, TAIL = 240, 160
-"""Characters that remain of a long segment, at its start and its end."""
+HEAD, TAIL = 240, 160  # Characters that remain of a long segment, at its start and its end
 
 FOLDED_ROWS = 4
 """Rows that both texts have are folded if so many stand between the ones that stay beside a difference."""
@@ -61,16 +60,12 @@ class Block:
 
 
 def compare(a: str, b: str, common: Iterable[str] = ()) -> list[Block]:
-    """Two texts as blocks in reading order, bounded in size whatever the texts.
-
-    Args:
-        common: common sentences, which are shown in grey.
-    """
+    """Two texts as blocks in reading order, bounded in size; `common` sentences are grey."""
     return list(blocks(align(reflowed(a), reflowed(b), common)))
 
 
 def blocks(rows: Sequence[Row]) -> Iterator[Block]:
-    """Rows as blocks: what both texts have is folded except beside a difference."""
+    """Rows as blocks: what both texts have is folded, except beside a difference."""
     shown = 0
     left = sum(map(_characters, rows))
     for same, group in groupby(rows, key=lambda row: row.same):

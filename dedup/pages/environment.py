@@ -23,7 +23,7 @@ def printable(text: str) -> str:
 
 
 def _finalized(value: object) -> object:
-    """Every value of a template passes here; our own charts are markup already."""
+    """Applied to every value of a template; our own charts are markup already."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -17,8 +17,7 @@ WIDTH, HEIGHT = 720, 480
 CENTRE, ACROSS, DOWN = (WIDTH / 2, HEIGHT / 2), 190, 190
 """The circle, in its own pixels: left and right of it is room for labels."""
 
-BEND = 0.18
-"""How far a line leaves the straight way, as a share of its length: two outlets have two lines."""
+BEND = 0.18  # How far a line leaves the straight way, as a share of its length: two outlets have two lines
 
 THINNEST, THICKEST = 1.0, 9.0
 
@@ -33,11 +32,7 @@ class Tie:
 
 
 def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
-    """Outlets and their ties; nothing of none.
-
-    Args:
-        name: prefix of the ids on the page.
-    """
+    """Outlets and their ties; empty without ties. `name` prefixes the ids on the page."""
     if not ties:
         return Markup("")
     outlets = list(dict.fromkeys(outlet for tie in ties for outlet in (tie.original, tie.copier)))

@@ -1,7 +1,4 @@
-"""Answers of the library as those of the HTTP door: the same values, and no text unless asked for.
-
-The id of an article is its `source_id`, there as in a request.
-"""
+"""Answers of the library as those of the HTTP door: the same values, and no text unless asked for."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ from typing import Any
 from dedup import Explanation, MarkedArticle, Story, Verdict
 from dedup.files.repairs import Flaw
 
-NAMES = {"id": "source_id"}
-"""Members of the library's answers -> what they are called here."""
+NAMES = {"id": "source_id"}  # Members of the library's answers -> what they are called here
 
 
 def judged(found: Verdict, flaws: Iterable[Flaw]) -> dict[str, Any]:
@@ -22,7 +18,6 @@ def judged(found: Verdict, flaws: Iterable[Flaw]) -> dict[str, Any]:
 
 
 def marked(found: MarkedArticle, *, text: bool) -> dict[str, Any]:
-    """An article with its mark."""
     answer: dict[str, Any] = _named(found.as_dict())
     if not text:
         del answer["article"]["text"]

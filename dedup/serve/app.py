@@ -1,6 +1,6 @@
 """The endpoints of the HTTP door: a request becomes a question to a `Deduplicator`, its answer JSON.
 
-What every request passes before is in `guard.py`, what there is to ask in `operations.py`.
+Requests pass `guard.py` first; `operations.py` lists what there is to ask.
 """
 
 from __future__ import annotations
@@ -30,19 +30,13 @@ from dedup.serve.problems import OUTAGE_SECONDS, ProblemError, problem_of
 from dedup.serve.threads import Threads
 from dedup.verdict import Verdict
 
-HEALTH_SECONDS = 1.0
-"""How long an answer of the health check holds: whoever asks more often costs nothing."""
+HEALTH_SECONDS = 1.0  # How long an answer of the health check holds: whoever asks more often costs nothing
 
 
 def make_app(
     dd: Deduplicator, limits: Limits, access: Access, *, texts: bool = False, log_requests: bool = False
 ) -> ASGIApp:
-    """The application.
-
-    Args:
-        texts: whether words of articles may be told.
-        log_requests: a line in the log for every request.
-    """
+    """The application; `texts` lets answers hold words of articles."""
     service = Service(dd, limits, texts=texts)
     return Guard(
         service.router(),
@@ -65,7 +59,6 @@ class Service:
         self._probe = Probe(dd, limits)
 
     def router(self) -> Router:
-        """The routes of all operations."""
         paths: dict[str, dict[str, Operation]] = {}
         for operation in OPERATIONS:
             paths.setdefault(operation.path, {})[operation.method] = operation
@@ -85,7 +78,6 @@ class Service:
     # The operations.
 
     async def submit(self, request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        """A verdict on the article in the body."""
         with await self._handling.body(request, JSON) as body:
             return await self._handling.worked(lambda: self._judged(body.take(), "body", query["store"]))
 
@@ -96,7 +88,6 @@ class Service:
             return await self._handling.worked(lambda: self._batch(body.take(), what, query["store"]))
 
     async def mark(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        """An article with its mark."""
         self._may_tell(query["text"])
         source_id: str = query["source_id"]
         found = await self._handling.worked(lambda: self._dd.get(source_id))
@@ -105,25 +96,21 @@ class Service:
         return marked(found, text=query["text"])
 
     async def delete(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        """Delete an article."""
         source_id: str = query["source_id"]
         if not await self._handling.worked(lambda: self._dd.delete(source_id)):
             raise NotFoundError.of(source_id)
         return {"source_id": source_id}
 
     async def story(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        """The story of an article."""
         return story(await self._handling.worked(lambda: self._dd.story(query["source_id"])), query["limit"])
 
     async def explain(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        """Two articles compared."""
         self._may_tell(query["text"])
         ids = query["source_id"], query["other_source_id"]
         found = await self._handling.worked(lambda: self._dd.explain(*ids))
         return explanation(found, text=query["text"])
 
     async def health(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
-        """The state of the database."""
         await self._probe.check()
         return {"status": "ok"}
 
@@ -135,18 +122,12 @@ class Service:
         return {"status": "ok"}
 
     async def openapi(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
-        """The description of all this."""
         return document()
 
     # What they share.
 
     def _judged(self, given: Any, what: str, store: bool) -> dict[str, Any]:
-        """The verdict on one article: as bytes, or an item of an array that was read.
-
-        Raises:
-            RefusedError: it is none.
-            ProblemError: it is a page, and nothing that reads pages is installed.
-        """
+        """The verdict on one article: as bytes, or an item of an array that was read."""
         try:
             article, flaws = article_of(given, what) if what == "item" else read_article(given, what)
         except MissingExtraError as error:
@@ -196,11 +177,7 @@ class Probe:
         self._problem: ProblemError | None = None
 
     async def check(self) -> None:
-        """Find out whether the database answers and has this program's schema.
-
-        Raises:
-            ProblemError: it does not, or has not.
-        """
+        """Raise a ProblemError unless the database answers and has this program's schema."""
         async with self._asking:
             if time.monotonic() - self._at > HEALTH_SECONDS:
                 self._problem = await self._asked()
@@ -219,11 +196,7 @@ class Probe:
 
 
 def _query(request: Request, operation: Operation) -> dict[str, Any]:
-    """The parameters of a request, all that its operation has.
-
-    Raises:
-        ProblemError: one is missing, unknown, said twice, or not of its kind.
-    """
+    """The parameters of a request; a ProblemError if one is missing, unknown, given twice or of another type."""
     known = {parameter.name for parameter in operation.parameters}
     given = fields_of(request.scope["query_string"], known, "the query")
     found: dict[str, Any] = {}

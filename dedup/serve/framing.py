@@ -10,20 +10,11 @@ import h11
 
 
 class Framing(h11.Connection):
-    """The server's side of one connection.
-
-    Attributes:
-        ambiguous: what was wrong with the head that was refused here; None if none was.
-    """
+    """The server's side of one connection; `ambiguous` is what was wrong with a head that was refused here."""
 
     ambiguous: str | None = None
 
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        """The next event.
-
-        Raises:
-            h11.RemoteProtocolError: what came is no HTTP, or can be read in two ways.
-        """
         # h11 tells of the head what it has made of it, so the head as it came is looked at.
         before = self.trailing_data[0] if self.their_state is h11.IDLE else b""
         event = super().next_event()
@@ -36,11 +27,8 @@ class Framing(h11.Connection):
 
 
 def ambiguity(head: bytes, version: bytes) -> str | None:
-    """Why the head of a request could be read in two ways; None where it can not.
-
-    Args:
-        head: as it came, from the request line to the blank line.
-        version: of HTTP, such as `1.1`.
+    """Why the head of a request, from its first line to the blank one, could be read in two ways; None if
+    not.
     """
     lines = [line.removesuffix(b"\r") for line in head.split(b"\n")]
     if any(line.startswith((b" ", b"\t")) for line in lines):

@@ -1,7 +1,7 @@
 """What every request passes: who may ask, how often, and how whatever goes wrong is answered.
 
-It knows ASGI, and no article. A refusal does not wait for the body of the request: what is still to come is
-read and dropped for a moment, so that the client gets to see the answer, and then the connection is closed.
+A refusal does not wait for the body of the request: the rest is read and dropped for a moment, so that the
+client gets to see the answer, and then the connection is closed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ LOG = logging.getLogger("dedup.serve")
 LINGER_SECONDS = 2.0
 """How long a refused body is read and dropped, for clients that read no answer before they have sent all."""
 
-LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
-"""What a client of this machine may call it."""
+LOOPBACK_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))  # What a client of this machine may call it
 
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 """Of every answer: marks change, and a browser is not to guess what it has got."""
@@ -42,11 +41,7 @@ class Gate(Protocol):
     """Knows who may ask."""
 
     def check(self, scope: Scope) -> None:
-        """Let a request pass.
-
-        Raises:
-            ProblemError: it may not.
-        """
+        """Raise a ProblemError unless the request may pass."""
 
 
 class Refuse(Protocol):
@@ -62,23 +57,14 @@ def in_json(problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may ask.
+    """Who may ask."""
 
-    Attributes:
-        token: of `Authorization: Bearer`; None lets everybody in who can connect.
-        hosts: what the header Host may name, without its port; None is everything. A page in a browser of
-            this machine can send requests here under a name of its own (DNS rebinding), and then names that.
-    """
-
-    token: bytes | None = None
+    token: bytes | None = None  # of `Authorization: Bearer`; None lets everybody in who can connect
+    # what the header Host may name, without its port; None is everything. A page in a browser of this machine
+    # can send requests here under a name of its own (DNS rebinding), and then names that.
     hosts: frozenset[str] | None = None
 
     def check(self, scope: Scope) -> None:
-        """Let a request pass.
-
-        Raises:
-            ProblemError: it may not.
-        """
         check_host(scope, self.hosts)
         given = dict(scope["headers"])
         if self.token is None or scope["path"] in OPEN:
@@ -90,31 +76,17 @@ class Access:
 
 
 def check_host(scope: Scope, hosts: frozenset[str] | None) -> None:
-    """Let a request pass that calls this machine by one of these names.
-
-    Raises:
-        ProblemError: it does not.
-    """
+    """Refuse a request that calls this machine by another name."""
     if hosts is not None and _host(dict(scope["headers"]).get(b"host", b"")) not in hosts:
         raise ProblemError(421, "this server answers to the names of this machine only, such as 127.0.0.1")
 
 
 def _host(header: bytes) -> str:
-    """The name in a header Host, without a port."""
     return re.sub(r":\d*$", "", header.decode("latin-1")).strip("[]").lower()
 
 
 class Guard:
-    """Stands before an ASGI application, and answers for it where it raises.
-
-    Args:
-        place: host and database, which clients are not told.
-        paths: there are, by which requests are told apart in the log.
-        probes: paths that are not counted.
-        nowhere: the next step of whoever asks for an address that there is not.
-        refuse: how it says no.
-        log_requests: a line for every request; without its query, which holds ids.
-    """
+    """Stands before an ASGI application, and answers for it where it raises."""
 
     def __init__(
         self,
@@ -184,17 +156,13 @@ def _of_router(error: HTTPException, nowhere: str) -> ProblemError:
 
 
 def _where(error: Exception) -> str:
-    """The place in the code where an error came up: a traceback could hold more than is to be told."""
+    """The place in the code where an error came up: a traceback could hold more than may be told."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
 
 
 class Exchange:
-    """One request and its answer.
-
-    Attributes:
-        status: of the answer; 0 before there is one.
-    """
+    """One request and its answer; `status` is 0 before there is one."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.status = 0
@@ -204,20 +172,20 @@ class Exchange:
         self._more_to_come = announced
 
     async def receive(self) -> Message:
-        """What comes next, of which is noted whether it is the last."""
+        """The next message; notes whether it is the last."""
         message = await self._receive()
         if message["type"] != "http.request" or not message.get("more_body", False):
             self._more_to_come = False
         return message
 
     async def send(self, message: Message) -> None:
-        """Send on, of which is noted whether it began."""
+        """Send on; notes whether the answer began."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
         await self._send(message)
 
     async def refuse(self, problem: ProblemError, body: bytes, headers: dict[str, str]) -> None:
-        """Answer with a problem, in these words, unless an answer has begun."""
+        """Answer with a problem, unless an answer has begun."""
         if self.status:
             return
         headers = headers | {"Content-Length": str(len(body))} | problem.all_headers()

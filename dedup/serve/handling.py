@@ -1,7 +1,4 @@
-"""Work for requests, within the bounds: in a thread, for so long, with bodies of so many bytes.
-
-It knows neither addresses nor answers: those are the matter of whoever holds a `Handling`.
-"""
+"""Work for requests within bounds: in a thread, for so long, with bodies of so many bytes."""
 
 from __future__ import annotations
 
@@ -21,18 +18,13 @@ from dedup.serve.threads import Threads
 
 LOG = logging.getLogger("dedup.serve")
 
-MAX_FIELDS = 16
-"""Of a query, or of a form."""
+MAX_FIELDS = 16  # Of a query, or of a form
 
 _Value = TypeVar("_Value")
 
 
 class Handling:
-    """What the requests of one server share.
-
-    Args:
-        place: host and database, for the log.
-    """
+    """What the requests of one server share; `place` is host and database, for the log."""
 
     def __init__(self, limits: Limits, place: str) -> None:
         self._limits, self._place = limits, place
@@ -74,10 +66,8 @@ class Handling:
         self._outage = words
 
     async def body(self, request: Request, *media_types: str) -> Body:
-        """The body of a request of one of these media types, read within the bounds.
-
-        Raises:
-            ProblemError: it is too large, too slow, or of another kind.
+        """The body of a request of one of these media types; ProblemError if too large, too slow or of
+        another kind.
         """
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if (
@@ -122,7 +112,6 @@ class Body:
         self.length = 0
 
     def add(self, chunk: bytes) -> None:
-        """Hold some more."""
         self._room.take(len(chunk))
         self.length += len(chunk)
         self._chunks += chunk
@@ -132,7 +121,6 @@ class Body:
         return bytes(self._chunks).removeprefix(BOM_UTF8)
 
     def close(self) -> None:
-        """Let go of it."""
         self._room.give_back(self.length)
         self.length = 0
         self._chunks = bytearray()
@@ -145,18 +133,12 @@ class Body:
 
 
 def too_many() -> ProblemError:
-    """What is said where there is no room."""
     return ProblemError(503, "too many requests are being worked on; send it again", BUSY_SECONDS)
 
 
 def fields_of(raw: bytes, known: Collection[str], where: str) -> dict[str, str]:
-    """The fields of a query or a form, each at most once.
-
-    Args:
-        where: it is, for people: "the query".
-
-    Raises:
-        ProblemError: it is not UTF-8, or a field is unknown or given twice.
+    """The fields of `where` ("the query"), each at most once; ProblemError if unknown, given twice or not
+    UTF-8.
     """
     try:
         pairs = parse_qsl(

@@ -20,11 +20,9 @@ HEAD_BYTES = 16_384
 HEAD_SECONDS = 10.0
 """For the whole head of a request to come, or for the next one on a connection that is kept open."""
 
-BODY_SECONDS = 30.0
-"""For the whole body to come; 16 MiB at 5 Mbit/s."""
+BODY_SECONDS = 30.0  # For the whole body to come; 16 MiB at 5 Mbit/s
 
-WORK_SECONDS = 20.0
-"""From the body to the answer, the wait for a thread included."""
+WORK_SECONDS = 20.0  # From the body to the answer, the wait for a thread included
 
 DATABASE_SECONDS = 5.0
 """At most, for a lock or for one statement: shorter than the work, so that an answer says what happened."""
@@ -33,11 +31,9 @@ REQUEST_SECONDS = 90.0
 """All of it together, the answer's way to a slow reader included; then the connection is cut."""
 
 BATCH_ARTICLES = 1_000
-BATCH_SECONDS = 10.0
-"""Of one batch. What is not reached in this time is left, and the answer says so."""
+BATCH_SECONDS = 10.0  # Of one batch. What is not reached in this time is left, and the answer says so
 
-MAX_CLIENTS = 10_000
-"""Of which the rate is kept in mind."""
+MAX_CLIENTS = 10_000  # Of which the rate is kept in mind
 
 THREADS = 8
 """That work at a time. A `Deduplicator` has ten connections; the health check needs one of the others."""
@@ -45,19 +41,12 @@ THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one door allows.
+    """What one door allows."""
 
-    Attributes:
-        body_bytes: of a request's body.
-        bodies: so many bodies of that size may be held at a time.
-        rate: requests a second of one client, which may come all at once.
-        requests: that are worked on, or wait for a thread.
-    """
-
-    body_bytes: int = MAX_RECORD_BYTES
-    bodies: int = 4
-    rate: float = 100.0
-    requests: int = 32
+    body_bytes: int = MAX_RECORD_BYTES  # of a request's body
+    bodies: int = 4  # so many bodies of that size may be held at a time
+    rate: float = 100.0  # requests a second of one client, which may come all at once
+    requests: int = 32  # that are worked on, or wait for a thread
     body_seconds: float = BODY_SECONDS
     work_seconds: float = WORK_SECONDS
     batch_articles: int = BATCH_ARTICLES
@@ -97,7 +86,7 @@ def client_key(host: str | None) -> str:
 
 
 class FullError(Exception):
-    """There is no room for more."""
+    pass
 
 
 class Room:
@@ -108,30 +97,20 @@ class Room:
 
     @property
     def full(self) -> bool:
-        """Whether there is none left."""
         return self._taken >= self._most
 
     def take(self, count: int) -> None:
-        """Take some.
-
-        Raises:
-            FullError: there is not as much; nothing was taken.
-        """
+        """Take some, or raise FullError and take nothing."""
         if self._taken + count > self._most:
             raise FullError
         self._taken += count
 
     def give_back(self, count: int) -> None:
-        """What was taken is free again."""
         self._taken -= count
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """One, while it lasts.
-
-        Raises:
-            FullError: there is none.
-        """
+        """One, while it lasts."""
         self.take(1)
         try:
             yield

@@ -26,7 +26,6 @@ STATUSES = ("unique", "similar", "duplicate", "pending", "failed")
 
 @cache
 def document() -> Schema:
-    """The whole description."""
     paths: dict[str, Schema] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
@@ -136,7 +135,7 @@ def _schemas() -> dict[str, Schema]:
 
 
 def _article() -> Schema:
-    """What an article may be, by the names that the library has; others that files may use do as well."""
+    """An article by the library's field names, with the other names that do as well."""
     properties: dict[str, Schema] = {}
     for name in (*ARTICLE_FIELDS[:2], "html", *ARTICLE_FIELDS[2:]):
         made: Schema = {"type": ["string", "null"]}
@@ -168,11 +167,7 @@ _PLAIN: dict[Any, Schema] = {
 
 
 def schema_of(kind: Any) -> Schema:
-    """The schema of what `dedup.answer.plain` makes of a value of this type.
-
-    Raises:
-        TypeError: there is none for it.
-    """
+    """The schema of what `dedup.answer.plain` makes of a value of this type; TypeError if there is none."""
     if kind in _PLAIN:
         return dict(_PLAIN[kind])
     origin, inner = get_origin(kind), get_args(kind)
@@ -201,7 +196,7 @@ def _and(schema: Schema, **properties: Schema) -> Schema:
 
 
 def _without_text(schema: Schema, *names: str) -> None:
-    """These are there only where texts are told."""
+    """Make these optional: they are there only where texts are told."""
     schema["required"] = [name for name in schema["required"] if name not in names]
 
 

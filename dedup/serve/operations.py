@@ -10,17 +10,12 @@ LINES = "application/x-ndjson"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of the query.
-
-    Attributes:
-        kind: `string`, `boolean` or `integer`, as JSON Schema names them.
-        default: what it is if it is not given; None if it has to be.
-    """
+    """A parameter of the query."""
 
     name: str
     about: str
-    kind: str = "string"
-    default: bool | int | None = None
+    kind: str = "string"  # `string`, `boolean` or `integer`, as JSON Schema names them
+    default: bool | int | None = None  # what it is if it is not given; None if it has to be
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +39,6 @@ class Operation:
     refusals: tuple[int, ...] = ()
 
     def parameter(self, name: str) -> Parameter:
-        """A parameter by its name."""
         return next(found for found in self.parameters if found.name == name)
 
 
@@ -124,13 +118,11 @@ OPERATIONS = (
     Operation("openapi", "GET", "/openapi.json", "This description.", "Document"),
 )
 
-ANY_REFUSAL = (400, 401, 421, 429, 500, 503)
-"""Statuses that every operation may have."""
+ANY_REFUSAL = (400, 401, 421, 429, 500, 503)  # Statuses that every operation may have
 
 PROBES = frozenset(("/v1/health", "/v1/ready"))
 """What orchestrators ask: not counted, and without a token. Nor does it cost much, or tell a secret."""
 
 PATHS = frozenset(operation.path for operation in OPERATIONS)
 
-OPEN = PROBES | {"/openapi.json"}
-"""What needs no token."""
+OPEN = PROBES | {"/openapi.json"}  # What needs no token

@@ -24,28 +24,20 @@ from dedup.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 
-BUSY_SECONDS = 1
-"""To wait before a request is sent again that others were in the way of."""
+BUSY_SECONDS = 1  # To wait before a request is sent again that others were in the way of
 
-OUTAGE_SECONDS = 5
-"""To wait before a database is asked again that did not answer."""
+OUTAGE_SECONDS = 5  # To wait before a database is asked again that did not answer
 
 
 @dataclass
 class ProblemError(Exception):
-    """A request that is refused, or could not be answered.
+    """A request that is refused, or could not be answered."""
 
-    Attributes:
-        status: of HTTP.
-        detail: what happened, and what to do, in a sentence.
-        retry_after: seconds after which the same request may be sent again; None if that does not help.
-        headers: further ones.
-    """
-
-    status: int
-    detail: str
+    status: int  # of HTTP
+    detail: str  # what happened, and what to do, in a sentence
+    # seconds after which the same request may be sent again; None if that does not help.
     retry_after: float | None = None
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)  # further ones
 
     def body(self) -> dict[str, Any]:
         """The members of RFC 9457."""
@@ -64,11 +56,7 @@ class ProblemError(Exception):
 
 
 def problem_of(error: Exception, place: str) -> ProblemError:
-    """The problem that an error of the library is, or any other.
-
-    Args:
-        place: host and database, which clients are not told.
-    """
+    """The problem that an error is; clients are not told `place`, host and database."""
     if not isinstance(error, DedupError):
         if isinstance(error, MemoryError):
             return ProblemError(503, "no memory for this request; send it again later", BUSY_SECONDS)

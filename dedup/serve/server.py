@@ -1,7 +1,7 @@
 """The server under the HTTP door: sockets, connections that take too long, and the end.
 
-uvicorn speaks HTTP; it waits for ever for the head of a request, and here it does not. Nor can connections on
-which nothing is done keep others out: where all are taken, one that waits for its client gives way.
+uvicorn waits for ever for the head of a request; this does not. Where all connections are taken, one that
+waits for its client gives way.
 """
 
 from __future__ import annotations
@@ -29,18 +29,15 @@ from dedup.serve.framing import Framing
 from dedup.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS, client_key
 from dedup.serve.problems import MEDIA_TYPE, ProblemError
 
-GRACE_SECONDS = 7
-"""For the requests in hand when the server is to end, of the ten seconds that it may take."""
+GRACE_SECONDS = 7  # For the requests in hand when the server is to end, of the ten seconds that it may take
 
 BACKLOG = 128
 
 
 class Connection(H11Protocol):
-    """A connection on which nothing lasts for ever, not even the head of a request.
-
-    Attributes:
-        client_key: whom it belongs to, as the rates count.
-        waits_since: when its client's turn began, by the clock of the event loop.
+    """A connection on which nothing lasts for ever, not even the head of a request. `client_key`: whom it
+    belongs to, as the rates count. `waits_since`: when its client's turn began, by the clock of the event
+    loop.
     """
 
     client_key = ""
@@ -90,7 +87,7 @@ class Connection(H11Protocol):
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
-        """Say that this is no HTTP, as every other problem is said."""
+        """Answer what is no HTTP like every other problem."""
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.close()  # an answer has begun
             return
@@ -142,12 +139,7 @@ class _Server(uvicorn.Server):
 
 
 def serve(app: ASGIApp, sockets: list[socket.socket], stop: Callable[[], bool]) -> None:
-    """Answer requests until it is to stop; those in hand are finished.
-
-    Args:
-        sockets: bound; they are closed in the end.
-        stop: asked every tenth of a second.
-    """
+    """Answer requests on bound sockets, closed in the end, until `stop`; those in hand are finished."""
     config = uvicorn.Config(
         app,
         http=Connection,
@@ -169,14 +161,10 @@ def serve(app: ASGIApp, sockets: list[socket.socket], stop: Callable[[], bool]) 
 def bind(
     host: str, port: int, *, loopback_only: bool, variable: str = "DEDUP_SERVE_TOKEN"
 ) -> list[socket.socket]:
-    """Listen at every address of a host; at one of them if the port is 0, which takes any that is free.
+    """Listen at every address of a host; port 0 takes any free one, at one address.
 
-    Args:
-        loopback_only: refuse what other machines can reach.
-        variable: of the environment, in which a token may be; for the message.
-
-    Raises:
-        InputError: that cannot be done, or may not.
+    With `loopback_only` other machines must not reach it; the message of the InputError names the `variable`
+    for a token.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -210,23 +198,17 @@ def bind(
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this machine can reach an address."""
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
 def address_of(listener: socket.socket) -> str:
-    """Where a socket listens, as a URL."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def bind_unix(path: Path) -> socket.socket:
-    """Listen at a socket in the file system, which only its owner may use.
-
-    One that was left behind by a server that was killed is replaced.
-
-    Raises:
-        InputError: that cannot be done.
+    """Listen at a socket in the file system, which only its owner may use; replaces one left by a killed
+    server.
     """
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -262,6 +244,5 @@ def _remove_stale(path: Path) -> None:
 
 
 def unbind(path: Path) -> None:
-    """Remove the socket of a server that has ended."""
     with suppress(OSError):
         path.unlink()

@@ -14,18 +14,15 @@ _Value = TypeVar("_Value")
 class Threads:
     """At most so many threads at a time, one for each piece of work.
 
-    They are daemons: a piece of work that does not end keeps no process alive. Whoever waits for it may give
-    up; its thread counts until it ends.
+    They are daemons, so work that does not end keeps no process alive; its thread counts until it ends.
     """
 
     def __init__(self, count: int) -> None:
         self._free = asyncio.Semaphore(count)
 
     async def run(self, work: Callable[[], _Value], seconds: float) -> _Value:
-        """What the work returns, or raises.
-
-        Raises:
-            TimeoutError: there was no thread, or it did not end, in this time. It may end well all the same.
+        """What the work returns, or raises. TimeoutError if it had no thread or did not end in time; it may
+        still end.
         """
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(seconds):
@@ -60,6 +57,6 @@ class Threads:
 
 
 def _heard(done: asyncio.Future[_Value]) -> None:
-    """An error that nobody waits for any more is not logged by the event loop, with its text."""
+    """Keeps the event loop from logging an error that nobody waits for any more, with its text."""
     if not done.cancelled():
         done.exception()
