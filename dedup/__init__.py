@@ -91,42 +91,7 @@ _HOMES = {
     "Vitals": "dedup.corpus.monitoring",
 }
 
-__all__ = [
-    "Article",
-    "AsyncDeduplicator",
-    "BackfillReport",
-    "Copy",
-    "CorpusExport",
-    "DedupError",
-    "Deduplicator",
-    "DifferingSentence",
-    "ExplainedArticle",
-    "Explanation",
-    "ImportReport",
-    "Initialized",
-    "LoadPreview",
-    "LoadReport",
-    "MarkRow",
-    "MarkedArticle",
-    "Match",
-    "MatchRow",
-    "Noted",
-    "Overview",
-    "PastRun",
-    "Preview",
-    "Progress",
-    "PrunePreview",
-    "Reprints",
-    "Settings",
-    "Story",
-    "StoryArticle",
-    "StoryExport",
-    "StorySummary",
-    "Timeouts",
-    "Verdict",
-    "Verification",
-    "Vitals",
-]
+__all__ = list(_HOMES)
 
 
 if not TYPE_CHECKING:  # a type checker is to know every name, and to miss those that are not there

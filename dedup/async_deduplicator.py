@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from types import TracebackType
 from typing import Self, TypeVar
 
 from dedup.article import Article
@@ -26,7 +25,6 @@ from dedup.verdict import Verdict
 _Value = TypeVar("_Value")
 
 THREADS = 4  # That wait for the database where the event loop does not do it itself
-
 MAX_AT_ONCE = 1_000  # Articles of one `submit_many` in hand; more would only wait for a connection
 
 
@@ -58,9 +56,7 @@ class AsyncDeduplicator:
         self._open = await _Open.make(self._make)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -70,10 +66,11 @@ class AsyncDeduplicator:
             await opened.close()
 
     async def submit(self, article: Article, *, timeout: float | None = None) -> Verdict:
-        """Store an article, or its new version, and say what it is; see `Deduplicator.submit`. `timeout`:
-        seconds to wait for others, and for a statement to work; None takes `Timeouts.hook`. A turn on the
-        connections of this program is waited for besides, as long as `Timeouts.lock`. Raises InputError:
-        this is no Article, or the timeout is not above 0.
+        """Store an article, or its new version, and say what it is; see `Deduplicator.submit`.
+
+        `timeout`: seconds to wait for others, and for a statement to work; None takes `Timeouts.hook`. A turn
+        on the connections of this program is waited for besides, as long as `Timeouts.lock`. Raises
+        InputError: this is no Article, or the timeout is not above 0.
         """
         opened = self._opened()
         wait = opened.timeouts.hook if timeout is None else timeout
@@ -141,15 +138,17 @@ class AsyncDeduplicator:
         return await opened.in_thread(lambda: opened.blocking.get(source_id))
 
     async def story(self, source_id: str) -> Story:
-        """The story that an article belongs to: its canonical article and all copies. Raises NotFoundError:
-        the article is unknown.
+        """The story that an article belongs to: its canonical article and all copies.
+
+        Raises NotFoundError: the article is unknown.
         """
         opened = self._opened()
         return await opened.in_thread(lambda: opened.blocking.story(source_id))
 
     async def delete(self, source_id: str) -> bool:
-        """Delete an article; its duplicates and partners are judged anew. False if it is unknown. Raises
-        BusyError: others held it for longer than `Timeouts.lock`.
+        """Delete an article; its duplicates and partners are judged anew. False if it is unknown.
+
+        Raises BusyError: others held it for longer than `Timeouts.lock`.
         """
         opened = self._opened()
         return await opened.in_thread(lambda: opened.blocking.delete(source_id))

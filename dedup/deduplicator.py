@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from dedup.article import Article
@@ -99,9 +98,7 @@ class Deduplicator(Questions):
         self._database.check_open()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -350,8 +347,9 @@ class Deduplicator(Questions):
 
     def retry(self, reason: str = "unreadable", *, stop: Callable[[], bool] = _never) -> int:
         """Make failed articles pending again, so that the next backfill reads them; returns how many.
-        `reason`: how the reasons of those begin that are meant. `stop`: asked between transactions of
-        1,000 articles.
+
+        `reason`: how the reasons of those begin that are meant. `stop`: asked between transactions of 1,000
+        articles.
         """
         checks.text("the reason", reason)
         count, total = RETRY_ARTICLES, 0
@@ -362,8 +360,9 @@ class Deduplicator(Questions):
         return total
 
     def delete(self, source_id: str) -> bool:
-        """Delete an article; its duplicates and partners are judged anew. False if it is unknown. Raises
-        BusyError: others held it for longer than `Timeouts.lock`.
+        """Delete an article; its duplicates and partners are judged anew. False if it is unknown.
+
+        Raises BusyError: others held it for longer than `Timeouts.lock`.
         """
         return bool(self.delete_many([source_id]))
 

@@ -14,5 +14,4 @@ BATCH_ARTICLES = 1_000
 """Articles per settle transaction at most: a quarter of a second where few of them are related."""
 
 MAX_BATCH = 100_000  # Articles per transaction of a backfill; more hold the corpus for too long
-
 MIN_MEMORY = 16_000_000  # Bytes; with less, a backfill in memory would read the corpus again and again

@@ -135,8 +135,9 @@ class Basis:
 
     @classmethod
     def of(cls, settings: Settings, models: Mapping[str, str], pins_digest: str, horizon: int | None) -> Self:
-        """The basis of what this program computes; `models`: language to checksum of trained sentence
-        parameters.
+        """The basis of what this program computes;
+
+        `models`: language to checksum of trained sentence parameters.
         """
         shown = {f.name: getattr(settings, f.name) for f in fields(settings) if not f.metadata["secret"]}
         return cls(

@@ -76,9 +76,10 @@ def looks_like_html(text: str) -> bool:
 
 
 def extract(html: str) -> str:
-    """The text of an article in a page of HTML, or all the text of a fragment. Raises InputError: trafilatura
-    is not installed, the page is longer than MAX_HTML_CHARACTERS, or there is no text in it. The message
-    does not hold any of it.
+    """The text of an article in a page of HTML, or all the text of a fragment.
+
+    Raises InputError: trafilatura is not installed, the page is longer than MAX_HTML_CHARACTERS, or there is
+    no text in it. The message does not hold any of it.
     """
     trafilatura = need_trafilatura()
     if len(html) > MAX_HTML_CHARACTERS:

@@ -19,7 +19,6 @@ LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 LOGGERS = ("dedup", "uvicorn")  # Whose events are shown
-
 COUNTS = ("fingerprinted", "settled", "failed", "lost")  # Of a report, what is logged
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}

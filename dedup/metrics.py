@@ -55,8 +55,9 @@ class Metrics:
         write_to_textfile(str(path), self._registry)
 
     def serve(self, port: int, host: str) -> Callable[[], None]:
-        """Answer scrapes on a port, in a thread; returns what ends that. Raises OSError: the port cannot be
-        used.
+        """Answer scrapes on a port, in a thread; returns what ends that.
+
+        Raises OSError: the port cannot be used.
         """
         server, thread = start_http_server(port, host, self._registry)
         self.port = server.server_port

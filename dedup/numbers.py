@@ -9,17 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 Pairs = npt.NDArray[np.int32]  # Shape (m, 2): two numbers a row, the smaller first
-
 Likeness = npt.NDArray[np.float32]  # Shape (m,): the score of each pair, from 0 to 1
-
 Shares = npt.NDArray[np.float64]  # Shape (m,): a share from 0 to 1 for each pair
-
 Counts = npt.NDArray[np.int32]  # Shape (m,): a count for each pair, or for each thing
-
 Flags = npt.NDArray[np.bool_]  # Shape (m,): one yes or no for each pair
-
 Groups = npt.NDArray[np.int32]  # Shape (n,): the number of the group of each thing
-
 Keys = npt.NDArray[np.int64]  # Shape (m,): one number for each pair
 
 NO_PAIRS: Pairs = np.empty((0, 2), np.int32)

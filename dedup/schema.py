@@ -14,7 +14,6 @@ from dedup.answer import Answer
 from dedup.errors import InputError
 
 DEFAULT = "dedup"  # The schema of a corpus where nobody says otherwise
-
 VARIABLE = "DEDUP_SCHEMA"  # Environment variable that names the schema; unset or empty means `DEFAULT`
 
 MAX_BYTES = 40
@@ -47,8 +46,9 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def chosen(given: str | None = None) -> str:
-    """The schema of a corpus; None takes `DEDUP_SCHEMA`, or `DEFAULT`. Raises InputError with the rule for
-    names.
+    """The schema of a corpus; None takes `DEDUP_SCHEMA`, or `DEFAULT`.
+
+    Raises InputError with the rule for names.
     """
     name = os.environ.get(VARIABLE) or DEFAULT if given is None else given
     if not isinstance(name, str):

@@ -65,8 +65,9 @@ class Options:
 
     @classmethod
     def read(cls, settings: BaseSettings) -> Self:
-        """The options that a project's settings name. Raises NotConfigured: DEDUP_FIELDS names a field that
-        articles do not have.
+        """The options that a project's settings name.
+
+        Raises NotConfigured: DEDUP_FIELDS names a field that articles do not have.
         """
         fields = settings.getdict("DEDUP_FIELDS")
         if unknown := set(fields) - set(ARTICLE_FIELDS):
@@ -126,7 +127,7 @@ class DedupPipeline:
             self._count("delivered", corpus.delivered)
 
     async def process_item(self, item: Any) -> Any:
-        """Add the verdict to an item. Raises DropItem: it is a duplicate, and duplicates are to be dropped."""
+        """Add the verdict to an item. Raises DropItem for a duplicate, where these are to be dropped."""
         corpus = self._corpus
         assert corpus is not None
         try:

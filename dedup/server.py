@@ -33,8 +33,9 @@ __all__ = [
 
 
 def other_database() -> str | None:
-    """The database of `DEDUP_DATABASE_URL`, for people; None where the embedded server is used. Raises
-    InputError: the variable holds no address.
+    """The database of `DEDUP_DATABASE_URL`, for people; None where the embedded server is used.
+
+    Raises InputError: the variable holds no address.
     """
     given = os.environ.get(URL_VARIABLE)
     return place(given) if given else None
@@ -52,29 +53,33 @@ def will_start() -> bool:
 
 
 def start() -> str:
-    """Start the server, if it does not run; returns its address, in libpq form. Raises EmbeddedServerError:
-    it cannot be started; the message says why.
+    """Start the server, if it does not run; returns its address, in libpq form.
+
+    Raises EmbeddedServerError: it cannot be started; the message says why.
     """
     return embedded.start()
 
 
 def stop() -> bool:
-    """Stop the server and wait for its end; false if it did not run. Its data stay. Raises
-    EmbeddedServerError: it does not end.
+    """Stop the server and wait for its end; false if it did not run. Its data stay.
+
+    Raises EmbeddedServerError: it does not end.
     """
     return embedded.stop()
 
 
 def status() -> ServerStatus:
-    """What runs, and where its data are. Starts nothing. Raises EmbeddedServerError: the folder of the data
-    cannot be read.
+    """What runs, and where its data are. Starts nothing.
+
+    Raises EmbeddedServerError: the folder of the data cannot be read.
     """
     return embedded.status()
 
 
 def client() -> list[str]:
-    """The words that start psql on the corpus of the embedded server, which is started. Raises
-    EmbeddedServerError: the package has no psql, or the server cannot be started.
+    """The words that start psql on the corpus of the embedded server, which is started.
+
+    Raises EmbeddedServerError: the package has no psql, or the server cannot be started.
     """
     found = embedded_files.program("psql")
     return [str(found), embedded.start()]
@@ -82,6 +87,7 @@ def client() -> list[str]:
 
 def dump(path: Path, *, schema: str | None = None) -> int:
     """Write the corpus of the embedded server into a new file, whole or not at all; returns its bytes.
+
     `schema`: as of `Deduplicator`. Raises InputError: the file exists, or cannot be written. Raises
     EmbeddedServerError: it failed; there is no file.
     """
@@ -89,9 +95,10 @@ def dump(path: Path, *, schema: str | None = None) -> int:
 
 
 def restore(path: Path, *, schema: str | None = None) -> None:
-    """Bring a corpus back from a dump, into an embedded server that has none or an empty one. `schema`: as of
-    `Deduplicator`; the dump must be of the same one. Raises InputError: this is no dump of a corpus, or
-    there are articles already. Raises EmbeddedServerError: it failed; nothing was changed.
+    """Bring a corpus back from a dump, into an embedded server that has none or an empty one.
+
+    `schema`: as of `Deduplicator`; the dump must be of the same one. Raises InputError: this is no dump of a
+    corpus, or there are articles already. Raises EmbeddedServerError: it failed; nothing was changed.
     """
     embedded_files.restore(path, chosen(schema))
 
@@ -106,7 +113,8 @@ def upgrade(progress: Progress | None = None) -> ClusterUpgrade:
 
 
 def remove_old() -> list[Path]:
-    """Remove the data that upgrades left beside, if the new ones are in place; returns their folders. Raises
-    EmbeddedServerError: a folder cannot be removed.
+    """Remove the data that upgrades left beside, if the new ones are in place; returns their folders.
+
+    Raises EmbeddedServerError: a folder cannot be removed.
     """
     return cluster_upgrade.remove_old()

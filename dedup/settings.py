@@ -149,7 +149,7 @@ class Settings:
         return window_days(self.keep_window)
 
     def with_values(self, values: Mapping[str, Any]) -> Settings:
-        """A copy with some values replaced. Raises SettingError: an unknown name, or what `Settings` raises."""
+        """A copy with some values replaced. Raises SettingError, also for an unknown name."""
         known = {item.name for item in fields(self)}
         for name in values:
             if name not in known:

@@ -9,7 +9,6 @@ import logging
 import time
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import Self
 
 from dedup.article import Article
@@ -70,15 +69,14 @@ class SpoolingDeduplicator:
         self.connect()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def submit(self, article: Article) -> Verdict | None:
-        """The verdict on an article; None where it was kept for later. Raises SpoolError: the database is
-        down, and the spool is full or cannot be written. The article is lost. Raises ClosedError: `close`
-        was called.
+        """The verdict on an article; None where it was kept for later.
+
+        Raises SpoolError: the database is down, and the spool is full or cannot be written. The article is
+        lost; ClosedError: `close` was called.
         """
         while True:
             if self.connect() and self._corpus is not None:
@@ -96,8 +94,9 @@ class SpoolingDeduplicator:
                     return None
 
     def connect(self) -> bool:
-        """Have the database take articles, and first those of the spool, if it is time to try. Returns
-        whether it takes articles.
+        """Have the database take articles, and first those of the spool, if it is time to try.
+
+        Returns whether it takes articles.
         """
         if self._closed:
             raise ClosedError("this SpoolingDeduplicator is closed; open another one")

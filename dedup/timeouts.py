@@ -48,8 +48,9 @@ class Timeouts:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
-        """The defaults, with what `DEDUP_TIMEOUT_CONNECT` and the like say instead. Raises InputError: one of
-        them is no number of seconds above 0.
+        """The defaults, with what `DEDUP_TIMEOUT_CONNECT` and the like say instead.
+
+        Raises InputError: one of them is no number of seconds above 0.
         """
         environment = os.environ if environment is None else environment
         given: dict[str, float] = {}

@@ -95,8 +95,9 @@ def parse_time(
 
 
 def as_utc(value: datetime, name: str) -> datetime:
-    """The same time in UTC; one without a zone is taken for UTC. Raises InputError for pandas' NaT or other
-    years.
+    """The same time in UTC; one without a zone is taken for UTC.
+
+    Raises InputError for pandas' NaT or other years.
     """
     if type(value) is not datetime:  # a pandas.Timestamp, which has nanoseconds that no column holds
         if value != value:  # NaT is a datetime that is not even itself

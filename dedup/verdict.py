@@ -17,7 +17,6 @@ MATCHES_LIMIT = 50
 """A verdict names so many other articles at most, the best; an item of a template is like thousands."""
 
 COPIES_LIMIT = 10_000  # Counting of copies stops here, for the same reason
-
 COPIES_SHOWN = 3  # Copies that a verdict in words names
 
 

@@ -208,7 +208,7 @@ def _split(text: str) -> tuple[list[str], tuple[str, ...]] | None:
 
 
 def _meanings(words: tuple[str, ...]) -> dict[str, int] | None:
-    """Language to month of the one month that is named, where all other words are days of the week or fill."""
+    """Language to month of the one month that is named, where other words are days of the week or fill."""
     for names in (_english, _of_the_press, _of_all):
         months, others = names()
         runs = [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]

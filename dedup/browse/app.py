@@ -182,7 +182,7 @@ def _fields(raw: bytes, known: tuple[str, ...], where: str) -> dict[str, str]:
 
 
 def _static_files() -> dict[str, tuple[str, bytes]]:
-    """Address -> kind and content of the files that pages refer to; the address holds a hash of the content."""
+    """Address -> kind and content of the files that pages refer to; each address has a hash in it."""
     style = environment("dedup.browse").get_template("style.css.j2").render().encode()
     folder = resources.files("dedup.browse") / "static"
     files = {

@@ -1,4 +1,4 @@
-"""What people change on pages (`--edit`): pins of pairs and sentences, with who and why, and their undoing."""
+"""What people change on pages (`--edit`): pins of pairs and sentences, with who and why; and back."""
 
 from __future__ import annotations
 

@@ -16,9 +16,7 @@ from dedup.pages.environment import environment
 from dedup.pages.words import line
 
 STORIES = 3  # Stories of a day that are told in full
-
 COPIES = 50  # Copies of a story that are listed
-
 VERSIONS = 3  # Copies of a story that are set beside the original: those that differ most
 
 

@@ -19,13 +19,9 @@ from dedup.pages.graph import Tie, tie_graph
 from dedup.pages.words import later, line, long_day, moment, percent
 
 TIMELINE_ROWS = 200  # Outlets in the table beside the picture of a story
-
 TIES = 30  # Pairs of outlets that are drawn: more are a thicket
-
 OUTLET_DAYS = 30  # Days of the page of outlets where none are given
-
 TABLES = 6  # Tables whose size is told; the others are told together
-
 HEAT = 5  # Shades of the matrix
 
 COMPARED_CHARACTERS = 100_000

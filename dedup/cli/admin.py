@@ -8,18 +8,9 @@ from dataclasses import asdict, fields
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from dedup.cli import output
-from dedup.cli.shared import (
-    FormatOption,
-    JsonOption,
-    MapOption,
-    corpus,
-    field_map,
-    hash_key,
-    previewed,
-    say_pins_left_behind,
-)
+from dedup.cli import output, shared
 from dedup.errors import SettingError
 
 CHANGES = {"fingerprint": "fingerprints", "rule": "marks", "window": "what is compared"}
@@ -36,22 +27,14 @@ It is used without `DEDUP_DATABASE_URL`. It starts by itself, and runs until `de
 )
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(settings_app, name="settings", invoke_without_command=True)
-    app.command("train-sentences")(train_sentences)
-    app.add_typer(db_app, name="db")
-
-
 @settings_app.callback()
 def settings(
     context: typer.Context,
     show_secrets: Annotated[
         bool,
-        typer.Option(
-            "--show-secrets", help="Show the hash key itself, as another machine needs it, not its id."
-        ),
+        Option("--show-secrets", help="Show the hash key itself, as another machine needs it, not its id."),
     ] = False,
-    json: JsonOption = False,
+    json: shared.JsonOption = False,
 ) -> None:
     """List the settings of this corpus and what they mean; set and reset them.
 
@@ -62,7 +45,7 @@ def settings(
         return
     from dedup.settings import Settings, masked
 
-    with corpus() as dd:
+    with shared.corpus() as dd:
         loaded = dd.settings.in_force(), dd.settings.wanted()
     hidden = {item.name for item in fields(Settings) if item.metadata["secret"] and not show_secrets}
     present, wanted = (
@@ -95,9 +78,7 @@ def settings(
 def settings_set(
     values: Annotated[
         list[str],
-        typer.Argument(
-            metavar="NAME=VALUE", help="A setting and its new value; `dedup settings` lists them."
-        ),
+        Argument(metavar="NAME=VALUE", help="A setting and its new value; `dedup settings` lists them."),
     ],
 ) -> None:
     """Change settings, from the next backfill on; until then everything goes on as before.
@@ -119,40 +100,36 @@ def settings_set(
         name, separator, value = pair.partition("=")
         if not separator:  # what it is may be a secret
             raise SettingError(f"argument {number} has no =; write NAME=VALUE, such as bands=16")
-        parsed[name] = hash_key(value) if name == "hash_key" and value else value
+        parsed[name] = shared.hash_key(value) if name == "hash_key" and value else value
     _change(parsed)
 
 
 @settings_app.command("reset")
 def settings_reset(
-    names: Annotated[
-        list[str], typer.Argument(metavar="NAME", help="A setting; `dedup settings` lists them.")
-    ],
+    names: Annotated[list[str], Argument(metavar="NAME", help="A setting; `dedup settings` lists them.")],
 ) -> None:
     """Go back to the defaults of these settings, from the next backfill on."""
     _change(dict.fromkeys(names))
 
 
 def _change(values: dict[str, Any]) -> None:
-    with corpus() as dd:
+    with shared.corpus() as dd:
         dd.settings.change(values)
         found = dd.preview()
         if "hash_key" in values:
-            say_pins_left_behind(dd.settings.pins_left_behind())
+            shared.say_pins_left_behind(dd.settings.pins_left_behind())
     if found.adoption:
         output.say("settings changed, in force from the next backfill on; until then nothing changes")
-        output.say(f"next: dedup backfill ({previewed(found)})")
+        output.say(f"next: dedup backfill ({shared.previewed(found)})")
     else:
         output.say("settings changed")
 
 
 def train_sentences(
-    language: Annotated[str, typer.Argument(metavar="LANGUAGE", help="ISO 639 code, such as `de`.")],
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Articles of that language, as for `load`.")
-    ],
-    map_: MapOption = None,
-    format_: FormatOption = None,
+    language: Annotated[str, Argument(metavar="LANGUAGE", help="ISO 639 code, such as `de`.")],
+    files: Annotated[list[str], Argument(metavar="FILE", help="Articles of that language, as for `load`.")],
+    map_: shared.MapOption = None,
+    format_: shared.FormatOption = None,
 ) -> None:
     """Learn where sentences end in a language, from your own articles; stored with the corpus.
 
@@ -166,7 +143,7 @@ def train_sentences(
     from dedup.text.fingerprint import base_language
 
     code = language_code(language)
-    mapping = field_map(map_)
+    mapping = shared.field_map(map_)
 
     def texts() -> Iterator[str]:
         for reader in readers:
@@ -183,7 +160,7 @@ def train_sentences(
             read_articles(file, fields=mapping, format=format_, dates=DateRule(lose=True)) for file in files
         )
         readers = [stack.enter_context(reader) for reader in opened]  # a typo starts no server
-        dd = stack.enter_context(corpus())
+        dd = stack.enter_context(shared.corpus())
         bar = stack.enter_context(output.progress_bar("bytes"))
         trained = dd.settings.train_sentences(code, texts())
     output.say(
@@ -233,7 +210,7 @@ def db_stop() -> None:
 
 
 @db_app.command("status")
-def db_status(json: JsonOption = False) -> None:
+def db_status(json: shared.JsonOption = False) -> None:
     """Say whether the embedded server runs, and where its data are."""
     from dedup import server
 

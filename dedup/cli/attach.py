@@ -5,57 +5,41 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, corpus, counted, stopping
 from dedup.cli.signals import unfinished
 
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Print the SQL that would run, and run nothing.")
-]
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(attach)
-    app.command()(attachments)
-    app.command()(remap)
-    app.command()(sync)
-    app.command()(detach)
+DryRunOption = Annotated[bool, Option("--dry-run", help="Print the SQL that would run, and run nothing.")]
 
 
 def attach(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, such as public.articles.")],
-    keys: Annotated[
-        list[str], typer.Option("--id", metavar="COLUMN", help="Column of the key; may be repeated.")
-    ],
-    text: Annotated[str, typer.Option("--text", metavar="COLUMN", help="Column of the body.")],
-    title: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the headline.")] = None,
-    url: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the address.")] = None,
+    table: Annotated[str, Argument(metavar="TABLE", help="The table, such as public.articles.")],
+    keys: Annotated[list[str], Option("--id", metavar="COLUMN", help="Column of the key; may be repeated.")],
+    text: Annotated[str, Option(metavar="COLUMN", help="Column of the body.")],
+    title: Annotated[str | None, Option(metavar="COLUMN", help="Column of the headline.")] = None,
+    url: Annotated[str | None, Option(metavar="COLUMN", help="Column of the address.")] = None,
     publication: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the publication's name.")
+        str | None, Option(metavar="COLUMN", help="Column of the publication's name.")
     ] = None,
-    language: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the language.")] = None,
+    language: Annotated[str | None, Option(metavar="COLUMN", help="Column of the language.")] = None,
     published: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of the publication time, a date or timestamp."),
+        str | None, Option(metavar="COLUMN", help="Column of the publication time, a date or timestamp.")
     ] = None,
     where: Annotated[
-        str | None,
-        typer.Option(metavar="SQL", help="Only rows for which this holds, such as \"lang = 'en'\"."),
+        str | None, Option(metavar="SQL", help="Only rows for which this holds, such as \"lang = 'en'\".")
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="What the ids of its articles begin with; default: the table's name."
-        ),
+        Option(metavar="NAME", help="What the ids of its articles begin with; default: the table's name."),
     ] = None,
     mark_columns: Annotated[
-        bool, typer.Option("--mark-columns", help="Add columns for the marks to the table, and fill them.")
+        bool, Option("--mark-columns", help="Add columns for the marks to the table, and fill them.")
     ] = False,
     triggers: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--triggers/--no-triggers", help="Have triggers note what changes, or leave that to `dedup sync`."
         ),
     ] = True,
@@ -88,26 +72,25 @@ def attach(
 
 
 def remap(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As `dedup attachments` shows it.")],
+    name: Annotated[str, Argument(metavar="NAME", help="As `dedup attachments` shows it.")],
     table: Annotated[
-        str | None, typer.Option("--table", metavar="TABLE", help="Another table, such as public.articles.")
+        str | None, Option(metavar="TABLE", help="Another table, such as public.articles.")
     ] = None,
     keys: Annotated[
-        list[str] | None, typer.Option("--id", metavar="COLUMN", help="Column of the key; may be repeated.")
+        list[str] | None, Option("--id", metavar="COLUMN", help="Column of the key; may be repeated.")
     ] = None,
-    text: Annotated[str | None, typer.Option("--text", metavar="COLUMN", help="Column of the body.")] = None,
-    title: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the headline.")] = None,
-    url: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the address.")] = None,
+    text: Annotated[str | None, Option(metavar="COLUMN", help="Column of the body.")] = None,
+    title: Annotated[str | None, Option(metavar="COLUMN", help="Column of the headline.")] = None,
+    url: Annotated[str | None, Option(metavar="COLUMN", help="Column of the address.")] = None,
     publication: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the publication's name.")
+        str | None, Option(metavar="COLUMN", help="Column of the publication's name.")
     ] = None,
-    language: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the language.")] = None,
+    language: Annotated[str | None, Option(metavar="COLUMN", help="Column of the language.")] = None,
     published: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of the publication time, a date or timestamp."),
+        str | None, Option(metavar="COLUMN", help="Column of the publication time, a date or timestamp.")
     ] = None,
     where: Annotated[
-        str | None, typer.Option(metavar="SQL", help='Only rows for which this holds; "" for all.')
+        str | None, Option(metavar="SQL", help='Only rows for which this holds; "" for all.')
     ] = None,
     dry_run: DryRunOption = False,
 ) -> None:
@@ -181,9 +164,7 @@ def attachments(json: JsonOption = False) -> None:
 
 
 def sync(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One attached table; default: all.")
-    ] = None,
+    name: Annotated[str | None, Argument(metavar="[NAME]", help="One attached table; default: all.")] = None,
 ) -> None:
     """Find new, changed and deleted rows of attached tables by comparing them with their articles.
 
@@ -197,9 +178,7 @@ def sync(
 
 
 def detach(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="As `dedup attachments` shows it, or the table.")
-    ],
+    name: Annotated[str, Argument(metavar="NAME", help="As `dedup attachments` shows it, or the table.")],
     dry_run: DryRunOption = False,
 ) -> None:
     """Leave a table as it was found, and delete its articles and their marks from the corpus.

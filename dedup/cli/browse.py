@@ -7,52 +7,37 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from dedup.cli import output
-from dedup.cli.listening import (
-    SERVER_PACKAGES,
-    HostOption,
-    LogRequestsOption,
-    PortOption,
-    RateOption,
-    impatient,
-    stopping_gently,
-    token_from,
-)
+from dedup.cli import listening, output
 from dedup.cli.shared import LogFormatOption, LogLevelOption, needs
 from dedup.logs import configure
 
-BROWSE_PACKAGES = (*SERVER_PACKAGES, "jinja2")  # What the extra `newsdedup[browse]` brings
+BROWSE_PACKAGES = (*listening.SERVER_PACKAGES, "jinja2")  # What the extra `newsdedup[browse]` brings
 
 VARIABLE = "DEDUP_BROWSE_TOKEN"
 
 RATE = 50.0  # Requests a second of one client: a person, whose browser asks for a page and its three files
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(browse)
-
-
 def browse(
-    host: HostOption = "127.0.0.1",
-    port: PortOption = 0,
+    host: listening.HostOption = "127.0.0.1",
+    port: listening.PortOption = 0,
     edit: Annotated[
-        bool, typer.Option("--edit", help="Pairs can be judged, and sentences pinned; else it only shows.")
+        bool, Option("--edit", help="Pairs can be judged, and sentences pinned; else it only shows.")
     ] = False,
     token_file: Annotated[
         Path | None,
-        typer.Option(
-            "--token-file",
+        Option(
             metavar="FILE",
             help="A file that holds the token which people enter once; or set `DEDUP_BROWSE_TOKEN`.",
         ),
     ] = None,
-    open_it: Annotated[bool, typer.Option("--open", help="Open the first page in the browser.")] = False,
-    rate: RateOption = RATE,
+    open_it: Annotated[bool, Option("--open", help="Open the first page in the browser.")] = False,
+    rate: listening.RateOption = RATE,
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
-    log_requests: LogRequestsOption = False,
+    log_requests: listening.LogRequestsOption = False,
 ) -> None:
     """Look at the corpus in a browser: days, stories, versions side by side, who copies whom.
 
@@ -74,12 +59,12 @@ def browse(
     from dedup.serve.guard import LOOPBACK_NAMES
     from dedup.serve.limits import Limits
 
-    token = token_from(token_file, VARIABLE)
+    token = listening.token_from(token_file, VARIABLE)
     with ExitStack() as stack:
         sockets = server.bind(host, port, loopback_only=token is None, variable=VARIABLE)
         addresses = [server.address_of(listener) for listener in sockets]
-        stop = stack.enter_context(stopping_gently())
-        dd, longest = stack.enter_context(impatient())
+        stop = stack.enter_context(listening.stopping_gently())
+        dd, longest = stack.enter_context(listening.impatient())
         configure(log_format, log_level)
         limits = Limits(body_bytes=3 * longest, rate=rate)  # a form writes most bytes as three
         visitors = Visitors(token, None if token is not None else LOOPBACK_NAMES | {host.lower()})

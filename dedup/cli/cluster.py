@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from dedup.cli import output
 from dedup.cli.read import DIFFERENT
@@ -15,19 +16,12 @@ from dedup.cli.signals import unfinished
 export_app = typer.Typer(no_args_is_help=True)
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(export_app, name="export", help="Write a corpus into files, for other programs.")
-    app.command("import")(import_)
-
-
 @export_app.command("corpus")
 def export_corpus(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that does not exist, or is empty.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="A folder that does not exist, or is empty.")],
     include_hash_key: Annotated[
         bool,
-        typer.Option(
-            "--include-hash-key", help="Put the secret hash key into the folder, if the corpus has one."
-        ),
+        Option("--include-hash-key", help="Put the secret hash key into the folder, if the corpus has one."),
     ] = False,
     json: JsonOption = False,
 ) -> None:
@@ -67,10 +61,9 @@ def export_corpus(
 
 
 def import_(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that the Spark engine wrote.")],
+    folder: Annotated[Path, Argument(metavar="DIR", help="The folder that the Spark engine wrote.")],
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Only compare; tell all that does not agree. Exit code 3 if any."),
+        bool, Option("--dry-run", help="Only compare; tell all that does not agree. Exit code 3 if any.")
     ] = False,
     json: JsonOption = False,
 ) -> None:

@@ -10,6 +10,7 @@ import sys
 from typing import Annotated, Literal
 
 import typer
+from typer import Argument
 
 VARIABLE = "_DEDUP_COMPLETE"  # Set by the scripts when a shell asks, to `complete_` and its name
 
@@ -41,14 +42,8 @@ complete --command dedup --no-files --arguments "(_dedup_completion get-args)" \
 }
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(completion)
-
-
 def completion(
-    shell: Annotated[
-        Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="bash, zsh or fish.")
-    ],
+    shell: Annotated[Literal["bash", "zsh", "fish"], Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
     """Print the script that completes dedup's commands, options and file names at Tab in your shell.
 

@@ -7,19 +7,12 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, counted, say_if_started
 from dedup.errors import InputError
 from dedup.schema import chosen
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(psql)
-    app.command()(dump)
-    app.command()(restore)
-    app.command()(upgrade)
 
 
 def _only_embedded(instead: str) -> None:
@@ -33,7 +26,7 @@ def _only_embedded(instead: str) -> None:
 
 def psql(
     arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="-- OPTION…", help="Options of psql, after `--`.")
+        list[str] | None, Argument(metavar="-- OPTION…", help="Options of psql, after `--`.")
     ] = None,
 ) -> None:
     """Open psql on the corpus of the embedded server; starts it.
@@ -56,7 +49,7 @@ def psql(
 _SERVERS = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE")
 
 
-def dump(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that does not exist.")]) -> None:
+def dump(file: Annotated[Path, Argument(metavar="FILE", help="A file that does not exist.")]) -> None:
     """Write the corpus of the embedded server into one file, whole or not at all.
 
     It is as of one moment; others may work on meanwhile. Only you can read the file: it holds all texts, and
@@ -74,7 +67,7 @@ def dump(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that 
     output.say(f"{file}: {server.dump(file) / 1_000_000:,.1f} MB")
 
 
-def restore(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `dump` wrote.")]) -> None:
+def restore(file: Annotated[Path, Argument(metavar="FILE", help="A file that `dump` wrote.")]) -> None:
     """Bring a corpus back from a file, into an embedded server that has none or an empty one; then verify it.
 
     Nothing is overwritten. What does not hold after it is made again by the next backfill. Exit code 1, and
@@ -103,7 +96,7 @@ def restore(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file th
 
 def upgrade(
     delete_old: Annotated[
-        bool, typer.Option("--delete-old", help="Remove the old data that an upgrade kept.")
+        bool, Option("--delete-old", help="Remove the old data that an upgrade kept.")
     ] = False,
     json: JsonOption = False,
 ) -> None:

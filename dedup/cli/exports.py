@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from dedup.cli import output
 from dedup.cli.read import SinceOption
@@ -13,13 +13,9 @@ from dedup.cli.shared import JsonOption, corpus, moment, stopping
 from dedup.cli.signals import unfinished
 
 
-def register(app: typer.Typer) -> None:
-    app.command("stories")(stories)
-
-
 def stories(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="NAME.parquet or NAME.sqlite, which does not exist.")
+        Path, Argument(metavar="FILE", help="NAME.parquet or NAME.sqlite, which does not exist.")
     ],
     since: SinceOption = None,
     json: JsonOption = False,

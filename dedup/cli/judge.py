@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from dedup.cli import output
-from dedup.cli.review import review
 from dedup.cli.shared import LAB_PACKAGES, JsonOption, MinJaccardOption, TruthOption, corpus, ending, needs
 
 if TYPE_CHECKING:
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 OTHERS = "sentences,spotsigs,minhash,tfidf"
 """Methods asked beside the product's own rule: each sees something else, and together they take minutes."""
 
-NewestOption = Annotated[
-    int, typer.Option("--newest", min=2, help="How many of the newest articles to take.")
-]
+NewestOption = Annotated[int, Option("--newest", min=2, help="How many of the newest articles to take.")]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -39,22 +37,13 @@ all pairs. Several people may judge, and all judgements are kept.
 )
 
 
-def register(commands: typer.Typer) -> None:
-    app.command()(pairs)
-    app.command()(review)
-    app.command()(score)
-    app.command()(tune)
-    commands.add_typer(app, name="judge")
-
-
 def pairs(
-    size: Annotated[int, typer.Option(min=1, help="How many pairs to pick.")] = 100,
+    size: Annotated[int, Option(min=1, help="How many pairs to pick.")] = 100,
     methods: Annotated[
-        str,
-        typer.Option("--methods", help="Whose opinions to ask beside dedup's: names or rows with commas."),
+        str, Option(help="Whose opinions to ask beside dedup's: names or rows with commas.")
     ] = OTHERS,
     newest: NewestOption = 20_000,
-    seed: Annotated[int, typer.Option(help="Another seed draws other pairs.")] = 0,
+    seed: Annotated[int, Option(help="Another seed draws other pairs.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Pick pairs worth a human look: near the thresholds, where methods disagree, and some of every kind.

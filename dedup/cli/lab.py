@@ -7,20 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from dedup.cli import output
-from dedup.cli.shared import (
-    LAB_PACKAGES,
-    FormatOption,
-    JsonOption,
-    LanguageOption,
-    MapOption,
-    MinJaccardOption,
-    TruthOption,
-    ending,
-    field_map,
-    needs,
-)
+from dedup.cli import output, shared
 from dedup.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,20 +30,16 @@ To judge pairs of your own corpus: `dedup judge pairs`.
 )
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(lab, name="lab")
-
-
 @lab.callback()
 def needs_extra() -> None:
     """The lab."""
-    needs("the lab", "lab", LAB_PACKAGES)
+    shared.needs("the lab", "lab", shared.LAB_PACKAGES)
 
 
 @lab.command()
 def methods(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A method or a row of the list.")] = None,
-    json: JsonOption = False,
+    name: Annotated[str | None, Argument(metavar="NAME", help="A method or a row of the list.")] = None,
+    json: shared.JsonOption = False,
 ) -> None:
     """List the methods: what each computes, and who proposed it. With a NAME: its parameters too.
 
@@ -93,33 +78,28 @@ def methods(
 
 @lab.command()
 def compare(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Articles in any format that `dedup load` reads.")
-    ],
-    truth: TruthOption = None,
-    min_jaccard: MinJaccardOption = 0.8,
+    file: Annotated[Path, Argument(metavar="FILE", help="Articles in any format that `dedup load` reads.")],
+    truth: shared.TruthOption = None,
+    min_jaccard: shared.MinJaccardOption = 0.8,
     chosen: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--methods",
             help="Names or rows with commas, `all`, or `linear` (all that do not look at every pair)."
             " Default: all; above 10,000 articles, linear.",
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Folder for results and report; default: FILE.lab in the current folder."),
+        Path | None, Option(help="Folder for results and report; default: FILE.lab in the current folder.")
     ] = None,
-    limit: Annotated[
-        float, typer.Option(min=1, help="Seconds a method may take before it is given up.")
-    ] = 900,
+    limit: Annotated[float, Option(min=1, help="Seconds a method may take before it is given up.")] = 900,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Methods at work at a time; default: one per core.")
+        int | None, Option(min=1, help="Methods at work at a time; default: one per core.")
     ] = None,
-    map_: MapOption = None,
-    format_: FormatOption = None,
-    language: LanguageOption = None,
-    json: JsonOption = False,
+    map_: shared.MapOption = None,
+    format_: shared.FormatOption = None,
+    language: shared.LanguageOption = None,
+    json: shared.JsonOption = False,
 ) -> None:
     """Run methods on a file of articles: a table, and a report to open in a browser.
 
@@ -132,7 +112,7 @@ def compare(
     from dedup.lab.methods import parse
     from dedup.lab.report import page as report
 
-    source = Source(file, tuple(sorted(field_map(map_).items())), format_, language)
+    source = Source(file, tuple(sorted(shared.field_map(map_).items())), format_, language)
     corpus = source.read()
     known = read_truth(truth, corpus.numbers, min_jaccard) if truth else None
     if known and known.unknown:
@@ -145,7 +125,7 @@ def compare(
             )
     wanted = parse(chosen)
     folder = out or Path(f"{file.name}.lab")
-    with ending(), output.progress_bar("methods") as bar:
+    with shared.ending(), output.progress_bar("methods") as bar:
         bar.start("comparing", len(wanted))
         results = compare(
             source, wanted, folder, jobs=jobs, limit_seconds=limit, ended=lambda _: bar.advance(1)
@@ -281,13 +261,13 @@ def _measures(evaluation: Evaluation | None) -> dict[str, Any]:
 @lab.command()
 def generate(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="CASE", help="Which cases to write; all if none is named.")
+        list[str] | None, Argument(metavar="CASE", help="Which cases to write; all if none is named.")
     ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder for CASE.jsonl.gz and CASE.truth.jsonl.gz.")
-    ] = Path("hard-cases"),
-    seed: Annotated[int, typer.Option(help="Another seed makes other texts of the same kind.")] = 1,
-    list_: Annotated[bool, typer.Option("--list", help="Only list the cases.")] = False,
+    out: Annotated[Path, Option(help="Folder for CASE.jsonl.gz and CASE.truth.jsonl.gz.")] = Path(
+        "hard-cases"
+    ),
+    seed: Annotated[int, Option(help="Another seed makes other texts of the same kind.")] = 1,
+    list_: Annotated[bool, Option("--list", help="Only list the cases.")] = False,
 ) -> None:
     """Write corpora of the phenomena that break such tools, with their truth; invented texts.
 

@@ -12,7 +12,7 @@ from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from dedup.cli.shared import corpus, stopping
 from dedup.errors import InputError
@@ -21,20 +21,15 @@ if TYPE_CHECKING:
     from dedup import Deduplicator
 
 HostOption = Annotated[
-    str, typer.Option("--host", help="The address to listen at; one that other machines reach needs a token.")
+    str, Option("--host", help="The address to listen at; one that other machines reach needs a token.")
 ]
-PortOption = Annotated[
-    int, typer.Option("--port", min=0, max=65_535, help="The port; 0 takes any that is free.")
-]
-RateOption = Annotated[
-    float, typer.Option("--rate", min=0.1, help="Requests a second that one client may send.")
-]
+PortOption = Annotated[int, Option("--port", min=0, max=65_535, help="The port; 0 takes any that is free.")]
+RateOption = Annotated[float, Option("--rate", min=0.1, help="Requests a second that one client may send.")]
 LogRequestsOption = Annotated[
-    bool, typer.Option("--log-requests", help="Log a line for every request, without its query.")
+    bool, Option("--log-requests", help="Log a line for every request, without its query.")
 ]
 
 SERVER_PACKAGES = ("starlette", "uvicorn")  # What the extras `newsdedup[serve]` and `newsdedup[browse]` bring
-
 TOKEN_CHARACTERS = 16  # At least, so that it cannot be guessed
 
 

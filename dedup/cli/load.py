@@ -7,24 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from dedup.cli import output
-from dedup.cli.shared import (
-    DateFormatOption,
-    DayFirstOption,
-    FormatOption,
-    HtmlOption,
-    JsonOption,
-    LanguageOption,
-    LoseDatesOption,
-    MapOption,
-    PublicationOption,
-    corpus,
-    counted,
-    field_map,
-    shortened,
-    stopping,
-)
+from dedup.cli import output, shared
 from dedup.cli.signals import unfinished
 from dedup.errors import InputError
 
@@ -33,9 +18,7 @@ if TYPE_CHECKING:
     from dedup.files.understanding import Understanding
 
 IDS_SHOWN = 3  # Ids on the screen per reason; the rejects file has all
-
 NAMES_SHOWN = 8  # Names on the screen that were not used
-
 TEXT_CHARACTERS = 200  # Of a text, what a dry run shows
 
 HEAPS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired", "lost_dates")
@@ -46,7 +29,7 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 RejectsOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--rejects",
         help="Where refused lines and repaired fields are noted: a new file, or one of earlier loads, which"
         " is continued. Default: FILE.rejects.jsonl in the current folder.",
@@ -56,22 +39,21 @@ RejectsOption = Annotated[
 
 def load(
     files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE", help="JSONL, CSV, TSV or Parquet; `.gz` is fine; `-` is stdin."),
+        list[str], Argument(metavar="FILE", help="JSONL, CSV, TSV or Parquet; `.gz` is fine; `-` is stdin.")
     ],
-    map_: MapOption = None,
-    format_: FormatOption = None,
-    publication: PublicationOption = None,
-    language: LanguageOption = None,
-    html: HtmlOption = False,
-    date_format: DateFormatOption = None,
-    day_first: DayFirstOption = None,
-    lose_dates: LoseDatesOption = False,
+    map_: shared.MapOption = None,
+    format_: shared.FormatOption = None,
+    publication: shared.PublicationOption = None,
+    language: shared.LanguageOption = None,
+    html: shared.HtmlOption = False,
+    date_format: shared.DateFormatOption = None,
+    day_first: shared.DayFirstOption = None,
+    lose_dates: shared.LoseDatesOption = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be read, with three articles; store nothing.")
+        bool, Option("--dry-run", help="Show what would be read, with three articles; store nothing.")
     ] = False,
     rejects: RejectsOption = None,
-    json: JsonOption = False,
+    json: shared.JsonOption = False,
 ) -> None:
     """Store articles from files; `dedup backfill` then marks them.
 
@@ -117,7 +99,7 @@ def load(
         dedup load crawl.jsonl --map text=page --html --dry-run
     """
     wanted: dict[str, Any] = {
-        "fields": field_map(map_),
+        "fields": shared.field_map(map_),
         "format": format_,
         "publication": publication,
         "language": language,
@@ -168,7 +150,7 @@ def _load(
 
     reports: list[LoadReport] = []
     try:
-        with corpus() as dd, stopping() as stop, output.progress_bar("bytes") as bar:
+        with shared.corpus() as dd, shared.stopping() as stop, output.progress_bar("bytes") as bar:
             for file in files:
                 report = LoadReport()
                 reports.append(report)
@@ -190,7 +172,7 @@ def _load(
 def _preview(files: Sequence[str], wanted: Mapping[str, Any], unusable: Unusable) -> Iterator[LoadPreview]:
     from dedup import Deduplicator
 
-    with stopping() as stop, output.progress_bar("bytes") as bar:
+    with shared.stopping() as stop, output.progress_bar("bytes") as bar:
         for file in files:
             try:
                 yield Deduplicator.preview_load(file, progress=bar, stop=stop.is_set, **wanted)
@@ -252,7 +234,7 @@ def _show_previews(previews: Sequence[LoadPreview], json: bool) -> None:
     if previews:
         refused = sum(preview.report.refused for preview in previews)
         lines = sum(preview.report.lines for preview in previews)
-        output.say(f"read {counted(lines, 'line', 'lines')}, {refused:,} refused; nothing was stored")
+        output.say(f"read {shared.counted(lines, 'line', 'lines')}, {refused:,} refused; nothing was stored")
 
 
 def _facts(article: Article) -> Iterator[tuple[str, str]]:
@@ -288,7 +270,7 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
     if found.ignored:
         names = [*found.ignored]
         more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
-        yield f"  ignored: {', '.join(shortened(name) for name in names[:NAMES_SHOWN])}{more}"
+        yield f"  ignored: {', '.join(shared.shortened(name) for name in names[:NAMES_SHOWN])}{more}"
     for field, column in found.dates.items():
         if column.order:
             yield f"  {field}: read {column.order}"
@@ -298,15 +280,13 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
         articles = f"{found.records - refused:,} articles"
         yield f"  no date: {found.without_date:,} of {articles}; they count from when they are stored"
     if found.empty:
-        empty = counted(found.empty, "text is empty", "texts are empty")
+        empty = shared.counted(found.empty, "text is empty", "texts are empty")
         yield f"  {empty}, which the backfill marks as failed"
     if found.extracted:
         yield f"  text taken out of HTML: {found.extracted:,}"
     if found.html:
-        yield (
-            f"  {counted(found.html, 'text looks', 'texts look')} like HTML, and tags would be compared as"
-            " words: load the file again with --html"
-        )
+        texts = shared.counted(found.html, "text looks", "texts look")
+        yield f"  {texts} like HTML, and tags would be compared as words: load the file again with --html"
 
 
 def _origin(field: str, names: Mapping[str, int]) -> str:

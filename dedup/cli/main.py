@@ -16,6 +16,7 @@ from signal import SIGINT
 from typing import Annotated
 
 import typer
+from typer import Option
 
 import dedup
 from dedup.cli import (
@@ -29,6 +30,7 @@ from dedup.cli import (
     exports,
     judge,
     lab,
+    load,
     monitor,
     operate,
     output,
@@ -36,6 +38,7 @@ from dedup.cli import (
     prune,
     read,
     report,
+    review,
     serve,
     signals,
     spark,
@@ -76,25 +79,28 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check found differences; 130, 1
 SIGTERM or SIGHUP before all was done: what was finished is kept, and the same command goes on.
 """,
 )
-write.register(app)
-worker.register(app)
-read.register(app)
-monitor.register(app)
-admin.register(app)
-operate.register(app)
-dumps.register(admin.db_app)
-judge.register(app)
-pin.register(app)
-attach.register(app)
-prune.register(app)
-cluster.register(app)
-exports.register(cluster.export_app)
-lab.register(app)
-spark.register(app)
-serve.register(app)
-browse.register(app)
-report.register(app)
-completion.register(app)
+# In the order of the help.
+for command in (
+    *(write.init, load.load, write.backfill, write.retry, write.check, write.delete, worker.worker),
+    *(read.marks, read.matches, read.show, read.stories, read.explain, read.verify),
+    *(monitor.status, monitor.runs, monitor.metrics, admin.train_sentences, operate.grant, operate.uninstall),
+    *(attach.attach, attach.attachments, attach.remap, attach.sync, attach.detach, prune.prune),
+    *(cluster.import_, serve.serve, browse.browse, report.report, completion.completion),
+):
+    app.command(command.__name__.rstrip("_").replace("_", "-"))(command)
+app.add_typer(read.common_app, name="common", invoke_without_command=True)
+app.add_typer(admin.settings_app, name="settings", invoke_without_command=True)
+app.add_typer(admin.db_app, name="db")
+app.add_typer(judge.app, name="judge")
+app.add_typer(pin.pin_app, name="pin")
+app.add_typer(cluster.export_app, name="export", help="Write a corpus into files, for other programs.")
+app.add_typer(lab.lab, name="lab")
+app.add_typer(spark.spark_app, name="spark")
+for of_db in (dumps.psql, dumps.dump, dumps.restore, dumps.upgrade):
+    admin.db_app.command()(of_db)
+for of_judge in (judge.pairs, review.review, judge.score, judge.tune):
+    judge.app.command()(of_judge)
+cluster.export_app.command()(exports.stories)
 
 
 def _show_version(wanted: bool) -> None:
@@ -106,16 +112,14 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def options(
     debug: Annotated[  # noqa: ARG001 - `run` looks for it
-        bool, typer.Option("--debug", help="Show a traceback when something fails; goes before the command.")
+        bool, Option("--debug", help="Show a traceback when something fails; goes before the command.")
     ] = False,
     version: Annotated[  # noqa: ARG001 - its callback has shown it
-        bool,
-        typer.Option("--version", help="Show the version and end.", is_eager=True, callback=_show_version),
+        bool, Option("--version", help="Show the version and end.", is_eager=True, callback=_show_version)
     ] = False,
     schema: Annotated[
         str | None,
-        typer.Option(
-            "--schema",
+        Option(
             metavar="NAME",
             help="The schema of the corpus, where a database has several; goes before the command, or set"
             f" `{VARIABLE}`. Default: `{DEFAULT}`.",

@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from dedup.cli import output
 from dedup.cli.shared import METRICS_PACKAGES, JsonOption, corpus, needs, seconds_of
 
 CheckOption = Annotated[
-    bool, typer.Option("--check", help="Say in one line whether all is well, cheaply; exit code 1 if not.")
+    bool, Option("--check", help="Say in one line whether all is well, cheaply; exit code 1 if not.")
 ]
 MaxAgeOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--max-age",
         metavar="TIME",
         help="With `--check`: how old the last success may be, and how long articles may wait: 90s, 26h, 2d.",
@@ -25,7 +26,7 @@ MaxAgeOption = Annotated[
 
 MaxWaitOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--max-wait",
         metavar="TIME",
         help="With `--check`: how long articles and changes may wait with nobody at work; default: 15m where"
@@ -34,18 +35,12 @@ MaxWaitOption = Annotated[
 ]
 
 SizesOption = Annotated[
-    bool, typer.Option("--sizes", help="Show the bytes of each table too, in all and for each article.")
+    bool, Option("--sizes", help="Show the bytes of each table too, in all and for each article.")
 ]
 
 COUNTS = ("settled", "fingerprinted", "failed", "lost")
 
 NOT_WELL = 1  # Exit code of a check that found something wrong; also where the database does not answer
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(status)
-    app.command()(runs)
-    app.command()(metrics)
 
 
 def status(
@@ -140,8 +135,7 @@ def run_check(max_age: str, max_wait: str | None, json: bool) -> None:
 
 
 def runs(
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 20,
-    json: JsonOption = False,
+    limit: Annotated[int, Option(min=1, help="At most so many.")] = 20, json: JsonOption = False
 ) -> None:
     """List the last runs: backfills, imports, and the working periods of workers.
 
@@ -174,8 +168,7 @@ def runs(
 
 def metrics(
     to: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Write to this file, which is whole at every moment."),
+        Path | None, Option("--output", "-o", help="Write to this file, which is whole at every moment.")
     ] = None,
 ) -> None:
     """Print metrics for Prometheus, or write them to a file for the node exporter.

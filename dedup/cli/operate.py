@@ -6,6 +6,7 @@ import sys
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, counted, say_if_started
@@ -26,13 +27,8 @@ _NOUNS = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(grant)
-    app.command()(uninstall)
-
-
 def _role(name: str, what: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(name, metavar="ROLE", help=f"{what} May be repeated.")
+    option: typer.models.OptionInfo = Option(name, metavar="ROLE", help=f"{what} May be repeated.")
     return option
 
 
@@ -51,10 +47,8 @@ def grant(
     reader: Annotated[
         list[str] | None, _role("--reader", "A role that reads everything, texts included: dedup browse.")
     ] = None,
-    revoke: Annotated[
-        bool, typer.Option("--revoke", help="Take all rights in the schema from them.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the statements; run nothing.")] = False,
+    revoke: Annotated[bool, Option("--revoke", help="Take all rights in the schema from them.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Print the statements; run nothing.")] = False,
 ) -> None:
     """Give roles of the database the rights that they need, and take away all others in the schema.
 
@@ -91,7 +85,7 @@ def grant(
 
 
 def uninstall(
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False, json: JsonOption = False
+    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False, json: JsonOption = False
 ) -> None:
     """Remove the schema with all articles, marks, pins and judgements; nothing else in the database changes.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, corpus
@@ -22,25 +23,19 @@ back restores the rules.
 """,
 )
 
-First = Annotated[str, typer.Argument(metavar="A", help="One article's own id.")]
-Second = Annotated[str, typer.Argument(metavar="B", help="The other's.")]
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(pin_app, name="pin")
+First = Annotated[str, Argument(metavar="A", help="One article's own id.")]
+Second = Annotated[str, Argument(metavar="B", help="The other's.")]
 
 
 @pin_app.command("set")
 def pin_set(
     a: First,
     b: Second,
-    relation: Annotated[
-        Relation, typer.Argument(metavar="RELATION", help="duplicate, similar or unrelated.")
-    ],
+    relation: Annotated[Relation, Argument(metavar="RELATION", help="duplicate, similar or unrelated.")],
     who: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Who says so; default: the database user.")
+        str | None, Option("--as", metavar="NAME", help="Who says so; default: the database user.")
     ] = None,
-    why: Annotated[str | None, typer.Option("--why", help="A word for those who come after you.")] = None,
+    why: Annotated[str | None, Option(help="A word for those who come after you.")] = None,
 ) -> None:
     """Pin a pair; both articles are settled again by the next backfill."""
     with corpus() as found:

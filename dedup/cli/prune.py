@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, corpus, counted, stopping
 from dedup.cli.signals import unfinished
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(prune)
-
-
 def prune(
     older_than: Annotated[
         str,
-        typer.Option(
-            "--older-than",
+        Option(
             metavar="AGE|DAY",
             help="Before the newest article: `90d`, `12w`, `2y`; or the day from which on articles stay.",
         ),
     ],
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be archived; change nothing.")
-    ] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Say what would be archived; change nothing.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Archive old articles: they keep text and marks, and are compared with nothing any more.

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TextIO
 
 import typer
 from rich.text import Text
+from typer import Argument, Option
 
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, corpus, moment
@@ -23,56 +24,36 @@ MATCH_SCORES = ("score", "sentence_jaccard", "signature_jaccard", "containment")
 MATCH_COLUMNS = ("a", "b", "relation", "rule", *MATCH_SCORES)
 
 Format = Annotated[
-    Literal["jsonl", "csv", "table"],
-    typer.Option("--format", "-f", help="jsonl, csv, or a table to look at."),
+    Literal["jsonl", "csv", "table"], Option("--format", "-f", help="jsonl, csv, or a table to look at.")
 ]
 SinceOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--since",
         metavar="TIME",
         help="Only articles published since, such as 2026-11-20, 2026-11-20T08:00Z, 24h or 7d.",
     ),
 ]
-OutputFile = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")
-]
+OutputFile = Annotated[Path | None, Option("--output", "-o", help="Write to this file instead of stdout.")]
 RawOption = Annotated[
     bool,
-    typer.Option(
-        "--raw", help="Leave texts as they are; a hostile one may drive your terminal or a spreadsheet."
-    ),
+    Option("--raw", help="Leave texts as they are; a hostile one may drive your terminal or a spreadsheet."),
 ]
 SentenceLanguageOption = Annotated[
-    str | None, typer.Option("--language", help="Language of the sentence, such as `en`.")
+    str | None, Option("--language", help="Language of the sentence, such as `en`.")
 ]
 
 common_app = typer.Typer()
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(marks)
-    app.command()(matches)
-    app.command()(show)
-    app.command()(stories)
-    app.command()(explain)
-    app.add_typer(common_app, name="common", invoke_without_command=True)
-    app.command()(verify)
-
-
 def marks(
-    status: Annotated[
-        StatusName | None, typer.Option("--status", help="Only articles of this status.")
-    ] = None,
+    status: Annotated[StatusName | None, Option(help="Only articles of this status.")] = None,
     since: SinceOption = None,
     marked_since: Annotated[
-        str | None,
-        typer.Option("--marked-since", metavar="TIME", help="Only marks written since; as for --since."),
+        str | None, Option(metavar="TIME", help="Only marks written since; as for --since.")
     ] = None,
-    publication: Annotated[
-        str | None, typer.Option("--publication", help="Only articles of this publication.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=0, help="At most so many articles.")] = None,
+    publication: Annotated[str | None, Option(help="Only articles of this publication.")] = None,
+    limit: Annotated[int | None, Option(min=0, help="At most so many articles.")] = None,
     format_: Format = "jsonl",
     to: OutputFile = None,
     raw: RawOption = False,
@@ -145,7 +126,7 @@ def _opened(path: Path | None) -> Iterator[TextIO]:
 
 
 def show(
-    source_id: Annotated[str, typer.Argument(metavar="SOURCE_ID", help="The article's own id.")],
+    source_id: Annotated[str, Argument(metavar="SOURCE_ID", help="The article's own id.")],
     json: JsonOption = False,
     raw: RawOption = False,
 ) -> None:
@@ -192,8 +173,7 @@ def show(
 
 
 def stories(
-    limit: Annotated[int, typer.Option("--limit", min=1, help="How many to show.")] = 20,
-    json: JsonOption = False,
+    limit: Annotated[int, Option(min=1, help="How many to show.")] = 20, json: JsonOption = False
 ) -> None:
     """List the stories of the most copies: who was first in this corpus, if times tell, and who copied."""
     with corpus() as dd:
@@ -220,8 +200,8 @@ def stories(
 
 
 def explain(
-    a: Annotated[str, typer.Argument(metavar="A", help="One article's own id.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The other's.")],
+    a: Annotated[str, Argument(metavar="A", help="One article's own id.")],
+    b: Annotated[str, Argument(metavar="B", help="The other's.")],
     json: JsonOption = False,
 ) -> None:
     """Say why two articles are, or are not, related: sentences, scores, and the rule that decided."""
@@ -238,7 +218,7 @@ def explain(
 @common_app.callback()
 def common(
     context: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, help="How many to show.")] = 20,
+    limit: Annotated[int, Option(min=1, help="How many to show.")] = 20,
     json: JsonOption = False,
 ) -> None:
     """List the sentences ignored as common, those of most stories first, and the pinned ones.
@@ -274,13 +254,10 @@ def common(
 @common_app.command("pin")
 def common_pin(
     sentence: Annotated[
-        str,
-        typer.Argument(
-            metavar="SENTENCE", help="The sentence itself, or its hash as `dedup common` shows it."
-        ),
+        str, Argument(metavar="SENTENCE", help="The sentence itself, or its hash as `dedup common` shows it.")
     ],
-    always: Annotated[bool, typer.Option("--always", help="Always ignore it.")] = False,
-    never: Annotated[bool, typer.Option("--never", help="Never ignore it.")] = False,
+    always: Annotated[bool, Option("--always", help="Always ignore it.")] = False,
+    never: Annotated[bool, Option("--never", help="Never ignore it.")] = False,
     language: SentenceLanguageOption = None,
 ) -> None:
     """Declare a sentence always or never common, by `--always` or `--never`; the next backfill acts on it."""
@@ -293,7 +270,7 @@ def common_pin(
 
 @common_app.command("unpin")
 def common_unpin(
-    sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="The sentence itself, or its hash.")],
+    sentence: Annotated[str, Argument(metavar="SENTENCE", help="The sentence itself, or its hash.")],
     language: SentenceLanguageOption = None,
 ) -> None:
     """Take a pin back; the next backfill acts on it."""
@@ -311,10 +288,10 @@ def _sentence_or_hash(given: str) -> str | int:
 
 def verify(
     sample: Annotated[
-        int | None, typer.Option(min=1, help="Recompute only so many articles, chosen at random.")
+        int | None, Option(min=1, help="Recompute only so many articles, chosen at random.")
     ] = None,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Have what differs settled, counted or made again.")
+        bool, Option("--repair", help="Have what differs settled, counted or made again.")
     ] = False,
     json: JsonOption = False,
 ) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from dedup.cli import output
 from dedup.cli.shared import corpus, needs
@@ -16,26 +16,15 @@ from dedup.files.whole import new_file
 REPORT_PACKAGES = ("jinja2",)  # What the extra `newsdedup[browse]` brings for this
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(report)
-
-
 def report(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The HTML file to write.")],
+    out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The HTML file to write.")],
     day: Annotated[
-        str | None,
-        typer.Option("--day", metavar="DAY", help="A day in UTC, such as 2026-11-20; else the newest."),
+        str | None, Option(metavar="DAY", help="A day in UTC, such as 2026-11-20; else the newest.")
     ] = None,
-    last: Annotated[
-        str | None, typer.Option("--last", metavar="DAY", help="With `--day`: all days until this one.")
-    ] = None,
-    story: Annotated[
-        str | None, typer.Option("--story", metavar="ID", help="The story of an article instead.")
-    ] = None,
-    search: Annotated[
-        str | None, typer.Option("--search", metavar="WORDS", help="Articles with these words instead.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file of this name.")] = False,
+    last: Annotated[str | None, Option(metavar="DAY", help="With `--day`: all days until this one.")] = None,
+    story: Annotated[str | None, Option(metavar="ID", help="The story of an article instead.")] = None,
+    search: Annotated[str | None, Option(metavar="WORDS", help="Articles with these words instead.")] = None,
+    force: Annotated[bool, Option("--force", help="Replace a file of this name.")] = False,
 ) -> None:
     """Write a day, a story or a search as one HTML file, to be opened anywhere and sent around.
 

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.text import Text
+from typer import Option
 
 from dedup.cli import output
 from dedup.cli.shared import corpus
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from dedup.door.judgements import Judgements, Key, ReviewArticle, ReviewPair
 
 NARROWEST_COLUMNS = 80  # Columns from which two texts stand side by side; below, one under the other
-
 CONTEXT = 2  # Rows shown above the difference that a key jumps to
 
 STYLES = {"duplicate": "bold cyan", "similar": "bold yellow", "different": "bold green", "unsure": "bold"}
@@ -50,15 +49,13 @@ HELP = (
 
 def review(
     judge: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Who judges; default: your user name.")
+        str | None, Option("--as", metavar="NAME", help="Who judges; default: your user name.")
     ] = None,
     export: Annotated[
-        Path | None,
-        typer.Option("--export", metavar="FILE", help="Write the pairs you have not judged, and end."),
+        Path | None, Option(metavar="FILE", help="Write the pairs you have not judged, and end.")
     ] = None,
     import_: Annotated[
-        Path | None,
-        typer.Option("--import", metavar="FILE", help="Read judgements from such a file, and end."),
+        Path | None, Option("--import", metavar="FILE", help="Read judgements from such a file, and end.")
     ] = None,
 ) -> None:
     """Judge the pairs that `dedup judge pairs` picked: duplicate, similar, different, or unsure.

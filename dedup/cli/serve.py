@@ -6,19 +6,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from dedup.cli import output
-from dedup.cli.listening import (
-    SERVER_PACKAGES,
-    HostOption,
-    LogRequestsOption,
-    PortOption,
-    RateOption,
-    impatient,
-    stopping_gently,
-    token_from,
-)
+from dedup.cli import listening, output
 from dedup.cli.shared import LogFormatOption, LogLevelOption, needs
 from dedup.logs import configure
 
@@ -29,45 +19,38 @@ PORT = 8765
 RATE = 100.0  # Requests a second of one client: a third of what one corpus answers on two cores
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(serve)
-
-
 def serve(
-    host: HostOption = "127.0.0.1",
-    port: PortOption = PORT,
+    host: listening.HostOption = "127.0.0.1",
+    port: listening.PortOption = PORT,
     unix: Annotated[
         Path | None,
-        typer.Option(
-            "--unix",
+        Option(
             metavar="PATH",
             help="Listen at a socket in the file system instead, which only this user may use.",
         ),
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(
-            "--token-file",
+        Option(
             metavar="FILE",
             help="A file that holds the token which clients have to send; or set `DEDUP_SERVE_TOKEN`.",
         ),
     ] = None,
-    rate: RateOption = RATE,
+    rate: listening.RateOption = RATE,
     max_body: Annotated[
         int | None,
-        typer.Option(
-            "--max-body",
+        Option(
             min=1_000,
             metavar="BYTES",
             help="Of the body of a request; default: room for the longest text that the corpus reads.",
         ),
     ] = None,
     texts: Annotated[
-        bool, typer.Option("--texts", help="Clients may read the texts of articles, with `text=true`.")
+        bool, Option("--texts", help="Clients may read the texts of articles, with `text=true`.")
     ] = False,
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",
-    log_requests: LogRequestsOption = False,
+    log_requests: listening.LogRequestsOption = False,
 ) -> None:
     """Answer over HTTP, for scrapers in other languages: JSON articles in, JSON verdicts out.
 
@@ -81,13 +64,13 @@ def serve(
 
         dedup serve --host 0.0.0.0 --token-file token
     """
-    needs("dedup serve", "serve", SERVER_PACKAGES)
+    needs("dedup serve", "serve", listening.SERVER_PACKAGES)
     from dedup.serve import server
     from dedup.serve.app import make_app
     from dedup.serve.guard import LOOPBACK_NAMES, Access
     from dedup.serve.limits import Limits
 
-    token = token_from(token_file, VARIABLE)
+    token = listening.token_from(token_file, VARIABLE)
     access = Access(token, None if token is not None or unix is not None else LOOPBACK_NAMES | {host.lower()})
     with ExitStack() as stack:
         if unix is not None:
@@ -97,8 +80,8 @@ def serve(
         else:
             sockets = server.bind(host, port, loopback_only=token is None, variable=VARIABLE)
             places = " and ".join(map(server.address_of, sockets))
-        stop = stack.enter_context(stopping_gently())
-        dd, longest = stack.enter_context(impatient())
+        stop = stack.enter_context(listening.stopping_gently())
+        dd, longest = stack.enter_context(listening.impatient())
         bound = max_body or longest
         configure(log_format, log_level)
         limits = Limits(body_bytes=bound, rate=rate)

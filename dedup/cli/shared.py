@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from dedup.cli import output
 from dedup.cli.signals import ending as ending
@@ -22,10 +22,10 @@ from dedup.logs import LogFormat, LogLevel
 if TYPE_CHECKING:
     from dedup import Deduplicator, Preview
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+JsonOption = Annotated[bool, Option("--json", help="Print JSON for machines.")]
 MapOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--map",
         "-m",
         metavar="FIELD=NAME",
@@ -34,18 +34,17 @@ MapOption = Annotated[
     ),
 ]
 FormatOption = Annotated[
-    str | None,
-    typer.Option("--format", help="jsonl, csv, tsv or parquet, where the file name does not say it."),
+    str | None, Option("--format", help="jsonl, csv, tsv or parquet, where the file name does not say it.")
 ]
 PublicationOption = Annotated[
-    str | None, typer.Option("--publication", help="Publication of articles that name none.")
+    str | None, Option("--publication", help="Publication of articles that name none.")
 ]
 LanguageOption = Annotated[
-    str | None, typer.Option("--language", help="Language of articles that name none, such as `en`.")
+    str | None, Option("--language", help="Language of articles that name none, such as `en`.")
 ]
 HtmlOption = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--html",
         help="Take the article out of texts that are HTML, and tags out of titles; needs"
         " `pip install 'newsdedup[html]'`.",
@@ -53,7 +52,7 @@ HtmlOption = Annotated[
 ]
 DateFormatOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--date-format",
         metavar="FORMAT",
         help="How dates are written, in the letters of strptime: `%d.%m.%Y %H:%M`. Others are read as usual.",
@@ -61,17 +60,17 @@ DateFormatOption = Annotated[
 ]
 DayFirstOption = Annotated[
     bool | None,
-    typer.Option(
+    Option(
         "--day-first/--month-first",
         help="What comes first in dates such as 05/06/2018, where the file itself does not tell.",
     ),
 ]
 LoseDatesOption = Annotated[
-    bool, typer.Option("--lose-dates", help="Go on where more than a tenth of the dates cannot be read.")
+    bool, Option("--lose-dates", help="Go on where more than a tenth of the dates cannot be read.")
 ]
 TruthOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--truth",
         help="Known duplicates as JSONL, lines with the names `a`, `b`, `label`; `a`, `b`, `jaccard5`;"
         " or `cluster`, `ids`.",
@@ -79,18 +78,16 @@ TruthOption = Annotated[
 ]
 MinJaccardOption = Annotated[
     float,
-    typer.Option(
+    Option(
         min=0,
         max=1,
         help="In a truth with `jaccard5`, pairs from this value on are duplicates; below, unclear.",
     ),
 ]
 LogFormatOption = Annotated[
-    LogFormat, typer.Option("--log-format", help="One line of text per event, or one of JSON.")
+    LogFormat, Option("--log-format", help="One line of text per event, or one of JSON.")
 ]
-LogLevelOption = Annotated[
-    LogLevel, typer.Option("--log-level", help="The least important events that are told.")
-]
+LogLevelOption = Annotated[LogLevel, Option("--log-level", help="The least important events that are told.")]
 
 TITLE_CHARACTERS = 60  # Of a title within a line of words
 

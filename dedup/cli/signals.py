@@ -46,7 +46,6 @@ class _Came:
     """What came to this process since `forget`."""
 
     asked: int | None = None  # The last signal, if any
-
     ending = False  # Whether the command is being ended: further signals must not disturb the tidying up
 
 

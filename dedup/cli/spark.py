@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, MapOption, counted, field_map, hash_key, moment, needs
@@ -48,21 +49,18 @@ Databricks, EMR and other clusters. Needs `pip install 'newsdedup[spark]'` and J
 
 InputOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--input",
         metavar="PATH",
         help="A table of articles: a file, a folder or any address that Spark reads.",
     ),
 ]
 TableFormatOption = Annotated[
-    str,
-    typer.Option(
-        "--format", help="parquet; delta, iceberg or orc, where Spark has it; or table, for a name."
-    ),
+    str, Option("--format", help="parquet; delta, iceberg or orc, where Spark has it; or table, for a name.")
 ]
 CorpusOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--corpus",
         metavar="DIR",
         help="What `dedup export corpus` wrote: settings, pins, sentence parameters and known fingerprints"
@@ -71,34 +69,30 @@ CorpusOption = Annotated[
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting, where no corpus is given; may be repeated."),
+    Option("--set", metavar="NAME=VALUE", help="A setting, where no corpus is given; may be repeated."),
 ]
 HashKeyOption = Annotated[
-    str | None, typer.Option("--hash-key", help="The secret key of the corpus; `-` reads it from stdin.")
+    str | None, Option("--hash-key", help="The secret key of the corpus; `-` reads it from stdin.")
 ]
 AddedOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--added-at", help="When articles that do not say it were added, such as 2026-11-20. Default: now."
     ),
 ]
 MasterOption = Annotated[
     str | None,
-    typer.Option("--master", help="Where Spark runs; default: what spark-submit says, or else local[*]."),
+    Option("--master", help="Where Spark runs; default: what spark-submit says, or else local[*]."),
 ]
 RemoteOption = Annotated[
-    str | None, typer.Option("--remote", metavar="URL", help="A server of Spark Connect, such as sc://host.")
+    str | None, Option("--remote", metavar="URL", help="A server of Spark Connect, such as sc://host.")
 ]
 MemoryOption = Annotated[
-    str, typer.Option("--memory", help="Of Spark's Java, where it runs on this machine alone.")
+    str, Option("--memory", help="Of Spark's Java, where it runs on this machine alone.")
 ]
 PartitionsOption = Annotated[
-    int | None, typer.Option("--partitions", min=1, help="Of shuffled data; default: what the session has.")
+    int | None, Option("--partitions", min=1, help="Of shuffled data; default: what the session has.")
 ]
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(spark_app, name="spark")
 
 
 def _needs_extra() -> None:
@@ -109,12 +103,11 @@ def _needs_extra() -> None:
 def run(
     input_: InputOption,
     out: Annotated[
-        str, typer.Option("--output", metavar="DIR", help="Where the tables of the result are written.")
+        str, Option("--output", metavar="DIR", help="Where the tables of the result are written.")
     ],
     work: Annotated[
         str | None,
-        typer.Option(
-            "--work",
+        Option(
             metavar="DIR",
             help="Where the steps are written; a run that was stopped goes on there. Default: the output with"
             " `.work` behind its name. It may be removed at the end.",
@@ -128,8 +121,7 @@ def run(
     added_at: AddedOption = None,
     allow_pairs: Annotated[
         int | None,
-        typer.Option(
-            "--allow-pairs",
+        Option(
             min=0,
             help="Stop where a round would join more pairs, and show the worst keys; default: no limit.",
         ),
@@ -189,12 +181,9 @@ def run(
 @spark_app.command("estimate")
 def estimate_(
     input_: InputOption,
-    sample: Annotated[
-        float, typer.Option("--sample", help="The share of the articles that is looked at, such as 0.01.")
-    ] = 1.0,
+    sample: Annotated[float, Option(help="The share of the articles that is looked at, such as 0.01.")] = 1.0,
     work: Annotated[
-        str | None,
-        typer.Option("--work", metavar="DIR", help="Where the steps are written. Default: ./dedup-estimate"),
+        str | None, Option(metavar="DIR", help="Where the steps are written. Default: ./dedup-estimate")
     ] = None,
     format_: TableFormatOption = "parquet",
     map_: MapOption = None,

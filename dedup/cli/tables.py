@@ -26,9 +26,7 @@ LONGEST_WORD = 24
 """Terminal cells. A longer word, such as an address or a Chinese sentence, is broken where it must be."""
 
 NARROWEST_WORDS = 12  # Terminal cells of a column of folded words: in fewer nobody can read them
-
 IDS = frozenset({"id", "a", "b", "duplicate_of", "hash"})  # Headings of columns of ids
-
 _WHOLE = IDS | {"status", "method"}  # Headings of columns that are never folded, whichever table has them
 
 _STYLES = {"unique": "green", "similar": "yellow", "duplicate": "cyan", "pending": "dim", "failed": "red"}

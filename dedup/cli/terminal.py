@@ -12,7 +12,7 @@ import sys
 import termios
 import tty
 from contextlib import suppress
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 from rich.text import Text
@@ -60,9 +60,7 @@ class Terminal:
         self._open()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with suppress(termios.error):  # the terminal is gone
             self._close()
         for number, handler in self._handlers.items():

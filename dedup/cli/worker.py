@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from dedup import logs
 from dedup.cli.shared import METRICS_PACKAGES, LogFormatOption, LogLevelOption, corpus, needs
@@ -18,31 +19,25 @@ from dedup.machine import MAX_WORKERS
 log = logging.getLogger("dedup.worker")
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(worker)
-
-
 def worker(
     once: Annotated[
-        bool, typer.Option("--once", help="Settle what waits and end, as `backfill` does; for cron.")
+        bool, Option("--once", help="Settle what waits and end, as `backfill` does; for cron.")
     ] = False,
     poll: Annotated[
         float,
-        typer.Option(
+        Option(
             min=0.1, max=3600, help="Seconds after which an article is noticed that no notification told of."
         ),
     ] = 1.0,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, max=MAX_WORKERS, help="Processes that fingerprint texts; default: one per core."),
+        Option(min=1, max=MAX_WORKERS, help="Processes that fingerprint texts; default: one per core."),
     ] = None,
     metrics_port: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, help="Answer Prometheus there; needs `newsdedup[metrics]`."),
+        int | None, Option(min=0, max=65535, help="Answer Prometheus there; needs `newsdedup[metrics]`.")
     ] = None,
     metrics_host: Annotated[
-        str,
-        typer.Option(help="The address that it listens on; others than this one are open to the network."),
+        str, Option(help="The address that it listens on; others than this one are open to the network.")
     ] = "127.0.0.1",
     log_format: LogFormatOption = "text",
     log_level: LogLevelOption = "info",

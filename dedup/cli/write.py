@@ -7,28 +7,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+from typer import Argument, Option
 
-from dedup.cli import output
-from dedup.cli.load import load
-from dedup.cli.shared import (
-    DateFormatOption,
-    DayFirstOption,
-    FormatOption,
-    HtmlOption,
-    JsonOption,
-    LanguageOption,
-    MapOption,
-    PublicationOption,
-    corpus,
-    counted,
-    field_map,
-    hash_key,
-    previewed,
-    say_if_started,
-    say_pins_left_behind,
-    shortened,
-    stopping,
-)
+from dedup.cli import output, shared
 from dedup.cli.signals import unfinished
 from dedup.engines import ENGINE_NAMES
 from dedup.errors import InputError
@@ -39,19 +20,10 @@ if TYPE_CHECKING:
     from dedup.engines import EngineName
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(init)
-    app.command()(load)
-    app.command()(backfill)
-    app.command()(retry)
-    app.command()(check)
-    app.command()(delete)
-
-
 def init(
     key: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--hash-key",
             metavar="random|-",
             help="Seed every hash with a secret, for a corpus that strangers write into: `random` makes one,"
@@ -60,19 +32,17 @@ def init(
     ] = None,
     sql: Annotated[
         bool,
-        typer.Option(
-            "--sql", help="Print the statements as one transaction for psql; run nothing. See below."
-        ),
+        Option("--sql", help="Print the statements as one transaction for psql; run nothing. See below."),
     ] = False,
     search: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--search/--no-search",
             help="Make the index by which words are searched, or drop it. See below.",
             show_default=False,
         ),
     ] = None,
-    json: JsonOption = False,
+    json: shared.JsonOption = False,
 ) -> None:
     """Create the schema in the database, or upgrade it.
 
@@ -110,15 +80,15 @@ def init(
             raise InputError("--sql prints statements only: leave out --hash-key, --search and --json")
         _print_schema()
         return
-    wanted = hash_key(key) if key else None
-    say_if_started()
+    wanted = shared.hash_key(key) if key else None
+    shared.say_if_started()
     made = Deduplicator.initialize()
     with Deduplicator() as dd:
         new = bool(wanted) and dd.settings.give_hash_key(wanted or "", keep=key == "random")
         present = dd.settings.wanted().hash_key
         found = dd.preview() if new else None
         if new:
-            say_pins_left_behind(dd.settings.pins_left_behind())
+            shared.say_pins_left_behind(dd.settings.pins_left_behind())
     done = _search(search) if search is not None else None
     if json:
         output.write_json({"before": made.before, "after": made.after, "hash_key": masked(present)})
@@ -133,7 +103,7 @@ def init(
     if done:
         output.say(done)
     if found and found.adoption:
-        output.say(f"next: dedup backfill, which reads every text again ({previewed(found)})")
+        output.say(f"next: dedup backfill, which reads every text again ({shared.previewed(found)})")
 
 
 def _search(wanted: bool) -> str:
@@ -158,15 +128,15 @@ def _print_schema() -> None:
 
 def backfill(
     batch: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Articles per transaction; the marks do not depend on it.")
+        int, Option(min=1, max=100_000, help="Articles per transaction; the marks do not depend on it.")
     ] = 1_000,
     workers: Annotated[
         int | None,
-        typer.Option(min=0, max=MAX_WORKERS, help="Processes that fingerprint texts; default: one per core."),
+        Option(min=0, max=MAX_WORKERS, help="Processes that fingerprint texts; default: one per core."),
     ] = None,
     engine: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="|".join(ENGINE_NAMES),
             help="What settles: `postgres` a batch at a time, `memory` everything at once, `auto` whichever"
             " is quicker. The marks do not depend on it.",
@@ -174,13 +144,13 @@ def backfill(
     ] = "auto",
     memory: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=16,
             metavar="MB",
             help="Megabytes that the memory engine may use, more or less; default: a quarter of all.",
         ),
     ] = None,
-    json: JsonOption = False,
+    json: shared.JsonOption = False,
 ) -> None:
     """Give every pending or stale article its mark; the nightly run.
 
@@ -198,10 +168,10 @@ def backfill(
 
     Next: `dedup stories`, `dedup marks`.
     """
-    with corpus() as dd, stopping() as stop, output.progress_bar() as bar:
+    with shared.corpus() as dd, shared.stopping() as stop, output.progress_bar() as bar:
         found = dd.preview()
         if found.adoption:
-            output.say(f"new settings or a new program come into force: {previewed(found)}")
+            output.say(f"new settings or a new program come into force: {shared.previewed(found)}")
         report = dd.backfill(
             batch=batch,
             workers=workers,
@@ -231,8 +201,8 @@ def _say_done(report: BackfillReport) -> None:
         output.say("everything was settled already")
     else:
         failed = f", {report.failed:,} cannot have one (dedup marks --status failed)" if report.failed else ""
-        texts = counted(report.fingerprinted, "text", "texts")
-        output.say(f"fingerprinted {texts}{failed}; wrote {counted(report.settled, 'mark', 'marks')}")
+        texts = shared.counted(report.fingerprinted, "text", "texts")
+        output.say(f"fingerprinted {texts}{failed}; wrote {shared.counted(report.settled, 'mark', 'marks')}")
         if report.stopped:
             output.say("stopped as asked; run `dedup backfill` again to go on")
         else:
@@ -251,27 +221,26 @@ def _found(reprints: Reprints) -> str:
     if not reprints.duplicates:
         return "no article is a duplicate of another"
     most = ", ".join(
-        f'"{shortened(story.title)}" ({story.id}, {counted(story.copies, "copy", "copies")})'
+        f'"{shared.shortened(story.title)}" ({story.id}, {shared.counted(story.copies, "copy", "copies")})'
         if story.title
-        else f"{story.id} ({counted(story.copies, 'copy', 'copies')})"
+        else f"{story.id} ({shared.counted(story.copies, 'copy', 'copies')})"
         for story in reprints.most
     )
     return (
-        f"{counted(reprints.duplicates, 'duplicate', 'duplicates')} in"
-        f" {counted(reprints.stories, 'story', 'stories')}; the most reprinted: {most}"
+        f"{shared.counted(reprints.duplicates, 'duplicate', 'duplicates')} in"
+        f" {shared.counted(reprints.stories, 'story', 'stories')}; the most reprinted: {most}"
     )
 
 
 def retry(
     failed: Annotated[
         str,
-        typer.Option(
-            "--failed",
+        Option(
             metavar="REASON",
             help="How the reason begins: `unreadable`, `empty`, `too long`; `dedup status` lists them.",
         ),
     ] = "unreadable",
-    json: JsonOption = False,
+    json: shared.JsonOption = False,
 ) -> None:
     """Make failed articles pending again, so that the next backfill reads them once more.
 
@@ -285,7 +254,7 @@ def retry(
 
         dedup retry --failed "unreadable: fingerprinting it took longer"
     """
-    with corpus() as dd, stopping() as stop:
+    with shared.corpus() as dd, shared.stopping() as stop:
         total = dd.retry(failed, stop=stop.is_set)
     if json:
         output.write_json({"pending": total})
@@ -298,15 +267,15 @@ def retry(
 
 
 def check(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="JSONL by default; `-` is stdin.")] = "-",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Answer only; store nothing.")] = False,
-    map_: MapOption = None,
-    format_: FormatOption = None,
-    publication: PublicationOption = None,
-    language: LanguageOption = None,
-    html: HtmlOption = False,
-    date_format: DateFormatOption = None,
-    day_first: DayFirstOption = None,
+    file: Annotated[str, Argument(metavar="FILE", help="JSONL by default; `-` is stdin.")] = "-",
+    dry_run: Annotated[bool, Option("--dry-run", help="Answer only; store nothing.")] = False,
+    map_: shared.MapOption = None,
+    format_: shared.FormatOption = None,
+    publication: shared.PublicationOption = None,
+    language: shared.LanguageOption = None,
+    html: shared.HtmlOption = False,
+    date_format: shared.DateFormatOption = None,
+    day_first: shared.DayFirstOption = None,
 ) -> None:
     """Store and settle articles one by one: JSON articles in, JSON verdicts out.
 
@@ -323,11 +292,11 @@ def check(
     from dedup.files.reading import Reading
     from dedup.verdict import Verdict
 
-    reading = Reading(field_map(map_), format_, publication, language, html, date_format, day_first)
+    reading = Reading(shared.field_map(map_), format_, publication, language, html, date_format, day_first)
     with ExitStack() as stack:
-        stop = stack.enter_context(stopping())
+        stop = stack.enter_context(shared.stopping())
         reading.try_out(file, every_line=True)  # a typo starts no server
-        dd = stack.enter_context(corpus())
+        dd = stack.enter_context(shared.corpus())
         bound = dd.settings.max_record_bytes()
         reader = stack.enter_context(reading.open(file, bound, every_line=True))
         repairs: list[Repair] = []
@@ -357,14 +326,14 @@ def check(
 
 
 def delete(
-    source_ids: Annotated[list[str], typer.Argument(metavar="SOURCE_ID", help="The articles' own ids.")],
-    json: JsonOption = False,
+    source_ids: Annotated[list[str], Argument(metavar="SOURCE_ID", help="The articles' own ids.")],
+    json: shared.JsonOption = False,
 ) -> None:
     """Delete articles; their duplicates and partners are judged anew.
 
     Exit code 1 if one of them is unknown; the others are deleted all the same.
     """
-    with corpus() as dd:
+    with shared.corpus() as dd:
         deleted = dd.delete_many(source_ids)
     unknown = [source_id for source_id in source_ids if source_id not in set(deleted)]
     if json:

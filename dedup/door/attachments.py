@@ -121,10 +121,11 @@ class Attachments:
     def detach(
         self, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
     ) -> Attached:
-        """Leave the table as it was found, and delete its articles from the corpus. `dry_run`: only say what
-        would be done. `stop`: asked between transactions; the same call again goes on. Raises InputError:
-        nothing is attached under that name. Raises BusyError: others held the table for longer than
-        `Timeouts.lock`.
+        """Leave the table as it was found, and delete its articles from the corpus.
+
+        `dry_run`: only say what would be done. `stop`: asked between transactions; the same call again goes
+        on. Raises InputError: nothing is attached under that name. Raises BusyError: others held the table
+        for longer than `Timeouts.lock`.
         """
         deleted, statements = attaching.detach(
             self._database, checks.text("the name", name), dry_run=dry_run, stop=stop

@@ -95,15 +95,17 @@ class Browsing:
             return days.newest_day(cursor)
 
     def day(self, first: date, last: date | None = None) -> Day:
-        """A day, or a range of days with both ends. Raises InputError: the last day is before the first, or
-        the range is longer than `RANGE_DAYS`.
+        """A day, or a range of days with both ends.
+
+        Raises InputError: the last day is before the first, or the range is longer than `RANGE_DAYS`.
         """
         with self._reading() as cursor:
             return days.day(cursor, first, last)
 
     def story(self, source_id: str, after: str | None = None) -> StoryPage:
-        """The story of an article, its copies 200 at a time. Raises NotFoundError: the article is not stored.
-        InputError: `after` is of no page.
+        """The story of an article, its copies 200 at a time.
+
+        Raises NotFoundError: the article is not stored. InputError: `after` is of no page.
         """
         with self._reading() as cursor:
             return stories.story(cursor, checks.text("source_id", source_id), after)
@@ -114,8 +116,9 @@ class Browsing:
             return articles.article(cursor, checks.text("source_id", source_id))
 
     def compare(self, a: str, b: str) -> Compared:
-        """Two articles side by side, in canonical order. Raises NotFoundError: one of them is not stored.
-        InputError: both are one article.
+        """Two articles side by side, in canonical order.
+
+        Raises NotFoundError: one of them is not stored. InputError: both are one article.
         """
         names = [checks.text("source_id", name) for name in (a, b)]
         with self._reading() as cursor:
@@ -155,8 +158,9 @@ class Browsing:
     def copied(
         self, copier: str, original: str, first: date, last: date | None = None, after: str | None = None
     ) -> CopiedPage:
-        """The copies behind a cell of the matrix, the newest first. Raises InputError: the last day is before
-        the first, or `after` is of no page.
+        """The copies behind a cell of the matrix, the newest first.
+
+        Raises InputError: the last day is before the first, or `after` is of no page.
         """
         checks.text("copier", copier)
         checks.text("original", original)
@@ -164,8 +168,9 @@ class Browsing:
             return matrices.copied(cursor, copier, original, first, last, after)
 
     def common_sentences(self, order: SentenceOrder = "carriers", after: str | None = None) -> SentencesPage:
-        """The sentences that are ignored, and the pinned ones. Raises InputError: there is no such order, or
-        `after` is of no page.
+        """The sentences that are ignored, and the pinned ones.
+
+        Raises InputError: there is no such order, or `after` is of no page.
         """
         with self._reading() as cursor:
             return sentences.common_sentences(cursor, order, after)

@@ -77,8 +77,9 @@ class Judgements:
             return judgements.judged(cursor, judge)
 
     def read(self, pair: Key, judge: str) -> ReviewPair:
-        """Both articles of a pair as they are now, and what this judge said. Raises NotFoundError: one of
-        them is not stored.
+        """Both articles of a pair as they are now, and what this judge said.
+
+        Raises NotFoundError: one of them is not stored.
         """
         with self._database.transaction() as cursor:
             return judgements.read(cursor, pair, judge)
@@ -91,10 +92,11 @@ class Judgements:
         note: str | None = None,
         hashes: tuple[bytes | None, bytes | None] = (None, None),
     ) -> None:
-        """Keep a judgement, in place of an earlier one by the same judge. `label`: "duplicate", "similar",
-        "different" or "unsure". `hashes`: of the two texts that were read; None for those stored now.
-        Raises InputError: there is no such label, or no such pair, as of an article with itself. Raises
-        NotFoundError: an article is not stored.
+        """Keep a judgement, in place of an earlier one by the same judge.
+
+        `label`: "duplicate", "similar", "different" or "unsure". `hashes`: of the two texts that were read;
+        None for those stored now. Raises InputError: there is no such label, or no such pair, as of an
+        article with itself. Raises NotFoundError: an article is not stored.
         """
         with self.recording() as record:
             record(pair, judge, label, note, hashes)
@@ -111,15 +113,17 @@ class Judgements:
             return judgements.take_back(cursor, pair, judge)
 
     def quality(self) -> Quality:
-        """How good the marks are by what people judged. Raises InputError: nobody judged a pair, or articles
-        are unsettled.
+        """How good the marks are by what people judged.
+
+        Raises InputError: nobody judged a pair, or articles are unsettled.
         """
         return live.judged_quality(self._database)
 
     def score(self, truth: str | Path, min_jaccard: float = NEAR_JACCARD) -> tuple[GroupScore, int]:
-        """The marks against a truth; also how many of its pairs name articles that are not stored. Raises
-        InputError: the truth cannot be read, or names no duplicates among the articles of the corpus; or
-        articles are unsettled.
+        """The marks against a truth; also how many of its pairs name articles that are not stored.
+
+        Raises InputError: the truth cannot be read, or names no duplicates among the articles of the corpus;
+        or articles are unsettled.
         """
         numbers, stories = live.marked_stories(self._database)
         known = read_truth(truth, numbers, min_jaccard)
@@ -128,8 +132,10 @@ class Judgements:
         return score_groups(stories, known), known.unknown
 
     def tune(self, newest: int) -> list[Proposal]:
-        """The thresholds that are best for what people judged. `newest`: so many of the newest articles tell
-        what would change. Raises InputError: too little is judged.
+        """The thresholds that are best for what people judged.
+
+        `newest`: so many of the newest articles tell what would change. Raises InputError: too little is
+        judged.
         """
         with self._database.transaction() as cursor:
             settings = rulebooks.load_settings(cursor)

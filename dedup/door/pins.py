@@ -86,8 +86,10 @@ class CommonSentences:
             return overview.common_sentences(cursor, limit)
 
     def pin(self, sentence: str | int, *, common: bool, language: str | None = None) -> None:
-        """Declare a sentence always (`common`) or never common. `sentence`: the sentence itself, or its hash.
-        Raises InputError: it is not one sentence that counts, or no hash.
+        """Declare a sentence always (`common`) or never common.
+
+        `sentence`: the sentence itself, or its hash. Raises InputError: it is not one sentence that counts,
+        or no hash.
         """
         with self._database.transaction() as cursor:
             key, example = _hashed(cursor, sentence, language)

@@ -43,8 +43,9 @@ class Questions:
             return verdicts.marked_article(cursor, checks.text("source_id", source_id))
 
     def story(self, source_id: str) -> Story:
-        """The story that an article belongs to: its canonical article and all copies. Raises NotFoundError:
-        the article is unknown.
+        """The story that an article belongs to: its canonical article and all copies.
+
+        Raises NotFoundError: the article is unknown.
         """
         with self._database.transaction() as cursor:
             return stories.story(cursor, checks.text("source_id", source_id))
@@ -64,9 +65,10 @@ class Questions:
         limit: int | None = None,
     ) -> Iterator[MarkRow]:
         """The marks of the articles that are asked for, by source_id; memory does not grow with them.
-        `since`: published then or later; where the publication time is unknown, stored then or later. A
-        time in any of the forms of `Article`. `marked_since`: marked then or later. Raises InputError:
-        there is no such status, or the limit is negative.
+
+        `since`: published then or later; where the publication time is unknown, stored then or later. A time
+        in any of the forms of `Article`. `marked_since`: marked then or later. Raises InputError: there is no
+        such status, or the limit is negative.
         """
         return exports.marks(
             self._database,
@@ -89,9 +91,11 @@ class Questions:
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> CorpusExport:
-        """Write what a cluster needs to know of the corpus into a folder, as of one moment. `folder`: it must
-        not exist, or be empty. Only this user can read it. `hash_key`: put the secret hash key into it.
-        Raises InputError: the folder holds something, or cannot be written, or pyarrow is missing.
+        """Write what a cluster needs to know of the corpus into a folder, as of one moment.
+
+        `folder`: it must not exist, or be empty. Only this user can read it. `hash_key`: put the secret hash
+        key into it. Raises InputError: the folder holds something, or cannot be written, or pyarrow is
+        missing.
         """
         from dedup.engine import cluster_export
 
@@ -125,8 +129,9 @@ class Questions:
         return Browsing(self._database)
 
     def explain(self, a: str, b: str) -> Explanation:
-        """Why two articles are, or are not, related: sentences, scores, and the rule that decided. Raises
-        NotFoundError: one of them is unknown.
+        """Why two articles are, or are not, related: sentences, scores, and the rule that decided.
+
+        Raises NotFoundError: one of them is unknown.
         """
         from dedup.engine import explain as comparison
 
@@ -135,8 +140,9 @@ class Questions:
             return comparison.explain(cursor, rulebooks.load_rulebook(cursor), *names)
 
     def vitals(self, *, lately: float = 86_400.0) -> Vitals:
-        """What a monitor asks every minute: cheap at any size, and partly an estimate. `lately`: seconds;
-        what failed within them is told apart.
+        """What a monitor asks every minute: cheap at any size, and partly an estimate.
+
+        `lately`: seconds; what failed within them is told apart.
         """
         with self._database.transaction() as cursor:
             return monitoring.vitals(cursor, lately)
@@ -152,8 +158,9 @@ class Questions:
             return overview.overview(cursor)
 
     def ping(self) -> None:
-        """Make sure that the database answers and has the schema of this program. Raises DatabaseError: it
-        does not, or has not; the message names the next step.
+        """Make sure that the database answers and has the schema of this program.
+
+        Raises DatabaseError: it does not, or has not; the message names the next step.
         """
         with self._database.transaction() as cursor:
             found = revision.current(cursor)
@@ -181,8 +188,9 @@ class Questions:
         return checking.verify(self._database, rulebook, sample=sample, progress=progress)
 
     def repair(self, found: Verification) -> int:
-        """Have what `verify` found settled, counted or made again, by the next backfill. Returns how many
-        articles will be settled again because of themselves.
+        """Have what `verify` found settled, counted or made again, by the next backfill.
+
+        Returns how many articles will be settled again because of themselves.
         """
         from dedup.engine import verify as checking
 

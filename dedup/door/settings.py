@@ -54,15 +54,18 @@ class CorpusSettings:
         return record_bytes(max(found.text_max_characters for found in (self.in_force(), self.wanted())))
 
     def change(self, values: Mapping[str, Any]) -> None:
-        """Change settings, from the next backfill on; None goes back to the default. Raises SettingError: an
-        unknown name, or a value out of its range; nothing was changed.
+        """Change settings, from the next backfill on; None goes back to the default.
+
+        Raises SettingError: an unknown name, or a value out of its range; nothing was changed.
         """
         with self._database.transaction(settling=True) as cursor:
             rulebooks.change_settings(cursor, values)
 
     def give_hash_key(self, key: str, *, keep: bool) -> bool:
-        """Give a corpus a hash key; returns whether it is new to it. `keep`: leave it its key if it has
-        another one. Raises InputError: it has another key, and `keep` is false.
+        """Give a corpus a hash key; returns whether it is new to it.
+
+        `keep`: leave it its key if it has another one. Raises InputError: it has another key, and `keep` is
+        false.
         """
         with self._database.transaction(settling=True) as cursor:
             present = rulebooks.load_wanted(cursor).hash_key
@@ -86,8 +89,9 @@ class CorpusSettings:
 
     def train_sentences(self, language: str, texts: Iterable[str]) -> Trained:
         """Learn from texts where sentences of a language end; the next backfill reads its texts again.
-        `language`: ISO 639 code, such as `de`. Raises InputError: this is no language code, or there are
-        no texts.
+
+        `language`: ISO 639 code, such as `de`. Raises InputError: this is no language code, or there are no
+        texts.
         """
         # Here: it loads NLTK, which no other setting needs.
         from dedup.text.training import train

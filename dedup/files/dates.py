@@ -32,7 +32,6 @@ from dedup.written import SeveralMonthsError, languages_of, written
 TIMES = ("published_at", "added_at")
 
 MOST_LOST = 10  # One date in so many of a column may be lost without a question
-
 AGREEING = 10  # One in so many of the dates that say which number is the day may say something else
 
 EXAMPLES = 3

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from dedup.errors import InputError
@@ -54,37 +53,25 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
+_KINDS = {  # the type of a column, and the tests of types that may hold the same: widths differ
+    "string": ("string", "is_string", "is_large_string"),
+    "long": ("int64", "is_integer"),
+    "int": ("int32", "is_integer"),
+    "double": ("float64", "is_floating"),
+    "boolean": ("bool_", "is_boolean"),
+    "binary": ("binary", "is_binary", "is_large_binary", "is_fixed_size_binary"),
+}
+
+
 def _type(pa: Any, column: Column) -> Any:
-    return {
-        "string": pa.string(),
-        "long": pa.int64(),
-        "int": pa.int32(),
-        "double": pa.float64(),
-        "boolean": pa.bool_(),
-        "binary": pa.binary(),
-        "longs": pa.list_(pa.int64()),
-    }[column.kind]
+    return pa.list_(pa.int64()) if column.kind == "longs" else getattr(pa, _KINDS[column.kind][0])()
 
 
 def _alike(pa: Any, column: Column, found: Any) -> bool:
-    """Whether a column of another type may hold the same: integers and texts come in several widths."""
-    types = pa.types
-    match column.kind:
-        case "string":
-            return bool(types.is_string(found) or types.is_large_string(found))
-        case "long" | "int":
-            return bool(types.is_integer(found))
-        case "double":
-            return bool(types.is_floating(found))
-        case "boolean":
-            return bool(types.is_boolean(found))
-        case "binary":
-            return bool(
-                types.is_binary(found) or types.is_large_binary(found) or types.is_fixed_size_binary(found)
-            )
-        case "longs":
-            nested = types.is_list(found) or types.is_large_list(found)
-            return bool(nested and types.is_integer(found.value_type))
+    if column.kind == "longs":
+        nested = pa.types.is_list(found) or pa.types.is_large_list(found)
+        return bool(nested and pa.types.is_integer(found.value_type))
+    return any(getattr(pa.types, test)(found) for test in _KINDS[column.kind][1:])
 
 
 def schema(table: Table) -> Any:
@@ -106,9 +93,7 @@ class TableWriter:
         self._open()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def write(self, columns: Mapping[str, Any]) -> None:

@@ -17,7 +17,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dedup.article import ARTICLE_FIELDS, Article
@@ -43,9 +42,8 @@ from dedup.files.repairs import Flaw, make_article, usable_id
 from dedup.files.source import LineSource, open_file
 from dedup.files.understanding import Understanding
 
-if (
-    TYPE_CHECKING
-):  # CSV, Parquet and HTML are imported by the first file that needs them; most commands read none
+# CSV, Parquet and HTML are imported by the first file that needs them; most commands read none.
+if TYPE_CHECKING:
     from dedup.files.parquet import ParquetSource
 
 Item = Article | Reject | Repair  # What a reader yields
@@ -74,39 +72,21 @@ def parse_field_map(pairs: Iterable[str]) -> dict[str, str]:
     return fields
 
 
-def read_articles(
-    path: str | Path,
-    *,
-    fields: Mapping[str, str] | None = None,
-    format: str | None = None,
-    max_record_bytes: int = MAX_RECORD_BYTES,
-    html: bool = False,
-    every_line: bool = False,
-    dates: DateRule = AS_USUAL,
-) -> ArticleReader:
-    """Open a file, or standard input for "-", and read its articles one by one. `path`: its suffix says the
-    format (see SUFFIXES; `.gz` may follow); "-" is JSONL unless told. `fields`: article field -> name of
-    the key or column, in place of the names in DEFAULT_FIELDS. In JSONL and Parquet `source.name` is also
-    the name within the object, or struct, `source`. `format`: one of FORMATS, whatever the suffix.
-    `max_record_bytes`: a longer line or row is refused; reading takes up to 13 times as much memory.
-    `html`: extract the text from texts that look like HTML; else they are taken as they are, and counted.
-    Tags and entities are taken out of titles too. `every_line`: of JSONL, for whoever has to answer every
-    line: a blank one is a Reject, and no beginning makes the file unusable, nor do its dates. `dates`: how
-    they are written, and whether they may be lost.
-    """
-    return ArticleReader(
-        path,
-        fields=fields,
-        format=format,
-        max_record_bytes=max_record_bytes,
-        html=html,
-        every_line=every_line,
-        dates=dates,
-    )
-
-
 class ArticleReader(Iterator[Item]):
-    """The articles of one file, in order, once. Closes the file at the end, or as a context manager."""
+    """The articles of one file, or of standard input for "-", in order, once; a context manager.
+
+    The suffix of `path` says the format (see SUFFIXES; `.gz` may follow) unless `format` does; "-" is JSONL.
+    `fields` maps an article field to the key or column that holds it, in place of DEFAULT_FIELDS; in JSONL
+    and Parquet `source.name` is also the name within the object, or struct, `source`. A line or row of more
+    than `max_record_bytes` is refused; reading takes up to 13 times as much memory. `html` extracts articles
+    from texts that look like HTML, else these are only counted, and takes tags and entities out of titles.
+    `every_line` is for whoever has to answer every line of JSONL: a blank one is a Reject, and neither its
+    beginning nor its dates make the file unusable. `dates`: how they are written, and if they may be lost.
+
+    Raises InputError before any article if the file, its header or an argument cannot be used; with the
+    first article if more than a tenth of the dates of a column cannot be read (`dates.py`); later only for a
+    failing disk, or where so many dates come late in a pipe.
+    """
 
     def __init__(
         self,
@@ -246,9 +226,7 @@ class ArticleReader(Iterator[Item]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -300,6 +278,9 @@ class ArticleReader(Iterator[Item]):
         if length > len(raw) or length > MAX_RAW_BYTES:
             return Reject(self.file, line, reason, raw[:MAX_RAW_BYTES], length, known)
         return Reject(self.file, line, reason, raw, None, known)
+
+
+read_articles = ArticleReader
 
 
 def _is_html(text: str) -> bool:

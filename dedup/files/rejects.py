@@ -11,7 +11,6 @@ import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TextIO
 
 from dedup.errors import InputError
@@ -60,7 +59,7 @@ class RejectsFile:
         {"at", "file", "line", "id", "outcome": "repaired", "reason", "field", "value"}
 
     It is created by the first of them, so a clean load leaves none. Every line is on disk when `write`
-    returns, save for a crash of the machine. Bytes that are not UTF-8 are written as `\xff`. "at" tells the
+    returns, save for a crash of the machine. Bytes that are not UTF-8 are written as `\\xff`. "at" tells the
     lines of one run from those of another. `source`: the file that is read, or "-" for standard input, which
     is never written to.
     """
@@ -140,9 +139,7 @@ class RejectsFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

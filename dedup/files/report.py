@@ -11,7 +11,6 @@ from dedup.files.rejects import Reject, Repair
 from dedup.files.understanding import Understanding
 
 IDS_KEPT = 20  # Ids, or lines, that a report names per reason; the rejects file has all
-
 REASONS_KEPT = 50  # Different reasons in a report; a file of nothing but strange lines may have more
 
 OTHER_REASONS = "other reasons"

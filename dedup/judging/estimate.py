@@ -16,7 +16,6 @@ from dedup.judging.sampling import Numbers
 from dedup.numbers import Flags
 
 REPLICATES = 1_000  # Samples drawn anew for an interval: its ends then move by about 0.002 from seed to seed
-
 CONFIDENCE = 0.95  # Share of intervals that hold the truth, at least; where answers are all alike it is more
 
 DOUBT = 0.5

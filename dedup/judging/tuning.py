@@ -20,9 +20,7 @@ from dedup.rules.pairs import Scored
 from dedup.settings import Settings
 
 FEWEST = 20  # Judged pairs below which no threshold is proposed: the interval of F1 is then wider than 0.2
-
 STEP = 0.01  # Of the thresholds that are tried; the error of a signature of 256 bytes is about 0.03
-
 LOWEST = 0.1  # The lowest threshold tried: below it the buckets hardly find a pair
 
 Level = Literal["duplicate", "similar"]

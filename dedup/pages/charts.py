@@ -19,7 +19,6 @@ WIDTH, LEFT, RIGHT, TOP, LINE, BOTTOM = 720, 170, 24, 10, 24, 34
 """A timeline in its own pixels: its width, its margins, and the height of an outlet's line."""
 
 LETTERS = 22  # Characters of a label that fit left of a timeline; the rest of it is cut
-
 OUTLETS_DRAWN = 40  # Outlets with a line of their own; the table tells all
 
 STEPS = tuple(

@@ -196,7 +196,7 @@ class Probe:
 
 
 def _query(request: Request, operation: Operation) -> dict[str, Any]:
-    """The parameters of a request; a ProblemError if one is missing, unknown, given twice or of another type."""
+    """The parameters of a request; ProblemError if one is missing, unknown, double or of another type."""
     known = {parameter.name for parameter in operation.parameters}
     given = fields_of(request.scope["query_string"], known, "the query")
     found: dict[str, Any] = {}

@@ -10,7 +10,7 @@ import h11
 
 
 class Framing(h11.Connection):
-    """The server's side of one connection; `ambiguous` is what was wrong with a head that was refused here."""
+    """The server's side of one connection; `ambiguous`: what was wrong with a refused head."""
 
     ambiguous: str | None = None
 

@@ -21,7 +21,6 @@ HEAD_SECONDS = 10.0
 """For the whole head of a request to come, or for the next one on a connection that is kept open."""
 
 BODY_SECONDS = 30.0  # For the whole body to come; 16 MiB at 5 Mbit/s
-
 WORK_SECONDS = 20.0  # From the body to the answer, the wait for a thread included
 
 DATABASE_SECONDS = 5.0
@@ -32,7 +31,6 @@ REQUEST_SECONDS = 90.0
 
 BATCH_ARTICLES = 1_000
 BATCH_SECONDS = 10.0  # Of one batch. What is not reached in this time is left, and the answer says so
-
 MAX_CLIENTS = 10_000  # Of which the rate is kept in mind
 
 THREADS = 8

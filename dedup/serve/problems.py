@@ -25,7 +25,6 @@ from dedup.errors import (
 MEDIA_TYPE = "application/problem+json"
 
 BUSY_SECONDS = 1  # To wait before a request is sent again that others were in the way of
-
 OUTAGE_SECONDS = 5  # To wait before a database is asked again that did not answer
 
 
