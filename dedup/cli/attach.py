@@ -12,21 +12,24 @@ from dedup.cli.shared import JsonOption, corpus, counted, stopping
 from dedup.cli.signals import unfinished
 
 DryRunOption = Annotated[bool, Option("--dry-run", help="Print the SQL that would run, and run nothing.")]
+TitleOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the headline.")]
+UrlOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the address.")]
+PublicationOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the publication's name.")]
+LanguageOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of the language.")]
+PublishedOption = Annotated[
+    str | None, Option(metavar="COLUMN", help="Column of the publication time, a date or timestamp.")
+]
 
 
 def attach(
     table: Annotated[str, Argument(metavar="TABLE", help="The table, such as public.articles.")],
     keys: Annotated[list[str], Option("--id", metavar="COLUMN", help="Column of the key; may be repeated.")],
     text: Annotated[str, Option(metavar="COLUMN", help="Column of the body.")],
-    title: Annotated[str | None, Option(metavar="COLUMN", help="Column of the headline.")] = None,
-    url: Annotated[str | None, Option(metavar="COLUMN", help="Column of the address.")] = None,
-    publication: Annotated[
-        str | None, Option(metavar="COLUMN", help="Column of the publication's name.")
-    ] = None,
-    language: Annotated[str | None, Option(metavar="COLUMN", help="Column of the language.")] = None,
-    published: Annotated[
-        str | None, Option(metavar="COLUMN", help="Column of the publication time, a date or timestamp.")
-    ] = None,
+    title: TitleOption = None,
+    url: UrlOption = None,
+    publication: PublicationOption = None,
+    language: LanguageOption = None,
+    published: PublishedOption = None,
     where: Annotated[
         str | None, Option(metavar="SQL", help="Only rows for which this holds, such as \"lang = 'en'\".")
     ] = None,
@@ -80,15 +83,11 @@ def remap(
         list[str] | None, Option("--id", metavar="COLUMN", help="Column of the key; may be repeated.")
     ] = None,
     text: Annotated[str | None, Option(metavar="COLUMN", help="Column of the body.")] = None,
-    title: Annotated[str | None, Option(metavar="COLUMN", help="Column of the headline.")] = None,
-    url: Annotated[str | None, Option(metavar="COLUMN", help="Column of the address.")] = None,
-    publication: Annotated[
-        str | None, Option(metavar="COLUMN", help="Column of the publication's name.")
-    ] = None,
-    language: Annotated[str | None, Option(metavar="COLUMN", help="Column of the language.")] = None,
-    published: Annotated[
-        str | None, Option(metavar="COLUMN", help="Column of the publication time, a date or timestamp.")
-    ] = None,
+    title: TitleOption = None,
+    url: UrlOption = None,
+    publication: PublicationOption = None,
+    language: LanguageOption = None,
+    published: PublishedOption = None,
     where: Annotated[
         str | None, Option(metavar="SQL", help='Only rows for which this holds; "" for all.')
     ] = None,

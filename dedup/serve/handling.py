@@ -70,9 +70,8 @@ class Handling:
         another kind.
         """
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if (
-            given not in media_types
-        ):  # also what keeps pages of other sites out: their browsers would ask first
+        # This also keeps pages of other sites out: their browsers would ask first.
+        if given not in media_types:
             listed = " or ".join(f"`Content-Type: {one}`" for one in media_types)
             raise ProblemError(415, f"send the header {listed}")
         if request.headers.get("content-encoding", "identity").lower() != "identity":
