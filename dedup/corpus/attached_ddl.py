@@ -105,11 +105,7 @@ def without_marks(place: Part) -> Part:
 
 
 def _note(attachment: Attachment) -> Part:
-    values = {
-        "id": attachment.id,
-        "name": attachment.name,
-        **described(attachment),
-    }
+    values = {"id": attachment.id, "name": attachment.name, **described(attachment)}
     return sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(
         own("attachment"),
         joined([sql.Identifier(name) for name in values]),

@@ -134,21 +134,9 @@ _CROSSING = (
 )
 
 _COUNTED: tuple[tuple[str, Repair, str], ...] = (
-    (
-        "fingerprints belong to no article",
-        Repair.SCHEMA,
-        _LOST_FINGERPRINTS,
-    ),
-    (
-        "pairs belong to no article",
-        Repair.SCHEMA,
-        _LOST_PAIRS,
-    ),
-    (
-        "pairs of an archived article with one that is not",
-        Repair.SCHEMA,
-        _CROSSING,
-    ),
+    ("fingerprints belong to no article", Repair.SCHEMA, _LOST_FINGERPRINTS),
+    ("pairs belong to no article", Repair.SCHEMA, _LOST_PAIRS),
+    ("pairs of an archived article with one that is not", Repair.SCHEMA, _CROSSING),
     (
         "triggers do not fire always, so that changes go unseen",
         Repair.SCHEMA,

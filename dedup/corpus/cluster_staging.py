@@ -29,11 +29,7 @@ ARTICLE: Table = {
 }
 """Of a row of the table `fingerprint` what is no fingerprint; and its digest, besides."""
 
-STAGED: dict[str, Table] = {
-    "import_mark": MARK,
-    "import_match": MATCH,
-    "import_common": COMMON_SENTENCE,
-}
+STAGED: dict[str, Table] = {"import_mark": MARK, "import_match": MATCH, "import_common": COMMON_SENTENCE}
 
 
 def create(cursor: Cursor) -> None:

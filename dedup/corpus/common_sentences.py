@@ -211,12 +211,7 @@ def apply(
 
 
 def finish(
-    cursor: Cursor,
-    counts: Sequence[SentenceCount],
-    taken: Bigints,
-    settings: Settings,
-    *,
-    everything: bool,
+    cursor: Cursor, counts: Sequence[SentenceCount], taken: Bigints, settings: Settings, *, everything: bool
 ) -> None:
     """Keep the counts and forget the changes that were taken, in one transaction. Needs the settle lock."""
     if everything:

@@ -75,14 +75,7 @@ def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
         " (source_id, other_source_id, place, stratum, stratum_size, stratum_picked, scores)"
         " VALUES (%s, %s, %s, %s, %s, %s, %s)",
         [
-            (
-                *key(p.id, p.other_id),
-                place,
-                p.stratum,
-                p.stratum_size,
-                p.stratum_picked,
-                _plain(p.scores),
-            )
+            (*key(p.id, p.other_id), place, p.stratum, p.stratum_size, p.stratum_picked, _plain(p.scores))
             for place, (_, p) in enumerate(placed, start=1)
         ],
     )

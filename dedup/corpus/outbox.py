@@ -342,10 +342,5 @@ def delete_some(cursor: Cursor, attachment: Attachment, limit: int) -> int:
             WHERE source_id > %(first)s AND source_id < %(end)s AND attachment_id = %(id)s
             ORDER BY source_id LIMIT %(limit)s))
         """,
-        {
-            "first": attachment.prefix,
-            "end": f"{attachment.name}0",
-            "id": attachment.id,
-            "limit": limit,
-        },
+        {"first": attachment.prefix, "end": f"{attachment.name}0", "id": attachment.id, "limit": limit},
     ).rowcount

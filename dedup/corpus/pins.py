@@ -121,8 +121,7 @@ def pair_pins(cursor: Cursor) -> list[PairPin]:
 def relation_of(cursor: Cursor, a: str, b: str) -> Relation | None:
     """What a person has said two articles are to each other, if anything."""
     row = cursor.execute(
-        "SELECT relation FROM dedup.pair_pin WHERE (source_id, other_source_id) = (%s, %s)",
-        [*key(a, b)],
+        "SELECT relation FROM dedup.pair_pin WHERE (source_id, other_source_id) = (%s, %s)", [*key(a, b)]
     ).fetchone()
     return Relation(row[0]) if row else None
 

@@ -52,11 +52,7 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     "fingerprint": {"worker": _WRITE, "scraper": _READ, "reader": _READ},
     "fingerprint_bulk": {"worker": _WRITE, "scraper": _READ, "reader": _READ},
     "match": {"worker": _WRITE, "reader": _READ},
-    "common_sentence": {
-        "worker": _WRITE,
-        "scraper": ("SELECT (sentence_hash)",),
-        "reader": _READ,
-    },
+    "common_sentence": {"worker": _WRITE, "scraper": ("SELECT (sentence_hash)",), "reader": _READ},
     "sentence_count": {"worker": _WRITE},
     "sentence_change": {"worker": ("SELECT", "DELETE"), "reader": _READ},
     "bulk_change": {"worker": ("SELECT", "DELETE")},

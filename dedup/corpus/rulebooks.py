@@ -340,12 +340,7 @@ def adopt(cursor: Cursor, plan: Plan | None = None, through: int = 0) -> None:
     cursor.execute(
         "UPDATE dedup.corpus_state SET fingerprint_digest = %s, rule_digest = %s, algorithm_revision = %s,"
         " unicode_version = %s",
-        [
-            present.wanted.fingerprints,
-            present.wanted.rules,
-            present.wanted.algorithm,
-            present.wanted.unicode,
-        ],
+        [present.wanted.fingerprints, present.wanted.rules, present.wanted.algorithm, present.wanted.unicode],
     )
 
 

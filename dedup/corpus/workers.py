@@ -61,8 +61,7 @@ def see(cursor: Cursor, worker: int, *, idle: bool, session: Session | None = No
         session: that of its own which is open as long as it lives; None: it has none, or a pooler hides it.
     """
     cursor.execute(
-        f"DELETE FROM dedup.worker w WHERE w.id <> %(id)s AND NOT {_ALIVE}".encode(),
-        {**_LEASE, "id": worker},
+        f"DELETE FROM dedup.worker w WHERE w.id <> %(id)s AND NOT {_ALIVE}".encode(), {**_LEASE, "id": worker}
     )
     seen = cursor.execute(
         "UPDATE dedup.worker SET seen_at = clock_timestamp(), backend_pid = %s, backend_start = %s,"

@@ -193,6 +193,5 @@ def pins(cursor: Cursor, after: str | None) -> PinsPage:
     found = [PairPin(*row) for row in rows[:PINS_PAGE]]
     last = found[-1] if len(rows) > PINS_PAGE else None
     return PinsPage(
-        tuple(found),
-        reading.token(microseconds(last.pinned_at), last.id, last.other_id) if last else None,
+        tuple(found), reading.token(microseconds(last.pinned_at), last.id, last.other_id) if last else None
     )
