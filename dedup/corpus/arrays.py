@@ -88,11 +88,8 @@ class _ArrayLoader(Loader):
 
 
 def sent_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> Bigints:
-    """The elements of several bigint[], one after the other, from what `array_send` makes of each.
-
-    Args:
-        data: the results of `array_send`, joined.
-        counts: how many elements each array has.
+    """The elements of several bigint[], one after the other, from what `array_send` makes of each. `data`:
+    the results of `array_send`, joined. `counts`: how many elements each array has.
     """
     words = np.frombuffer(data, _HEADER)
     # Three words for an empty array; otherwise five, and three for each element: its length and both halves.

@@ -17,11 +17,7 @@ _NAMES = ", ".join(ARTICLE_FIELDS)
 
 
 def add(cursor: Cursor, article: Article) -> None:
-    """Keep an article; takes no lock that anyone else could hold.
-
-    Raises:
-        InputError: it is a row of an attached table.
-    """
+    """Keep an article; takes no lock that anyone else could hold."""
     if _attached(cursor, [article.source_id]):
         raise InputError("the article is a row of an attached table: change it there")
     values = [getattr(article, name) for name in ARTICLE_FIELDS]
@@ -39,7 +35,6 @@ def _attached(cursor: Cursor, source_ids: Sequence[str]) -> set[str]:
 
 
 def any_of(cursor: Cursor, source_id: str) -> bool:
-    """Whether a version of this article waits."""
     row = cursor.execute(
         "SELECT EXISTS (SELECT FROM dedup.arrival WHERE source_id = %s)", [source_id]
     ).fetchone()
@@ -47,7 +42,6 @@ def any_of(cursor: Cursor, source_id: str) -> bool:
 
 
 def count(cursor: Cursor) -> int:
-    """How many versions of articles wait."""
     row = cursor.execute("SELECT count(*) FROM dedup.arrival").fetchone()
     return int(row[0]) if row else 0
 
@@ -62,9 +56,7 @@ def waiting(cursor: Cursor, limit: int) -> list[str]:
 
 def store(cursor: Cursor, source_ids: Sequence[str]) -> None:
     """Store every waiting version of these articles, in the order in which they came. Needs the settle lock.
-
-    Raises:
-        BusyError: at the end of the transaction: one of them is still held.
+    Raises BusyError: at the end of the transaction: one of them is still held.
     """
     rows = cursor.execute(
         f"WITH taken AS (DELETE FROM dedup.arrival WHERE source_id = ANY (%s) RETURNING *)"
@@ -79,5 +71,4 @@ def store(cursor: Cursor, source_ids: Sequence[str]) -> None:
 
 
 def delete(cursor: Cursor, source_ids: Sequence[str]) -> None:
-    """Forget the waiting versions of these articles."""
     cursor.execute("DELETE FROM dedup.arrival WHERE source_id = ANY (%s)", [list(source_ids)])

@@ -21,17 +21,13 @@ _EDITABLE = tuple(name for name in ARTICLE_FIELDS if name != "source_id")
 
 @dataclass(slots=True)
 class LoadCounts:
-    """What became of the articles of a batch; each is one of these.
+    """What became of the articles of a batch; each is one of these."""
 
-    Attributes:
-        new, changed, same: compared with what was stored before.
-        superseded: its source_id came again later in the batch, so it was never stored by itself.
-    """
-
+    # new, changed, same: compared with what was stored before
     new: int = 0
     changed: int = 0
     same: int = 0
-    superseded: int = 0
+    superseded: int = 0  # its source_id came again later in the batch, so it was never stored by itself
 
 
 _TYPES = {name: "timestamptz" if name.endswith("_at") else "text" for name in ARTICLE_FIELDS}
@@ -56,10 +52,9 @@ _CHANGED = f"""
 
 
 def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
-    """Store articles: new ones as pending, known ones as edits.
-
-    A field that is None keeps its stored value. An article that brings nothing new is left untouched. A
-    source_id given twice is an article and its edit, as if they came in two batches, but it is stored once.
+    """Store articles: new ones as pending, known ones as edits. A field that is None keeps its stored value.
+    An article that brings nothing new is left untouched. A source_id given twice is an article and its edit,
+    as if they came in two batches, but it is stored once.
     """
     last = _last_of_each(articles)
     values: list[Any] = [[getattr(a, name) for a in last] for name in ARTICLE_FIELDS]
@@ -84,7 +79,6 @@ def add(cursor: Cursor, article: Article) -> bool:
 
 
 def _last_of_each(articles: Sequence[Article]) -> list[Article]:
-    """The last article of each source_id, with what it leaves out taken from those before it."""
     last: dict[str, Article] = {}
     for article in articles:
         if before := last.get(article.source_id):
@@ -121,7 +115,6 @@ class Known:
 
     @property
     def settled(self) -> bool:
-        """Whether it has a mark that need not be settled again."""
         return self.status != "pending" and not self.stale
 
 
@@ -146,9 +139,8 @@ def fields(row: str) -> str:
 
 
 def texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
-    """What the fingerprints of some articles are made from.
-
-    Without those in attached tables that have changed since the article was last brought up to date.
+    """What the fingerprints of some articles are made from. Without those in attached tables that have
+    changed since the article was last brought up to date.
     """
     rows = cursor.execute(
         f"""
@@ -191,7 +183,6 @@ def note_limit(cursor: Cursor, ids: Sequence[int], limit: str) -> None:
 
 
 def withdraw(cursor: Cursor, ids: Collection[int]) -> None:
-    """Let articles take no part, and settle them and what they decided again. Needs the settle lock."""
     cursor.execute("SELECT dedup.withdraw(%s::bigint[])", [bigints(ids)])
 
 
@@ -201,10 +192,8 @@ def remove_pairs(cursor: Cursor, ids: Collection[int]) -> None:
 
 
 def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:
-    """Delete articles; what they were original or partner of is settled again.
-
-    Returns:
-        The source_ids that existed.
+    """Delete articles; what they were original or partner of is settled again. Returns the source_ids that
+    existed.
     """
     rows = cursor.execute(
         "DELETE FROM dedup.article WHERE source_id = ANY (%s) RETURNING source_id", [list(source_ids)]
@@ -223,7 +212,6 @@ def newest(cursor: Cursor, count: int) -> list[Article]:
 
 
 def newest_ids(cursor: Cursor, count: int) -> list[int]:
-    """The ids of the newest articles that can be read, the latest first."""
     rows = cursor.execute(
         "SELECT id FROM dedup.article WHERE status <> 'failed'"
         " ORDER BY coalesce(published_at, added_at) DESC, source_id LIMIT %s",

@@ -32,12 +32,9 @@ MAX_CONNECTIONS = 4
 
 
 class AsyncConnection(psycopg.AsyncConnection[Any]):
-    """A connection that gives up on a server that is connected and does not answer.
+    """A connection that gives up on a server that is connected and does not answer."""
 
-    Attributes:
-        patience, pooled, seconds, used_at, schema: as of `connection.Connection`.
-    """
-
+    # patience, pooled, seconds, used_at, schema: as of `connection.Connection`
     patience: float = Timeouts().connect + GRACE_SECONDS
     pooled: bool = False
     seconds: float | None = None
@@ -45,7 +42,6 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
     schema: str = DEFAULT
 
     async def wait(self, gen: PQGen[_Value], interval: float = 0.1, timeout: float | None = None) -> _Value:
-        """As psycopg's, but not for ever."""
         limit = self.patience if timeout is None else min(timeout, self.patience)
         deadline = time.monotonic() + limit
         try:
@@ -70,7 +66,6 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
         return True
 
     def idle(self) -> bool:
-        """Whether it can be used again: open, and in no transaction."""
         return not self.closed and self.pgconn.transaction_status == TransactionStatus.IDLE
 
     @classmethod
@@ -98,9 +93,7 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
     @asynccontextmanager
     async def limited(self, timeouts: Timeouts, seconds: float) -> AsyncIterator[AsyncCursor]:
         """A cursor in a transaction that commits at the end, and rolls back on any error and when cancelled.
-
-        Args:
-            seconds: wait, and let a statement work, no longer than this.
+        `seconds`: wait, and let a statement work, no longer than this.
         """
         patience = self.patience
         self.patience = seconds + GRACE_SECONDS
@@ -117,12 +110,8 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
 
 
 class AsyncPool:
-    """The connections of one event loop; they are opened when they are needed.
-
-    Args:
-        url: in libpq form.
-        place: host and database, for people.
-        schema: of the corpus.
+    """The connections of one event loop; they are opened when they are needed. `url`: in libpq form. `place`:
+    host and database, for people. `schema`: of the corpus.
     """
 
     def __init__(self, url: str, place: str, timeouts: Timeouts, schema: str) -> None:
@@ -133,15 +122,8 @@ class AsyncPool:
 
     @asynccontextmanager
     async def transaction(self, seconds: float) -> AsyncIterator[AsyncCursor]:
-        """A transaction on a free connection.
-
-        Args:
-            seconds: as of `AsyncConnection.limited`; for its turn a task waits as long as `Timeouts.lock`.
-
-        Raises:
-            ClosedError: `close` was called.
-            BusyError: other tasks used all connections for too long.
-            DatabaseError: one of its kinds, for every error of the server.
+        """A transaction on a free connection. `seconds`: as of `AsyncConnection.limited`; for its turn a task
+        waits as long as `Timeouts.lock`.
         """
         await self._take_turn()
         try:
@@ -156,7 +138,6 @@ class AsyncPool:
             self._slots.release()
 
     async def close(self) -> None:
-        """Close the connections; those in use are closed when they are given back."""
         self._closed = True
         while self._idle:
             await self._idle.pop().close()

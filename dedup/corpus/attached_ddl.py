@@ -34,7 +34,6 @@ MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at"
 
 
 def attach(attachment: Attachment, shape: Shape) -> list[Part]:
-    """Everything that attaching a table makes; the next backfill reads its rows."""
     return [_note(attachment), *made(attachment, shape)]
 
 
@@ -67,11 +66,8 @@ def made(attachment: Attachment, shape: Shape) -> list[Part]:
 def unmade(
     attachment: Attachment, calling: Sequence[tuple[Part, str]], functions: Sequence[str]
 ) -> list[Part]:
-    """Take away what `made` made, but columns of marks.
-
-    Args:
-        calling: the triggers that are there: table and name.
-        functions: those that are there, with their arguments, as Postgres writes them.
+    """Take away what `made` made, but columns of marks. `calling`: the triggers that are there: table and
+    name. `functions`: those that are there, with their arguments, as Postgres writes them.
     """
     gone: list[Part] = [
         sql.SQL("DROP TRIGGER {} ON {}").format(sql.Identifier(name), where) for where, name in calling
@@ -83,12 +79,10 @@ def unmade(
 
 
 def left(attachment: Attachment) -> Part:
-    """Note that it leaves: its articles go after it."""
     return sql.SQL("UPDATE {} SET leaving = true WHERE id = {}").format(own("attachment"), attachment.id)
 
 
 def mapped_again(attachment: Attachment) -> Part:
-    """Note that it is mapped in another way."""
     values = described(attachment)
     return sql.SQL("UPDATE {} SET ({}) = ROW ({}) WHERE id = {}").format(
         own("attachment"),
@@ -99,7 +93,6 @@ def mapped_again(attachment: Attachment) -> Part:
 
 
 def without_marks(place: Part) -> Part:
-    """Take the columns of marks out of a table."""
     dropped = [sql.SQL("DROP COLUMN IF EXISTS {}").format(prefixed(name)) for name in MARK_COLUMNS]
     return sql.SQL("ALTER TABLE {} {}").format(place, joined(dropped))
 
@@ -202,7 +195,6 @@ def _triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
 
 
 def _marks_view(attachment: Attachment) -> Iterator[Part]:
-    """Every row that was read, with its mark, in the table's own keys."""
     given = key_of(attachment, "a")
     if not any(kind.startswith(("date", "time")) for kind in attachment.key_types):
         # A look-up by key; of times the text depends on the session, and cannot be indexed.

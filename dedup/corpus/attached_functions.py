@@ -44,34 +44,24 @@ HASH = "sha256(convert_to({}, 'UTF8'))"
 
 
 def joined(parts: Sequence[Part], between: str = ", ") -> Part:
-    """Parts of a statement, one after the other."""
     return sql.SQL(between).join(parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the statements depend on, beside what is kept of an attachment.
+    """What the statements depend on, beside what is kept of an attachment."""
 
-    Attributes:
-        zoned: whether the column of the publication time knows its time zone.
-        partitioned: whether the table is.
-        watched: columns in which a change of a row is one of its article, and their types: those that are
-            mapped, those that the condition looks at, and those that virtual columns are made of.
-        numbers: where the columns of the key stand in the table.
-        owner: the role that owns the table; creator: that attaches it; home: that owns the corpus.
-        lends: whether the owner must be let make functions for a moment, to be given them.
-        chunks: whether the server tells one large value from another without reading them.
-    """
-
-    zoned: bool = False
-    partitioned: bool = False
+    zoned: bool = False  # whether the column of the publication time knows its time zone
+    partitioned: bool = False  # whether the table is
+    # columns in which a change of a row is one of its article, and their types: those that are mapped, those
+    # that the condition looks at, and those that virtual columns are made of
     watched: Mapping[str, str] = field(default_factory=dict)
-    numbers: tuple[int, ...] = ()
-    owner: str = ""
-    creator: str = ""
-    home: str = ""
-    lends: bool = False
-    chunks: bool = True
+    numbers: tuple[int, ...] = ()  # where the columns of the key stand in the table
+    owner: str = ""  # the role that owns the table
+    creator: str = ""  # that attaches it
+    home: str = ""  # that owns the corpus
+    lends: bool = False  # whether the owner must be let make functions for a moment, to be given them
+    chunks: bool = True  # whether the server tells one large value from another without reading them
 
 
 def mark_columns(schema: str) -> list[str]:
@@ -80,13 +70,10 @@ def mark_columns(schema: str) -> list[str]:
 
 
 def marked(row: str, name: str) -> Part:
-    """A column of marks of a row."""
     return Named(lambda schema: sql.Identifier(row, f"{schema}_{name}"))
 
 
 class Body(sql.Composable):
-    """The body of a function, between dollars with a word that is nowhere in it."""
-
     def as_bytes(self, context: AdaptContext | None = None) -> bytes:
         text: bytes = rendered(self._obj, schema_of(context)).as_bytes(context)
         tag = b"$dedup$"
@@ -106,7 +93,6 @@ class Function:
 
     @property
     def signature(self) -> Part:
-        """As GRANT and ALTER name it."""
         return sql.SQL("FUNCTION {}{}").format(self.name, raw(self.given))
 
     def statements(self) -> Iterator[Part]:
@@ -291,7 +277,6 @@ def _differs(attachment: Attachment, shape: Shape, old: str, new: str) -> Part:
 
 
 def _same_row(attachment: Attachment, old: str, new: str) -> Part:
-    """Whether two rows have the same key."""
     if not set(attachment.key_types) <= set(EXACT):
         return sql.SQL("{} = {}").format(attachment.source_id(old), attachment.source_id(new))
     return joined(
@@ -304,7 +289,6 @@ def _same_row(attachment: Attachment, old: str, new: str) -> Part:
 
 
 def _of_row(attachment: Attachment, shape: Shape) -> Part:
-    """What one row of a partitioned table has to note."""
     old, new = attachment.source_id("old"), attachment.source_id("new")
     return sql.SQL(
         "            IF TG_OP = 'INSERT' THEN\n                noted := ARRAY[{new}];\n"
@@ -316,7 +300,6 @@ def _of_row(attachment: Attachment, shape: Shape) -> Part:
 
 
 def _of_statement(attachment: Attachment, shape: Shape) -> Part:
-    """What the rows of a statement have to note."""
     old, new = attachment.source_id("o"), attachment.source_id("n")
     queries = {
         "INSERT": _keys_of(attachment, "new_rows"),
@@ -363,10 +346,9 @@ def _keys_of(attachment: Attachment, rows: str) -> Part:
 
 
 def _of_insert(attachment: Attachment, shape: Shape) -> Part:
-    """Note inserted rows outside of what may fail, which costs as much as all the rest.
-
-    Before, it sees whether the columns of the key are still there. Only for keys whose texts can be written
-    whatever their types are by now.
+    """Note inserted rows outside of what may fail, which costs as much as all the rest. Before, it sees
+    whether the columns of the key are still there. Only for keys whose texts can be written whatever their
+    types are by now.
     """
     if shape.partitioned or not shape.numbers or {*TIMES} & {*attachment.key_types}:
         return sql.SQL("")
@@ -390,9 +372,8 @@ def _of_insert(attachment: Attachment, shape: Shape) -> Part:
 
 
 def changed(attachment: Attachment, shape: Shape) -> Function:
-    """Note which rows a statement changed, or one row of a partitioned table.
-
-    A partition that is written to by its own name fires no triggers for statements of its table.
+    """Note which rows a statement changed, or one row of a partitioned table. A partition that is written to
+    by its own name fires no triggers for statements of its table.
     """
     return Function(
         attachment.function("changed"),

@@ -30,52 +30,32 @@ KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What `dedup attach` was told.
+    """What `dedup attach` was told."""
 
-    Attributes:
-        table: its name, with its schema and a dot before it if need be; quoted as in SQL where it must be.
-        keys: the columns that tell its rows apart.
-        columns: field of an article to column; "text" is one of them.
-        name: None for the table's.
-        where: SQL; None for all rows.
-    """
-
-    table: str
-    keys: tuple[str, ...]
-    columns: Mapping[str, str]
-    name: str | None = None
-    where: str | None = None
+    table: str  # its name, with its schema and a dot before it if need be; quoted as in SQL where it must be
+    keys: tuple[str, ...]  # the columns that tell its rows apart
+    columns: Mapping[str, str]  # field of an article to column; "text" is one of them
+    name: str | None = None  # None for the table's
+    where: str | None = None  # SQL; None for all rows
     mark_columns: bool = False
     triggers: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column in the catalogue.
+    """A column in the catalogue."""
 
-    Attributes:
-        number: where it stands in the table.
-        kind: its type without a length, of a domain what it is made of.
-        made_of: the columns that a virtual one is computed from: triggers see nothing of itself.
-    """
-
-    number: int
+    number: int  # where it stands in the table
     type: str
-    kind: str
+    kind: str  # its type without a length, of a domain what it is made of
     category: str
     required: bool
+    # the columns that a virtual one is computed from: triggers see nothing of itself
     made_of: tuple[str, ...]
 
 
 def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> tuple[Attachment, Shape]:
-    """What to attach.
-
-    Args:
-        again: what is attached already, and is to be mapped in this way.
-
-    Raises:
-        InputError: it cannot be attached; the message says why, and what to do.
-    """
+    """What to attach. `again`: what is attached already, and is to be mapped in this way."""
     oid, schema, table = find_table(cursor, wanted.table)
     columns = columns_of(cursor, oid)
     keys = _keys(cursor, oid, wanted, columns)
@@ -128,14 +108,7 @@ def _shape(
 
 
 def find_table(cursor: Cursor, given: str) -> tuple[int, str, str]:
-    """A table that can be attached: its number, schema and name.
-
-    Args:
-        given: as in SQL.
-
-    Raises:
-        InputError: there is none, or it cannot be attached.
-    """
+    """A table that can be attached: its number, schema and name. `given`: as in SQL."""
     try:
         parts = cursor.execute("SELECT parse_ident(%s)", [given]).fetchone()
     except psycopg.errors.InvalidParameterValue:
@@ -212,7 +185,6 @@ def _check_length(name: str) -> None:
 
 
 def columns_of(cursor: Cursor, oid: int) -> dict[str, _Column]:
-    """The columns of a table, by name."""
     rows = cursor.execute(
         """
         SELECT a.attname, a.attnum, format_type(a.atttypid, a.atttypmod),

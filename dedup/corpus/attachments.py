@@ -24,56 +24,41 @@ Part = sql.Composable
 
 @dataclass(frozen=True, slots=True)
 class Attachment(Answer):
-    """A table of someone else whose rows are articles.
-
-    Attributes:
-        name: what the source_ids of its articles begin with, before a slash.
-        schema, table: where the rows are.
-        keys: the columns that tell them apart; key_types: their types.
-        columns: field of an article to column; "text" is one of them.
-        where: which rows are articles, as SQL; None: all.
-        mark_columns: whether marks are written into the table.
-        triggers: whether triggers note its changes.
-        leaving: it is being detached.
-        seen: the table when it was last compared (`drift.py`).
-    """
+    """A table of someone else whose rows are articles."""
 
     id: int
-    name: str
+    name: str  # what the source_ids of its articles begin with, before a slash
+    # schema, table: where the rows are
     schema: str
     table: str
-    keys: tuple[str, ...]
-    key_types: tuple[str, ...]
-    columns: dict[str, str]
-    where: str | None
-    mark_columns: bool
-    triggers: bool
-    leaving: bool = False
+    keys: tuple[str, ...]  # the columns that tell them apart
+    key_types: tuple[str, ...]  # their types
+    columns: dict[str, str]  # field of an article to column; "text" is one of them
+    where: str | None  # which rows are articles, as SQL; None: all
+    mark_columns: bool  # whether marks are written into the table
+    triggers: bool  # whether triggers note its changes
+    leaving: bool = False  # it is being detached
     attached_at: datetime | None = None
+    # the table when it was last compared (`drift.py`)
     seen: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """What it is, without what is kept to tell later that it changed."""
         return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "seen"}
 
     @property
     def prefix(self) -> str:
-        """What its source_ids begin with."""
         return f"{self.name}/"
 
     @property
     def place(self) -> Part:
-        """The table, for statements."""
         return sql.Identifier(self.schema, self.table)
 
     @property
     def shown(self) -> str:
-        """The table, for people."""
         return f"{self.schema}.{self.table}"
 
     @property
     def marks(self) -> Part:
-        """The view of its marks."""
         return own(f"{self.name}_marks")
 
     def function(self, what: str) -> Part:
@@ -93,7 +78,6 @@ class Attachment(Answer):
         return self._named(key)
 
     def original(self, key: Part) -> Part:
-        """The source_id of the original that a column of marks names."""
         return self._named(_as_text(key, self.original_type))
 
     def original_from(self, source_id: Part) -> Part:
@@ -163,11 +147,7 @@ def _made(
 
 
 def find(cursor: Cursor, name: str) -> Attachment:
-    """The attachment of a name, or of a table, `newsroom.news` or `news`, that is attached once.
-
-    Raises:
-        InputError: there is none, or several are of that table; the message names those there are.
-    """
+    """The attachment of a name, or of a table, `newsroom.news` or `news`, that is attached once."""
     known = attachments(cursor)
     for attachment in known:
         if attachment.name == name:

@@ -31,26 +31,16 @@ _SECONDS_LEFT = """
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The articles that wait for another attempt.
+    """The articles that wait for another attempt."""
 
-    Attributes:
-        articles: how many; due: how many of them can be tried now.
-        seconds: until the next one can be; None where there is none.
-    """
-
-    articles: int
-    due: int
-    seconds: float | None
+    articles: int  # how many
+    due: int  # how many of them can be tried now
+    seconds: float | None  # until the next one can be; None where there is none
 
 
 def note(cursor: Cursor, lost: Sequence[Lost], limit: int) -> list[Fingerprinted]:
-    """Count attempts, except of texts that changed or went meanwhile. Needs the settle lock.
-
-    Args:
-        limit: attempts after which an article fails.
-
-    Returns:
-        The failures, for `fingerprints.store`.
+    """Count attempts, except of texts that changed or went meanwhile. Needs the settle lock. `limit`:
+    attempts after which an article fails. Returns the failures, for `fingerprints.store`.
     """
     if not lost:
         return []
@@ -77,10 +67,8 @@ def note(cursor: Cursor, lost: Sequence[Lost], limit: int) -> list[Fingerprinted
 
 
 def waiting(cursor: Cursor, pauses: Sequence[float]) -> Waiting:
-    """The articles that wait for another attempt.
-
-    Args:
-        pauses: seconds after the first attempt, the second, and so on.
+    """The articles that wait for another attempt. `pauses`: seconds after the first attempt, the second, and
+    so on.
     """
     row = cursor.execute(
         f"SELECT count(*), count(*) FILTER (WHERE {_SECONDS_LEFT} <= 0), min({_SECONDS_LEFT})"
@@ -92,11 +80,8 @@ def waiting(cursor: Cursor, pauses: Sequence[float]) -> Waiting:
 
 
 def due(cursor: Cursor, pauses: Sequence[float], without: Collection[int] = ()) -> fingerprints.Chunk:
-    """Some articles that can be tried again now.
-
-    Args:
-        pauses: as in `waiting`.
-        without: articles being tried.
+    """Some articles that can be tried again now. `pauses`: as in `waiting`. `without`: articles
+    being tried.
     """
     rows = cursor.execute(
         f"""
@@ -110,11 +95,8 @@ def due(cursor: Cursor, pauses: Sequence[float], without: Collection[int] = ()) 
 
 
 def retry(cursor: Cursor, reason: str, limit: int) -> int:
-    """Make failed articles pending again; returns how many. Needs the settle lock.
-
-    Args:
-        reason: how the reason of their failure begins.
-        limit: at most so many.
+    """Make failed articles pending again; returns how many. Needs the settle lock. `reason`: how the reason
+    of their failure begins. `limit`: at most so many.
     """
     rows = cursor.execute(
         "SELECT id FROM dedup.article WHERE status = 'failed' AND NOT archived AND starts_with(reason, %s)"

@@ -47,15 +47,11 @@ class Repair(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as it should be.
-
-    Attributes:
-        article_id: of the article it is about; None where it is about none.
-    """
+    """Something that is not as it should be."""
 
     words: str
     repair: Repair
-    article_id: int | None = None
+    article_id: int | None = None  # of the article it is about; None where it is about none
 
 
 _SETTLED = "a.status IN ('unique', 'similar', 'duplicate') AND NOT a.stale AND NOT a.archived"
@@ -178,18 +174,14 @@ def findings(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
 
 @dataclass(slots=True)
 class Repairs:
-    """What is to be healed.
+    """What is to be healed."""
 
-    Attributes:
-        settle, fingerprint: ids of articles to be settled, or fingerprinted and settled, again.
-    """
-
+    # settle, fingerprint: ids of articles to be settled, or fingerprinted and settled, again
     settle: set[int] = field(default_factory=set)
     fingerprint: set[int] = field(default_factory=set)
     others: set[Repair] = field(default_factory=set)
 
     def add(self, repair: Repair, ids: Collection[int] = ()) -> None:
-        """Note what heals a difference."""
         if repair is Repair.SETTLE:
             self.settle.update(ids)
         elif repair is Repair.FINGERPRINT:
@@ -199,10 +191,8 @@ class Repairs:
 
 
 def settle_again(cursor: Cursor, ids: Collection[int], *, fingerprint: bool = False) -> None:
-    """Have articles settled again, whatever they are marked. Needs the settle lock.
-
-    Args:
-        fingerprint: drop their fingerprints too, and let failed ones be tried again.
+    """Have articles settled again, whatever they are marked. Needs the settle lock. `fingerprint`: drop their
+    fingerprints too, and let failed ones be tried again.
     """
     cursor.execute(  # a mark cannot point to an article that is gone
         "UPDATE dedup.article a SET status = 'pending', stale = false, duplicate_of = NULL, score = NULL,"

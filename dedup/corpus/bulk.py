@@ -41,53 +41,38 @@ NO_SCORE = -1.0
 
 @dataclass(slots=True)
 class FingerprintPage:
-    """Some fingerprints as arrays of m rows.
-
-    Attributes:
-        sentence_counts: how many of the flat `sentence_hashes` belong to each.
-        signature: shape (m, k); rows without shingles are zeros.
-        bucket_counts: how many of the flat `buckets` belong to each: one per band, or none.
-    """
+    """Some fingerprints as arrays of m rows."""
 
     id: Bigints
     canonical: Flags
     content_hash: Bigints
     shingle_count: Bigints
-    sentence_counts: Bigints
+    sentence_counts: Bigints  # how many of the flat `sentence_hashes` belong to each
     sentence_hashes: Bigints
-    signature: npt.NDArray[np.uint8]
-    bucket_counts: Bigints
+    signature: npt.NDArray[np.uint8]  # shape (m, k); rows without shingles are zeros
+    bucket_counts: Bigints  # how many of the flat `buckets` belong to each: one per band, or none
     buckets: Bigints
 
 
 @dataclass(slots=True)
 class StoredMarks(Columns):
-    """The marks of some articles as they are stored, arrays of m rows.
-
-    Attributes:
-        status: as its place in `STATUSES`.
-        duplicate_of: an id, or 0.
-        score: NO_SCORE where there is none; reason: a place in `rules.pairs.RULES`, or NO_RULE.
-    """
+    """The marks of some articles as they are stored, arrays of m rows."""
 
     id: Bigints
     takes_part: Flags
-    status: Codes
-    duplicate_of: Bigints
-    score: Shares
-    reason: Codes
+    status: Codes  # as its place in `STATUSES`
+    duplicate_of: Bigints  # an id, or 0
+    score: Shares  # NO_SCORE where there is none
+    reason: Codes  # a place in `rules.pairs.RULES`, or NO_RULE
 
 
 # --- the state of the engine
 
 
 def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
-    """Say that the bulk engine is at work from now on. Needs the settle lock.
-
-    Fingerprints that another one left behind stay, where they are of the present texts.
-
-    Args:
-        loading: fingerprints are about to wait; nobody notes them one by one, so all sentences are counted.
+    """Say that the bulk engine is at work from now on. Needs the settle lock. Fingerprints that another one
+    left behind stay, where they are of the present texts. `loading`: fingerprints are about to wait; nobody
+    notes them one by one, so all sentences are counted.
     """
     cursor.execute(
         "UPDATE dedup.corpus_state SET bulk_run = %s, recount_all = recount_all OR %s", [run, loading]
@@ -100,11 +85,7 @@ def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
 
 
 def check(cursor: Cursor, rulebook: Rulebook, run: int) -> None:
-    """Make sure that this run of the engine is still at work, by this rulebook. Needs the settle lock.
-
-    Raises:
-        StaleRulesError: the settings changed, or another run took over.
-    """
+    """Make sure that this run of the engine is still at work, by this rulebook. Needs the settle lock."""
     rulebook.check(cursor)
     if rulebooks.bulk_run(cursor) != run:
         raise StaleRulesError
@@ -133,7 +114,6 @@ def last_change(cursor: Cursor) -> int:
 
 
 def changed_since(cursor: Cursor, change: int) -> Bigints:
-    """The articles that people changed since then."""
     rows = cursor.execute("SELECT DISTINCT article_id FROM dedup.bulk_change WHERE id > %s", [change])
     return bigints([row[0] for row in rows.fetchall()])
 
@@ -142,7 +122,6 @@ def changed_since(cursor: Cursor, change: int) -> Bigints:
 
 
 def waiting(cursor: Cursor) -> int:
-    """How many fingerprints wait to be put in use."""
     row = cursor.execute("SELECT count(*) FROM dedup.fingerprint_bulk").fetchone()
     return int(row[0]) if row else 0
 
@@ -176,10 +155,8 @@ def ids_in_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, datetime 
 
 
 def fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:
-    """The fingerprints of articles, page by page, in no order; those that went meanwhile are left out.
-
-    Args:
-        ids: ascending.
+    """The fingerprints of articles, page by page, in no order; those that went meanwhile are left out. `ids`:
+    ascending.
     """
     for first, last in _ranges(ids):
         row = cursor.execute(statement("bulk_fingerprints"), {"first": first, "last": last}).fetchone()
@@ -205,11 +182,7 @@ def fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:
 
 
 def marks(cursor: Cursor, ids: Bigints) -> StoredMarks:
-    """The marks of articles, in no order.
-
-    Args:
-        ids: ascending; others in between come too.
-    """
+    """The marks of articles, in no order. `ids`: ascending; others in between come too."""
     parts = [StoredMarks(*(np.empty(0, kind) for kind in _MARK_KINDS))]
     for first, last in _ranges(ids):
         values = {"first": first, "last": last, "statuses": [s.value for s in STATUSES], "names": _NAMES}
@@ -224,7 +197,6 @@ _MARK_KINDS: tuple[Any, ...] = (np.int64, np.bool_, np.int8, np.int64, np.float6
 
 
 def unsettled(cursor: Cursor) -> Bigints:
-    """The articles that are pending or stale."""
     row = cursor.execute(
         "SELECT coalesce(array_agg(id), '{}') FROM dedup.article WHERE status = 'pending' OR stale"
     ).fetchone()
@@ -233,11 +205,7 @@ def unsettled(cursor: Cursor) -> Bigints:
 
 
 def pairs(cursor: Cursor, ids: Bigints) -> PairRows:
-    """The pairs in which these articles are the later one.
-
-    Args:
-        ids: ascending; others in between come too.
-    """
+    """The pairs in which these articles are the later one. `ids`: ascending; others in between come too."""
     parts = [PairRows(*(np.empty(0, kind) for kind in _PAIR_KINDS))]
     for first, last in _ranges(ids):
         values = {"first": first, "last": last, "names": _NAMES}
@@ -273,7 +241,6 @@ def watched_sentences(cursor: Cursor) -> Bigints:
 
 
 def common(cursor: Cursor) -> Bigints:
-    """The common sentences."""
     row = cursor.execute("SELECT array_agg(sentence_hash) FROM dedup.common_sentence").fetchone()
     return np.empty(0, np.int64) if row is None or row[0] is None else np.sort(row[0])
 
@@ -317,7 +284,6 @@ def write_marks(cursor: Cursor, new: StoredMarks, kept: Bigints) -> None:
 
 def vacuum(connection: Connection) -> None:
     """Free the room of old versions of articles, so that the next ones are written there and not at the end.
-
     Of a role that does not own the table nothing is done, nor where somebody else does it already.
     """
     connection.execute("VACUUM (SKIP_LOCKED, PROCESS_TOAST FALSE) dedup.article")
@@ -328,16 +294,11 @@ LOOSE_INDEXES = ("article_unsettled", "article_pkey", "article_source_id_key", "
 
 
 def compact(cursor: Cursor, index: str) -> None:
-    """Make an index anew: 1 to 2 µs an article, in which nobody writes to its table.
-
-    Raises:
-        BusyError: others hold the table.
-    """
+    """Make an index anew: 1 to 2 µs an article, in which nobody writes to its table."""
     cursor.execute("SELECT dedup.compact_index(%s)", [index])
 
 
 def drop_pairs(cursor: Cursor, articles: Bigints, others: Bigints) -> None:
-    """Remove rows of `match`."""
     if len(articles):
         cursor.execute(f"DELETE FROM dedup.match WHERE {_GIVEN}".encode(), [articles, others])
 

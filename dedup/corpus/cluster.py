@@ -32,53 +32,37 @@ ROW = (
 
 
 def digest(row: str, text: str) -> str:
-    """`exchange.text_digest` of a row of `dedup.article`, as SQL; null where its text is gone.
-
-    Args:
-        text: its text, as SQL.
+    """`exchange.text_digest` of a row of `dedup.article`, as SQL; null where its text is gone. `text`: its
+    text, as SQL.
     """
     parts = (f"coalesce({row}.language, '')", f"coalesce({row}.title, '')", text)
     return "sha256(" + r" || '\x00'::bytea || ".join(f"convert_to({part}, 'UTF8')" for part in parts) + ")"
 
 
 def micros(time: str) -> str:
-    """A timestamp in microseconds since 1970, as SQL: exact, since `extract` gives a numeric."""
     return f"(extract(epoch FROM {time}) * 1000000)::bigint"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the next backfill would settle by, and so what a cluster has to.
+    """What the next backfill would settle by, and so what a cluster has to."""
 
-    Attributes:
-        basis: what a result must agree on.
-        fingerprinter: holds the settings and models.
-        models: trained sentence parameters by language.
-        pairs, sentences: the pins.
-        horizon: articles before it do not belong to the corpus.
-        failures: failed articles stay failed: neither texts nor fingerprints are about to be read anew.
-    """
-
-    basis: Basis
-    fingerprinter: Fingerprinter
-    models: dict[str, PunktModel]
+    basis: Basis  # what a result must agree on
+    fingerprinter: Fingerprinter  # holds the settings and models
+    models: dict[str, PunktModel]  # trained sentence parameters by language
+    # pairs, sentences: the pins
     pairs: dict[tuple[str, str], Relation]
     sentences: dict[int, bool]
-    horizon: datetime | None
-    failures: bool
+    horizon: datetime | None  # articles before it do not belong to the corpus
+    failures: bool  # failed articles stay failed: neither texts nor fingerprints are about to be read anew
 
     @property
     def settings(self) -> Settings:
-        """The settings that the next backfill puts in force."""
         return self.fingerprinter.settings
 
 
 def wanted(cursor: Cursor) -> Wanted:
-    """What the next backfill would settle by.
-
-    Raises:
-        SchemaError: the stored results were made by a newer program.
-    """
+    """What the next backfill would settle by."""
     settings, models = rulebooks.load_wanted(cursor), rulebooks.load_models(cursor, wanted=True)
     rows = cursor.execute("SELECT source_id, other_source_id, relation FROM dedup.pair_pin").fetchall()
     pairs = {(row[0], row[1]): Relation(row[2]) for row in rows}

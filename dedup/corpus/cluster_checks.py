@@ -26,19 +26,12 @@ AGAIN = "run the cluster again over the whole corpus"
 
 @dataclass(frozen=True, slots=True)
 class Disagreement(Answer):
-    """Something in which a result and the corpus do not agree.
+    """Something in which a result and the corpus do not agree."""
 
-    Attributes:
-        words: what, without a number.
-        count: of how many articles, or of whatever the words say; 0 where it is about none.
-        examples: the source_ids of some.
-        next: what to do about it.
-    """
-
-    words: str
-    count: int = 0
-    examples: list[str] = field(default_factory=list)
-    next: str = AGAIN
+    words: str  # what, without a number
+    count: int = 0  # of how many articles, or of whatever the words say; 0 where it is about none
+    examples: list[str] = field(default_factory=list)  # the source_ids of some
+    next: str = AGAIN  # what to do about it
 
     def __str__(self) -> str:
         named = f" ({', '.join(self.examples)}{' …' if self.count > len(self.examples) else ''})"
@@ -165,19 +158,14 @@ _OF_PAIRS: tuple[tuple[str, str], ...] = (
 
 @dataclass(slots=True)
 class Checked:
-    """What was found.
+    """What was found."""
 
-    Attributes:
-        problems: in what the result and the corpus do not agree; then the rest is not known.
-        articles: of the result; missing: those whose fingerprint is not stored yet.
-        counts: of every sentence that matters; changes: what follows for the table of common sentences.
-    """
-
+    # in what the result and the corpus do not agree; then the rest is not known
     problems: list[Disagreement] = field(default_factory=list)
-    articles: int = 0
-    missing: int = 0
-    counts: Sequence[SentenceCount] = ()
-    changes: Sequence[CommonChange] = ()
+    articles: int = 0  # of the result
+    missing: int = 0  # those whose fingerprint is not stored yet
+    counts: Sequence[SentenceCount] = ()  # of every sentence that matters
+    changes: Sequence[CommonChange] = ()  # what follows for the table of common sentences
 
 
 def differences(cursor: Cursor, basis: Basis) -> list[Disagreement]:
@@ -282,7 +270,6 @@ def _unknown_pairs(cursor: Cursor) -> int:
 
 
 def _check_common(cursor: Cursor, found: Wanted, checked: Checked) -> None:
-    """Count the sentences of the result's own fingerprints, and compare with what it says is common."""
     settings = found.settings
     watched = bulk.watched_sentences(cursor)
     counts = common_sentences.count_all(cursor, settings, "pg_temp.import_fingerprint", watched)

@@ -26,17 +26,11 @@ _COLUMNS = (
 
 @dataclass(slots=True)
 class Written:
-    """What was written.
+    """What was written."""
 
-    Attributes:
-        marks: that were new, or of articles that were not settled.
-        pairs: rows of `match` that are new, or have other values.
-        left: articles that people changed meanwhile, whose marks the next backfill finds.
-    """
-
-    marks: int = 0
-    pairs: int = 0
-    left: int = 0
+    marks: int = 0  # that were new, or of articles that were not settled
+    pairs: int = 0  # rows of `match` that are new, or have other values
+    left: int = 0  # articles that people changed meanwhile, whose marks the next backfill finds
 
 
 def whole_tables(cursor: Cursor) -> None:
@@ -50,7 +44,6 @@ def whole_tables(cursor: Cursor) -> None:
 
 def store_fingerprints(cursor: Cursor) -> None:
     """Have the new fingerprints of a result wait to be put in use; those of an engine that was stopped go.
-
     Nobody notes them one by one, so that all sentences have to be counted if the work ends here.
     """
     cursor.execute("UPDATE dedup.corpus_state SET recount_all = true WHERE NOT recount_all")
@@ -73,13 +66,10 @@ def write(
     taken: Bigints,
     tell: Callable[[int], object],
 ) -> Written:
-    """Write marks, pairs, flags, common sentences and counts. Needs the settle lock.
-
-    Args:
-        examples: of sentences that become common, in words.
-        since: the last change that people had made when the result was checked.
-        taken: the changes of sentences that the counts knew of.
-        tell: called with 0 now and then: each statement may take minutes, and the work goes on.
+    """Write marks, pairs, flags, common sentences and counts. Needs the settle lock. `examples`: of sentences
+    that become common, in words. `since`: the last change that people had made when the result was checked.
+    `taken`: the changes of sentences that the counts knew of. `tell`: called with 0 now and then: each
+    statement may take minutes, and the work goes on.
     """
     whole_tables(cursor)
     changed = bulk.changed_since(cursor, since)
@@ -117,7 +107,6 @@ def _ids(cursor: Cursor, query: str, ids: Bigints) -> Bigints:
 
 
 def _gone(cursor: Cursor, changed: Bigints) -> Bigints:
-    """The articles of the result that were deleted."""
     return _ids(
         cursor,
         "SELECT id FROM pg_temp.import_known r WHERE id = ANY (%(ids)s)"
@@ -127,7 +116,6 @@ def _gone(cursor: Cursor, changed: Bigints) -> Bigints:
 
 
 def _rewritten(cursor: Cursor, changed: Bigints) -> Bigints:
-    """The articles of the result that have another text now."""
     return _ids(
         cursor,
         "SELECT r.id FROM pg_temp.import_known r JOIN dedup.article a USING (id)"

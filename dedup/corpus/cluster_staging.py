@@ -33,7 +33,6 @@ STAGED: dict[str, Table] = {"import_mark": MARK, "import_match": MATCH, "import_
 
 
 def create(cursor: Cursor) -> None:
-    """Make the tables, empty."""
     for name, table in STAGED.items():
         columns = ", ".join(f"{column} {_TYPES[about.kind]}" for column, about in table.items())
         cursor.execute(f"CREATE TEMPORARY TABLE {name} ({columns})".encode())
@@ -46,18 +45,13 @@ def create(cursor: Cursor) -> None:
 
 
 def add(cursor: Cursor, name: str, rows: Iterable[Row]) -> None:
-    """Add rows to one of the tables `STAGED`."""
     columns = STAGED[name]
     _copy(cursor, name, list(columns), [_COPIED[column.kind] for column in columns.values()], rows)
 
 
 def add_articles(cursor: Cursor, rows: Iterable[Row], first: int, made: Fingerprints) -> None:
-    """Add rows of the table `fingerprint`.
-
-    Args:
-        rows: source_id, published_at, added_at, reason, text_digest.
-        first: the place of the first of them.
-        made: their fingerprints.
+    """Add rows of the table `fingerprint`. `rows`: source_id, published_at, added_at, reason, text_digest.
+    `first`: the place of the first of them. `made`: their fingerprints.
     """
     columns = [*ARTICLE, "text_digest"]
     kinds = [*(_COPIED[column.kind] for column in ARTICLE.values()), "bytea"]
@@ -81,6 +75,5 @@ def _copy(cursor: Cursor, name: str, columns: list[str], kinds: list[str], rows:
 
 
 def finish(cursor: Cursor) -> None:
-    """Tell the planner what the tables hold."""
     names = (*STAGED, "import_article", "import_fingerprint")
     cursor.execute(f"ANALYZE {', '.join(f'pg_temp.{name}' for name in names)}".encode())

@@ -203,7 +203,6 @@ def _refuse_without_room(old: embedded._Postmaster) -> None:
 
 
 def _stop(data: Path) -> None:
-    """Stop the server of a cluster, at whichever port it is."""
     servers = [embedded._postmaster(data, port) for port in (embedded.PORT, PORT)]
     alive = [server for server in servers if server and server.alive()]
     if alive:

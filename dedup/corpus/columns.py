@@ -40,25 +40,17 @@ EPOCH = 946_684_800_000_000
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Texts, one after the other.
+    """Texts, one after the other."""
 
-    Attributes:
-        lengths: bytes of UTF-8 of each; -1 for null.
-    """
-
-    lengths: npt.NDArray[np.int32]
+    lengths: npt.NDArray[np.int32]  # bytes of UTF-8 of each; -1 for null
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Numbers, flags, or times in microseconds since 1970, as arrays of m rows.
+    """Numbers, flags, or times in microseconds since 1970, as arrays of m rows."""
 
-    Attributes:
-        there: false for null, whose value is 0; None where nothing is.
-    """
-
-    there: Flags | None
+    there: Flags | None  # false for null, whose value is 0; None where nothing is
     values: npt.NDArray[Any]
 
 
@@ -75,21 +67,13 @@ Column: TypeAlias = Texts | Values | Lists
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is read together.
+    """What is read together."""
 
-    Attributes:
-        columns: name of each to its kind.
-        key: columns by which rows are ordered and found; bigint, and unique together.
-        source: the rows of a page. `${after}`, `${since}` and `${limit}` stand for its bounds.
-        count: how many rows there are at most; `${since}` as above.
-        since: the condition on the time.
-    """
-
-    columns: Mapping[str, Kind]
-    key: tuple[str, ...]
-    source: str
-    count: str
-    since: str
+    columns: Mapping[str, Kind]  # name of each to its kind
+    key: tuple[str, ...]  # columns by which rows are ordered and found; bigint, and unique together
+    source: str  # the rows of a page. `${after}`, `${since}` and `${limit}` stand for its bounds
+    count: str  # how many rows there are at most; `${since}` as above
+    since: str  # the condition on the time
 
 
 _SINCE = " AND coalesce(published_at, added_at) >= %(since)s"
@@ -216,7 +200,6 @@ story that of any of its articles. Where the publication time is unknown it is t
 
 
 def count(cursor: Cursor, name: TableName, since: datetime | None = None) -> int:
-    """How many rows a table has."""
     table = TABLES[name]
     query = table.count.replace("${since}", table.since if since else "")
     row = cursor.execute(query.encode(), {"since": since}).fetchone()
@@ -231,15 +214,9 @@ def pages(
     rows: int = PAGE_ROWS,
     bytes: int = PAGE_BYTES,
 ) -> Iterator[tuple[int, dict[str, Column]]]:
-    """The rows of a table in the order in which articles were stored, page by page, as columns.
-
-    Args:
-        cursor: of a transaction that sees one moment.
-        since: see `TABLES`.
-        rows, bytes: of a page at most; one row is always taken.
-
-    Yields:
-        The number of rows, and each column by its name.
+    """The rows of a table in the order in which articles were stored, page by page, as columns. `cursor`: of
+    a transaction that sees one moment. `since`: see `TABLES`. `rows`, `bytes`: of a page at most; one row is
+    always taken. Yields the number of rows, and each column by its name.
     """
     table = TABLES[name]
     query = _query(table, since is not None, rows).encode()
@@ -299,7 +276,6 @@ def _lengths(value: str) -> str:
 
 
 def _sent(name: str, kind: Kind) -> list[str]:
-    """What the server sends of a column."""
     match kind:
         case "text" | "word":
             return [_joined(_lengths(name)), _joined(f"textsend({name})")]
@@ -316,7 +292,6 @@ _TYPES = {"bool": np.dtype(np.bool_), "int": np.dtype(">i8"), "time": np.dtype("
 
 
 def _column(kind: Kind, parts: Iterator[bytes | None]) -> Column:
-    """A column of what the server sent; nothing at all comes as None."""
     if kind in ("text", "word"):
         return _texts(parts)
     if kind == "texts":

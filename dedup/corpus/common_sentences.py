@@ -21,43 +21,30 @@ NO_BIGINTS = arrays.bigints(())
 
 @dataclass(frozen=True, slots=True)
 class SentenceCount:
-    """What decides whether a sentence is common.
-
-    Attributes:
-        carriers: articles that carry it.
-        pairs: ordered pairs of them with an equal bucket key, summed over the bands.
-        carrier: the id of one of them, for the example; None where it is not known.
-    """
+    """What decides whether a sentence is common."""
 
     sentence_hash: int
-    carriers: int
-    pairs: int
-    carrier: int | None
+    carriers: int  # articles that carry it
+    pairs: int  # ordered pairs of them with an equal bucket key, summed over the bands
+    carrier: int | None  # the id of one of them, for the example; None where it is not known
 
 
 @dataclass(frozen=True, slots=True)
 class CommonChange:
-    """A change of the table of common sentences.
-
-    Attributes:
-        effective_stories: see `rules.common`; None for a sentence that leaves the table.
-        enters, leaves: whether it becomes common, or stops being common; neither: its counts changed.
-    """
+    """A change of the table of common sentences."""
 
     sentence_hash: int
     carriers: int
-    effective_stories: float | None
+    effective_stories: float | None  # see `rules.common`; None for a sentence that leaves the table
     carrier: int | None
+    # enters, leaves: whether it becomes common, or stops being common; neither: its counts changed
     enters: bool
     leaves: bool
 
 
 def take_changes(cursor: Cursor) -> tuple[bool, Bigints, int]:
-    """The changes that this transaction sees; `finish` removes just these.
-
-    Returns:
-        Whether everything must be counted, the numbers of the changes that wait, and how many fingerprints
-        there are, as the planner knows.
+    """The changes that this transaction sees; `finish` removes just these. Returns whether everything must be
+    counted, the numbers of the changes that wait, and how many fingerprints there are, as the planner knows.
     """
     row = cursor.execute("""
         SELECT s.recount_all, coalesce((SELECT array_agg(id) FROM dedup.sentence_change), '{}'),
@@ -80,10 +67,7 @@ def count_all(
     cursor: Cursor, settings: Settings, table: str = "dedup.fingerprint", watched: Bigints = NO_BIGINTS
 ) -> list[SentenceCount]:
     """Count every sentence of more than `common_stories` carriers, in two passes over all fingerprints.
-
-    Args:
-        table: where the fingerprints are.
-        watched: sentences that are counted however few carry them.
+    `table`: where the fingerprints are. `watched`: sentences that are counted however few carry them.
     """
     rows = cursor.execute(
         statement("count_every_sentence", fingerprints=table),
@@ -93,10 +77,8 @@ def count_all(
 
 
 def count_changed(cursor: Cursor, settings: Settings) -> list[SentenceCount]:
-    """Count again the sentences of the waiting changes, through the indexes.
-
-    The changes and the fingerprints must be seen at one moment: call it in a REPEATABLE READ transaction,
-    the one that took them.
+    """Count again the sentences of the waiting changes, through the indexes. The changes and the fingerprints
+    must be seen at one moment: call it in a REPEATABLE READ transaction, the one that took them.
     """
     prefer_indexes(cursor)
     cursor.execute("DROP TABLE IF EXISTS pg_temp.taken_change, pg_temp.net_change, pg_temp.touched_sentence")
@@ -126,11 +108,9 @@ def changes(
     everything: bool,
     complete: bool = False,
 ) -> list[CommonChange]:
-    """What to change in the table of common sentences.
-
-    Args:
-        everything: the counts are of all sentences; those not among them are carried by few.
-        complete: of those that are common or pinned too; nobody carries one that is not among them.
+    """What to change in the table of common sentences. `everything`: the counts are of all sentences; those
+    not among them are carried by few. `complete`: of those that are common or pinned too; nobody carries one
+    that is not among them.
     """
     counted = {count.sentence_hash: count for count in counts}
     present = stored(cursor, None if everything else list(counted))
@@ -172,7 +152,6 @@ def _count_one(cursor: Cursor, sentence: int) -> tuple[int, int, int | None]:
 
 
 def carriers(cursor: Cursor, sentences: Sequence[int]) -> list[int]:
-    """The articles that carry one of these sentences."""
     rows = cursor.execute("SELECT DISTINCT article_id FROM dedup.carrier(%s)", [arrays.bigints(sentences)])
     return [row[0] for row in rows.fetchall()]
 
@@ -186,7 +165,6 @@ def carriers_of(cursor: Cursor, changed: Sequence[CommonChange]) -> list[int]:
 def apply(
     cursor: Cursor, changed: Sequence[CommonChange], carriers: Sequence[int], examples: dict[int, str]
 ) -> None:
-    """Change the table of common sentences and withdraw the carriers. Needs the settle lock."""
     if carriers:
         articles.withdraw(cursor, carriers)
     cursor.execute(

@@ -83,23 +83,15 @@ _PREFER_INDEXES = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_me
 
 
 class Connection(psycopg.Connection[Any]):
-    """A connection that gives up on a server that is connected and does not answer, such as a stopped one.
+    """A connection that gives up on a server that is connected and does not answer, such as a stopped one."""
 
-    Attributes:
-        patience: seconds within which an answer must begin or go on.
-        pooled: whether a pooler stands between, which lends server connections for a transaction.
-        seconds: what the session has for the timeouts of locks and statements; None: those of `Timeouts`.
-        address: where to ask whether the server works for it; None: it is not asked.
-        used_at: when it was last given back, by the clock that cannot be set.
-        schema: of the corpus; what `dedup.` stands for in statements.
-    """
-
-    patience: float = Timeouts().connect + GRACE_SECONDS
-    pooled: bool = False
+    patience: float = Timeouts().connect + GRACE_SECONDS  # seconds within which an answer must begin or go on
+    pooled: bool = False  # whether a pooler stands between, which lends server connections for a transaction
+    # what the session has for the timeouts of locks and statements; None: those of `Timeouts`
     seconds: float | None = None
-    address: str | None = None
-    used_at: float = 0.0
-    schema: str = DEFAULT
+    address: str | None = None  # where to ask whether the server works for it; None: it is not asked
+    used_at: float = 0.0  # when it was last given back, by the clock that cannot be set
+    schema: str = DEFAULT  # of the corpus; what `dedup.` stands for in statements
 
     def wait(self, gen: PQGen[_Value], interval: float = 0.1, timeout: float | None = None) -> _Value:
         """As psycopg's, but not for ever."""
@@ -114,11 +106,7 @@ class Connection(psycopg.Connection[Any]):
             raise
 
     def _watched(self, gen: PQGen[_Value]) -> PQGen[_Value]:
-        """As `gen`, but it fails when the server turns out to wait for us as we wait for it.
-
-        Raises:
-            psycopg.OperationalError: nothing will come any more.
-        """
+        """As `gen`, but it fails when the server turns out to wait for us as we wait for it."""
         ask_at, doubts = time.monotonic() + ASK_SECONDS, 0
         try:
             wanted = next(gen)
@@ -179,7 +167,6 @@ class Connection(psycopg.Connection[Any]):
 
     @classmethod
     def open(cls, url: str, timeouts: Timeouts, schema: str) -> Self:
-        """Connect. Outside of transactions every statement stands alone."""
         connection = cls.connect(url, autocommit=True, **parameters(timeouts, url))
         if schema != DEFAULT:
             connection.schema, connection.cursor_factory = schema, SchemaCursor
@@ -211,7 +198,6 @@ def served_at(thread: int) -> float:
 
 
 def parameters(timeouts: Timeouts, url: str) -> dict[str, Any]:
-    """What every connection to an address is opened with."""
     # libpq counts whole seconds, and takes 1 for 2.
     seconds = max(2, round(timeouts.connect))
     own = conninfo_to_dict(url)
@@ -225,7 +211,6 @@ def parameters(timeouts: Timeouts, url: str) -> dict[str, Any]:
 
 
 def limits(timeouts: Timeouts, seconds: float | None) -> dict[str, str]:
-    """What a transaction needs that waits, and lets a statement work, no longer than some seconds."""
     values = _common(timeouts)
     if seconds is not None:
         values |= dict.fromkeys(("lock_timeout", "statement_timeout"), milliseconds(seconds))
@@ -233,7 +218,6 @@ def limits(timeouts: Timeouts, seconds: float | None) -> dict[str, str]:
 
 
 def _common(timeouts: Timeouts) -> dict[str, str]:
-    """What every transaction needs: times as UTC, no compiling of one-off plans, an end to every wait."""
     return {
         "timezone": "UTC",
         "jit": "off",
@@ -259,14 +243,11 @@ class Session:
     def transaction(
         self, *, settling: bool = False, snapshot: bool = False, seconds: float | None = None
     ) -> Iterator[Cursor]:
-        """A cursor in a transaction that commits at the end and rolls back on any error.
-
-        Args:
-            settling: hold the settle lock to the end of the transaction, and reach rows as
-                `prefer_indexes` has it.
-            snapshot: see one moment of the database all through. It is to read only, and may do nothing for
-                as long as a statement may work: what was read of a large corpus is worked on meanwhile.
-            seconds: wait, and let a statement work, no longer than this.
+        """A cursor in a transaction that commits at the end and rolls back on any error. `settling`: hold the
+        settle lock to the end of the transaction, and reach rows as `prefer_indexes` has it. `snapshot`: see
+        one moment of the database all through. It is to read only, and may do nothing for as long as a
+        statement may work: what was read of a large corpus is worked on meanwhile. `seconds`: wait, and let a
+        statement work, no longer than this.
         """
         connection = self._connection
         patience = connection.patience
@@ -311,9 +292,8 @@ def leave_less(cursor: Cursor, seconds: float, waited: float) -> None:
 
 
 def hold_settle_lock(cursor: Cursor) -> None:
-    """Wait for the settle lock and hold it to the end of the transaction; `prefer_indexes` included.
-
-    From then on the transaction may write marks, and waits no longer than `ROW_SECONDS` for a row.
+    """Wait for the settle lock and hold it to the end of the transaction; `prefer_indexes` included. From
+    then on the transaction may write marks, and waits no longer than `ROW_SECONDS` for a row.
     """
     values = _PREFER_INDEXES | {"lock_timeout": milliseconds(ROW_SECONDS), "dedup.settling": "on"}
     # In this order: the lock itself is waited for as long as the transaction may wait.
@@ -321,8 +301,7 @@ def hold_settle_lock(cursor: Cursor) -> None:
 
 
 def prefer_indexes(cursor: Cursor) -> None:
-    """For the rest of the transaction: reach rows through indexes only.
-
-    The planner cannot know how rare the given keys are; its other plans read whole tables.
+    """For the rest of the transaction: reach rows through indexes only. The planner cannot know how rare the
+    given keys are; its other plans read whole tables.
     """
     cursor.execute(set_values(_PREFER_INDEXES, local=True))

@@ -38,10 +38,8 @@ _ARRAY = 20
 
 
 def copy_rows(ids: Bigints, revisions: Bigints, made: Fingerprints) -> list[bytes]:
-    """The rows of some articles, in their order; a text without a fingerprint has an empty one.
-
-    Args:
-        ids, revisions: of the articles that `made` is of.
+    """The rows of some articles, in their order; a text without a fingerprint has an empty one. `ids`,
+    `revisions`: of the articles that `made` is of.
     """
     rows = [b""] * len(made)
     sentences = _elements(made.sentence_hashes).tobytes()
@@ -93,7 +91,6 @@ def _array_fields(name: str) -> list[tuple[Any, ...]]:
 
 
 def _table(record: np.dtype[Any], bands: int, size: int, count: int) -> npt.NDArray[Any]:
-    """So many rows, with all that is the same in every row of their kind."""
     row = np.zeros((), record)
     row["columns"] = len(_PLAIN) + 3
     for name, width in _PLAIN:

@@ -74,13 +74,9 @@ __all__ = [
 
 
 def conninfo(url: str) -> str:
-    """A connection string for libpq from a SQLAlchemy URL, a libpq URL or `key=value` pairs.
-
-    What can be read in two ways is refused: libpq would take the tail of a password with a bare `@` for the
-    name of the host, and tell it in its errors, and so would we.
-
-    Raises:
-        InputError: it is none of these; the message holds nothing of it.
+    """A connection string for libpq from a SQLAlchemy URL, a libpq URL or `key=value` pairs. What can be read
+    in two ways is refused: libpq would take the tail of a password with a bare `@` for the name of the host,
+    and tell it in its errors, and so would we.
     """
     if not isinstance(url, str):
         raise InputError(f"the address of a database must be a string, not {type(url).__name__}")
@@ -117,9 +113,8 @@ def _refuse_ambiguous(url: str) -> None:
 
 
 def place(url: str, schema: str = DEFAULT) -> str:
-    """Where a connection string leads, for people: host and database, never a password; and which schema.
-
-    A name with signs that names rarely have is left out: it may be a connection string in the wrong place.
+    """Where a connection string leads, for people: host and database, never a password; and which schema. A
+    name with signs that names rarely have is left out: it may be a connection string in the wrong place.
     """
     parts = conninfo_to_dict(conninfo(url))
     host = str(parts.get("host") or parts.get("hostaddr") or "localhost")
@@ -141,12 +136,9 @@ def safe_address(url: str) -> str | None:
 
 class Database:
     """A pool of connections to one database, for any number of threads, and for the children of a fork.
-
-    Args:
-        url: SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or the embedded server, which
-            is started if need be.
-        timeouts: how long to wait for what; None takes `DEDUP_TIMEOUT_LOCK` and the like, or the defaults.
-        schema: the one of the corpus; None takes `DEDUP_SCHEMA`, or `dedup`.
+    `url`: SQLAlchemy or libpq form; None takes `DEDUP_DATABASE_URL`, or the embedded server, which is started
+    if need be. `timeouts`: how long to wait for what; None takes `DEDUP_TIMEOUT_LOCK` and the like, or the
+    defaults. `schema`: the one of the corpus; None takes `DEDUP_SCHEMA`, or `dedup`.
     """
 
     def __init__(
@@ -170,9 +162,7 @@ class Database:
 
     def engine(self, schema: str = DEFAULT) -> Engine:
         """An engine as SQLAlchemy programs expect it, with transactions of its own and without a pool.
-
-        Args:
-            schema: what `dedup.` stands for in its statements, which for others are sent as they are.
+        `schema`: what `dedup.` stands for in its statements, which for others are sent as they are.
         """
         from sqlalchemy import create_engine
         from sqlalchemy.pool import NullPool
@@ -187,15 +177,12 @@ class Database:
         return create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
 
     def close(self) -> None:
-        """Close all connections of this process; the database cannot be used again through this object."""
         self._closed = True
         self._pool.close()
 
     def connect(self, *, patient: bool = False) -> Connection:
-        """A connection of its own, outside the pool, for what lasts as long as a command.
-
-        Args:
-            patient: its statements may take as long as `Timeouts.statement`, and not seconds only.
+        """A connection of its own, outside the pool, for what lasts as long as a command. `patient`: its
+        statements may take as long as `Timeouts.statement`, and not seconds only.
         """
         self.check_open()
         with translated(self.place):
@@ -206,15 +193,8 @@ class Database:
 
     @contextmanager
     def session(self, seconds: float | None = None) -> Iterator[Session]:
-        """One connection for several transactions, with what Postgres keeps per session.
-
-        Args:
-            seconds: how long to wait for a free one; None takes `Timeouts.lock`.
-
-        Raises:
-            ClosedError: `close` was called.
-            BusyError: other threads use all connections.
-            DatabaseError: one of its kinds, for every error of the server.
+        """One connection for several transactions, with what Postgres keeps per session. `seconds`: how long
+        to wait for a free one; None takes `Timeouts.lock`.
         """
         self.check_open()
         pool = self._own_pool()
@@ -243,11 +223,7 @@ class Database:
             yield cursor
 
     def check_open(self) -> None:
-        """Make sure that `close` was not called.
-
-        Raises:
-            ClosedError: it was.
-        """
+        """Make sure that `close` was not called. Raises ClosedError: it was."""
         if self._closed:
             raise ClosedError(f"{self.place}: this Deduplicator is closed; open another one")
 
@@ -275,15 +251,9 @@ class Database:
 
 
 def retried(work: Callable[[], _Value], seconds: float = 0) -> _Value:
-    """Do what may meet other transactions; where it does, again, after a pause that grows.
-
-    Args:
-        work: begins its own transactions, and may be done again after one of them failed.
-        seconds: how long to go on trying where others hold what is needed.
-
-    Raises:
-        CollisionError: it collided `ATTEMPTS` times.
-        BusyError: others held what is needed all that time.
+    """Do what may meet other transactions; where it does, again, after a pause that grows. `work`: begins its
+    own transactions, and may be done again after one of them failed. `seconds`: how long to go on trying
+    where others hold what is needed.
     """
     attempt, deadline = 0, time.monotonic() + seconds
     while True:

@@ -12,10 +12,7 @@ from dedup.schema import migration_lock, program
 
 def script(before: str | None, schema: str) -> str:
     """One transaction that brings a schema of this revision to the present one; "" where it is there.
-
-    Args:
-        before: what `revision.current` says; None makes the schema.
-        schema: its name.
+    `before`: what `revision.current` says; None makes the schema. `schema`: its name.
     """
     config = migrate.configuration()
     if before == revision.head():

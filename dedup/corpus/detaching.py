@@ -12,7 +12,6 @@ from dedup.corpus.rendering import SCHEMA, own, schema_of
 
 
 def statements(cursor: Cursor, attachment: Attachment) -> list[Part]:
-    """What detaches a table, but for its articles."""
     gone = unmade(cursor, attachment)
     if attachment.mark_columns:
         gone += [attached_ddl.without_marks(place) for place in _marked(cursor, attachment, parts=False)]

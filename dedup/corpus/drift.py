@@ -28,34 +28,22 @@ EVENTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A table of others as it is now.
+    """A table of others as it is now."""
 
-    Attributes:
-        oid: its number; None: there is no table of that name.
-        known_as: what the table with the number that was kept is called now; None: it is gone.
-        owner: the role that owns it; maker: the one that owns what was made for it, None: nothing was.
-        columns: name to number, type, and what it is generated from, or None.
-        triggers: how many of it note changes; off: of it and its partitions, how many are switched off.
-        parts: the numbers of it and its partitions.
-        state: tells whether rows may have come or gone unnoticed.
-    """
-
-    oid: int | None
-    known_as: str | None
-    owner: str | None
-    maker: str | None
+    oid: int | None  # its number; None: there is no table of that name
+    known_as: str | None  # what the table with the number that was kept is called now; None: it is gone
+    owner: str | None  # the role that owns it
+    maker: str | None  # the one that owns what was made for it, None: nothing was
+    # name to number, type, and what it is generated from, or None
     columns: Mapping[str, tuple[int, str, str | None]]
-    triggers: int
-    off: int
-    parts: tuple[int, ...]
-    state: str | None
+    triggers: int  # how many of it note changes
+    off: int  # of it and its partitions, how many are switched off
+    parts: tuple[int, ...]  # the numbers of it and its partitions
+    state: str | None  # tells whether rows may have come or gone unnoticed
 
     def seen(self, names: Iterable[str], ever: Iterable[int] = ()) -> dict[str, Any]:
-        """What is kept of it.
-
-        Args:
-            names: the columns in which a change of a row is one of its article.
-            ever: its former parts.
+        """What is kept of it. `names`: the columns in which a change of a row is one of its article. `ever`:
+        its former parts.
         """
         return {
             "oid": self.oid,
@@ -66,7 +54,6 @@ class Found:
 
 
 def find(cursor: Cursor, attachment: Attachment) -> Found:
-    """The table of an attachment."""
     row = cursor.execute(
         statement("attached_table"),
         {
@@ -116,7 +103,6 @@ def problems_of(attachment: Attachment, found: Found, schema: str) -> list[str]:
 
 
 def _columns(attachment: Attachment, found: Found, *, same: bool) -> Iterable[str]:
-    """What became of the columns that an article is made of."""
     called = {number: name for name, (number, _, _) in found.columns.items()}
     for name, (number, kind, made_of) in attachment.seen.get("columns", {}).items():
         now = found.columns.get(name)

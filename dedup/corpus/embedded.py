@@ -200,9 +200,8 @@ def _read(path: Path) -> str:
 
 
 def _postmaster(data: Path, port: int = PORT) -> _Postmaster | None:
-    """What postmaster.pid says, or None without one. Lines: pid, data, start, port, socket folder, …
-
-    The port that it says is not believed: an upgrade runs its servers at one where nobody looks for them.
+    """What postmaster.pid says, or None without one. Lines: pid, data, start, port, socket folder, … The port
+    that it says is not believed: an upgrade runs its servers at one where nobody looks for them.
     """
     lines = _read(data / "postmaster.pid").split("\n")
     if not lines[4:] or not lines[0].isdigit():
@@ -211,7 +210,6 @@ def _postmaster(data: Path, port: int = PORT) -> _Postmaster | None:
 
 
 def _halt(server: _Postmaster) -> None:
-    """Stop it and wait for its end."""
     # 18.4 hangs on a fast stop while it restarts after a crash; to stop that at once loses nothing.
     modes = ("fast", "immediate") if server.answers() else ("immediate",)
     stops = (_run(server.data, "pg_ctl", "stop", "-m", m, timeout=READY_SECONDS) for m in modes)
@@ -265,7 +263,6 @@ def _ensure_cluster(data: Path) -> None:
 
 
 def _rename(folder: Path, to: Path) -> None:
-    """As `Path.rename`, and it survives a power cut."""
     folder.rename(to)
     os.fsync(parent := os.open(to.parent, os.O_RDONLY))
     os.close(parent)
@@ -353,7 +350,6 @@ def _as_user(
 
 
 def _package(major: int | None = None) -> Path:
-    """The folder of the programs, with `bin`, `lib` and `share`, as the package brings them."""
     return Path(_versions()[major or MAJOR]).resolve().parent
 
 

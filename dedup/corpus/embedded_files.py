@@ -22,11 +22,7 @@ SCHEMA_LINE = " SCHEMA - {} "
 
 
 def program(name: str) -> Path:
-    """A client program of the package.
-
-    Raises:
-        EmbeddedServerError: the package has none.
-    """
+    """A client program of the package. Raises EmbeddedServerError: the package has none."""
     found = embedded.programs() / name
     if not found.exists():
         raise EmbeddedServerError(f"the package of the embedded server has no {name}: install it yourself")
@@ -51,7 +47,6 @@ def dump(path: Path, schema: str) -> int:
 
 
 def _attached(url: str, schema: str) -> bool:
-    """Whether tables are attached to the corpus."""
     database = Database(url, schema=schema)
     try:
         with database.transaction() as cursor:
@@ -92,7 +87,6 @@ def restore(path: Path, schema: str) -> None:
 
 
 def _make_room(database: Database) -> None:
-    """Remove a schema with nothing in it that could not be made again."""
     with database.transaction() as cursor:
         try:
             found = removal.contents(cursor, database.place)
@@ -108,7 +102,6 @@ def _make_room(database: Database) -> None:
 
 
 def _run(name: str, *words: str) -> str:
-    """Run a client program; returns what it printed."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"}
     done = subprocess.run(
         [program(name), *words], env=environment, capture_output=True, errors="replace", check=False

@@ -60,14 +60,8 @@ def marks(
     publication: str | None = None,
     limit: int | None = None,
 ) -> Iterator[MarkRow]:
-    """The marks of the articles that are asked for, by source_id.
-
-    Args:
-        since: published then or later; where the publication time is unknown, stored then or later.
-        marked_since: marked then or later.
-
-    Raises:
-        InputError: there is no such status.
+    """The marks of the articles that are asked for, by source_id. `since`: published then or later; where the
+    publication time is unknown, stored then or later. `marked_since`: marked then or later.
     """
     if status is not None and status not in {known.value for known in Status}:
         raise InputError(
@@ -95,7 +89,6 @@ def marks(
 
 
 def matches(database: Database) -> Iterator[MatchRow]:
-    """Every scored pair, by both source_ids."""
     return cast("Iterator[MatchRow]", _rows(database, MATCHES, {}))
 
 

@@ -55,27 +55,17 @@ Target = Literal["fingerprint", "fingerprint_bulk"]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Articles whose texts wait to be fingerprinted.
+    """Articles whose texts wait to be fingerprinted."""
 
-    Attributes:
-        articles: their ids and revisions.
-        sizes: the bytes of their texts.
-        last: the place of the last one; None where there is none.
-    """
-
-    articles: Chunk
-    sizes: list[int]
-    last: Place | None
+    articles: Chunk  # their ids and revisions
+    sizes: list[int]  # the bytes of their texts
+    last: Place | None  # the place of the last one; None where there is none
 
 
 def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> Page:
     """The next articles whose present text has no fingerprint in any table, near enough in canonical order.
-
-    Those that wait for another attempt are left out (`attempts.py`).
-
-    Args:
-        after: the place of the last article of the page before; None for the first page.
-        limit: so many articles at most.
+    Those that wait for another attempt are left out (`attempts.py`). `after`: the place of the last article
+    of the page before; None for the first page. `limit`: so many articles at most.
     """
     prefer_indexes(cursor)
     last_time, last_source_id = after or (None, None)
@@ -90,12 +80,9 @@ def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> Page:
 
 
 def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[TextTask]:
-    """The texts of some articles, except of those that changed, went or no longer wait.
-
-    Of an attached table the row may have changed and the article not yet: that is noted in the outbox.
-
-    Args:
-        too_long: texts that are surely longer than so many characters come without their words.
+    """The texts of some articles, except of those that changed, went or no longer wait. Of an attached table
+    the row may have changed and the article not yet: that is noted in the outbox. `too_long`: texts that are
+    surely longer than so many characters come without their words.
     """
     ids, revisions = _columns(chunk)
     prefer_indexes(cursor)
@@ -114,7 +101,6 @@ def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:
 
 
 def count_unfingerprinted(cursor: Cursor) -> int:
-    """How many articles wait for a fingerprint of their present text; one not yet in use counts."""
     return _count(
         cursor,
         "SELECT count(*) FROM dedup.article a"
@@ -131,7 +117,6 @@ def count(cursor: Cursor) -> int:
 
 
 def count_unsettled(cursor: Cursor) -> int:
-    """How many articles with a fingerprint of their present text are pending or stale."""
     return _count(
         cursor,
         "SELECT count(*) FROM dedup.article a"
@@ -147,10 +132,9 @@ def _count(cursor: Cursor, query: str) -> int:
 
 
 def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
-    """Store a few fingerprints and failures, except of texts that changed or went meanwhile.
-
-    Needs the settle lock: with it nobody is just editing or deleting one of these articles, or changing
-    the settings that the fingerprints were made with.
+    """Store a few fingerprints and failures, except of texts that changed or went meanwhile. Needs the settle
+    lock: with it nobody is just editing or deleting one of these articles, or changing the settings that the
+    fingerprints were made with.
     """
     made = [(r, r.fingerprint) for r in results if r.fingerprint is not None]
     if _insert(cursor, made) < len(made) and _remove_outdated(cursor, [r.article_id for r, _ in made]):
@@ -163,15 +147,12 @@ def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
 
 
 def _insert(cursor: Cursor, made: Sequence[tuple[Fingerprinted, Fingerprint]]) -> int:
-    """Insert fingerprints where there is none; returns how many."""
     return sum(cursor.execute(_INSERT, _row(r, f)).rowcount for r, f in made)
 
 
 class Batch:
-    """The fingerprints and failures of many texts, made ready before the settle lock is taken.
-
-    Args:
-        chunk: the articles, in the order of `made`.
+    """The fingerprints and failures of many texts, made ready before the settle lock is taken. `chunk`: the
+    articles, in the order of `made`.
     """
 
     def __init__(self, chunk: Chunk, made: Fingerprints) -> None:
@@ -183,10 +164,8 @@ class Batch:
         }
 
     def store(self, cursor: Cursor, target: Target = "fingerprint") -> list[int]:
-        """Store what can be; needs the settle lock, as the function `store` does.
-
-        Returns:
-            The ids of the articles that changed, went or no longer wait.
+        """Store what can be; needs the settle lock, as the function `store` does. Returns the ids of the
+        articles that changed, went or no longer wait.
         """
         gone, there, outdated, attempted = self._storable(cursor)
         if outdated:
@@ -219,9 +198,8 @@ def _forget_attempts(cursor: Cursor, ids: Bigints) -> None:
 
 
 def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
-    """Remove fingerprints of another revision of their article, and have decided again what rests on them.
-
-    An edit removes them. They are here where someone wrote a revision by hand, or restored half a backup.
+    """Remove fingerprints of another revision of their article, and have decided again what rests on them. An
+    edit removes them. They are here where someone wrote a revision by hand, or restored half a backup.
     """
     rows = cursor.execute(
         """
@@ -251,9 +229,8 @@ def drop(cursor: Cursor, ids: Collection[int]) -> None:
 
 
 def read_again(cursor: Cursor, ids: Collection[int]) -> list[int]:
-    """Have those of these articles that failed read again, but for archived ones; returns them.
-
-    Needs the settle lock.
+    """Have those of these articles that failed read again, but for archived ones; returns them. Needs the
+    settle lock.
     """
     rows = cursor.execute(
         "UPDATE dedup.article SET status = 'pending', reason = NULL, marked_at = NULL"
@@ -264,10 +241,8 @@ def read_again(cursor: Cursor, ids: Collection[int]) -> list[int]:
 
 
 def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
-    """Mark articles as failed, and take back what was decided by them under an earlier fingerprint.
-
-    Args:
-        failed: article and revision to the reason.
+    """Mark articles as failed, and take back what was decided by them under an earlier fingerprint. `failed`:
+    article and revision to the reason.
     """
     ids, revisions = _columns(list(failed))
     rows = cursor.execute(
@@ -307,7 +282,6 @@ def from_columns(
     word_count: int,
     shingle_count: int,
 ) -> Fingerprint:
-    """A fingerprint from its stored columns."""
     return Fingerprint(
         version,
         content_hash,

@@ -26,13 +26,11 @@ MOST_BITS = 31
 
 
 def fold_bits(articles: int) -> int:
-    """How many bits the keys should have in a corpus of so many articles."""
     slots = max(1, articles * KEYS_PER_ARTICLE // WANTED_SHARERS)
     return min(MOST_BITS, max(FEWEST_BITS, (slots - 1).bit_length()))
 
 
 def present_bits(cursor: Cursor) -> int:
-    """How many bits the keys have."""
     row = cursor.execute("SELECT dedup.folded(ARRAY[2147483647])").fetchone()
     assert row is not None
     return int(row[0][0]).bit_length()
@@ -44,5 +42,4 @@ def sharers(articles: int, bits: int) -> float:
 
 
 def too_coarse(cursor: Cursor, articles: int) -> bool:
-    """Whether the index was made for far fewer articles."""
     return sharers(articles, present_bits(cursor)) > MOST_SHARERS

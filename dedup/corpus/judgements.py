@@ -31,37 +31,28 @@ Key = tuple[str, str]
 
 
 def key(one: str, other: str) -> Key:
-    """The two source_ids in the order in which the tables hold them."""
     return (one, other) if one < other else (other, one)
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A pair drawn from a stratum.
-
-    Attributes:
-        stratum_size, stratum_picked: pairs in the stratum, and how many of them are drawn.
-        scores: name of a method to its score, None or NaN where it did not see the pair.
-    """
+    """A pair drawn from a stratum."""
 
     id: str
     other_id: str
     stratum: str
+    # stratum_size, stratum_picked: pairs in the stratum, and how many of them are drawn
     stratum_size: int
     stratum_picked: int
+    # name of a method to its score, None or NaN where it did not see the pair
     scores: Mapping[str, float | None]
 
 
 def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
-    """Replace the selection; judgements stay, and count again where their pair is picked again.
-
-    Args:
-        picks: every pair once; those of a stratum in the order in which they were drawn. Pairs are asked
-            stratum by stratum in turn, the big ones more often, so that whoever stops early leaves a sample
-            of them all.
-
-    Returns:
-        How many of the pairs cannot be shown, since one of their articles is not stored.
+    """Replace the selection; judgements stay, and count again where their pair is picked again. `picks`:
+    every pair once; those of a stratum in the order in which they were drawn. Pairs are asked stratum by
+    stratum in turn, the big ones more often, so that whoever stops early leaves a sample of them all. Returns
+    how many of the pairs cannot be shown, since one of their articles is not stored.
     """
     drawn: dict[str, int] = defaultdict(int)
     placed: list[tuple[float, Pick]] = []
@@ -109,28 +100,19 @@ _OWN = f"""
 
 @dataclass(frozen=True, slots=True)
 class ReviewProgress:
-    """How far a judge has come with the selection.
+    """How far a judge has come with the selection."""
 
-    Attributes:
-        picked: pairs in the selection.
-        judged: those this judge has judged.
-        edited: those among the ones left that were judged before a text was edited.
-        missing: those of which an article is not stored, so that nobody can judge them now.
-    """
-
-    picked: int
-    judged: int
-    edited: int
-    missing: int
+    picked: int  # pairs in the selection
+    judged: int  # those this judge has judged
+    edited: int  # those among the ones left that were judged before a text was edited
+    missing: int  # those of which an article is not stored, so that nobody can judge them now
 
     @property
     def left(self) -> int:
-        """Pairs this judge can still judge."""
         return self.picked - self.judged - self.missing
 
 
 def progress(cursor: Cursor, judge: str) -> ReviewProgress:
-    """How far a judge has come."""
     row = cursor.execute(
         f"""
         SELECT count(*), count(*) FILTER (WHERE stored AND judged),
@@ -153,7 +135,6 @@ def waiting(cursor: Cursor, judge: str) -> list[Key]:
 
 
 def judged(cursor: Cursor, judge: str) -> list[Key]:
-    """The pairs of the selection this judge has judged, the last one last."""
     rows = cursor.execute(
         f"SELECT p.source_id, p.other_source_id {_OWN} WHERE stored AND judged ORDER BY j.judged_at, p.place",
         {"judge": judge},
@@ -163,44 +144,31 @@ def judged(cursor: Cursor, judge: str) -> list[Key]:
 
 @dataclass(frozen=True, slots=True)
 class ReviewArticle:
-    """One article of a pair, as a judge reads it.
-
-    Attributes:
-        time: when it was published, or else added.
-        text_hash: of the text, to be handed back to `record`.
-    """
+    """One article of a pair, as a judge reads it."""
 
     id: str
     title: str | None
     publication: str | None
-    time: datetime
+    time: datetime  # when it was published, or else added
     text: str
-    text_hash: bytes
+    text_hash: bytes  # of the text, to be handed back to `record`
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewPair:
-    """A pair of the selection with both texts.
-
-    Attributes:
-        scores: of the methods, when it was picked.
-        label, note: what this judge said about these texts, if anything.
-    """
+    """A pair of the selection with both texts."""
 
     a: ReviewArticle
     b: ReviewArticle
     stratum: str
-    scores: dict[str, float | None]
+    scores: dict[str, float | None]  # of the methods, when it was picked
+    # label, note: what this judge said about these texts, if anything
     label: Label | None
     note: str | None
 
 
 def read(cursor: Cursor, pair: Key, judge: str) -> ReviewPair:
-    """A pair of the selection.
-
-    Raises:
-        NotFoundError: it is not in the selection, or one of its articles is not stored.
-    """
+    """A pair of the selection."""
     sides = ", ".join(
         f"{t}.source_id, {t}.title, {t}.publication, coalesce({t}.published_at, {t}.added_at),"
         f" {body(t)}, dedup.text_hash({body(t)})"
@@ -227,14 +195,8 @@ def record(
     note: str | None = None,
     hashes: tuple[bytes | None, bytes | None] = (None, None),
 ) -> None:
-    """Keep what a judge says about a pair, in place of what this judge said before.
-
-    Args:
-        hashes: `text_hash` of the two texts that were read; None takes the present ones.
-
-    Raises:
-        InputError: no such label, a name of a judge that cannot be kept, or a pair that `key` did not make.
-        NotFoundError: without hashes, where one of the articles is not stored.
+    """Keep what a judge says about a pair, in place of what this judge said before. `hashes`: `text_hash` of
+    the two texts that were read; None takes the present ones.
     """
     if label not in LABELS:
         raise InputError(f"a label is one of {', '.join(LABELS)}, not {label!r}")
@@ -282,29 +244,21 @@ def take_back(cursor: Cursor, pair: Key, judge: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A pair of the selection, as all its judges together see it.
-
-    Attributes:
-        label: that of most judges of the present texts; "unsure" where as many say another thing.
-        judges: how many have a say in it.
-        stale: no judgement is about the present texts; then the label is the one of the earlier ones.
-        stratum: where it was drawn from; `dedup/judging/estimate.py` makes weights of it.
-    """
+    """A pair of the selection, as all its judges together see it."""
 
     id: str
     other_id: str
-    label: Label
-    judges: int
-    stale: bool
-    stratum: str
+    label: Label  # that of most judges of the present texts; "unsure" where as many say another thing
+    judges: int  # how many have a say in it
+    stale: bool  # no judgement is about the present texts; then the label is the one of the earlier ones
+    stratum: str  # where it was drawn from; `dedup/judging/estimate.py` makes weights of it
     scores: dict[str, float | None]
 
 
 def listed(cursor: Cursor) -> list[Judged]:
-    """The judged pairs of the selection, in the order in which they were asked.
-
-    Pairs that were judged for an earlier selection and are not in the present one have no known chance of
-    having been drawn, so they are left out.
+    """The judged pairs of the selection, in the order in which they were asked. Pairs that were judged for an
+    earlier selection and are not in the present one have no known chance of having been drawn, so they are
+    left out.
     """
     rows = cursor.execute("""
         SELECT p.source_id, p.other_source_id, j.label, j.stale IS NOT FALSE, p.stratum, p.scores

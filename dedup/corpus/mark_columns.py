@@ -18,17 +18,12 @@ from dedup.corpus.database import Cursor
 
 @dataclass(slots=True)
 class Written:
-    """What became of some marks.
+    """What became of some marks."""
 
-    Attributes:
-        rows: how many rows were written.
-        held: the source_ids of rows that others hold.
-        failed: the source_id of a row that cannot be written to the SQLSTATE of why: a trigger or a
-            constraint of the owner raised it.
-    """
-
-    rows: int = 0
-    held: set[str] = field(default_factory=set)
+    rows: int = 0  # how many rows were written
+    held: set[str] = field(default_factory=set)  # the source_ids of rows that others hold
+    # the source_id of a row that cannot be written to the SQLSTATE of why: a trigger or a constraint of the
+    # owner raised it
     failed: dict[str, str] = field(default_factory=dict)
 
 
@@ -43,11 +38,8 @@ def take_turn(cursor: Cursor, attachment: Attachment) -> bool:
 
 def write(cursor: Cursor, attachment: Attachment, after: int, limit: int) -> tuple[Written, int | None]:
     """Write the next marks that changed into the table, but not into rows that others hold: they stay noted.
-
-    So do those that cannot be written.
-
-    Returns:
-        What became of them, and the number of the last note that was looked at; None: there was none.
+    So do those that cannot be written. Returns what became of them, and the number of the last note that was
+    looked at; None: there was none.
     """
     found = cursor.execute(
         "SELECT id, source_id FROM dedup.mark_change WHERE id > %s AND attachment_id = %s"

@@ -74,7 +74,6 @@ class Vitals(Answer):
 
     @property
     def waits(self) -> bool:
-        """Something is to be settled, read or written."""
         return bool(self.pending or self.stale or any(self.queues.values()))
 
     @property
@@ -85,12 +84,9 @@ class Vitals(Answer):
         return f"{articles}{f' and {changes:,} changes of attached tables' if changes else ''} wait"
 
     def problems(self, seconds: float, wait: float | None = None) -> list[str]:
-        """What is wrong, in words; nothing if all is well.
-
-        Args:
-            seconds: how old the last success may be, and how long anything may wait.
-            wait: how long it may wait with nobody at work; None: `WAIT_SECONDS` where there are workers,
-                alive or gone, and `seconds` where there are none.
+        """What is wrong, in words; nothing if all is well. `seconds`: how old the last success may be, and
+        how long anything may wait. `wait`: how long it may wait with nobody at work; None: `WAIT_SECONDS`
+        where there are workers, alive or gone, and `seconds` where there are none.
         """
         found = [*self.drifted]
         if wait is None:
@@ -132,11 +128,7 @@ def _hours(seconds: float) -> str:
 
 
 def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
-    """The state of the corpus now.
-
-    Args:
-        lately: seconds; what failed within them counts as `failed_lately`.
-    """
+    """The state of the corpus now. `lately`: seconds; what failed within them counts as `failed_lately`."""
     prefer_indexes(cursor)
     row = cursor.execute(statement("unsettled_sample"), {"sample": SAMPLE}).fetchone()
     assert row is not None

@@ -30,20 +30,13 @@ known or waiting to be stored; or others are unsettled, or it is pinned."""
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """What a new article met.
-
-    Attributes:
-        time: its own in canonical order, where it shares something.
-        sentences: its own that are not common.
-        others: the canonical articles that share something with it.
-        other_sentences: theirs that are not common.
-    """
+    """What a new article met."""
 
     outcome: Outcome
-    time: datetime | None = None
-    sentences: Bigints = field(default_factory=lambda: bigints([]))
-    others: Sequence[FingerprintRow] = ()
-    other_sentences: Sequence[Bigints] = ()
+    time: datetime | None = None  # its own in canonical order, where it shares something
+    sentences: Bigints = field(default_factory=lambda: bigints([]))  # its own that are not common
+    others: Sequence[FingerprintRow] = ()  # the canonical articles that share something with it
+    other_sentences: Sequence[Bigints] = ()  # theirs that are not common
 
 
 _KINDS = ["timestamptz" if name.endswith("_at") else "text" for name in ARTICLE_FIELDS]
@@ -55,15 +48,8 @@ _STORE = f"SELECT dedup.store_new({_GIVEN}, %s::bigint, %s::double precision, %s
 
 def meet(rulebook: Rulebook, article: Article, made: Fingerprint, most: int = MOST_SHARED) -> Steps[Met]:
     """Take the settle lock, and store an article with its mark if it is new and shares nothing with others.
-
-    The transaction can go on as any that holds the settle lock.
-
-    Args:
-        made: the fingerprint of the article, by this rulebook.
-        most: articles that share something with it; of more it is told only that they are many.
-
-    Raises:
-        StaleRulesError: the stored results are of another rulebook.
+    The transaction can go on as any that holds the settle lock. `made`: the fingerprint of the article, by
+    this rulebook. `most`: articles that share something with it; of more it is told only that they are many.
     """
     state = rulebook.state
     rules = [state.fingerprints, state.rules, str(state.algorithm), state.unicode]
@@ -93,10 +79,8 @@ def meet(rulebook: Rulebook, article: Article, made: Fingerprint, most: int = MO
 
 
 def store(rulebook: Rulebook, article: Article, made: Fingerprint, mark: Mark) -> Steps[int | None]:
-    """Store a new article as unique, or as a duplicate; needs the settle lock.
-
-    Returns:
-        Its id; None where someone has just stored it.
+    """Store a new article as unique, or as a duplicate; needs the settle lock. Returns its id; None where
+    someone has just stored it.
     """
     values = [*_values(rulebook, article, made), mark.duplicate_of, mark.score, mark.reason]
     rows = yield Ask(_STORE, values)

@@ -30,23 +30,18 @@ _ORIGINAL = """
 
 @dataclass(slots=True)
 class Followed:
-    """What became of noted rows: articles that are new, were changed or are gone.
+    """What became of noted rows: articles that are new, were changed or are gone."""
 
-    Attributes:
-        notes: how many changes were read, some of the same row.
-        refused: rows that cannot be articles: the key is too long, or another article has its source_id.
-        problems: tables that are not read until a person has seen to them; one line each, with the command.
-    """
-
-    notes: int = 0
+    notes: int = 0  # how many changes were read, some of the same row
     new: int = 0
     changed: int = 0
     gone: int = 0
+    # rows that cannot be articles: the key is too long, or another article has its source_id
     refused: int = 0
+    # tables that are not read until a person has seen to them; one line each, with the command
     problems: list[str] = field(default_factory=list)
 
     def add(self, other: Followed) -> None:
-        """Count more."""
         self.notes += other.notes
         self.new += other.new
         self.changed += other.changed
@@ -88,7 +83,6 @@ def count(cursor: Cursor, without: Iterable[int] = ()) -> int:
 
 
 def forget(cursor: Cursor, ids: Sequence[int]) -> None:
-    """Take notes out."""
     cursor.execute("DELETE FROM dedup.outbox WHERE id = ANY (%s)", [bigints(ids)])
 
 
@@ -101,7 +95,6 @@ def whole(cursor: Cursor, attachment: Attachment) -> list[int]:
 
 
 def last_note(cursor: Cursor) -> int:
-    """The number of the last note that can be seen."""
     row = cursor.execute("SELECT coalesce(max(id), 0) FROM dedup.outbox").fetchone()
     return int(row[0]) if row else 0
 
@@ -213,14 +206,8 @@ def changed(
     cursor: Cursor, attachment: Attachment, after: str | None, limit: int
 ) -> tuple[list[tuple[str, str]], str | None]:
     """Those of the next rows, by their keys, that are not what their articles are, or have not their marks.
-
-    Without rows that cannot be articles.
-
-    Args:
-        after: the source_id of the last row of the page before.
-
-    Returns:
-        Source_ids and what is the matter, and the source_id of the last row; None after the last page.
+    Without rows that cannot be articles. `after`: the source_id of the last row of the page before. Returns
+    Source_ids and what is the matter, and the source_id of the last row; None after the last page.
     """
     query = sql.SQL("""
         WITH page AS MATERIALIZED (
@@ -286,7 +273,6 @@ def _found(cursor: Cursor, query: Part) -> tuple[list[tuple[str, str]], str | No
 
 
 def note(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> None:
-    """Note rows that are to be read."""
     query = sql.SQL("SELECT * FROM unnest({}::text[])").format(sql.Literal(list(source_ids)))
     cursor.execute(sql.Composed([into_outbox(attachment, query)]))
 
@@ -324,7 +310,6 @@ def delete(cursor: Cursor, attachment_id: int, source_ids: Sequence[str]) -> int
 
 
 def count_articles(cursor: Cursor, attachment: Attachment) -> int:
-    """How many articles are rows of an attachment."""
     row = cursor.execute(
         "SELECT count(*) FROM dedup.article WHERE source_id > %s AND source_id < %s AND attachment_id = %s",
         [attachment.prefix, f"{attachment.name}0", attachment.id],

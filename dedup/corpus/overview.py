@@ -15,17 +15,12 @@ from dedup.corpus.statements import statement
 
 @dataclass(frozen=True, slots=True)
 class Holder(Answer):
-    """A session that holds the settle lock.
-
-    Attributes:
-        application: as it names itself; state: such as "active" or "idle in transaction".
-        seconds: for how long its transaction has lasted; None where that may not be seen.
-    """
+    """A session that holds the settle lock."""
 
     pid: int
-    application: str
-    state: str | None
-    seconds: float | None
+    application: str  # as it names itself
+    state: str | None  # such as "active" or "idle in transaction"
+    seconds: float | None  # for how long its transaction has lasted; None where that may not be seen
 
     def __str__(self) -> str:
         lasted = "" if self.seconds is None else f", for {self.seconds:.0f} s"
@@ -100,7 +95,6 @@ _OVERVIEW = (
 
 
 def overview(cursor: Cursor) -> Overview:
-    """The state of the corpus now; reads every article's row once."""
     counts = cursor.execute("SELECT status, count(*) FROM dedup.article GROUP BY status").fetchall()
     limits = cursor.execute(
         "SELECT limit_fired, count(*) FROM dedup.article"
@@ -138,7 +132,6 @@ SMALLEST_SHOWN = 0.5
 
 
 def _per_article(sizes: dict[str, int], text_bytes: int, articles: int) -> dict[str, float]:
-    """Bytes per article: the texts, and by table what is kept beside them; empty without articles."""
     if not articles:
         return {}
     parts = {"text": text_bytes, **sizes}
@@ -164,18 +157,13 @@ def _holder(cursor: Cursor) -> Holder | None:
 
 @dataclass(frozen=True, slots=True)
 class CommonSentence(Answer):
-    """A common or pinned sentence.
-
-    Attributes:
-        common: whether it is ignored now.
-        pin: "always", "never", or None; a new pin acts with the next backfill.
-    """
+    """A common or pinned sentence."""
 
     sentence_hash: int
     carriers: int | None
     effective_stories: float | None
-    common: bool
-    pin: str | None
+    common: bool  # whether it is ignored now
+    pin: str | None  # "always", "never", or None; a new pin acts with the next backfill
     example: str | None
     since: datetime | None
 

@@ -34,9 +34,7 @@ def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str 
 
 def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str | None]:
     """The pinned sentences in words, by hash; None where neither the pin nor an article holds them whole.
-
-    Args:
-        fingerprinter: the one in force.
+    `fingerprinter`: the one in force.
     """
     found: dict[int, str | None] = {}
     for sentence_hash, example in cursor.execute(
@@ -72,9 +70,8 @@ def keep_words(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
 
 
 def follow_hash_key(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> None:
-    """Give the pinned sentences their hashes under a new key.
-
-    A pin whose words are nowhere keeps its old hash, and acts on nothing until the old key is back.
+    """Give the pinned sentences their hashes under a new key. A pin whose words are nowhere keeps its old
+    hash, and acts on nothing until the old key is back.
     """
     words = {key: text for key, text in pinned_words(cursor, old).items() if text is not None}
     cursor.execute(
@@ -110,7 +107,6 @@ class PairPin(Answer):
 
 
 def pair_pins(cursor: Cursor) -> list[PairPin]:
-    """The pinned pairs, the newest first."""
     rows = cursor.execute(
         "SELECT source_id, other_source_id, relation, pinned_by, reason, pinned_at FROM dedup.pinned_pair"
         " ORDER BY pinned_at DESC, source_id, other_source_id"
@@ -119,7 +115,6 @@ def pair_pins(cursor: Cursor) -> list[PairPin]:
 
 
 def relation_of(cursor: Cursor, a: str, b: str) -> Relation | None:
-    """What a person has said two articles are to each other, if anything."""
     row = cursor.execute(
         "SELECT relation FROM dedup.pair_pin WHERE (source_id, other_source_id) = (%s, %s)", [*key(a, b)]
     ).fetchone()
@@ -129,11 +124,7 @@ def relation_of(cursor: Cursor, a: str, b: str) -> Relation | None:
 def pin_pair(
     cursor: Cursor, a: str, b: str, relation: Relation, by: str | None = None, reason: str | None = None
 ) -> None:
-    """Say what two articles are to each other, in place of what was said before.
-
-    Raises:
-        InputError: both are one article.
-    """
+    """Say what two articles are to each other, in place of what was said before."""
     first, second = _ordered(a, b)
     cursor.execute(
         """
@@ -155,7 +146,6 @@ def unpin_pair(cursor: Cursor, a: str, b: str) -> bool:
 
 
 def _ordered(a: str, b: str) -> tuple[str, str]:
-    """Two source_ids in the order in which the table holds them."""
     if a == b:
         raise InputError("a pair has two articles; both ids are the same")
     return key(a, b)

@@ -18,12 +18,9 @@ KEPT_CONNECTIONS = 2
 
 class Pool:
     """Connections that are opened when they are needed. A child of a fork may not touch those of its parent.
-
-    Ours and not SQLAlchemy's: to import that takes longer than a program's first article.
-
-    Attributes:
-        process_id: of the process that made it.
-        slots: as many as there may be connections, so that a thread waits for one no longer than it likes.
+    Ours and not SQLAlchemy's: to import that takes longer than a program's first article. `process_id`: of
+    the process that made it. `slots`: as many as there may be connections, so that a thread waits for one no
+    longer than it likes.
     """
 
     def __init__(self, connect: Callable[[], Connection]) -> None:
@@ -59,7 +56,6 @@ class Pool:
         connection.close()
 
     def close(self) -> None:
-        """Close what nobody has borrowed now, and the rest when it is given back."""
         if self.process_id != os.getpid():
             return
         with self._lock:

@@ -17,28 +17,18 @@ from dedup.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Remap:
-    """What `dedup remap` was told; None: as it was, or as it can be found out.
-
-    Attributes:
-        columns: field of an article to column; fields that are not named stay.
-        where: SQL; "" for all rows.
-    """
+    """What `dedup remap` was told; None: as it was, or as it can be found out."""
 
     table: str | None = None
     keys: tuple[str, ...] | None = None
-    columns: Mapping[str, str] | None = None
-    where: str | None = None
+    columns: Mapping[str, str] | None = None  # field of an article to column; fields that are not named stay
+    where: str | None = None  # SQL; "" for all rows
 
 
 def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attachment, Shape]:
-    """How a table is to be attached that its owner changed.
-
-    A table that has the name now is taken; else the one that was attached, whatever it is called. Columns
-    that were renamed are followed; of those that are gone one of the same name is taken, and a field that an
-    article can do without is given up.
-
-    Raises:
-        InputError: it cannot be; the message says why, and what to do.
+    """How a table is to be attached that its owner changed. A table that has the name now is taken; else the
+    one that was attached, whatever it is called. Columns that were renamed are followed; of those that are
+    gone one of the same name is taken, and a field that an article can do without is given up.
     """
     found = drift.find(cursor, attachment)
     if told.table is None and found.oid is None and found.known_as is None:
@@ -70,7 +60,6 @@ def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attac
 
 
 def _called(cursor: Cursor, attachment: Attachment, oid: int) -> dict[str, str]:
-    """The columns that are called otherwise now, where the table is the one that was mapped."""
     if oid != attachment.seen.get("oid"):
         return {}
     names = {

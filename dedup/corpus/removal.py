@@ -17,19 +17,12 @@ LISTED = 10
 
 @dataclass(frozen=True, slots=True)
 class Contents(Answer):
-    """What is in a corpus.
+    """What is in a corpus."""
 
-    Attributes:
-        rows: table to rows that nothing can make again, where there are some.
-        bytes: on disk, of all tables and indexes.
-        attached: tables of others that are detached.
-        outside: what depends on it elsewhere in the database, such as a view of an analyst.
-    """
-
-    rows: dict[str, int]
-    bytes: int
-    attached: tuple[str, ...]
-    outside: tuple[str, ...]
+    rows: dict[str, int]  # table to rows that nothing can make again, where there are some
+    bytes: int  # on disk, of all tables and indexes
+    attached: tuple[str, ...]  # tables of others that are detached
+    outside: tuple[str, ...]  # what depends on it elsewhere in the database, such as a view of an analyst
 
 
 KEPT = (
@@ -71,11 +64,7 @@ _OUTSIDE = """
 
 
 def contents(cursor: Cursor, place: str) -> Contents:
-    """What is in the corpus.
-
-    Raises:
-        SchemaError: there is no schema.
-    """
+    """What is in the corpus. Raises SchemaError: there is no schema."""
     if revision.current(cursor) is None:
         raise SchemaError(f"{place} has no dedup schema, so there is nothing to remove")
     tables = cursor.execute(
@@ -93,7 +82,6 @@ def contents(cursor: Cursor, place: str) -> Contents:
 
 
 def _attached(cursor: Cursor) -> tuple[str, ...]:
-    """Tables that are attached; a corpus of an older release has none."""
     row = cursor.execute("SELECT to_regclass('dedup.attachment') IS NOT NULL").fetchone()
     if not (row and row[0]):
         return ()

@@ -42,17 +42,12 @@ class Verbatim(sql.SQL):
 
 
 class Named(sql.Composable):
-    """Part of a statement that depends on the schema.
-
-    Args:
-        make: makes it of the schema's name.
-    """
+    """Part of a statement that depends on the schema. `make`: makes it of the schema's name."""
 
     def __init__(self, make: Callable[[str], sql.Composable]) -> None:
         super().__init__(make)
 
     def as_bytes(self, context: AdaptContext | None = None) -> bytes:
-        """As it is sent on a connection."""
         made: sql.Composable = self._obj(schema_of(context))
         return made.as_bytes(context)
 
@@ -78,10 +73,8 @@ def schema_of(context: AdaptContext | None) -> str:
 
 
 def rendered(query: Any, schema: str) -> Any:
-    """A statement for the corpus of a schema; in the default schema it is the statement itself.
-
-    Args:
-        query: what psycopg takes.
+    """A statement for the corpus of a schema; in the default schema it is the statement itself. `query`: what
+    psycopg takes.
     """
     if schema == DEFAULT:
         return query
@@ -95,12 +88,10 @@ def rendered(query: Any, schema: str) -> Any:
 
 
 def rendered_text(text: str, schema: str) -> str:
-    """`rendered` of text."""
     return text if schema == DEFAULT else _rendered(text.encode(), schema).decode()
 
 
 def written_out(query: sql.Composable, context: AdaptContext) -> str:
-    """A statement as it is sent on a connection."""
     made: sql.Composable = rendered(query, schema_of(context))
     return made.as_string(context)
 
@@ -119,22 +110,16 @@ def _replacement(schema: str) -> Callable[[re.Match[bytes]], bytes]:
 
 
 class SchemaCursor(psycopg.Cursor[Any]):
-    """A cursor whose statements are rendered."""
-
     def execute(self, query: Any, *given: Any, **options: Any) -> Self:
-        """As psycopg's."""
         return super().execute(rendered(query, schema_of(self)), *given, **options)
 
     def executemany(self, query: Any, *given: Any, **options: Any) -> None:
-        """As psycopg's."""
         super().executemany(rendered(query, schema_of(self)), *given, **options)
 
     def stream(self, query: Any, *given: Any, **options: Any) -> Iterator[Any]:
-        """As psycopg's."""
         return super().stream(rendered(query, schema_of(self)), *given, **options)
 
     def copy(self, statement: Any, *given: Any, **options: Any) -> Any:
-        """As psycopg's."""
         return super().copy(rendered(statement, schema_of(self)), *given, **options)
 
 
@@ -142,17 +127,13 @@ class AsyncSchemaCursor(psycopg.AsyncCursor[Any]):
     """The same for asyncio."""
 
     async def execute(self, query: Any, *given: Any, **options: Any) -> Self:
-        """As psycopg's."""
         return await super().execute(rendered(query, schema_of(self)), *given, **options)
 
     async def executemany(self, query: Any, *given: Any, **options: Any) -> None:
-        """As psycopg's."""
         await super().executemany(rendered(query, schema_of(self)), *given, **options)
 
     def stream(self, query: Any, *given: Any, **options: Any) -> AsyncIterator[Any]:
-        """As psycopg's."""
         return super().stream(rendered(query, schema_of(self)), *given, **options)
 
     def copy(self, statement: Any, *given: Any, **options: Any) -> Any:
-        """As psycopg's."""
         return super().copy(rendered(statement, schema_of(self)), *given, **options)

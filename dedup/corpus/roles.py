@@ -118,7 +118,6 @@ _OF_TABLES = re.compile(r"attached_[0-9]+_(rows|page|write)")
 
 
 def callers(function: str) -> frozenset[Role]:
-    """The roles that may call a function."""
     return _WORKER if _OF_TABLES.fullmatch(function) else FUNCTIONS.get(function, frozenset())
 
 
@@ -129,11 +128,7 @@ def may_settle(cursor: Cursor) -> bool:
 
 
 def checked(cursor: Cursor, names: Iterable[str]) -> None:
-    """Make sure that roles of these names exist and can be given rights.
-
-    Raises:
-        InputError: one cannot be.
-    """
+    """Make sure that roles of these names exist and can be given rights. Raises InputError: one cannot be."""
     for name in names:
         if not name or "\x00" in name:
             raise InputError("the name of a role is empty, or holds a NUL character")
@@ -155,9 +150,7 @@ def checked(cursor: Cursor, names: Iterable[str]) -> None:
 
 def require_owner(cursor: Cursor, place: str) -> None:
     """Make sure that this role may give rights: from others Postgres takes some statements and does nothing.
-
-    Raises:
-        RightsError: it does not own the schema.
+    Raises RightsError: it does not own the schema.
     """
     row = cursor.execute(
         "SELECT pg_has_role(nspowner, 'USAGE'), pg_get_userbyid(nspowner) FROM pg_namespace"
@@ -169,17 +162,14 @@ def require_owner(cursor: Cursor, place: str) -> None:
 
 
 def quoted(name: str) -> str:
-    """A name as SQL takes it."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def statements(
     cursor: Cursor, given: Mapping[Role, Iterable[str]], *, revoke: bool = False
 ) -> list[sql.Composed]:
-    """What gives these roles exactly the rights of what they are for, or takes all rights from them.
-
-    Args:
-        given: what it is for to the names of roles; `checked` has seen them.
+    """What gives these roles exactly the rights of what they are for, or takes all rights from them. `given`:
+    what it is for to the names of roles; `checked` has seen them.
     """
     names = {name: None for role in ROLES for name in given.get(role, ())}
     found = [statement for name in names for statement in _revoked(name)]

@@ -28,16 +28,12 @@ _AT_ONCE = sorted(field.name for field in fields(Settings) if field.metadata["ki
 
 @dataclass(frozen=True, slots=True)
 class TrainedModel:
-    """Where sentence parameters of a language came from.
-
-    Attributes:
-        adopted: whether they are in force.
-    """
+    """Where sentence parameters of a language came from."""
 
     language: str
     checksum: str
     articles: int
-    adopted: bool
+    adopted: bool  # whether they are in force
 
 
 class StaleRulesError(Exception):
@@ -46,74 +42,49 @@ class StaleRulesError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What the stored results were made with.
+    """What the stored results were made with."""
 
-    Attributes:
-        fingerprints: digest of the settings and sentence parameters of fingerprints; None in a new corpus.
-        rules: digest of the settings of marks.
-        algorithm: revision of the fingerprint algorithm; unicode: version of the Unicode tables.
-    """
-
+    # digest of the settings and sentence parameters of fingerprints; None in a new corpus
     fingerprints: str | None
-    rules: str | None
-    algorithm: int
-    unicode: str | None
+    rules: str | None  # digest of the settings of marks
+    algorithm: int  # revision of the fingerprint algorithm
+    unicode: str | None  # version of the Unicode tables
 
     def same_program(self) -> bool:
-        """Whether this program makes the same fingerprints.
-
-        Raises:
-            SchemaError: a newer program made them.
-        """
+        """Whether this program makes the same fingerprints. Raises SchemaError: a newer program made them."""
         if self.algorithm > ALGORITHM_REVISION:
             raise SchemaError("the fingerprints were made by a newer dedup; upgrade this program")
         return (self.algorithm, self.unicode) == (ALGORITHM_REVISION, UNICODE_VERSION)
 
     def check(self, cursor: Cursor) -> None:
-        """Make sure that the stored results are still made with this; call it under the settle lock.
-
-        Raises:
-            StaleRulesError: they are made with something else.
-        """
+        """Make sure that the stored results are still made with this; call it under the settle lock."""
         if load_state(cursor) != self:
             raise StaleRulesError
 
 
 @dataclass(frozen=True, slots=True)
 class Rulebook:
-    """What a corpus is judged by at one moment.
+    """What a corpus is judged by at one moment."""
 
-    Attributes:
-        fingerprinter: holds the settings and makes fingerprints by them.
-        models: sentence parameters trained for this corpus, by language.
-    """
-
-    fingerprinter: Fingerprinter
-    models: dict[str, PunktModel]
+    fingerprinter: Fingerprinter  # holds the settings and makes fingerprints by them
+    models: dict[str, PunktModel]  # sentence parameters trained for this corpus, by language
     state: State
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
         return self.fingerprinter.settings
 
     def check(self, cursor: Cursor) -> None:
-        """Make sure that the stored results are of this rulebook; call it under the settle lock.
-
-        Raises:
-            StaleRulesError: they are of another one.
-        """
+        """Make sure that the stored results are of this rulebook; call it under the settle lock."""
         self.state.check(cursor)
 
 
 def load_rulebook(cursor: Cursor) -> Rulebook:
-    """The rulebook in force."""
     models = load_models(cursor)
     return Rulebook(Fingerprinter(load_settings(cursor), models), models, load_state(cursor))
 
 
 def load_settings(cursor: Cursor) -> Settings:
-    """The settings in force."""
     rows = cursor.execute("SELECT name, adopted FROM dedup.setting WHERE adopted IS NOT NULL").fetchall()
     return Settings().with_values(dict(rows))
 
@@ -125,10 +96,8 @@ def load_wanted(cursor: Cursor) -> Settings:
 
 
 def load_models(cursor: Cursor, *, wanted: bool = False) -> dict[str, PunktModel]:
-    """The sentence parameters trained for this corpus, by language.
-
-    Args:
-        wanted: those that the next backfill adopts, in place of those in force.
+    """The sentence parameters trained for this corpus, by language. `wanted`: those that the next backfill
+    adopts, in place of those in force.
     """
     rows = cursor.execute(
         "SELECT DISTINCT ON (language) language, abbrev_types, collocations, sent_starters, ortho_context"
@@ -139,7 +108,6 @@ def load_models(cursor: Cursor, *, wanted: bool = False) -> dict[str, PunktModel
 
 
 def load_state(cursor: Cursor) -> State:
-    """What the stored results were made with."""
     row = cursor.execute(
         "SELECT fingerprint_digest, rule_digest, algorithm_revision, unicode_version FROM dedup.corpus_state"
     ).fetchone()
@@ -154,12 +122,8 @@ def bulk_run(cursor: Cursor) -> int | None:
 
 
 def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
-    """Set some settings, for the next backfill to adopt; None goes back to the default.
-
-    In a corpus without articles they are adopted at once. Needs the settle lock.
-
-    Raises:
-        SettingError: an unknown name or a value out of range; nothing is changed.
+    """Set some settings, for the next backfill to adopt; None goes back to the default. In a corpus without
+    articles they are adopted at once. Needs the settle lock.
     """
     Settings().with_values({name: "" for name in values if name not in _NAMES})  # raises for unknown names
     stored = dict(cursor.execute("SELECT name, value FROM dedup.setting WHERE value IS NOT NULL").fetchall())
@@ -201,7 +165,6 @@ def store_model(cursor: Cursor, language: str, model: PunktModel, articles: int)
 
 
 def list_models(cursor: Cursor) -> list[TrainedModel]:
-    """The trained sentence parameters, by language."""
     rows = cursor.execute(
         "SELECT language, checksum, articles, adopted FROM dedup.sentence_model ORDER BY language, adopted"
     )
@@ -210,27 +173,18 @@ def list_models(cursor: Cursor) -> list[TrainedModel]:
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """What the next backfill takes up.
+    """What the next backfill takes up."""
 
-    Attributes:
-        fingerprints: texts are fingerprinted again; rules: everything is settled again.
-        program: the reason is a program of another revision, or with other Unicode tables.
-    """
-
-    fingerprints: bool
-    rules: bool
-    program: bool
+    fingerprints: bool  # texts are fingerprinted again
+    rules: bool  # everything is settled again
+    program: bool  # the reason is a program of another revision, or with other Unicode tables
 
     def __bool__(self) -> bool:
         return self.fingerprints or self.rules
 
 
 def waiting_adoption(cursor: Cursor) -> Adoption:
-    """Whether settings, sentence parameters or the program differ from those in force.
-
-    Raises:
-        SchemaError: the stored results were made by a newer program.
-    """
+    """Whether settings, sentence parameters or the program differ from those in force."""
     state, wanted = load_state(cursor), _wanted_state(cursor)
     program = not state.same_program()
     return Adoption(
@@ -240,26 +194,16 @@ def waiting_adoption(cursor: Cursor) -> Adoption:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An adoption as it was planned, before articles were withdrawn for it page by page.
-
-    Attributes:
-        wanted: what is adopted.
-        fingerprinter: by it.
-        since: articles marked after this may have to be withdrawn again.
-    """
+    """An adoption as it was planned, before articles were withdrawn for it page by page."""
 
     adoption: Adoption
-    wanted: State
-    fingerprinter: Fingerprinter
-    since: datetime
+    wanted: State  # what is adopted
+    fingerprinter: Fingerprinter  # by it
+    since: datetime  # articles marked after this may have to be withdrawn again
 
 
 def plan_adoption(cursor: Cursor) -> Plan:
-    """What there is to adopt now.
-
-    Raises:
-        SchemaError: the stored results were made by a newer program.
-    """
+    """What there is to adopt now. Raises SchemaError: the stored results were made by a newer program."""
     row = cursor.execute("SELECT now() - %s", [MARKED_LATE]).fetchone()
     assert row is not None
     fingerprinter = Fingerprinter(load_wanted(cursor), load_models(cursor, wanted=True))
@@ -280,10 +224,9 @@ def page_of_articles(cursor: Cursor, after: int, limit: int) -> list[int]:
 
 
 def withdraw_for(cursor: Cursor, plan: Plan, ids: Sequence[int]) -> None:
-    """Withdraw articles whose marks or fingerprints the plan makes anew. Needs the settle lock.
-
-    They keep their marks. It is right whether or not the plan is adopted in the end: what is withdrawn is
-    settled again, by the rules in force then.
+    """Withdraw articles whose marks or fingerprints the plan makes anew. Needs the settle lock. They keep
+    their marks. It is right whether or not the plan is adopted in the end: what is withdrawn is settled
+    again, by the rules in force then.
     """
     if plan.adoption.rules:
         articles.withdraw(cursor, ids)
@@ -301,18 +244,10 @@ def withdraw_for(cursor: Cursor, plan: Plan, ids: Sequence[int]) -> None:
 
 
 def adopt(cursor: Cursor, plan: Plan | None = None, through: int = 0) -> None:
-    """Put the wanted settings, parameters and program in force. Needs the settle lock.
-
-    Whatever was made under others becomes stale and keeps its mark. New rules keep the fingerprints; where
-    fingerprints change, those of another version are dropped.
-
-    Args:
-        plan: articles were withdrawn for it, up to the id `through`; what was marked since is withdrawn here.
-            None: nothing was withdrawn yet.
-
-    Raises:
-        StaleRulesError: something else is wanted now than was planned.
-        SchemaError: the stored results were made by a newer program.
+    """Put the wanted settings, parameters and program in force. Needs the settle lock. Whatever was made
+    under others becomes stale and keeps its mark. New rules keep the fingerprints; where fingerprints change,
+    those of another version are dropped. `plan`: articles were withdrawn for it, up to the id `through`; what
+    was marked since is withdrawn here. None: nothing was withdrawn yet.
     """
     present = plan_adoption(cursor)
     if plan is not None and plan.wanted != present.wanted:
@@ -366,7 +301,6 @@ def _wanted_state(cursor: Cursor) -> State:
 
 
 def default_state() -> State:
-    """What the results of a new corpus will be made with."""
     return _state(Settings(), (), ALGORITHM_REVISION, UNICODE_VERSION)
 
 

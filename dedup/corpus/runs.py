@@ -38,50 +38,39 @@ may be seen."""
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who runs.
+    """Who runs."""
 
-    Attributes:
-        host, process_id: the machine and the process.
-        backend_pid, backend_start: the session of its heartbeat; None where a pooler hides it.
-    """
-
+    # host, process_id: the machine and the process
     host: str
     process_id: int
+    # backend_pid, backend_start: the session of its heartbeat; None where a pooler hides it
     backend_pid: int | None
     backend_start: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Run(Answer):
-    """A run that has not ended, as far as the table knows.
-
-    Attributes:
-        stage, done, total: how far it is.
-        quiet_seconds: since its last heartbeat; still_seconds: since it last came further.
-        gone: its session of the server is gone, or its heartbeat is older than the lease.
-        what: its kind: backfill, worker or import.
-    """
+    """A run that has not ended, as far as the table knows."""
 
     id: int
     host: str
     process_id: int
     started_at: datetime
+    # stage, done, total: how far it is
     stage: str
     done: int
     total: int
-    quiet_seconds: float
-    still_seconds: float
-    gone: bool
-    what: str
+    quiet_seconds: float  # since its last heartbeat
+    still_seconds: float  # since it last came further
+    gone: bool  # its session of the server is gone, or its heartbeat is older than the lease
+    what: str  # its kind: backfill, worker or import
 
     @property
     def kind(self) -> str:
-        """What it is, with its article."""
         return f"{'an' if self.what[0] in 'aeiou' else 'a'} {self.what}"
 
     @property
     def state(self) -> str:
-        """For people, who ask about the backfill."""
         return f"running {self}" if self.what == "backfill" else f"{self.kind} is running {self}"
 
     @property
@@ -100,17 +89,13 @@ class Run(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Did:
-    """What a run did, or a part of it.
-
-    Attributes:
-        seconds: stage to how long it took; of the others see the columns of `dedup.run`.
-    """
+    """What a run did, or a part of it."""
 
     fingerprinted: int
     settled: int
     failed: int
     lost: int
-    seconds: Mapping[str, float]
+    seconds: Mapping[str, float]  # stage to how long it took; of the others see the columns of `dedup.run`
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +134,8 @@ def current(cursor: Cursor, what: str) -> Run | None:
 
 
 def claim(cursor: Cursor, what: str, owner: Owner) -> int | None:
-    """Begin a run, unless another one lives; whoever is gone is taken over. Needs the settle lock.
-
-    Returns:
-        The number of the run; None where another one lives.
+    """Begin a run, unless another one lives; whoever is gone is taken over. Needs the settle lock. Returns
+    the number of the run; None where another one lives.
     """
     other = current(cursor, what)
     if other and not other.gone:
@@ -193,11 +176,8 @@ def beat(
 
 
 def end(cursor: Cursor, run: int, outcome: str, error: str | None) -> None:
-    """End a run, unless it was ended before.
-
-    Args:
-        outcome: "done", "stopped", "failed" or "taken over".
-        error: the kind of error, never its message.
+    """End a run, unless it was ended before. `outcome`: "done", "stopped", "failed" or "taken over". `error`:
+    the kind of error, never its message.
     """
     cursor.execute(
         "UPDATE dedup.run SET ended_at = clock_timestamp(), outcome = %s, error = %s"
@@ -245,13 +225,11 @@ def _total(cursor: Cursor, values: Mapping[tuple[str, str], float]) -> None:
 
 
 def totals(cursor: Cursor) -> dict[tuple[str, str], float]:
-    """What all runs did together: name and stage to the sum; see `dedup.run_total`."""
     rows = cursor.execute("SELECT name, stage, value FROM dedup.run_total ORDER BY name, stage").fetchall()
     return {(name, stage): value for name, stage, value in rows}
 
 
 def history(cursor: Cursor, limit: int) -> list[PastRun]:
-    """The last runs, the latest first."""
     rows: list[Any] = cursor.execute(
         """
         SELECT id, what, host, started_at, ended_at, seconds, outcome, error,
@@ -264,7 +242,6 @@ def history(cursor: Cursor, limit: int) -> list[PastRun]:
 
 
 def session(cursor: Cursor) -> tuple[int, datetime | None]:
-    """The server process behind this connection, and when it began."""
     row = cursor.execute(
         "SELECT pg_backend_pid(), (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())"
     ).fetchone()

@@ -32,27 +32,20 @@ PairPins = dict[frozenset[bytes], Relation]
 
 @dataclass(frozen=True, slots=True)
 class FingerprintRow:
-    """A fingerprinted article as settling reads it.
-
-    Attributes:
-        stored_canonical: its flag as it is stored.
-        canonical: the same where it counts; None in an article that takes no part yet.
-        settled: whether it has a mark that need not be settled again.
-        pinned: whether a pin of a pair names it.
-        score, reason: of its mark.
-    """
+    """A fingerprinted article as settling reads it."""
 
     id: int
     order: OrderKey
-    stored_canonical: bool
-    canonical: bool | None
-    settled: bool
-    pinned: bool
+    stored_canonical: bool  # its flag as it is stored
+    canonical: bool | None  # the same where it counts; None in an article that takes no part yet
+    settled: bool  # whether it has a mark that need not be settled again
+    pinned: bool  # whether a pin of a pair names it
     content_hash: int
     sentence_hashes: Bigints
     signature: Signature
     buckets: Bigints
     shingle_count: int
+    # score, reason: of its mark
     score: float | None = None
     reason: str | None = None
 
@@ -63,12 +56,10 @@ def next_unsettled(cursor: Cursor, settings: Settings, limit: int) -> list[Finge
 
 
 def unsettled_among(cursor: Cursor, settings: Settings, ids: Collection[int]) -> list[FingerprintRow]:
-    """Of these articles those to settle that have a fingerprint."""
     return _rows(cursor, settings, "unsettled_among", ids=bigints(ids))
 
 
 def named(cursor: Cursor, settings: Settings, names: Collection[bytes]) -> list[FingerprintRow]:
-    """Fingerprinted articles by their source_ids."""
     if not names:
         return []
     return _rows(cursor, settings, "named", names=[name.decode() for name in names])
@@ -85,12 +76,9 @@ def sharing(
     after: datetime | None = None,
     limit: int | None = None,
 ) -> list[FingerprintRow]:
-    """Fingerprinted articles that have one of these sentences, buckets or content hashes.
-
-    Args:
-        contents: of short texts, which have no buckets; the others are found by theirs.
-        after: only articles at or after this time in canonical order.
-        limit: at most so many, any of them.
+    """Fingerprinted articles that have one of these sentences, buckets or content hashes. `contents`: of
+    short texts, which have no buckets; the others are found by theirs. `after`: only articles at or after
+    this time in canonical order. `limit`: at most so many, any of them.
     """
     return _rows(
         cursor,
@@ -106,7 +94,6 @@ def sharing(
 
 
 def common_among(cursor: Cursor, sentences: Bigints) -> Bigints:
-    """Those of the sentence hashes that are common."""
     rows = cursor.execute(
         "SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%s)", [sentences]
     ).fetchall()
@@ -114,7 +101,6 @@ def common_among(cursor: Cursor, sentences: Bigints) -> Bigints:
 
 
 def pair_pins(cursor: Cursor, rows: Sequence[FingerprintRow]) -> PairPins:
-    """The pins of pairs in which one of these articles is, by source_id."""
     names = [row.order[1].decode() for row in rows if row.pinned]
     if not names:
         return {}
@@ -132,10 +118,8 @@ def pair_pins(cursor: Cursor, rows: Sequence[FingerprintRow]) -> PairPins:
 
 
 def reach(cursor: Cursor, settings: Settings, latest: datetime) -> datetime | None:
-    """Note that articles up to this time are being settled.
-
-    Returns:
-        A time that no article settled before is later than; None where nothing was settled.
+    """Note that articles up to this time are being settled. Returns a time that no article settled before is
+    later than; None where nothing was settled.
     """
     row = cursor.execute(_REACH, [latest]).fetchone()
     if row is None or row[0]:
@@ -210,54 +194,36 @@ def decided_by(cursor: Cursor, ids: Collection[int]) -> set[int]:
 
 @dataclass(slots=True)
 class PairRows(Columns):
-    """Rows of `match`, each attribute of shape (m,); see `rules.marks.Pair`.
-
-    Attributes:
-        duplicate: whether the relation is duplicate, or else similar.
-        rule: as its place in `rules.pairs.RULES`.
-        likest: whether the later article is, of all, the one most like the earlier.
-    """
+    """Rows of `match`, each attribute of shape (m,); see `rules.marks.Pair`."""
 
     article_id: Bigints
     other_id: Bigints
-    duplicate: Flags
-    rule: Codes
+    duplicate: Flags  # whether the relation is duplicate, or else similar
+    rule: Codes  # as its place in `rules.pairs.RULES`
     score: Shares
     sentence_jaccard: Shares
     signature_jaccard: Shares
     containment: Shares
-    likest: Flags
+    likest: Flags  # whether the later article is, of all, the one most like the earlier
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What one settle transaction decided, ready to be written.
+    """What one settle transaction decided, ready to be written."""
 
-    Attributes:
-        duplicates, canonical: the marks of the settled articles by id; and of other canonical articles that
-            are more like one of these than like any other.
-        flags: new values of the stored canonical flag, where it changes.
-        pairs: all pairs in which a settled article is the later one, and new pairs of others.
-        settled: the settled articles.
-        likest: ids for which it is decided anew which article is most like them.
-        unsettled: ids, settled before, that have to be settled again.
-    """
-
+    # duplicates, canonical: the marks of the settled articles by id; and of other canonical articles that are
+    # more like one of these than like any other
     duplicates: dict[int, Mark]
     canonical: dict[int, Mark]
-    flags: dict[int, bool]
-    pairs: PairRows
-    settled: frozenset[int]
-    likest: list[int]
-    unsettled: set[int]
+    flags: dict[int, bool]  # new values of the stored canonical flag, where it changes
+    pairs: PairRows  # all pairs in which a settled article is the later one, and new pairs of others
+    settled: frozenset[int]  # the settled articles
+    likest: list[int]  # ids for which it is decided anew which article is most like them
+    unsettled: set[int]  # ids, settled before, that have to be settled again
 
 
 def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
-    """Write an outcome.
-
-    Returns:
-        The ids that became stale by it.
-    """
+    """Write an outcome. Returns the ids that became stale by it."""
     cursor.execute("DELETE FROM dedup.match WHERE article_id = ANY (%s)", [bigints(outcome.settled)])
     no_longer = cursor.execute(
         """
@@ -279,7 +245,6 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
 
 
 def write_flags(cursor: Cursor, canonical: Bigints, duplicates: Bigints) -> None:
-    """Set the canonical flags that change."""
     for ids, flag in ((duplicates, False), (canonical, True)):
         if len(ids):
             cursor.execute(
@@ -324,7 +289,6 @@ def _drop_pairs(cursor: Cursor, settings: Settings, pairs: Sequence[tuple[int, i
 
 
 def write_canonical(cursor: Cursor, marks: dict[int, Mark]) -> None:
-    """Mark articles as canonical: unique or similar."""
     if not marks:
         return
     cursor.execute(
@@ -341,10 +305,8 @@ def write_canonical(cursor: Cursor, marks: dict[int, Mark]) -> None:
 
 
 def write_duplicates(cursor: Cursor, marks: dict[int, Mark], *, stale: bool = False) -> None:
-    """Mark articles as duplicates.
-
-    Args:
-        stale: the marks are provisional: to be settled again, and no reason to take part.
+    """Mark articles as duplicates. `stale`: the marks are provisional: to be settled again, and no reason to
+    take part.
     """
     if not marks:
         return
@@ -388,7 +350,6 @@ def make_stale(cursor: Cursor, ids: Collection[int]) -> set[int]:
 
 
 def order_parameters(settings: Settings) -> dict[str, Any]:
-    """The settings of canonical order as the statements take them."""
     return {
         "policy": settings.canonical_order,
         "earliest": datetime(settings.earliest_year, 1, 1, tzinfo=UTC),

@@ -25,21 +25,15 @@ PAGE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class StoredArticle:
-    """An article as it is stored, without its text.
-
-    Attributes:
-        settled: whether it has a mark that need not be settled again.
-        canonical: its flag where it counts; None in an article that takes no part.
-        fingerprint: of its present text; None where there is none.
-    """
+    """An article as it is stored, without its text."""
 
     id: int
     source_id: str
     order: OrderKey
     mark: Mark
-    settled: bool
-    canonical: bool | None
-    fingerprint: Fingerprint | None
+    settled: bool  # whether it has a mark that need not be settled again
+    canonical: bool | None  # its flag where it counts; None in an article that takes no part
+    fingerprint: Fingerprint | None  # of its present text; None where there is none
 
 
 _COLUMNS = """
@@ -73,21 +67,18 @@ def count_articles(cursor: Cursor) -> tuple[int, int]:
 
 
 def common_sentences(cursor: Cursor) -> dict[int, tuple[int, float]]:
-    """The stored common sentences with their carriers and effective stories."""
     rows = cursor.execute("SELECT sentence_hash, carriers, effective_stories FROM dedup.common_sentence")
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
 
 
 def sentence_counts(cursor: Cursor) -> dict[int, tuple[int, int]]:
-    """The kept counts: carriers and agreeing pairs of sentences."""
     rows = cursor.execute("SELECT sentence_hash, carriers, pairs FROM dedup.sentence_count")
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
 
 
 def count_sentences(cursor: Cursor, settings: Settings) -> dict[int, tuple[int, int]]:
-    """Carriers and agreeing pairs of every sentence that enough articles carry or that is pinned.
-
-    A deliberate second opinion on what `common_sentences.py` counts, by another statement.
+    """Carriers and agreeing pairs of every sentence that enough articles carry or that is pinned. A
+    deliberate second opinion on what `common_sentences.py` counts, by another statement.
     """
     rows = cursor.execute(
         """
@@ -118,7 +109,6 @@ def sentence_pins(cursor: Cursor) -> dict[int, bool]:
 
 
 def pair_pins(cursor: Cursor) -> dict[frozenset[int], Relation]:
-    """What people have said of pairs of stored articles, by their ids."""
     rows = cursor.execute("""
         SELECT a.id, o.id, p.relation FROM dedup.pair_pin p
         JOIN dedup.article a ON a.source_id = p.source_id
@@ -128,7 +118,6 @@ def pair_pins(cursor: Cursor) -> dict[frozenset[int], Relation]:
 
 
 def load(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> list[StoredArticle]:
-    """Some articles with their marks and fingerprints."""
     query = f"""
         SELECT {_COLUMNS}
         FROM dedup.article a LEFT JOIN dedup.fingerprint f ON f.article_id = a.id
@@ -140,7 +129,6 @@ def load(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> list[StoredA
 
 
 def canonical(cursor: Cursor, settings: Settings) -> Iterator[StoredArticle]:
-    """Every canonical article, page by page."""
     rows = cursor.execute(
         "SELECT f.article_id FROM dedup.fingerprint f JOIN dedup.article a ON a.id = f.article_id"
         " WHERE f.canonical AND a.takes_part"
@@ -160,9 +148,8 @@ _PAIR = "article_id, other_id, relation, rule, score, sentence_jaccard, signatur
 
 
 def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, set[Pair]]:
-    """The stored pairs of some articles with earlier ones, by the later article.
-
-    A pair that is marked as one with the likest article counts only where its later article keeps it too.
+    """The stored pairs of some articles with earlier ones, by the later article. A pair that is marked as one
+    with the likest article counts only where its later article keeps it too.
     """
     rows = cursor.execute(
         f"""

@@ -11,10 +11,8 @@ FOLDER = resources.files("dedup.corpus") / "sql"
 
 @cache
 def statement(name: str, **parts: str) -> bytes:
-    """The statement of `sql/NAME.sql`; values are bound when it is executed.
-
-    Args:
-        parts: constants of this package that take the place of `${part}` in it.
+    """The statement of `sql/NAME.sql`; values are bound when it is executed. `parts`: constants of this
+    package that take the place of `${part}` in it.
     """
     text = (FOLDER / f"{name}.sql").read_text("utf-8")
     return Template(text).substitute(parts).encode()

@@ -103,11 +103,7 @@ _ARTICLE = "source_id, title, publication, coalesce(published_at, added_at), sta
 
 
 def story(cursor: Cursor, source_id: str) -> Story:
-    """The story of the article with this source_id.
-
-    Raises:
-        NotFoundError: it is not stored.
-    """
+    """The story of the article with this source_id. Raises NotFoundError: it is not stored."""
     prefer_indexes(cursor)
     rows = cursor.execute(
         f"""

@@ -14,11 +14,7 @@ from dedup.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Ma
 
 @dataclass(frozen=True, slots=True)
 class StoredMark:
-    """The mark of an article as it is stored.
-
-    Attributes:
-        unsettled: how many other articles are not settled; counting stops at `UNSETTLED_LIMIT`.
-    """
+    """The mark of an article as it is stored."""
 
     article_id: int
     status: str
@@ -26,7 +22,7 @@ class StoredMark:
     duplicate_of: str | None
     score: float | None
     reason: str | None
-    unsettled: int
+    unsettled: int  # how many other articles are not settled; counting stops at `UNSETTLED_LIMIT`
     archived: bool
 
 
@@ -63,7 +59,6 @@ def marked_article(cursor: Cursor, source_id: str) -> MarkedArticle | None:
 
 
 def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
-    """The mark of an article; None where it is not stored."""
     row = cursor.execute(
         """
         SELECT a.id, a.status, a.stale, o.source_id, a.score, coalesce(a.limit_fired, a.reason),
@@ -102,9 +97,7 @@ def verdict(cursor: Cursor, source_id: str, mark: StoredMark) -> Verdict:
 
 def copies(cursor: Cursor, article_id: int, *, settled: bool = False) -> tuple[tuple[Copy, ...], int]:
     """The best copies of a stored article, the best first, and how many it has, at most `COPIES_LIMIT`.
-
-    Args:
-        settled: without those that are to be settled again.
+    `settled`: without those that are to be settled again.
     """
     rows = cursor.execute(
         """
@@ -122,19 +115,14 @@ def copies(cursor: Cursor, article_id: int, *, settled: bool = False) -> tuple[t
 
 
 def matches(cursor: Cursor, article_id: int) -> tuple[Match, ...]:
-    """The best pairs of a stored article, the best first; ties by the other's source_id.
-
-    For a duplicate its originals; for a canonical article what is similar to it.
+    """The best pairs of a stored article, the best first; ties by the other's source_id. For a duplicate its
+    originals; for a canonical article what is similar to it.
     """
     return tuple(best_pairs(cursor, article_id).values())
 
 
 def best_pairs(cursor: Cursor, article_id: int, relation: str | None = None) -> dict[int, Match]:
-    """`matches` by the id of the other article.
-
-    Args:
-        relation: only pairs of this one.
-    """
+    """`matches` by the id of the other article. `relation`: only pairs of this one."""
     rows = cursor.execute(
         """
         SELECT m.id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,

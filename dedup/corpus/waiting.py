@@ -54,25 +54,18 @@ _QUERY = "SELECT " + ", ".join(
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What there is to do.
+    """What there is to do."""
 
-    Attributes:
-        settling: articles wait, or changed settings. A changed program is noticed by the first round only.
-        counting: sentences are to be counted, after which articles may wait.
-    """
-
-    settling: bool
-    counting: bool
+    settling: bool  # articles wait, or changed settings. A changed program is noticed by the first round only
+    counting: bool  # sentences are to be counted, after which articles may wait
 
     def __bool__(self) -> bool:
         return self.settling or self.counting
 
 
 def look(cursor: Cursor, pauses: Sequence[float]) -> Waiting:
-    """What there is to do now.
-
-    Args:
-        pauses: as in `attempts.waiting`; an article that is not to be tried yet does not count.
+    """What there is to do now. `pauses`: as in `attempts.waiting`; an article that is not to be tried yet
+    does not count.
     """
     prefer_indexes(cursor)
     row = cursor.execute(_QUERY.encode(), {"pauses": list(pauses), "longest": MAX_SOURCE_ID_BYTES}).fetchone()

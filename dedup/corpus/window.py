@@ -29,21 +29,15 @@ NO_HORIZON = "no horizon"
 
 @dataclass(frozen=True, slots=True)
 class WindowState:
-    """Where the horizon is.
+    """Where the horizon is."""
 
-    Attributes:
-        horizon: articles before it are archived; None: none is.
-        wanted: where the next backfill moves it, or None.
-        divided: by which horizon and order all articles were last divided; None where that is not known.
-    """
-
-    horizon: datetime | None
-    wanted: datetime | None
+    horizon: datetime | None  # articles before it are archived; None: none is
+    wanted: datetime | None  # where the next backfill moves it, or None
+    # by which horizon and order all articles were last divided; None where that is not known
     divided: str | None
 
 
 def load(cursor: Cursor) -> WindowState:
-    """Where the horizon is."""
     row = cursor.execute("SELECT horizon, horizon_wanted, divided FROM dedup.corpus_state").fetchone()
     assert row is not None
     return WindowState(*row)
@@ -66,9 +60,8 @@ def want(cursor: Cursor, horizon: datetime) -> None:
 
 
 def move(cursor: Cursor, horizon: datetime) -> bool:
-    """Move the horizon forward; False where it is there already. Needs the settle lock.
-
-    What is before it is archived by the next division.
+    """Move the horizon forward; False where it is there already. Needs the settle lock. What is before it is
+    archived by the next division.
     """
     cursor.execute(
         "UPDATE dedup.corpus_state SET horizon_wanted = NULL WHERE horizon_wanted <= %s", [horizon]
@@ -83,14 +76,12 @@ def move(cursor: Cursor, horizon: datetime) -> bool:
 
 
 def note_divided(cursor: Cursor, divided: str | None) -> None:
-    """All articles were divided by this."""
     cursor.execute("UPDATE dedup.corpus_state SET divided = %s", [divided])
 
 
 def newest(cursor: Cursor, settings: Settings) -> datetime | None:
-    """The time of the newest article that was settled, but no later than now; None where there is none.
-
-    A wrong date in the future would archive everything.
+    """The time of the newest article that was settled, but no later than now; None where there is none. A
+    wrong date in the future would archive everything.
     """
     row = cursor.execute(
         "SELECT least(now(), coalesce(settled_through, ("
@@ -130,7 +121,6 @@ def not_archived_outside(cursor: Cursor, settings: Settings) -> list[int]:
 
 
 def archived_inside(cursor: Cursor, settings: Settings) -> list[int]:
-    """All archived articles that are not before the horizon; reads every article's row."""
     return _ids(cursor, settings, f"a.archived AND ({_BEFORE}) IS NOT TRUE")
 
 
@@ -155,16 +145,11 @@ def _ids(cursor: Cursor, settings: Settings, where: str, **values: object) -> li
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """What a horizon would do.
+    """What a horizon would do."""
 
-    Attributes:
-        articles: how many it would archive; archived: how many are already.
-        settled_again: duplicates inside whose original it would archive.
-    """
-
-    articles: int
-    archived: int
-    settled_again: int
+    articles: int  # how many it would archive
+    archived: int  # how many are already
+    settled_again: int  # duplicates inside whose original it would archive
 
 
 def count_leaving(cursor: Cursor, settings: Settings, horizon: datetime) -> Leaving:
@@ -188,12 +173,8 @@ def count_leaving(cursor: Cursor, settings: Settings, horizon: datetime) -> Leav
 
 
 def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int]:
-    """Archive articles that are before the horizon. Needs the settle lock.
-
-    To those inside it is as if these were deleted: what rested on them is settled again.
-
-    Returns:
-        The ids that became stale by it.
+    """Archive articles that are before the horizon. Needs the settle lock. To those inside it is as if these
+    were deleted: what rested on them is settled again. Returns the ids that became stale by it.
     """
     prefer_indexes(cursor)
     values = {**order_parameters(settings), "ids": bigints(ids)}
@@ -207,9 +188,8 @@ def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int
 
 
 def bring_back(cursor: Cursor, ids: Collection[int]) -> int:
-    """Have archived articles that are inside settled again; returns how many. Needs the settle lock.
-
-    Their pairs go: they are with articles that stay archived, or are made again.
+    """Have archived articles that are inside settled again; returns how many. Needs the settle lock. Their
+    pairs go: they are with articles that stay archived, or are made again.
     """
     rows = cursor.execute(
         """

@@ -24,19 +24,14 @@ _LEASE = {"lease": LEASE_SECONDS}
 
 @dataclass(frozen=True, slots=True)
 class Worker(Answer):
-    """A worker.
-
-    Attributes:
-        alive: it said so within the last minute, or is at work, and its session of the server is there.
-        idle_at: when it last found nothing to do.
-    """
+    """A worker."""
 
     host: str
     process_id: int
     started_at: datetime
     seen_at: datetime
-    idle_at: datetime | None
-    alive: bool
+    idle_at: datetime | None  # when it last found nothing to do
+    alive: bool  # it said so within the last minute, or is at work, and its session of the server is there
 
 
 Session = tuple[int, datetime | None]
@@ -54,11 +49,8 @@ def begin(cursor: Cursor, host: str, process_id: int) -> int:
 
 
 def see(cursor: Cursor, worker: int, *, idle: bool, session: Session | None = None) -> bool:
-    """Say that a worker lives; False if its row is gone.
-
-    Args:
-        idle: it has just found nothing to do.
-        session: that of its own which is open as long as it lives; None: it has none, or a pooler hides it.
+    """Say that a worker lives; False if its row is gone. `idle`: it has just found nothing to do. `session`:
+    that of its own which is open as long as it lives; None: it has none, or a pooler hides it.
     """
     cursor.execute(
         f"DELETE FROM dedup.worker w WHERE w.id <> %(id)s AND NOT {_ALIVE}".encode(), {**_LEASE, "id": worker}
@@ -72,12 +64,10 @@ def see(cursor: Cursor, worker: int, *, idle: bool, session: Session | None = No
 
 
 def end(cursor: Cursor, worker: int) -> None:
-    """A worker ends."""
     cursor.execute("DELETE FROM dedup.worker WHERE id = %s", [worker])
 
 
 def everyone(cursor: Cursor) -> list[Worker]:
-    """All workers, alive or gone."""
     rows = cursor.execute(
         f"SELECT host, process_id, started_at, seen_at, idle_at, {_ALIVE}"
         " FROM dedup.worker w ORDER BY id".encode(),

@@ -26,29 +26,20 @@ SAID = 100
 
 @dataclass(frozen=True, slots=True)
 class Text(Answer):
-    """A text as it is stored.
-
-    Attributes:
-        text: the first `TEXT_CHARACTERS` of it.
-        characters: how many it has.
-    """
+    """A text as it is stored. `text`: the first `TEXT_CHARACTERS` of it. `characters`: how many it has."""
 
     text: str = field(repr=False)
     characters: int
 
     @property
     def cut(self) -> bool:
-        """Whether there is more of it."""
         return len(self.text) < self.characters
 
 
 @dataclass(frozen=True, slots=True)
 class FingerprintFigures(Answer):
-    """What is kept of a text, in figures.
-
-    Attributes:
-        sentences: distinct ones that count. common: those of them that are ignored as common.
-        short: whether the text has too few words to be compared by its parts.
+    """What is kept of a text, in figures. `sentences`: distinct ones that count. common: those of them that
+    are ignored as common. `short`: whether the text has too few words to be compared by its parts.
     """
 
     words: int
@@ -60,19 +51,13 @@ class FingerprintFigures(Answer):
 
 @dataclass(frozen=True, slots=True)
 class MatchedArticle(Answer):
-    """Another article, and the pair with it."""
-
     article: ArticleLine
     match: Match
 
 
 @dataclass(frozen=True, slots=True)
 class PairJudgement(Answer):
-    """What a person said of a pair, for estimates and tuning.
-
-    Attributes:
-        stale: a text was edited since.
-    """
+    """What a person said of a pair, for estimates and tuning. `stale`: a text was edited since."""
 
     id: str
     other_id: str
@@ -116,11 +101,7 @@ class ArticlePage(Answer):
 
 
 def article(cursor: Cursor, source_id: str) -> ArticlePage:
-    """An article with all that is known of it.
-
-    Raises:
-        NotFoundError: it is not stored.
-    """
+    """An article with all that is known of it. Raises NotFoundError: it is not stored."""
     mark = verdicts.stored_mark(cursor, source_id)
     row = cursor.execute(
         """

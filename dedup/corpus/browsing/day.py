@@ -28,10 +28,8 @@ SPREAD_OUTLETS = 3
 
 @dataclass(frozen=True, slots=True)
 class Marks(Answer):
-    """Articles by mark.
-
-    Attributes:
-        stale: of those that are unique, similar or duplicates: with a mark that is to be settled again.
+    """Articles by mark. `stale`: of those that are unique, similar or duplicates: with a mark that is to be
+    settled again.
     """
 
     articles: int
@@ -75,12 +73,9 @@ class OutletMarks(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Trouble(Answer):
-    """Articles without a mark that counts, of one kind and reason.
-
-    Attributes:
-        reason: why they failed, or which safety limit left them to the next backfill; without numbers.
-            None: they wait for the next backfill as any other.
-        examples: the newest of them.
+    """Articles without a mark that counts, of one kind and reason. `reason`: why they failed, or which safety
+    limit left them to the next backfill; without numbers. None: they wait for the next backfill as any other.
+    `examples`: the newest of them.
     """
 
     kind: Literal["pending", "stale", "failed"]
@@ -144,14 +139,7 @@ def newest_day(cursor: Cursor) -> date | None:
 
 
 def day(cursor: Cursor, first: date, last: date | None = None, *, counted: int = COUNTED) -> Day:
-    """A day, or a range of days.
-
-    Args:
-        counted: articles that are counted at most.
-
-    Raises:
-        InputError: as of `reading.days`.
-    """
+    """A day, or a range of days. `counted`: articles that are counted at most."""
     last = first if last is None else last
     since, until = reading.days(first, last)
     reading.allow(cursor, "hashjoin")  # of what was read with itself, and not of tables

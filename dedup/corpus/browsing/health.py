@@ -23,11 +23,8 @@ LATE_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class SettingLine(Answer):
-    """A setting; secrets are masked.
-
-    Attributes:
-        meaning: in words.
-        value: in force; wanted: from the next backfill on, where that differs, else the same.
+    """A setting; secrets are masked. `meaning`: in words. `value`: in force; `wanted`: from the next backfill
+    on, where that differs, else the same.
     """
 
     name: str
@@ -62,7 +59,6 @@ class Health(Answer):
 
 
 def health(cursor: Cursor) -> Health:
-    """The state of the corpus."""
     vitals = monitoring.vitals(cursor, LATE_SECONDS)
     sizes = cursor.execute("""
         SELECT relname, pg_total_relation_size(oid) FROM pg_class

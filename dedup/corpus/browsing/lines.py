@@ -73,12 +73,9 @@ class StoryLine(Answer):
 
 @dataclass(frozen=True, slots=True)
 class CopyLine(Answer):
-    """A duplicate beside its canonical article.
-
-    Attributes:
-        delay: how long after the canonical article it appeared; below 0 where the order is another
-            one; None where times do not tell.
-        sentence_jaccard, signature_jaccard, containment: of the pair; None where it is not stored.
+    """A duplicate beside its canonical article. `delay`: how long after the canonical article it appeared;
+    below 0 where the order is another one; None where times do not tell. `sentence_jaccard`,
+    `signature_jaccard`, `containment`: of the pair; None where it is not stored.
     """
 
     article: ArticleLine
@@ -110,7 +107,6 @@ _LABELS = (1, 2, 10)
 
 
 def lines_of(cursor: Cursor, ids: Collection[int]) -> dict[int, ArticleLine]:
-    """The lines of articles by their ids; of those that are gone none."""
     found = {}
     for id, *values in cursor.execute(_LINES, [bigints(list(ids))]).fetchall():
         for place in _LABELS:

@@ -26,11 +26,8 @@ CELL_SCANNED = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Cell(Answer):
-    """How often one outlet had what another had before.
-
-    Attributes:
-        copier, original: outlets of the copies and of the canonical articles.
-        median_delay: from the canonical articles to the copies.
+    """How often one outlet had what another had before. `copier`, `original`: outlets of the copies and of
+    the canonical articles. `median_delay`: from the canonical articles to the copies.
     """
 
     copier: str
@@ -75,9 +72,8 @@ class Copied(Answer):
 
 @dataclass(frozen=True, slots=True)
 class CopiedPage(Answer):
-    """The copies behind a cell, the newest first, those before `Matrix.counted_from` too.
-
-    `after` and `more` as of `search.Page`.
+    """The copies behind a cell, the newest first, those before `Matrix.counted_from` too. `after` and `more`
+    as of `search.Page`.
     """
 
     copies: tuple[Copied, ...]
@@ -86,14 +82,7 @@ class CopiedPage(Answer):
 
 
 def outlets(cursor: Cursor, first: date, last: date | None = None, *, counted: int = COUNTED) -> Matrix:
-    """Who copies whom.
-
-    Args:
-        counted: articles that are looked at, at most.
-
-    Raises:
-        InputError: as of `reading.days`.
-    """
+    """Who copies whom. `counted`: articles that are looked at, at most."""
     since, until = reading.days(first, last)
     row = cursor.execute(
         statement("browse_outlets", known=known("a"), delay=delay("c.known_at", "o.known_at")),
@@ -121,11 +110,7 @@ def outlets(cursor: Cursor, first: date, last: date | None = None, *, counted: i
 def copied(
     cursor: Cursor, copier: str, original: str, first: date, last: date | None, after: str | None
 ) -> CopiedPage:
-    """The copies behind a cell, the newest first.
-
-    Raises:
-        InputError: as of `reading.days`, or `after` is of no page.
-    """
+    """The copies behind a cell, the newest first."""
     since, end = reading.days(first, last)
     until = min((end, 0), reading.moment_place(after, end, 0))
     given = {

@@ -84,11 +84,7 @@ _NEAR = """
 
 
 def queue(cursor: Cursor, kind: QueueKind) -> tuple[DoubtfulPair, ...]:
-    """The pairs most worth judging.
-
-    Raises:
-        InputError: there is no such kind.
-    """
+    """The pairs most worth judging. Raises InputError: there is no such kind."""
     if kind not in get_args(QueueKind):
         raise InputError(f"there is no queue {kind!r}; there are {', '.join(get_args(QueueKind))}")
     if kind == "picked":
@@ -175,11 +171,7 @@ def _match(cursor: Cursor, earlier: int, later: int) -> Match | None:
 
 
 def pins(cursor: Cursor, after: str | None) -> PinsPage:
-    """What people have said of pairs, the newest first.
-
-    Raises:
-        InputError: `after` is of no page.
-    """
+    """What people have said of pairs, the newest first. Raises InputError: `after` is of no page."""
     until: list[Any] = [datetime.max.replace(tzinfo=UTC), "", ""]
     if after is not None:
         time, *names = reading.place(after, int, str, str)

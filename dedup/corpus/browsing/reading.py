@@ -35,9 +35,8 @@ _NO_PAGE = "that is no page of this list: begin with the first one"
 
 
 def begin(cursor: Cursor) -> None:
-    """For the rest of the transaction: write nothing, and reach rows one by one through indexes.
-
-    The planner cannot know how few rows are wanted; its other plans read whole tables.
+    """For the rest of the transaction: write nothing, and reach rows one by one through indexes. The planner
+    cannot know how few rows are wanted; its other plans read whole tables.
     """
     cursor.execute(set_values(_WAYS | _NESTED, local=True))
 
@@ -48,16 +47,11 @@ def allow(cursor: Cursor, *ways: str) -> None:
 
 
 def forbid(cursor: Cursor, *ways: str) -> None:
-    """Shut them again."""
     cursor.execute(set_values({f"enable_{way}": "off" for way in ways}, local=True))
 
 
 def days(first: date, last: date | None) -> tuple[datetime, datetime]:
-    """A range of days in UTC: its first moment, and the first one after it.
-
-    Raises:
-        InputError: it ends before it begins, or is longer than `RANGE_DAYS`.
-    """
+    """A range of days in UTC: its first moment, and the first one after it."""
     last = first if last is None else last
     if last < first:
         raise InputError(f"the range ends on {last}, before it begins on {first}")
@@ -67,7 +61,6 @@ def days(first: date, last: date | None) -> tuple[datetime, datetime]:
 
 
 def moment(day: date) -> datetime:
-    """The first moment of a day in UTC."""
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
@@ -79,16 +72,11 @@ def after(day: date) -> datetime:
 
 
 def token(*values: Any) -> str:
-    """A word that names a place in an order, from which the next page goes on; fit for an address."""
     return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
 
 
 def place(word: str, *kinds: type) -> list[Any]:
-    """The values of a token.
-
-    Raises:
-        InputError: it is none, or one of another list.
-    """
+    """The values of a token. Raises InputError: it is none, or one of another list."""
     try:
         if len(word) > TOKEN_CHARACTERS:
             raise ValueError
@@ -106,11 +94,7 @@ def place(word: str, *kinds: type) -> list[Any]:
 
 
 def moment_place(word: str | None, default: datetime, number: int) -> tuple[datetime, int]:
-    """The time and the article of a token of these; without one the given ones.
-
-    Raises:
-        InputError: as of `place`.
-    """
+    """The time and the article of a token of these; without one the given ones."""
     if word is None:
         return default, number
     given, found = place(word, int, int)
@@ -118,11 +102,7 @@ def moment_place(word: str | None, default: datetime, number: int) -> tuple[date
 
 
 def moment_of(given: int) -> datetime:
-    """The time of a number of a token.
-
-    Raises:
-        InputError: there is no such time.
-    """
+    """The time of a number of a token. Raises InputError: there is no such time."""
     try:
         return from_microseconds(given)
     except OverflowError:
@@ -130,10 +110,8 @@ def moment_of(given: int) -> datetime:
 
 
 def counted_from(cursor: Cursor, since: datetime, earliest: list[int]) -> datetime | None:
-    """From when on the articles of a range are counted; None where it has none before these.
-
-    Args:
-        earliest: of those that are counted: its time in microseconds, and its id.
+    """From when on the articles of a range are counted; None where it has none before these. `earliest`: of
+    those that are counted: its time in microseconds, and its id.
     """
     time, id = from_microseconds(earliest[0]), earliest[1]
     row = cursor.execute(

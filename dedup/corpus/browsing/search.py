@@ -61,13 +61,9 @@ class Found(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Page(Answer):
-    """A page of what was found.
-
-    Attributes:
-        found: the newest first.
-        after: what to give for the next page; None on the last.
-        more: looking ended before it was through: there may be more, also where little or nothing was found,
-            and `after` goes on from there.
+    """A page of what was found. `found`: the newest first. `after`: what to give for the next page; None on
+    the last. `more`: looking ended before it was through: there may be more, also where little or nothing was
+    found, and `after` goes on from there.
     """
 
     found: tuple[Found, ...]
@@ -77,10 +73,8 @@ class Page(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is searched for; None: whatever it is.
-
-    Attributes:
-        since: the first moment; until: the place that all that is found is before.
+    """What is searched for; None: whatever it is. `since`: the first moment; `until`: the place that all that
+    is found is before.
     """
 
     words: str | None
@@ -110,11 +104,7 @@ def wanted(
     source_id: str | None,
     after: str | None,
 ) -> Wanted:
-    """What is searched for; see `Browsing.search`.
-
-    Raises:
-        InputError: as of `Browsing.search`.
-    """
+    """What is searched for; see `Browsing.search`. Raises InputError: as of `Browsing.search`."""
     if given is not None and len(given) > WORDS_CHARACTERS:
         raise InputError(f"at most {WORDS_CHARACTERS:,} characters can be searched for")
     if first is not None and last is not None and last < first:
@@ -126,11 +116,7 @@ def wanted(
 
 
 def search(cursor: Cursor, what: Wanted, schema: str) -> Page:
-    """A page of the articles of which all that is wanted holds.
-
-    Raises:
-        InputError: words are wanted that cannot be searched.
-    """
+    """A page of the articles of which all that is wanted holds."""
     goes_on: Place | None = None
     if what.words is not None:
         words.require(cursor, schema)

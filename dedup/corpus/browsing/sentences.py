@@ -31,12 +31,9 @@ _ORDERS: Mapping[SentenceOrder, tuple[str, type]] = {
 
 @dataclass(frozen=True, slots=True)
 class SentencesPage(Answer):
-    """Common sentences.
-
-    Attributes:
-        sentences: a page of those that are ignored.
-        pinned: the pinned ones, common or not, the newest first; at most a page. Only on the first page.
-        after: what to give for the next page; None on the last.
+    """Common sentences. `sentences`: a page of those that are ignored. `pinned`: the pinned ones, common or
+    not, the newest first; at most a page. Only on the first page. `after`: what to give for the next page;
+    None on the last.
     """
 
     sentences: tuple[CommonSentence, ...]
@@ -65,11 +62,7 @@ _PINNED = f"""
 
 
 def common_sentences(cursor: Cursor, order: SentenceOrder, after: str | None) -> SentencesPage:
-    """A page of common sentences.
-
-    Raises:
-        InputError: there is no such order, or `after` is of no page.
-    """
+    """A page of common sentences. Raises InputError: there is no such order, or `after` is of no page."""
     if order not in _ORDERS:
         raise InputError(f"there is no order {order!r}; there are {', '.join(get_args(SentenceOrder))}")
     column, kind = _ORDERS[order]
@@ -101,11 +94,7 @@ def _pinned(cursor: Cursor) -> tuple[CommonSentence, ...]:
 
 
 def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:
-    """A common or pinned sentence, with some of its articles, the originals first.
-
-    Raises:
-        NotFoundError: it is neither.
-    """
+    """A common or pinned sentence, with some of its articles, the originals first."""
     row = cursor.execute(
         f"SELECT {_COMMON} WHERE c.sentence_hash = %(hash)s UNION ALL SELECT {_PINNED}"
         " WHERE p.sentence_hash = %(hash)s AND c.sentence_hash IS NULL".encode(),

@@ -30,12 +30,9 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Beside(Answer):
-    """Another story that is similar.
-
-    Attributes:
-        article: its canonical article.
-        match: the pair of the two canonical articles; `match.rule` is "containment" for excerpts.
-        words: of `article`; None where it has no fingerprint.
+    """Another story that is similar. `article`: its canonical article. `match`: the pair of the two canonical
+    articles; `match.rule` is "containment" for excerpts. `words`: of `article`; None where it has no
+    fingerprint.
     """
 
     article: ArticleLine
@@ -93,11 +90,7 @@ class StoryPage(Answer):
 
 
 def story(cursor: Cursor, source_id: str, after: str | None = None) -> StoryPage:
-    """The story of an article.
-
-    Raises:
-        NotFoundError: the article is not stored. InputError: `after` is of no page.
-    """
+    """The story of an article."""
     since = reading.moment_place(after, _FIRST, 0)
     row = cursor.execute(
         "SELECT coalesce(duplicate_of, id) FROM dedup.article WHERE source_id = %s", [source_id]
@@ -135,7 +128,6 @@ _COPIES = f"""
 
 
 def _copies(cursor: Cursor, number: int, since: tuple[datetime, int]) -> list[Any]:
-    """The copies of a page, and one more where there are more."""
     time, id = since
     return cursor.execute(
         _COPIES.encode(), {"story": number, "time": time, "id": id, "limit": STORY_PAGE + 1}
@@ -167,7 +159,6 @@ def _beside(cursor: Cursor, number: int) -> tuple[Beside, ...]:
 
 
 def _words(cursor: Cursor, ids: list[int]) -> dict[int, int]:
-    """The words of those of these articles that have a fingerprint."""
     return dict(
         cursor.execute(
             "SELECT article_id, word_count FROM dedup.fingerprint WHERE article_id = ANY (%s)", [bigints(ids)]

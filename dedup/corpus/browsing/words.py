@@ -44,7 +44,6 @@ WORDS = f"""(
 
 
 def day_mark(day: date) -> str:
-    """The mark of a day."""
     return f"@d{(day - _ZERO).days}"
 
 
@@ -55,24 +54,20 @@ def block(day: date) -> int:
 
 
 def block_mark(number: int) -> str:
-    """The mark of a block of days."""
     return f"@b{number}"
 
 
 def block_start(number: int) -> datetime:
-    """The first moment of a block, in UTC."""
     first = number * BLOCK_DAYS if number > 0 else (number - 1) * BLOCK_DAYS + 1
     start = _ZERO + timedelta(days=max(first, (date.min - _ZERO).days))
     return datetime(start.year, start.month, start.day, tzinfo=UTC)
 
 
 def outlet_mark(publication: str) -> str:
-    """The mark of an outlet."""
     return f"@o{publication[:OUTLET_CHARACTERS]}"
 
 
 def query(marks: list[str]) -> str:
-    """All of these marks, as the type tsquery reads them."""
     quoted = (mark.replace("\\", "\\\\").replace("'", "''") for mark in marks)
     return " & ".join(f"'{mark}'" for mark in quoted)
 
@@ -83,11 +78,7 @@ def searchable(cursor: Cursor) -> bool:
 
 
 def require(cursor: Cursor, schema: str) -> None:
-    """Make sure that words can be searched.
-
-    Raises:
-        InputError: the index is not there.
-    """
+    """Make sure that words can be searched. Raises InputError: the index is not there."""
     if not searchable(cursor):
         raise InputError(f"words cannot be searched yet: `{program(schema)} init --search` makes the index")
 
