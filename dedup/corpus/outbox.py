@@ -207,7 +207,7 @@ def changed(
 ) -> tuple[list[tuple[str, str]], str | None]:
     """Those of the next rows, by their keys, that are not what their articles are, or have not their marks.
     Without rows that cannot be articles. `after`: the source_id of the last row of the page before. Returns
-    Source_ids and what is the matter, and the source_id of the last row; None after the last page.
+    source_ids and what is the matter, and the source_id of the last row; None after the last page.
     """
     query = sql.SQL("""
         WITH page AS MATERIALIZED (
