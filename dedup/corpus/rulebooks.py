@@ -26,16 +26,6 @@ _AT_ONCE = sorted(field.name for field in fields(Settings) if field.metadata["ki
 """The settings that nothing stored was made with: they need not be adopted."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrainedModel:
-    """Where sentence parameters of a language came from."""
-
-    language: str
-    checksum: str
-    articles: int
-    adopted: bool  # whether they are in force
-
-
 class StaleRulesError(Exception):
     """The settings or sentence parameters in force changed since they were loaded; load them again."""
 
@@ -162,13 +152,6 @@ def store_model(cursor: Cursor, language: str, model: PunktModel, articles: int)
         [language, *(files[name] for name in FILES), model.checksum, articles],
     )
     _adopt_where_empty(cursor)
-
-
-def list_models(cursor: Cursor) -> list[TrainedModel]:
-    rows = cursor.execute(
-        "SELECT language, checksum, articles, adopted FROM dedup.sentence_model ORDER BY language, adopted"
-    )
-    return [TrainedModel(*row) for row in rows.fetchall()]
 
 
 @dataclass(frozen=True, slots=True)
