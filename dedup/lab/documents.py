@@ -24,8 +24,6 @@ UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One article as the methods see it."""
-
     id: str
     text: str
     title: str | None = None
@@ -35,7 +33,7 @@ class Document:
 
     @classmethod
     def of(cls, article: Article, language: str | None = None) -> Document:
-        """The document of an article, with a language where it names none."""
+        """The document of an article; `language` is for an article that names none."""
         time = article.published_at or article.added_at
         named = article.language or language
         return cls(article.source_id, article.text, article.title, article.publication, time, named)
@@ -52,16 +50,9 @@ class Document:
 
 @dataclass(frozen=True)
 class Corpus(Sequence[Document]):
-    """Documents by number.
-
-    Attributes:
-        refused: lines of the file that are not articles.
-        repeated: articles that a later line with the same id replaced.
-    """
-
     documents: Sequence[Document]
-    refused: int = 0
-    repeated: int = 0
+    refused: int = 0  # lines of the file that are not articles
+    repeated: int = 0  # articles that a later line with the same id replaced
     numbers: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -79,7 +70,6 @@ class Corpus(Sequence[Document]):
 
     @classmethod
     def of_texts(cls, texts: Iterable[str]) -> Corpus:
-        """A corpus of bare texts, for examples and tests."""
         return cls([Document(str(i), text) for i, text in enumerate(texts)])
 
     @classmethod
@@ -91,14 +81,7 @@ class Corpus(Sequence[Document]):
         format: str | None = None,
         language: str | None = None,
     ) -> Corpus:
-        """The articles of a file in any format that `dedup load` reads; the last line of an id counts.
-
-        Args:
-            fields, format: as for `read_articles`; language: of articles that name none.
-
-        Raises:
-            InputError: the file cannot be read at all.
-        """
+        """The articles of a file in any format that `dedup load` reads; the last line of an id counts."""
         found: dict[str, Document] = {}
         refused = repeated = 0
         with read_articles(path, fields=fields, format=format, dates=DateRule(lose=True)) as reader:

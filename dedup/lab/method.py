@@ -25,28 +25,15 @@ from dedup.numbers import Flags, Groups, Likeness, Pairs, linked
 
 @dataclass
 class Method(ABC):
-    """One way to find near-duplicates.
-
-    Attributes:
-        row: its row in the table of methods of the field, such as "1w"; "0" is the product's own rule.
-        name: what the command line calls it.
-        about: what it computes, in a line.
-        source: who proposed it.
-        finds: where its candidates come from, in a few words.
-        quadratic: whether it looks at every pair, so that its time grows with the square of the corpus.
-        threshold: a pair of at least this score is called a duplicate; the source's, where it names one.
-        floor: pairs of lower score are not kept for the precision-recall curve.
-    """
-
-    row: ClassVar[str]
+    row: ClassVar[str]  # in the table of methods of the field, such as "1w"; "0" is the product's own rule
     name: ClassVar[str]
-    about: ClassVar[str]
+    about: ClassVar[str]  # what it computes, in a line
     source: ClassVar[str]
-    finds: ClassVar[str]
-    quadratic: ClassVar[bool] = False
+    finds: ClassVar[str]  # where its candidates come from, in a few words
+    quadratic: ClassVar[bool] = False  # looks at every pair: its time grows with the square of the corpus
 
-    threshold: float
-    floor: float
+    threshold: float  # a pair of at least this score is called a duplicate; the source's, where it names one
+    floor: float  # pairs of lower score are not kept for the precision-recall curve
 
     @abstractmethod
     def fit(self, corpus: Corpus) -> None:
@@ -65,12 +52,7 @@ class Method(ABC):
         return np.asarray(scores >= np.float32(self.threshold))
 
     def groups(self, size: int, pairs: Pairs, accepted: Flags) -> Groups:
-        """The groups of documents it makes of its duplicates: what is linked, directly or not.
-
-        Args:
-            size: how many documents there are.
-            pairs, accepted: the scored pairs and the answer of `accepts`.
-        """
+        """The groups it makes of its duplicates among `size` documents: what is linked, directly or not."""
         return linked(size, pairs[accepted])
 
 

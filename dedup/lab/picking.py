@@ -1,8 +1,6 @@
-"""The live corpus in the lab: its newest articles, what methods find in them, and the pairs to be judged.
+"""Reads the newest articles of the live corpus, what methods find in them, and draws the pairs to be judged.
 
-Reads the database and writes nothing to it. The lab works in memory, so it takes the newest articles only; a
-random share of them would tear stories apart. How pairs are drawn is `dedup/judging/sampling.py`; what people
-said of them is no matter here.
+The newest, since a random share would tear stories apart. How pairs are drawn: `dedup/judging/sampling.py`.
 """
 
 from __future__ import annotations
@@ -31,11 +29,6 @@ NEWEST_ARTICLES = 20_000
 
 
 def read(dd: Deduplicator, count: int = NEWEST_ARTICLES) -> Corpus:
-    """The newest articles.
-
-    Raises:
-        InputError: there is none.
-    """
     found = dd.newest(count)
     if not found:
         raise InputError("the corpus is empty: `dedup load FILE` first")
@@ -45,8 +38,7 @@ def read(dd: Deduplicator, count: int = NEWEST_ARTICLES) -> Corpus:
 def find_pairs(dd: Deduplicator, corpus: Corpus, methods: Sequence[Method]) -> list[Result]:
     """What the product's own rule, with the settings of the database, and other methods find.
 
-    The other methods get the articles through a file in a temporary folder, which is removed at the end.
-    Methods that fail or are too slow are left out.
+    The others get the articles through a temporary file. Methods that fail or are too slow are left out.
     """
     settings = dd.settings.in_force()
     models = dd.settings.sentence_models()
@@ -67,15 +59,7 @@ def _row(document: Document) -> dict[str, str | None]:
 
 
 def picks(corpus: Corpus, results: Sequence[Result], settings: Settings, total: int, seed: int) -> list[Pick]:
-    """A stratified sample of everything that the methods found.
-
-    Args:
-        results: the first is that of the product's own rule.
-        total: pairs wanted.
-
-    Raises:
-        InputError: no method found a pair, or fewer are wanted than there are strata.
-    """
+    """A stratified sample of all that the methods found; the first result is the product's own rule."""
     keys = np.unique(np.concatenate([pair_keys(result.pairs, len(corpus)) for result in results]))
     if not len(keys):
         raise InputError("no method finds a pair in this corpus: there is nothing to judge")

@@ -16,7 +16,7 @@ from dedup.lab.algorithms.incidence import jaccard, shared_of
 from dedup.lab.documents import Corpus, Document
 from dedup.lab.method import Method
 from dedup.numbers import Likeness, Pairs
-from dedup.text.hashing import Hashes
+from dedup.text.hashing import Hashes, hash_set
 
 
 def word_grams(words: Sequence[str], size: int) -> set[str]:
@@ -48,7 +48,7 @@ def matrix_of(rows: Iterable[Hashes]) -> csr_array:
 
 @dataclass
 class SetMethod(Method):
-    """A method whose score is the Jaccard of two sets of shingles; how it finds candidates is its own."""
+    """A method whose score is the Jaccard of two sets of shingles."""
 
     def fit(self, corpus: Corpus) -> None:
         self._sets = matrix_of(self.shingles(document) for document in corpus)
@@ -59,3 +59,13 @@ class SetMethod(Method):
     @abstractmethod
     def shingles(self, document: Document) -> Hashes:
         """The hashes of the distinct shingles of a document."""
+
+
+@dataclass
+class WordSets(SetMethod):
+    """Jaccard of the sets of word n-grams."""
+
+    size: int = 5  # words per shingle; 1 compares sets of words
+
+    def shingles(self, document: Document) -> Hashes:
+        return hash_set(word_grams(document.words(), self.size))

@@ -17,7 +17,6 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 
 
 def letters(text: str, seed: int = 0) -> Hashes:
-    """The hash of each character; shape (len(text),)."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
     return combine(codes, np.full(1, seed, np.uint64))
 

@@ -17,18 +17,12 @@ from dedup.numbers import Likeness, Pairs
 BLOCK_WORK = 20_000_000
 """Multiplications per block of a product, and so at most as many entries of it: 250 MB."""
 
-PAIRS_AT_ONCE = 50_000
-"""Given pairs whose rows are laid side by side at a time."""
-
-Counts = npt.NDArray[np.int32]
-"""Shape (m,): a count, or a sum of weights, for each pair."""
+PAIRS_AT_ONCE = 50_000  # given pairs whose rows are laid side by side at a time
+Counts = npt.NDArray[np.int32]  # shape (m,): a count, or a sum of weights, for each pair
 
 
 def incidence(sets: Iterable[Iterable[Hashable]]) -> csr_array:
-    """The matrix of some sets, one row each; dtype int32.
-
-    Columns are numbered as items appear. An item that a set names twice counts once.
-    """
+    """One row for each set; columns in the order in which items appear. An item counts once in a set."""
     columns: dict[Hashable, int] = {}
     indices: list[npt.NDArray[np.int32]] = []
     ends = [0]
@@ -43,7 +37,6 @@ def incidence(sets: Iterable[Iterable[Hashable]]) -> csr_array:
 
 
 def sizes(matrix: csr_array) -> npt.NDArray[np.int64]:
-    """How many items each document has; shape (n,)."""
     return np.diff(matrix.indptr)
 
 
@@ -55,10 +48,7 @@ def carriers(matrix: csr_array) -> npt.NDArray[np.int64]:
 def shared(matrix: csr_array, other: csr_array | None = None) -> Iterator[tuple[Pairs, Counts]]:
     """Every pair i < j of documents that share an item, once, with the number of items they share.
 
-    Args:
-        matrix: the documents.
-        other: another matrix of the same shape to count against, such as one with weights for ones: then the
-            number of a pair is the sum of row i of `matrix` times row j of `other`.
+    `other`, of the same shape, has weights for ones: the number is then row i of `matrix` times its row j.
     """
     against = (matrix if other is None else other).T.tocsr()
     steps = np.concatenate([[0], np.cumsum(np.diff(against.indptr)[matrix.indices], dtype=np.int64)])
@@ -72,8 +62,13 @@ def shared(matrix: csr_array, other: csr_array | None = None) -> Iterator[tuple[
         start = stop
 
 
+def sharing(matrix: csr_array) -> Iterator[Pairs]:
+    """The pairs of `shared` alone."""
+    return (pairs for pairs, _ in shared(matrix))
+
+
 def shared_of(matrix: csr_array, pairs: Pairs) -> Counts:
-    """How many items the documents of some given pairs share; shape (m,)."""
+    """How many items the documents of each pair share; shape (m,)."""
     found = [
         matrix[part[:, 0]].multiply(matrix[part[:, 1]]).sum(axis=1)
         for part in np.array_split(pairs, len(pairs) // PAIRS_AT_ONCE + 1)

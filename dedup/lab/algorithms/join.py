@@ -40,10 +40,7 @@ def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:
 
 
 def just_below(threshold: float) -> float:
-    """The next smaller number of 32 bits: what a filter may use and lose no pair.
-
-    Scores have 32 bits; 0.7 * 10 is a little over 7 on a computer.
-    """
+    """The next smaller 32-bit number, as scores are, so that a filter loses no pair: 0.7 * 10 is over 7."""
     return float(np.nextafter(np.float32(threshold), np.float32(0)))
 
 

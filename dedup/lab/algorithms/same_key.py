@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dedup.lab.algorithms.incidence import incidence, shared, shared_of
+from dedup.lab.algorithms.incidence import incidence, shared_of, sharing
 from dedup.lab.documents import Corpus, Document
 from dedup.lab.method import Method
 from dedup.numbers import Likeness, Pairs
@@ -26,8 +26,7 @@ class SameKey(Method):
         self._keys = incidence([] if key is None else [key] for key in keys)
 
     def candidates(self) -> Iterator[Pairs]:
-        for pairs, _ in shared(self._keys):
-            yield pairs
+        return sharing(self._keys)
 
     def score(self, pairs: Pairs) -> Likeness:
         return shared_of(self._keys, pairs).astype(np.float32)

@@ -49,7 +49,6 @@ def longest_common_substring(a: str, b: str) -> Run:
 
 
 def _longest(a: str, b: str, seed: int) -> Run:
-    """The longest run of equal hashes."""
     levels = [(letters(a, seed), letters(b, seed))]  # level k: stretches of 2^k characters
     while 2 * (width := 1 << len(levels) - 1) <= min(len(a), len(b)):
         longer = (doubled(levels[-1][0], width), doubled(levels[-1][1], width))
@@ -83,7 +82,6 @@ def _common(a: Hashes, b: Hashes) -> Hashes:
 
 
 def _among(hashes: Hashes, common: Hashes) -> npt.NDArray[np.bool_]:
-    """Which hashes are in an ascending array as `_common` makes it."""
     plain = hashes & ~_LAST_BIT
     at = np.minimum(np.searchsorted(common, plain), len(common) - 1)
     return np.asarray(common[at] == plain)

@@ -20,11 +20,8 @@ GRAM = 32
 """Characters per gram, a power of two: about six words. With 16, set phrases of news made 20 times as many
 candidates."""
 
-WINDOW = 17
-"""Grams per window. One gram in nine is selected: 2 / (WINDOW + 1)."""
-
-SHORTEST_RUN = GRAM + WINDOW - 1
-"""Characters: every common run of at least this length shares a fingerprint."""
+WINDOW = 17  # grams per window. One gram in nine is selected: 2 / (WINDOW + 1)
+SHORTEST_RUN = GRAM + WINDOW - 1  # characters: every common run of at least this length shares a fingerprint
 
 
 def fingerprints(text: str) -> Hashes:

@@ -1,8 +1,7 @@
-"""Several methods on one file of articles, each in a process of its own: their results, kept as they come.
+"""Runs several methods on one file, each in a process of its own with its own clock and memory.
 
-A process of its own gives every method its own clock and its own memory, and lets one that fails, or takes
-too long, end without the others. What has ended well is kept in a folder, so that a comparison that was
-interrupted goes on where it was. It does not judge the results.
+A method that fails or takes too long ends alone. What has ended well is kept in a folder, so that a
+comparison that was interrupted goes on where it was. It does not judge the results.
 """
 
 from __future__ import annotations
@@ -39,28 +38,18 @@ from dedup.text.fingerprint import ALGORITHM_REVISION
 REVISION = 1
 """Raised by one whenever code changes what a method finds, so that older results are not taken for new."""
 
-LIMIT_SECONDS = 900.0
-"""A method may take this long by default."""
-
-MEMORY_SHARE = 0.8
-"""Of the machine's memory, what all methods at work may take together."""
+LIMIT_SECONDS = 900.0  # a method may take this long by default
+MEMORY_SHARE = 0.8  # of the machine's memory, what all methods at work may take together
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The file of a comparison, and how to read it."""
-
     path: Path
     fields: tuple[tuple[str, str], ...] = ()
     format: str | None = None
     language: str | None = None
 
     def read(self) -> Corpus:
-        """Its articles.
-
-        Raises:
-            InputError: it cannot be read, or holds no article.
-        """
         corpus = Corpus.read(self.path, fields=dict(self.fields), format=self.format, language=self.language)
         if not len(corpus):
             raise InputError(f"{self.path} holds no article that can be read; try `dedup load` to see why")
@@ -88,19 +77,9 @@ def compare(
 ) -> list[Result]:
     """Run methods on a file; those whose result is kept in the folder are not run again.
 
-    Args:
-        folder: where results are kept; made if need be.
-        jobs: methods at work at a time; None for one per core.
-        limit_seconds: after this long a method is ended and reported as too slow.
-        memory_bytes: what a method may take; None for its share of the machine's.
-        factory: makes a method of its label inside its process; must be importable by name.
-        ended: told of every result, also of those that were kept.
-
-    Returns:
-        The results in the order of `methods`; failures are results too, and are tried again next time.
-
-    Raises:
-        InputError: the file cannot be read.
+    Results come in the order of `methods`; failures are results too, and are tried again next time. `ended`
+    is told of every result, also of those that were kept. `factory` makes a method of its label inside its
+    process, so it must be importable by name.
     """
     folder.mkdir(parents=True, exist_ok=True)
     key = source.key()
@@ -134,8 +113,6 @@ def compare(
 
 
 class _Worker:
-    """One method at work in a process of its own."""
-
     def __init__(self, method: Method, task: Callable[..., None], limit_seconds: float) -> None:
         context = multiprocessing.get_context("spawn")
         self.label = label(method)
@@ -154,7 +131,6 @@ class _Worker:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended, or has had its time."""
         return not self.process.is_alive() or time.monotonic() >= self.deadline
 
     def kill(self) -> None:
@@ -163,7 +139,6 @@ class _Worker:
         self.answer.close()
 
     def result(self, folder: Path, key: str) -> Result:
-        """What it kept, or why it did not come to that."""
         late = self.process.is_alive()
         reason = None
         with contextlib.suppress(EOFError, OSError):
@@ -180,7 +155,6 @@ class _Worker:
 
 
 def _wait(workers: Sequence[_Worker]) -> None:
-    """Wait until one of them ends or has had its time."""
     nearest = min(worker.deadline for worker in workers)
     wait([worker.process.sentinel for worker in workers], max(0.0, nearest - time.monotonic()))
 
@@ -220,7 +194,6 @@ def _end_with_parent() -> None:
 
 
 def measure(method: Method, corpus: Corpus) -> Result:
-    """Run one method here and now."""
     memory, clock = _peak_memory(), time.process_time()
     method.fit(corpus)
     candidates = 0
@@ -249,13 +222,13 @@ def measure(method: Method, corpus: Corpus) -> Result:
 
 
 def _peak_memory() -> int:
-    """The most memory this process ever held, in bytes."""
+    """In bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _reserved() -> int:
-    """The address space this process has taken so far, in bytes; 0 where the system does not tell."""
+    """The address space taken so far, in bytes; 0 where the system does not tell."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     return 0

@@ -18,27 +18,16 @@ from dedup.lab.evaluation.results import Result
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All results on one corpus.
-
-    Attributes:
-        corpus: the name of the file; documents, characters: its size.
-        refused, repeated: lines that are no articles, articles that a later line replaced.
-        truth: the name of the truth's file, or None; duplicates, unclear: pairs it names.
-        results: in the order of the methods' rows.
-        evaluations: by label, of those that came to an end; empty without truth.
-        made_at, machine: when and on what, in words.
-    """
-
-    corpus: str
+    corpus: str  # name of the file
     documents: int
     characters: int
-    refused: int
-    repeated: int
-    truth: str | None
-    duplicates: int
+    refused: int  # lines that are no articles
+    repeated: int  # articles that a later line replaced
+    truth: str | None  # name of its file
+    duplicates: int  # pairs that the truth names
     unclear: int
-    results: tuple[Result, ...]
-    evaluations: dict[str, Evaluation]
+    results: tuple[Result, ...]  # in the order of the methods' rows
+    evaluations: dict[str, Evaluation]  # by label, of those that came to an end; empty without truth
     disagreements: tuple[Disagreement, ...]
     made_at: str
     machine: str
@@ -51,7 +40,6 @@ def assemble(
     truth: Truth | None = None,
     truth_name: str | None = None,
 ) -> Comparison:
-    """Judge results by a truth, if there is one, and find what they disagree on."""
     ended = [result for result in results if result.done]
     return Comparison(
         corpus=name,

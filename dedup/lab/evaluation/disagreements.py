@@ -20,16 +20,12 @@ from dedup.numbers import Keys, pair_keys, pairs_of
 SHOWN_PER_KIND = 4
 """Examples of each kind of disagreement."""
 
-PRODUCT_ROW = "0"
-"""The row of the product's own rule, whatever its parameters."""
-
+PRODUCT_ROW = "0"  # the row of the product's own rule, whatever its parameters
 _WORDS = {DUPLICATE: "duplicate", UNCLEAR: "unclear", DIFFERENT: "different"}
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """One side of a disagreement."""
-
     id: str
     title: str | None
     publication: str | None
@@ -38,32 +34,23 @@ class Excerpt:
 
     @classmethod
     def of(cls, document: Document) -> Excerpt:
-        """A document as a report shows it."""
         time = f"{document.published_at:%Y-%m-%d %H:%M}" if document.published_at else None
         return cls(document.id, document.title, document.publication, time, document.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A pair on which methods are of different opinion.
+    """A pair that some methods call a duplicate and others do not."""
 
-    Attributes:
-        kind: why it is instructive, in words.
-        truth: "duplicate", "different", "unclear", or None where nothing is known.
-        scores: label of a method to its score, None where it did not see the pair or scored it too low.
-        accepted: labels of the methods that call it a duplicate.
-    """
-
-    kind: str
-    truth: str | None
+    kind: str  # why it is instructive, in words
+    truth: str | None  # "duplicate", "different", "unclear"; None: nothing is known
     a: Excerpt
     b: Excerpt
-    scores: dict[str, float | None]
-    accepted: tuple[str, ...]
+    scores: dict[str, float | None]  # by label; None where it did not see the pair or scored it too low
+    accepted: tuple[str, ...]  # labels of the methods that call it a duplicate
 
 
 def disagreements(corpus: Corpus, results: Sequence[Result], truth: Truth | None) -> Iterator[Disagreement]:
-    """The most instructive disagreements of some results that came to an end."""
     labels = [result.label for result in results]
     found = [pair_keys(result.pairs[result.accepted], len(corpus)) for result in results]
     keys = np.unique(np.concatenate([np.empty(0, np.int64), *found]))
@@ -120,7 +107,7 @@ def disagreements(corpus: Corpus, results: Sequence[Result], truth: Truth | None
 
 
 def _scores(result: Result, keys: Keys, corpus: Corpus) -> npt.NDArray[np.float64]:
-    """A method's score of each pair, NaN where it has none."""
+    """NaN where the method has none."""
     own = pair_keys(result.pairs, len(corpus))
     order = np.argsort(own)
     found = np.full(len(keys), np.nan)

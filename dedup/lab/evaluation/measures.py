@@ -1,7 +1,6 @@
 """How good the result of a method is: its pairs at every threshold, its groups, and recall by kind of pair.
 
-Pairs: precision, recall, F1 and average precision of what a method calls duplicates. What is measured of
-groups, whatever made them, is in `dedup/judging/groups.py`.
+What is measured of groups, whatever made them, is in `dedup/judging/groups.py`.
 """
 
 from __future__ import annotations
@@ -29,46 +28,27 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Recall among the named pairs of a kind, whatever their grade: such as all with 10 % of noise.
-
-    Attributes:
-        pairs: how many there are; found: those that the method calls duplicates itself; grouped: those
-            whose two articles end in one group.
-    """
+    """Recall among the named pairs of a kind, whatever their grade: such as all with 10 % of noise."""
 
     name: str
     pairs: int
-    found: int
-    grouped: int
+    found: int  # the method calls them duplicates itself
+    grouped: int  # their articles end in one group
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """All measures of one result.
-
-    Attributes:
-        own: at the method's own threshold.
-        strict: as `own`, but pairs that count for nobody are wrong where they are found.
-        tuned: at the threshold that is best on the other half of the articles, both halves added up.
-        thresholds: the two thresholds of `tuned`.
-        average_precision: the area under the precision-recall curve, by steps.
-        curve: its points, from the highest threshold to the lowest.
-        groups: of the groups it makes.
-        by_kind: recall among the pairs of a kind.
-    """
-
-    own: Tally
-    strict: Tally
-    tuned: Tally
-    thresholds: tuple[float, float]
-    average_precision: float
-    curve: tuple[CurvePoint, ...]
+    own: Tally  # at the method's own threshold
+    strict: Tally  # as `own`, but unclear pairs are wrong where they are found
+    tuned: Tally  # at the threshold that is best on the other half of the articles, both halves added up
+    thresholds: tuple[float, float]  # of `tuned`
+    average_precision: float  # the area under the precision-recall curve, by steps
+    curve: tuple[CurvePoint, ...]  # from the highest threshold to the lowest
     groups: GroupScore
     by_kind: tuple[Kind, ...]
 
 
 def evaluate(result: Result, truth: Truth) -> Evaluation:
-    """Every measure of a result against the truth about its corpus."""
     grades = truth.grade(result.pairs)
     named = truth.grades == DUPLICATE
     tuned, thresholds = _tuned(
@@ -88,12 +68,7 @@ def evaluate(result: Result, truth: Truth) -> Evaluation:
 
 
 def tally(accepted: Flags, grades: Grades, duplicates: int) -> Tally:
-    """The tally of some pairs; unclear ones count for nobody.
-
-    Args:
-        accepted, grades: what was called a duplicate, and what is.
-        duplicates: how many duplicates there are in all, seen or not.
-    """
+    """Unclear pairs count for nobody; `duplicates` is how many there are in all, seen or not."""
     right = int((accepted & (grades == DUPLICATE)).sum())
     return Tally(right, int((accepted & (grades == DIFFERENT)).sum()), duplicates - right)
 

@@ -23,22 +23,9 @@ Outcome = Literal["done", "failed", "too slow"]
 
 @dataclass(frozen=True)
 class Result:
-    """One method on one corpus.
+    """One method on one corpus; the arrays have the pairs above the method's floor."""
 
-    Attributes:
-        label: the method as it was asked for: its name, and the parameters that are not the default.
-        outcome: whether it ended; `reason` says why not.
-        threshold: from which score it calls a pair duplicates.
-        documents: articles it ran on.
-        candidates: pairs it scored.
-        seconds: CPU seconds, in all its processes, without reading the file.
-        memory: bytes at the peak, beyond those of the articles themselves.
-        pairs, scores, accepted: the pairs above the method's floor, their scores, and whether it calls
-            them duplicates.
-        groups: the group of each document.
-    """
-
-    label: str
+    label: str  # its name, and the parameters that are not the default
     row: str
     name: str
     about: str
@@ -48,9 +35,9 @@ class Result:
     outcome: Outcome
     reason: str | None = None
     documents: int = 0
-    candidates: int = 0
-    seconds: float = 0.0
-    memory: int = 0
+    candidates: int = 0  # pairs it scored
+    seconds: float = 0.0  # CPU, of all its processes, without reading the file
+    memory: int = 0  # bytes at the peak, beyond those of the articles
     pairs: Pairs = field(default_factory=lambda: NO_PAIRS, repr=False)
     scores: Likeness = field(default_factory=lambda: np.empty(0, np.float32), repr=False)
     accepted: Flags = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
@@ -58,13 +45,11 @@ class Result:
 
     @classmethod
     def of(cls, method: Method, **facts: Any) -> Self:
-        """The result of a method: what it says of itself, and what happened."""
         names = ("row", "name", "about", "source", "finds", "threshold")
         return cls(label(method), **{name: getattr(method, name) for name in names}, **facts)
 
     @property
     def done(self) -> bool:
-        """Whether it came to its end."""
         return self.outcome == "done"
 
 
@@ -84,7 +69,7 @@ def save(result: Result, folder: Path, key: str) -> None:
 
 
 def load(name: str, folder: Path, key: str) -> Result | None:
-    """The kept result of the method of this label, or None where there is none for this key."""
+    """None where no result is kept for this label and key."""
     stem = folder / file_name(name)
     try:
         facts = json.loads(stem.with_suffix(".json").read_text(encoding="utf-8"))

@@ -42,16 +42,7 @@ CASES: dict[str, Case] = {
 def generate(name: str, seed: int, folder: str | Path, **sizes: int) -> tuple[Path, Path]:
     """Write a case to NAME.jsonl.gz and NAME.truth.jsonl.gz; a file is there whole or not at all.
 
-    Args:
-        folder: made if it is absent; files of an earlier run are replaced.
-        sizes: sizes of the case other than its defaults.
-
-    Returns:
-        The paths of the articles and of the truth.
-
-    Raises:
-        InputError: no case has this name.
-        OSError: the folder cannot be written.
+    `sizes` replace the defaults of the case. Returns the paths of the articles and of the truth.
     """
     if name not in CASES:
         raise InputError(f"no hard case is called {name!r}; there are {', '.join(CASES)}")

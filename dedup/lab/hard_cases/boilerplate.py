@@ -28,11 +28,7 @@ BELOW = (
 
 
 def make(seed: int, articles: int = 10_000, twice: int = 100) -> Made:
-    """`articles` articles, of which the last `twice` are second publications of the first ones.
-
-    Args:
-        twice: at most half of `articles`.
-    """
+    """`articles` articles; the last `twice`, at most half, are second publications of the first ones."""
     dice = Dice(f"boilerplate/{seed}")
     drafts: list[Draft] = []
     for number in range(articles - twice):

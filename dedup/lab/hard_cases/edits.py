@@ -23,9 +23,7 @@ from dedup.lab.hard_cases.prose import Dice, Draft, Writer, place, surname
 from dedup.lab.hard_cases.prose_words import NAMES
 
 Paragraphs = tuple[tuple[str, ...], ...]
-
-MOST_TRIMMED = 1 / 3
-"""Papers cut at most this share of the words, from the bottom."""
+MOST_TRIMMED = 1 / 3  # papers cut at most this share of the words, from the bottom
 
 SYNONYMS = {
     "the": "that",
@@ -51,11 +49,7 @@ AGENCIES = ("Vantage", "NWS", "Meridian Press")
 
 
 def printed(dice: Dice, draft: Draft, writer: Writer) -> str:
-    """The body of a draft as one paper prints it.
-
-    Args:
-        writer: who writes the local paragraph.
-    """
+    """The body of a draft as one paper prints it; `writer` writes the local paragraph."""
     body = draft.paragraphs
     if dice.chance(0.45):
         body = trimmed(dice, body)
@@ -112,7 +106,7 @@ def numbers_updated(dice: Dice, body: Paragraphs) -> Paragraphs:
 
 
 def regrouped(dice: Dice, body: Paragraphs) -> Paragraphs:
-    """The same sentences, some paragraphs joined with the one before."""
+    """Some paragraphs are joined with the one before."""
     found = [body[0]]
     for paragraph in body[1:]:
         if dice.chance(0.3):
@@ -154,7 +148,6 @@ class Paper:
         return cls(name, tuple(above), tuple(below))
 
     def page(self, body: str) -> str:
-        """A body with the paper's lines around it."""
         return "\n\n".join((*self.above, body, *self.below))
 
 

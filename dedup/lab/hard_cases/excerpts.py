@@ -13,16 +13,10 @@ from dedup.article import Article
 from dedup.lab.hard_cases.case import DUPLICATE, SIMILAR, Made, Pair, minute
 from dedup.lab.hard_cases.prose import Dice, Writer
 
-SHARES = tuple(range(10, 100, 10))
-"""Percent of the words that are left."""
-
-SAME_FROM = 70
-"""An excerpt of this share is a duplicate."""
-
+SHARES = tuple(range(10, 100, 10))  # percent of the words that are left
+SAME_FROM = 70  # an excerpt of this share is a duplicate
 PLACES = ("top", "middle")
-
-LENGTHS = (350, 700)
-"""Fewest and most words of an original, or a few more: a tenth of it is still an article."""
+LENGTHS = (350, 700)  # fewest and most words of an original, or a few more: a tenth of it is still an article
 
 
 def make(seed: int, per_share: int = 20) -> Made:

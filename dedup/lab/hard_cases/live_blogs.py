@@ -14,19 +14,16 @@ from dedup.lab.hard_cases.case import DUPLICATE, SIMILAR, Made, Pair, minute
 from dedup.lab.hard_cases.prose import Dice, Writer
 from dedup.text.normalize import words
 
-SAME_FROM = 0.8
-"""Two versions are duplicates from this word-5-shingle Jaccard."""
+SAME_FROM = 0.8  # two versions are duplicates from this word-5-shingle Jaccard
 
 FIRST_POSTS = 5
 """Posts of the first version; each later one has 1 to 3 more."""
 
 FIVE = 5
-
 HEAD = "Follow our live coverage below. The newest posts are at the top of the page."
 
 
 def make(seed: int, blogs: int = 20, versions: int = 20) -> Made:
-    """`blogs` blogs of `versions` versions each."""
     articles: list[Article] = []
     truth: list[Pair] = []
     for number in range(blogs):
@@ -43,7 +40,6 @@ def make(seed: int, blogs: int = 20, versions: int = 20) -> Made:
 
 
 def five_grams(text: str) -> set[tuple[str, ...]]:
-    """All runs of five normalised words."""
     found = words(text)
     return {tuple(found[i : i + FIVE]) for i in range(len(found) - FIVE + 1)}
 

@@ -14,8 +14,7 @@ from dedup.article import Article
 from dedup.lab.hard_cases.case import DUPLICATE, SIMILAR, Made, Pair, minute
 from dedup.lab.hard_cases.prose import Dice, Writer
 
-LEVELS = (0, 1, 2, 5, 10, 15, 20)
-"""Percent of the characters that are read wrongly."""
+LEVELS = (0, 1, 2, 5, 10, 15, 20)  # percent of the characters that are read wrongly
 
 CONFUSED = {
     "e": "c", "c": "e", "l": "1", "i": "l", "I": "l", "O": "0", "o": "0", "h": "b", "b": "h", "n": "u",
@@ -28,15 +27,11 @@ CONFUSED = {
 CONFUSION, DROPPED, INSERTED = 0.67, 0.12, 0.11
 """Shares of the errors at letters that have a confusion; the rest are spaces found where none is."""
 
-SPECKS = ".,'-:;~1lij"
-"""Characters read from dirt on the paper."""
-
-WORDS = 350
-"""Length of an article, in words."""
+SPECKS = ".,'-:;~1lij"  # characters read from dirt on the paper
+WORDS = 350  # length of an article, in words
 
 
 def make(seed: int, originals: int = 100) -> Made:
-    """`originals` articles, each with one copy per level."""
     dice = Dice(f"ocr/{seed}")
     articles: list[Article] = []
     truth: list[Pair] = []

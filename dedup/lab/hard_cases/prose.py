@@ -18,38 +18,28 @@ from typing import TypeVar
 from dedup.lab.hard_cases.prose_words import FORMS, NAMES, WORDS
 
 T = TypeVar("T")
-
-SENTENCE_WORDS = (8, 30)
-"""Fewest and most words of a sentence."""
+SENTENCE_WORDS = (8, 30)  # fewest and most words of a sentence
 
 PARAGRAPH_SENTENCES = 3
 """Most sentences of a paragraph; the first has one, the lead."""
 
 
 class Dice:
-    """Random choices that never change: only `random()`, which Python promises to keep, is asked.
-
-    Args:
-        seed: any text; equal texts give equal choices.
-    """
+    """Random choices that never change: only `random()`, which Python promises to keep, is asked."""
 
     def __init__(self, seed: str) -> None:
         self._random = random.Random(seed).random  # noqa: S311  # no secrets here
 
     def below(self, stop: int) -> int:
-        """A whole number from 0 to stop - 1."""
         return int(self._random() * stop)
 
     def between(self, first: int, last: int) -> int:
-        """A whole number from first to last."""
         return first + int(self._random() * (last - first + 1))
 
     def chance(self, share: float) -> bool:
-        """Yes, in this share of all cases."""
         return self._random() < share
 
     def pick(self, items: Sequence[T]) -> T:
-        """One of some items."""
         return items[int(self._random() * len(items))]
 
     def picks(self, items: Sequence[T], count: int) -> list[T]:
@@ -71,16 +61,11 @@ class Draft:
 
     @property
     def text(self) -> str:
-        """Paragraphs, with a blank line between two."""
         return "\n\n".join(" ".join(paragraph) for paragraph in self.paragraphs)
 
 
 class Writer:
-    """Writes about one subject.
-
-    Args:
-        seed: any text. Equal seeds write equal texts.
-    """
+    """Writes about one subject; equal seeds write equal texts."""
 
     def __init__(self, seed: str) -> None:
         self.dice = dice = Dice(seed)
@@ -118,14 +103,12 @@ class Writer:
         return Draft(self.headline(), tuple(paragraphs))
 
     def sentence(self) -> str:
-        """A sentence, with its full stop."""
         while True:
             found = self.write("sentence")
             if SENTENCE_WORDS[0] <= found.count(" ") + 1 <= SENTENCE_WORDS[1]:
                 return found
 
     def headline(self) -> str:
-        """A headline or a heading, without a full stop."""
         return self.write("headline")
 
     def write(self, symbol: str) -> str:
@@ -149,12 +132,10 @@ class Writer:
 
 
 def place(dice: Dice) -> str:
-    """The name of a town that does not exist."""
     return dice.pick(NAMES["place start"]) + dice.pick(NAMES["place end"])
 
 
 def surname(dice: Dice) -> str:
-    """A family name, most likely nobody's."""
     return "".join(dice.pick(NAMES[part]) for part in ("name start", "name middle", "name end"))
 
 

@@ -41,11 +41,7 @@ BOTS = (
 
 
 def make(seed: int, items: int = 1_000, twice: int = 50) -> Made:
-    """`items` different items, by two bots in turn, and `twice` of them sent again.
-
-    Args:
-        twice: at most `items`.
-    """
+    """`items` different items, by two bots in turn, and `twice` (at most `items`) of them sent again."""
     dice = Dice(f"templates/{seed}")
     articles: list[Article] = []
     for number in range(items):
@@ -65,26 +61,17 @@ def make(seed: int, items: int = 1_000, twice: int = 50) -> Made:
 
 def _values(dice: Dice) -> dict[str, int | str]:
     up = dice.chance(0.5)
+    between = {
+        "a": (1, 6), "b": (0, 9), "c": (1, 40), "d": (1, 30), "e": (41, 200), "f": (41, 200), "g": (21, 90),
+        "h": (1, 12), "i": (11, 99), "j": (1, 30), "k": (100, 999), "l": (40, 120), "m": (0, 59),
+        "n": (1_100, 2_600),
+    }  # fmt: skip
+    moved = ("ended higher", "finished up", "gained") if up else ("fell", "slipped")
     return {
-        "a": dice.between(1, 6),
-        "b": dice.below(10),
-        "c": dice.between(1, 40),
-        "d": dice.between(1, 30),
-        "e": dice.between(41, 200),
-        "f": dice.between(41, 200),
-        "g": dice.between(21, 90),
-        "h": dice.between(1, 12),
-        "i": dice.between(11, 99),
-        "j": dice.between(1, 30),
-        "k": dice.between(100, 999),
-        "l": dice.between(40, 120),
-        "m": dice.below(60),
-        "n": dice.between(1_100, 2_600),
+        **{name: dice.between(*bounds) for name, bounds in between.items()},
         "day": dice.pick(WEEKDAYS),
         "half": dice.pick(("a.m.", "p.m.")),
-        "moved": dice.pick(("ended higher", "finished up", "gained"))
-        if up
-        else dice.pick(("fell", "slipped")),
+        "moved": dice.pick(moved),
         "direction": "up" if up else "down",
         "place": place(dice),
         "other": place(dice),

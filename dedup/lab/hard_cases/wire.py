@@ -16,31 +16,17 @@ from dedup.lab.hard_cases.edits import Paper, printed
 from dedup.lab.hard_cases.prose import Dice, Draft, Writer
 from dedup.text.normalize import words
 
-WIRE_WORDS = 450
-"""Length of the wire story."""
-
-SPREAD = 36 * 60
-"""Minutes within which the papers print it."""
-
-REHEADLINED = 0.7
-"""Share of the papers that write a headline of their own."""
-
-LEAST_JACCARD = 0.75
-"""Of a copy with what the agency sent, over word 5-shingles."""
-
-DRAWS = 20
-"""How often a paper draws its edits at most; the mildest counts."""
+WIRE_WORDS = 450  # length of the wire story
+SPREAD = 36 * 60  # minutes within which the papers print it
+REHEADLINED = 0.7  # share of the papers that write a headline of their own
+LEAST_JACCARD = 0.75  # of a copy with what the agency sent, over word 5-shingles
+DRAWS = 20  # how often a paper draws its edits at most; the mildest counts
 
 
 def make(
     seed: int, papers: int = 300, singles: int = 700, small_stories: int = 60, least: float = LEAST_JACCARD
 ) -> Made:
-    """One story of `papers` copies, the agency's among them, `small_stories` of 2 to 4, and `singles`.
-
-    Args:
-        papers: at least 4.
-        least: see LEAST_JACCARD.
-    """
+    """A story of `papers` (at least 4) copies, `small_stories` of 2 to 4, and `singles`."""
     dice = Dice(f"wire/{seed}")
     houses = [Paper.number(seed, number) for number in range(papers)]
     articles: list[Article] = []

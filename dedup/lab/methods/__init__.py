@@ -42,16 +42,11 @@ METHODS: dict[str, type[Method]] = {
 }  # fmt: skip
 """By name, in the order of their rows."""
 
-Value = int | float | str
-"""Of a parameter: whole numbers are at least 1, others from 0 to 1."""
+Value = int | float | str  # of a parameter: whole numbers are at least 1, others from 0 to 1
 
 
 def parse(labels: str) -> list[Method]:
-    """The methods of a list such as "1w, minhash:bands=16, 5" or "all"; a repeated one counts once.
-
-    Raises:
-        InputError: a method or a parameter is not known, or a value cannot be used.
-    """
+    """The methods of a list such as "1w, minhash:bands=16, 5" or "all"; a repeated one counts once."""
     found: dict[str, Method] = {}
     for part in labels.split(","):
         if part.strip():
@@ -63,11 +58,7 @@ def parse(labels: str) -> list[Method]:
 
 
 def make(name: str) -> Method:
-    """One method, such as "minhash:bands=16:rows=8".
-
-    Raises:
-        InputError: as `parse`; or the name stands for several methods.
-    """
+    """One method, such as "minhash:bands=16:rows=8"; an error where the name stands for several."""
     methods = parse(name)
     if len(methods) > 1:
         raise InputError(f"{name}: names several methods: {', '.join(method.name for method in methods)}")
@@ -86,12 +77,11 @@ def label(method: Method) -> str:
 
 
 def parameters(method: type[Method]) -> dict[str, Value]:
-    """The parameters of a method that a name may set, with their defaults."""
+    """The parameters that a name may set, with their defaults."""
     return {f.name: f.default for f in fields(method) if isinstance(f.default, Value)}
 
 
 def _named(text: str) -> list[Method]:
-    """The methods of one part of a list, all with the parameters it names."""
     name, *settings = text.split(":")
     chosen = [m for m in METHODS.values() if name in ("all", m.name, m.row)]
     if name == "linear":
@@ -110,7 +100,7 @@ def _named(text: str) -> list[Method]:
 
 
 def _setting(method: type[Method], text: str) -> tuple[str, Value]:
-    """A parameter's name and value, such as of "bands=16"; its type is that of its default."""
+    """The name and value of "bands=16"; the type is that of the default."""
     parameter, _, given = text.partition("=")
     known = parameters(method)
     if parameter not in known:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from dedup.lab.algorithms.incidence import incidence, shared
+from dedup.lab.algorithms.incidence import incidence, sharing
 from dedup.lab.documents import Corpus
 from dedup.lab.methods.common_substring import CommonSubstring
 from dedup.lab.methods.sentences import Sentences
@@ -24,13 +24,7 @@ from dedup.numbers import Likeness, Pairs
 
 @dataclass
 class Cascade(Sentences):
-    """The longest common substring over the shorter text, of the pairs that the cheaper steps leave.
-
-    Attributes:
-        threshold, floor: those of method 6.
-        most: a sentence that matches more than this many others is ignored, as in method 1.
-        bound: pairs of lower Jaccard of 5-word shingles stop there; texts on one event are below 0.1.
-    """
+    """The longest common substring over the shorter text, of the pairs that the cheaper steps leave."""
 
     row = "14"
     name = "cascade"
@@ -40,7 +34,7 @@ class Cascade(Sentences):
 
     threshold: float = CommonSubstring.threshold
     floor: float = CommonSubstring.floor
-    bound: float = 0.1
+    bound: float = 0.1  # least Jaccard of 5-word shingles to go on; texts on one event are below
 
     def fit(self, corpus: Corpus) -> None:
         super().fit(corpus)
@@ -53,8 +47,7 @@ class Cascade(Sentences):
         self._substring.fit(corpus)
 
     def candidates(self) -> Iterator[Pairs]:
-        for pairs, _ in shared(self._either):
-            yield pairs
+        return sharing(self._either)
 
     def score(self, pairs: Pairs) -> Likeness:
         found = np.zeros(len(pairs), np.float32)

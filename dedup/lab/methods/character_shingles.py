@@ -16,19 +16,13 @@ from dedup.text.hashing import Hashes, hash_set
 
 @dataclass
 class CharacterShingles(WordShingles):
-    """Jaccard of the sets of character n-grams.
-
-    Attributes:
-        size: characters per shingle; 9 is what Mining of Massive Datasets advises for long documents.
-    """
-
     row = "5"
     name = "character-shingles"
     about = "Jaccard of runs of characters"
     source = "Mining of Massive Datasets, 3"
     finds = "every pair"
 
-    size: int = 9
+    size: int = 9  # what Mining of Massive Datasets advises for long documents
 
     def shingles(self, document: Document) -> Hashes:
         return hash_set(character_grams(" ".join(document.words()), self.size))

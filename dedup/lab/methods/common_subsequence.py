@@ -18,13 +18,7 @@ from dedup.numbers import Pairs
 
 @dataclass
 class CommonSubsequence(CommonSubstring):
-    """The length of the longest common subsequence over that of the longer or shorter text.
-
-    Attributes:
-        threshold, floor: two articles of one language share 0.55 to 0.6 of the longer by chance.
-        over: "shorter" or "longer". Any long article holds much of a short one in order, so the longer.
-        run: a candidate may have a common run of this share of the text, as in method 6.
-    """
+    """Threshold and floor: two articles of one language share 0.55 to 0.6 of the longer by chance."""
 
     row = "7"
     name = "common-subsequence"
@@ -34,11 +28,11 @@ class CommonSubsequence(CommonSubstring):
 
     threshold: float = 0.8
     floor: float = 0.6
-    over: str = "longer"
-    run: float = 0.1
+    over: str = "longer"  # any long article holds much of a short one in order
+    run: float = 0.1  # a candidate may have a common run of this share of the text, as in method 6
 
     def candidates(self) -> Iterator[Pairs]:
-        yield from self.sharing(self.run)
+        return self.sharing(self.run)
 
     def measure(self, a: str, b: str) -> int:
         return int(LCSseq.similarity(a, b))

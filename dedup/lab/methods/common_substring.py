@@ -29,23 +29,15 @@ from dedup.numbers import Likeness, Pairs
 
 @dataclass
 class CommonSubstring(Method):
-    """The length of the longest common substring over that of the shorter or longer text.
-
-    Attributes:
-        threshold: three tenths of the text unchanged in one piece. An edited copy is seldom one run.
-        floor: below, a run is a quotation; and set phrases of news make many candidates.
-        over: "shorter" or "longer": the text whose length the run is measured by.
-    """
-
     row = "6"
     name = "common-substring"
     about = "longest common run of characters"
     source = "a news-technology blog, 2012"
     finds = "articles that share enough winnowing fingerprints"
 
-    threshold: float = 0.3
-    floor: float = 0.2
-    over: str = "shorter"
+    threshold: float = 0.3  # of the text unchanged in one piece; an edited copy is seldom one run
+    floor: float = 0.2  # below, a run is a quotation; and set phrases of news make many candidates
+    over: str = "shorter"  # "shorter" or "longer": the text whose length the run is measured by
 
     def __post_init__(self) -> None:
         if self.over not in ("shorter", "longer"):
@@ -57,10 +49,9 @@ class CommonSubstring(Method):
         self._fingerprints = matrix_of(fingerprints(text) for text in self._texts)
 
     def candidates(self) -> Iterator[Pairs]:
-        yield from self.sharing(self.floor)
+        return self.sharing(self.floor)
 
     def sharing(self, share: float) -> Iterator[Pairs]:
-        """The pairs that may have a common run of at least this share of their length."""
         for pairs, both in shared(self._fingerprints):
             run = np.ceil(just_below(share) * self._bases(pairs)).astype(np.int64)
             yield pairs[both >= least_shared(run)]

@@ -16,7 +16,7 @@ import numpy as np
 import ppdeep
 
 from dedup.lab.algorithms.grams import character_grams
-from dedup.lab.algorithms.incidence import incidence, shared
+from dedup.lab.algorithms.incidence import incidence, sharing
 from dedup.lab.documents import Corpus
 from dedup.lab.method import Method
 from dedup.numbers import Likeness, Pairs
@@ -30,12 +30,7 @@ LONGEST_REPEAT = 3
 
 @dataclass
 class FuzzyHash(Method):
-    """ssdeep's score, from 0 to 100, as a share.
-
-    Attributes:
-        threshold: half; the diary names none.
-        floor: every score above 0.
-    """
+    """ssdeep's score, from 0 to 100, as a share."""
 
     row = "12"
     name = "fuzzy-hash"
@@ -43,16 +38,15 @@ class FuzzyHash(Method):
     source = "Kornblum 2006; the diary"
     finds = "articles whose digests share 7 characters in a row"
 
-    threshold: float = 0.5
-    floor: float = 0.01
+    threshold: float = 0.5  # half; the diary names none
+    floor: float = 0.01  # every score above 0
 
     def fit(self, corpus: Corpus) -> None:
         texts = (document.text.encode(errors="surrogatepass") for document in corpus)
         self._digests = [ppdeep.hash(text) if text else "" for text in texts]
 
     def candidates(self) -> Iterator[Pairs]:
-        for pairs, _ in shared(incidence(parts(digest) for digest in self._digests)):
-            yield pairs
+        return sharing(incidence(parts(digest) for digest in self._digests))
 
     def score(self, pairs: Pairs) -> Likeness:
         return np.array([compare(self._digests[i], self._digests[j]) for i, j in pairs.tolist()], np.float32)

@@ -17,39 +17,28 @@ import numpy as np
 from datasketch import MinHash
 
 from dedup.errors import InputError
-from dedup.lab.algorithms.grams import SetMethod, matrix_of, word_grams
+from dedup.lab.algorithms.grams import WordSets, matrix_of
 from dedup.lab.algorithms.hashing import combine
-from dedup.lab.algorithms.incidence import shared
-from dedup.lab.documents import Corpus, Document
+from dedup.lab.algorithms.incidence import sharing
+from dedup.lab.documents import Corpus
 from dedup.numbers import Pairs
-from dedup.text.hashing import Hashes, hash_set
+from dedup.text.hashing import Hashes
 
-HASH_BITS = np.uint64(0xFFFFFFFF)
-"""datasketch takes hashes of 32 bits."""
+HASH_BITS = np.uint64(0xFFFFFFFF)  # datasketch takes hashes of 32 bits
 
 
 @dataclass
-class MinHashLSH(SetMethod):
-    """Jaccard of the word shingles of pairs that agree in a whole band of their signatures.
-
-    Attributes:
-        threshold: of the Jaccard of the shingles themselves, not of its estimate.
-        size: words per shingle.
-        permutations: values per signature.
-        bands, rows: 32 bands of 4 find half of the pairs of Jaccard 0.38, and 98 % of those of 0.58.
-    """
-
+class MinHashLSH(WordSets):
     row = "3"
     name = "minhash"
     about = "Jaccard of word shingles, found by LSH"
     source = "Broder 1997"
     finds = "articles that share a band of their MinHash signature"
 
-    threshold: float = 0.5
+    threshold: float = 0.5  # of the Jaccard of the shingles themselves, not of its estimate
     floor: float = 0.2
-    size: int = 5
-    permutations: int = 128
-    bands: int = 32
+    permutations: int = 128  # values per signature
+    bands: int = 32  # with 4 rows they find half of the pairs of Jaccard 0.38, and 98 % of those of 0.58
     rows: int = 4
 
     def __post_init__(self) -> None:
@@ -58,9 +47,6 @@ class MinHashLSH(SetMethod):
                 f"minhash: {self.bands} bands of {self.rows} rows need "
                 f"{self.bands * self.rows} permutations, not {self.permutations}"
             )
-
-    def shingles(self, document: Document) -> Hashes:
-        return hash_set(word_grams(document.words(), self.size))
 
     def fit(self, corpus: Corpus) -> None:
         rows = [self.shingles(document) for document in corpus]
@@ -82,5 +68,4 @@ class MinHashLSH(SetMethod):
         return bucket
 
     def candidates(self) -> Iterator[Pairs]:
-        for pairs, _ in shared(self._bands):
-            yield pairs
+        return sharing(self._bands)

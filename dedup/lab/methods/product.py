@@ -23,24 +23,16 @@ from dedup.text.punkt import PunktModel
 
 @dataclass
 class Product(Method):
-    """The larger of sentence Jaccard and signature Jaccard; duplicates also need evidence.
-
-    Attributes:
-        threshold: that of the signature, in place of the one in the settings.
-        settings: everything else; the defaults unless told.
-        models: sentence parameters trained for the corpus, by language.
-    """
-
     row = "0"
     name = "dedup"
     about = "sentences; MinHash of stop-word shingles"
     source = "this project"
     finds = "articles that share a sentence, a bucket or all words"
 
-    threshold: float = Settings().duplicate_signature_jaccard
+    threshold: float = Settings().duplicate_signature_jaccard  # in place of the setting
     floor: float = 0.1
     settings: Settings = field(default_factory=Settings)
-    models: Mapping[str, PunktModel] = field(default_factory=dict)
+    models: Mapping[str, PunktModel] = field(default_factory=dict)  # trained for the corpus, by language
 
     def fit(self, corpus: Corpus) -> None:
         self._settings = self.settings.with_values({"duplicate_signature_jaccard": self.threshold})

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dedup.lab.algorithms.incidence import carriers, incidence, jaccard, shared, shared_of
+from dedup.lab.algorithms.incidence import carriers, incidence, jaccard, shared_of, sharing
 from dedup.lab.documents import Corpus
 from dedup.lab.method import Method
 from dedup.numbers import Likeness, Pairs
@@ -21,11 +21,7 @@ from dedup.text.fingerprint import Fingerprinter
 
 @dataclass
 class Sentences(Method):
-    """|A ∩ B| / |A ∪ B| over sets of sentences of at least 20 characters.
-
-    Attributes:
-        most: a sentence that matches more than this many others is ignored.
-    """
+    """|A ∩ B| / |A ∪ B| over sets of sentences of at least 20 characters."""
 
     row = "1"
     name = "sentences"
@@ -35,7 +31,7 @@ class Sentences(Method):
 
     threshold: float = 0.3
     floor: float = 0.1
-    most: int = 10
+    most: int = 10  # a sentence that matches more than this many others is ignored
 
     def fit(self, corpus: Corpus) -> None:
         read = Fingerprinter(Settings()).sentences
@@ -46,8 +42,7 @@ class Sentences(Method):
         self._sentences = sets[:, carriers(sets) - 1 <= self.most]
 
     def candidates(self) -> Iterator[Pairs]:
-        for pairs, _ in shared(self._sentences):
-            yield pairs
+        return sharing(self._sentences)
 
     def score(self, pairs: Pairs) -> Likeness:
         return jaccard(self._sentences, pairs, shared_of(self._sentences, pairs))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dedup.lab.algorithms.incidence import incidence, shared
+from dedup.lab.algorithms.incidence import incidence, sharing
 from dedup.lab.documents import Corpus
 from dedup.lab.method import Method
 from dedup.numbers import Likeness, Pairs
@@ -28,12 +28,7 @@ MOST_BITS = 3
 
 @dataclass
 class SimHash(Method):
-    """The share of equal bits of two 64-bit hashes.
-
-    Attributes:
-        threshold: at most 3 bits differ.
-        floor: the same, since the candidates are complete only up to 3 bits.
-    """
+    """The share of equal bits; candidates are complete up to 3 different bits only, hence the floor."""
 
     row = "11"
     name = "simhash"
@@ -51,10 +46,8 @@ class SimHash(Method):
 
     def candidates(self) -> Iterator[Pairs]:
         blocks = self._hashes.view(np.uint16).reshape(-1, BITS // 16).tolist()
-        for pairs, _ in shared(
-            incidence(enumerate(row) if some else [] for row, some in zip(blocks, self._some, strict=True))
-        ):
-            yield pairs
+        rows = zip(blocks, self._some, strict=True)
+        return sharing(incidence(enumerate(row) if some else [] for row, some in rows))
 
     def score(self, pairs: Pairs) -> Likeness:
         a, b = pairs[:, 0], pairs[:, 1]

@@ -18,21 +18,14 @@ from dedup.text.shingles import shingles
 
 @dataclass
 class Sketches(SameKey):
-    """1 where the smallest shingle hashes fall in one bucket, else 0.
-
-    Attributes:
-        buckets: 2^20: 100,000 articles meet by chance in 5,000 pairs.
-        stop_word_length: words of fewer characters start a shingle.
-    """
-
     row = "4"
     name = "sketches"
     about = "the same bucket of the smallest shingle"
     source = "a news-technology blog, 2012"
     finds = "articles in one bucket"
 
-    buckets: int = 2**20
-    stop_word_length: int = Settings().stop_word_length
+    buckets: int = 2**20  # 100,000 articles meet by chance in 5,000 pairs
+    stop_word_length: int = Settings().stop_word_length  # words of fewer characters start a shingle
 
     def key(self, document: Document) -> int | None:
         hashes = hash_set(shingles(document.words(), self.stop_word_length))

@@ -21,29 +21,20 @@ from dedup.text.shingles import shingles
 
 @dataclass
 class SpotSigs(SetMethod):
-    """Jaccard of the sets of stop words with the next two words.
-
-    Attributes:
-        threshold: 0.44 is the best of the paper's tests.
-        floor: the exact join takes longer the lower it is.
-        stop_word_length: words of fewer characters are stop words.
-        stop_words: a list, separated by spaces, instead of the length.
-    """
-
     row = "2"
     name = "spotsigs"
     about = "Jaccard of stop-word shingles"
     source = "Theobald et al., SIGIR 2008"
     finds = "every pair above the floor, by an exact join"
 
-    threshold: float = 0.44
-    floor: float = 0.2
-    stop_word_length: int = 4
-    stop_words: str = ""
+    threshold: float = 0.44  # the best of the paper's tests
+    floor: float = 0.2  # the exact join takes longer the lower it is
+    stop_word_length: int = 4  # words of fewer characters are stop words
+    stop_words: str = ""  # a list, separated by spaces, instead of the length
 
     def shingles(self, document: Document) -> Hashes:
         listed = frozenset(words(self.stop_words))
         return hash_set(shingles(document.words(), self.stop_word_length, listed))
 
     def candidates(self) -> Iterator[Pairs]:
-        yield from join(self._sets, self.floor)
+        return join(self._sets, self.floor)

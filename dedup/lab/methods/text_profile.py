@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from dedup.lab.algorithms.same_key import SameKey
 from dedup.lab.documents import Document
 
-QUANTUM_RATE = 0.01
-"""Of the largest count: how coarsely counts are rounded."""
+QUANTUM_RATE = 0.01  # of the largest count: how coarsely counts are rounded
 
 SHORTEST_TOKEN = 3
 """Characters."""

@@ -23,12 +23,6 @@ from dedup.text.normalize import words
 
 @dataclass
 class TfIdf(Method):
-    """The cosine of vectors of words, weighted by their rarity in the corpus.
-
-    Attributes:
-        threshold: a usual one for near-duplicates; reports on one event reach 0.5 and more.
-    """
-
     row = "8"
     name = "tfidf"
     about = "cosine of TF-IDF vectors of words"
@@ -36,7 +30,7 @@ class TfIdf(Method):
     finds = "every pair"
     quadratic = True
 
-    threshold: float = 0.8
+    threshold: float = 0.8  # a usual one for near-duplicates; reports on one event reach 0.5 and more
     floor: float = 0.4
 
     def fit(self, corpus: Corpus) -> None:

@@ -29,11 +29,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass
 class WeightedSentences(Sentences):
-    """The weight of the shared sentences over the weight of all sentences of both.
-
-    Attributes:
-        most: a sentence that matches more than this many others is ignored.
-    """
+    """The weight of the shared sentences over the weight of all sentences of both."""
 
     row = "1w"
     name = "weighted-sentences"

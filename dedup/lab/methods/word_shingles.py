@@ -11,22 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dedup.lab.algorithms.grams import SetMethod, word_grams
+from dedup.lab.algorithms.grams import WordSets
 from dedup.lab.algorithms.incidence import jaccard, shared
-from dedup.lab.documents import Document
 from dedup.numbers import Pairs
-from dedup.text.hashing import Hashes, hash_set
 
 
 @dataclass
-class WordShingles(SetMethod):
-    """Jaccard of the sets of word n-grams.
-
-    Attributes:
-        threshold: half of all shingles of both are shared.
-        size: words per shingle; 1 compares sets of words.
-    """
-
+class WordShingles(WordSets):
     row = "5"
     name = "word-shingles"
     about = "Jaccard of runs of words"
@@ -36,10 +27,6 @@ class WordShingles(SetMethod):
 
     threshold: float = 0.5
     floor: float = 0.2
-    size: int = 5
-
-    def shingles(self, document: Document) -> Hashes:
-        return hash_set(word_grams(document.words(), self.size))
 
     def candidates(self) -> Iterator[Pairs]:
         for pairs, both in shared(self._sets):

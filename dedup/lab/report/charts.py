@@ -14,9 +14,7 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-MAX_POINTS = 100
-"""Points of a curve that are drawn: a chart of 160 pixels shows no more."""
-
+MAX_POINTS = 100  # points of a curve that are drawn: a chart of 160 pixels shows no more
 Point = tuple[float, float]
 
 
@@ -130,8 +128,7 @@ WIDTH, HEIGHT, MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 960, 480, 
 LETTER, LINE = 7.8, 15
 """Width and height that a letter of a label takes at most, in the same pixels, at 13 pixels a letter."""
 
-Box = tuple[float, float, float, float]
-"""Left, top, right, bottom."""
+Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 def scatter(dots: Sequence[Dot], *, x_title: str, y_title: str) -> Markup:
@@ -247,7 +244,7 @@ def _boxes_around(x: float, y: float, width: float) -> Iterator[Box]:
 
 
 def _overlap(a: Box, b: Box) -> float:
-    """The area that two boxes have in common, in square pixels."""
+    """In square pixels."""
     wide, high = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
     return wide * high if wide > 0 and high > 0 else 0.0
 

@@ -16,27 +16,22 @@ MEGABYTE = 1_000_000
 MAX_BEST = 3
 """Where more methods share the best value of a column, it tells nothing and is not marked."""
 
-NONE = "–"
-"""Shown where there is no number."""
+NONE = "–"  # shown where there is no number
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One method's result with its evaluation, None without truth, and the figures made of them.
-
-    Figures are None where there is nothing to make them of.
-    """
+    """A result and its evaluation, None without truth; figures are None where they cannot be made."""
 
     result: Result
     evaluation: Evaluation | None
 
     @property
     def tuned(self) -> float | None:
-        """F1 with the threshold tuned on the other half; None without an evaluation."""
+        """F1 with the threshold tuned on the other half."""
         return self.evaluation.tuned.f1 if self.evaluation and self.result.done else None
 
     def per_article(self, total: float) -> float | None:
-        """A total divided by the articles it was made of."""
         return total / self.result.documents if self.result.documents else None
 
     @property
@@ -83,7 +78,6 @@ def amount(value: float) -> str:
 
 
 def threshold(value: float) -> str:
-    """A threshold with two digits, more where it has them."""
     return f"{value:.2f}" if round(value, 2) == round(value, 4) else f"{value:.4f}".rstrip("0")
 
 
@@ -99,12 +93,10 @@ class Column:
 
 
 def _of(name: Callable[[Evaluation], float | None]) -> Callable[[Entry], float | None]:
-    """A figure of the evaluation, None without one."""
     return lambda entry: name(entry.evaluation) if entry.evaluation else None
 
 
 OWN, TUNED, COST = "At its own threshold", "Threshold tuned", "Cost"
-
 THRESHOLD = Column(OWN, "threshold", lambda e: e.result.threshold, threshold, best=0)
 
 COSTS = (

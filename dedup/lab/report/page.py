@@ -1,8 +1,7 @@
 """One HTML page about a comparison: self-contained, without scripts, for the person who must decide.
 
-It brings together what the page shows; how it looks is in `templates/report.html.j2`. Article texts are
-hostile input: `pages/environment.py` escapes every value. Nothing is measured here: `figures.py`,
-`summary.py` and `charts.py` make the pieces.
+Article texts are hostile input: `pages/environment.py` escapes every value. How it looks is in
+`templates/report.html.j2`; `figures.py`, `summary.py` and `charts.py` make the pieces.
 """
 
 from __future__ import annotations
@@ -17,15 +16,7 @@ from dedup.lab.evaluation.comparison import Comparison
 from dedup.lab.evaluation.disagreements import PRODUCT_ROW, Disagreement, Excerpt
 from dedup.lab.evaluation.measures import Evaluation
 from dedup.lab.report.charts import Curve, Dot, curve_chart, curve_shapes, scatter
-from dedup.lab.report.figures import (
-    JUDGED,
-    NONE,
-    UNJUDGED,
-    Entry,
-    cells,
-    headings,
-    percent,
-)
+from dedup.lab.report.figures import JUDGED, NONE, UNJUDGED, Entry, cells, headings, percent
 from dedup.lab.report.summary import losses, span, summary
 from dedup.pages.comparison import Block, compare
 from dedup.pages.environment import environment, printable
@@ -57,8 +48,7 @@ def render(comparison: Comparison) -> str:
     )
 
 
-HEAT_STEPS = (0.005, 0.05, 0.15, 0.35, 0.65)
-"""Shares of pairs lost from which a cell is one step darker."""
+HEAT_STEPS = (0.005, 0.05, 0.15, 0.35, 0.65)  # shares of pairs lost from which a cell is one step darker
 
 Counted = tuple[str, str, int, int]
 """A class of pairs: its name, how much there is of it, its pairs, and those that are found."""
@@ -66,15 +56,9 @@ Counted = tuple[str, str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Recalls:
-    """A table of recall by class of pairs.
+    """A table of recall by class of pairs."""
 
-    Attributes:
-        classes: name of each class, and how much there is of it.
-        rows: label of each method, and for each class its recall in words and how deep it is coloured:
-            0 where nothing is lost, 5 where nearly all is, None where there is nothing to find.
-    """
-
-    classes: list[tuple[str, str]]
+    classes: list[tuple[str, str]]  # name, and how much there is of it
     rows: list[tuple[str, list[tuple[str, int | None]]]]
 
 

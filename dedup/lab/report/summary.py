@@ -11,14 +11,9 @@ from dedup.lab.evaluation.comparison import Comparison
 from dedup.lab.evaluation.disagreements import PRODUCT_ROW
 from dedup.lab.report.figures import Entry, amount, percent, share
 
-CUT_OFF = "sentences"
-"""The method with the plain cut-off for common sentences."""
-
-CLOSE = 0.01
-"""Methods whose tuned F1 differs by less are called level: another corpus may turn them around."""
-
-LOSS = 0.02
-"""So much less recall in a band of story sizes is worth a sentence."""
+CUT_OFF = "sentences"  # the method with the plain cut-off for common sentences
+CLOSE = 0.01  # methods whose tuned F1 differs by less are called level: another corpus may turn them around
+LOSS = 0.02  # so much less recall in a band of story sizes is worth a sentence
 
 
 def summary(comparison: Comparison, entries: Sequence[Entry]) -> list[str]:
@@ -54,7 +49,6 @@ def _best(ranked: Sequence[Entry]) -> str:
 
 
 def _product(ranked: Sequence[Entry]) -> str:
-    """Where the product's own rule stands."""
     place = next((i for i, e in enumerate(ranked) if e.result.row == PRODUCT_ROW), None)
     if place is None:
         return "The product's own rule was not among the methods that could be judged."
@@ -87,7 +81,6 @@ def _accepted(done: Sequence[Entry]) -> str:
 
 
 def _unfinished(entries: Sequence[Entry]) -> str:
-    """Which methods have no result, and why."""
     missing = [
         f"{e.result.label} ({e.result.outcome}{f': {e.result.reason}' if e.result.reason else ''})"
         for e in entries
@@ -121,5 +114,4 @@ def losses(entries: Sequence[Entry]) -> list[str]:
 
 
 def span(least: int, most: int | None) -> str:
-    """The sizes of a band: "5–19", "100 and more"."""
     return f"{least}–{most}" if most else f"{least} and more"
