@@ -59,11 +59,7 @@ def numbered(ordered: DataFrame) -> DataFrame:
 
 
 def pinned(articles: DataFrame, pins: Mapping[tuple[str, str], Relation]) -> DataFrame:
-    """The pinned pairs whose articles both take part; schema `PINNED`.
-
-    Args:
-        articles: with `id` and `source_id`.
-    """
+    """The pinned pairs whose articles both take part; schema `PINNED`."""
     rows = [(i, *pair, PIN_KINDS[relation]) for i, (pair, relation) in enumerate(sorted(pins.items()))]
     said = articles.sparkSession.createDataFrame(rows, "number long, one string, other string, kind int")
     ids = articles.select("id", "source_id")

@@ -1,6 +1,6 @@
 """Candidates: how many pairs the keys make, and what two nodes share.
 
-Rows of joined groups are counted per pair; the signatures are fetched only for pairs that they can matter to.
+Rows of joined groups are counted per pair; signatures are fetched only for pairs that they can matter to.
 """
 
 from __future__ import annotations
@@ -25,18 +25,14 @@ MARGIN = 1e-9
 
 
 def key_sizes(groups: DataFrame) -> DataFrame:
-    """How many nodes have each key: columns kind, key, nodes."""
+    """Columns kind, key, nodes."""
     return groups.groupBy("kind", "key").agg(fn.count("*").alias("nodes"))
 
 
 def check_allowed(joined: DataFrame, allowed: int) -> None:
-    """Make sure that a round does not join more pairs than are allowed.
+    """Raise a WorkError with the worst keys where a round would join more pairs than are allowed.
 
-    Args:
-        joined: columns kind, key, nodes, pairs.
-
-    Raises:
-        WorkError: it would; the message names the worst keys.
+    `joined` has the columns kind, key, nodes, pairs.
     """
     pairs = fn.col("pairs").cast("decimal(38,0)")
     joined = joined.withColumn("pairs", pairs)
@@ -54,10 +50,9 @@ def check_allowed(joined: DataFrame, allowed: int) -> None:
 
 
 def pairs_of(joined: DataFrame, settings: Settings) -> DataFrame:
-    """What two nodes share, from one row per shared key; schema `PAIR`. Hopeless pairs are left out.
+    """What two nodes share, without hopeless pairs; schema `PAIR`.
 
-    Args:
-        joined: columns kind, a, b, packed_a, packed_b.
+    `joined` has one row per shared key: kind, a, b, packed_a, packed_b.
     """
     counted = joined.groupBy("a", "b").agg(
         fn.sum(fn.when(fn.col("kind") == SENTENCE, 1).otherwise(0)).cast("int").alias("shared"),
@@ -86,11 +81,7 @@ def _possible(settings: Settings) -> Column:
 
 
 def score_pairs(pairs: DataFrame, nodes: DataFrame, settings: Settings) -> DataFrame:
-    """The pairs that are related; schema `EDGE`.
-
-    Args:
-        pairs: schema `PAIR`.
-    """
+    """The related ones of pairs of schema `PAIR`; schema `EDGE`."""
     for end in ("a", "b"):
         columns = (
             fn.col("node").alias(end),

@@ -19,11 +19,7 @@ from dedup.spark.schema import COMMON, columns
 
 
 def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> DataFrame:
-    """The common sentences; schema `COMMON`.
-
-    Args:
-        pins: sentence hash to whether it is always or never common.
-    """
+    """Schema `COMMON`. `pins`: sentence hash to whether the sentence is always or never common."""
     carried = nodes.select("weight", "buckets", fn.explode("sentence_hashes").alias("sentence"))
     counted = carried.groupBy("sentence").agg(fn.sum("weight").alias("carriers"))
     many = fn.col("carriers") > settings.common_stories

@@ -1,7 +1,4 @@
-"""The folder of `dedup export corpus`, read by Spark: what a run needs to go on from a corpus in Postgres.
-
-The folder is described in `dedup.exchange`. Spark alone reads it, so it may be wherever Spark reads.
-"""
+"""Reads the folder of `dedup export corpus` (described in `dedup.exchange`), wherever Spark can read."""
 
 from __future__ import annotations
 
@@ -24,31 +21,21 @@ from dedup.text.punkt import PunktModel
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What marks depend on beside the articles of the input.
-
-    Attributes:
-        models: sentence parameters per language besides the shipped English ones.
-        known: fingerprints that are there already; None: none are.
-        horizon: articles before it do not take part; microseconds since 1970, UTC.
-    """
+    """What marks depend on beside the articles of the input."""
 
     settings: Settings = field(default_factory=Settings)
     pins: Pins = field(default_factory=Pins)
-    models: Mapping[str, PunktModel] = field(default_factory=dict)
-    known: DataFrame | None = None
-    horizon: int | None = None
+    models: Mapping[str, PunktModel] = field(default_factory=dict)  # besides the shipped English ones
+    known: DataFrame | None = None  # fingerprints that are there already
+    horizon: int | None = None  # articles before it do not take part; microseconds since 1970, UTC
 
     @classmethod
     def read(cls, spark: SparkSession, folder: str, hash_key: str = "") -> Corpus:
-        """The corpus that an exported folder tells of.
+        """The corpus of an exported folder, whose name is any URL that Spark reads.
 
-        Args:
-            folder: as any URL that Spark reads.
-            hash_key: of a corpus that has one, where the folder does not hold it.
-
-        Raises:
-            InputError: it is no such folder, a part is missing or not whole, the hash key is missing or
-                another one, or this program would make other fingerprints than the corpus has.
+        `hash_key` is that of a corpus that has one, where the folder does not hold it. An InputError where
+        the folder is not whole, the hash key is missing or another one, or this program would make other
+        fingerprints.
         """
         folder = folder.rstrip("/")
         try:
@@ -91,6 +78,6 @@ class Corpus:
 
 
 def _json(spark: SparkSession, path: str) -> list[dict[str, Any]]:
-    """The JSON objects in some files, a whole file each."""
+    """One object a file."""
     rows = spark.read.text(path, wholetext=True).collect()
     return [dict(json.loads(row.value)) for row in rows]

@@ -18,9 +18,7 @@ from dedup.spark.schema import FATE, columns
 def fates(batches: Iterable[pa.RecordBatch], number: int) -> Iterator[pa.RecordBatch]:
     """The eligible nodes that are not canonical; schema `FATE`.
 
-    Args:
-        batches: all duplicates among undecided nodes, schema `OPEN`; the later one of each is eligible.
-        number: of the round.
+    `batches`, of schema `OPEN`, have all duplicates among undecided nodes; the later one of each is eligible.
     """
     tables = [[column.to_numpy(zero_copy_only=False) for column in batch.columns] for batch in batches]
     if not tables:

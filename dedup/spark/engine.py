@@ -74,16 +74,10 @@ def deduplicate(
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """A corpus up to its groups.
+    """A corpus up to its groups: schemas `NODE`, `COMMON`, `CARRIED`, `GROUP`."""
 
-    Attributes:
-        articles: with `id`, their number in canonical order.
-        members: of classes with several articles; None where there are none.
-        nodes, common, carried, groups: schemas `NODE`, `COMMON`, `CARRIED`, `GROUP`.
-    """
-
-    articles: DataFrame
-    members: DataFrame | None
+    articles: DataFrame  # with `id`, their number in canonical order
+    members: DataFrame | None  # of classes with several articles; None: there are none
     nodes: DataFrame
     common: DataFrame
     carried: DataFrame
@@ -93,7 +87,7 @@ class Grouped:
 def grouped(
     fingerprints: DataFrame, steps: Steps, *, settings: Settings, pins: Pins, options: Options
 ) -> Grouped:
-    """The steps from fingerprints to groups: what can be estimated from is there then."""
+    """The steps from fingerprints to groups, from which a run can be estimated."""
     order = steps.table(
         "order", lambda: articles.ordered(fingerprints, settings, options.partitions), schema.ORDERED
     )
@@ -123,12 +117,7 @@ def settle(
     options: Options,
     about: Mapping[str, Any] | None = None,
 ) -> Result:
-    """The result for a corpus whose texts are read.
-
-    Args:
-        fingerprints, refused: schemas `FINGERPRINT`, `REFUSED`; no `source_id` comes twice.
-        about: what the report begins with.
-    """
+    """The result for a corpus whose texts are read; `about` is what the report begins with."""
     found = grouped(fingerprints, steps, settings=settings, pins=pins, options=options)
     budget = options.budget_for(steps.rows("groups"))
     rounds = Rounds(steps, found.nodes, found.groups, found.members, settings, options, budget)

@@ -26,11 +26,8 @@ from dedup.spark.reading import configured
 from dedup.spark.steps import Told
 from dedup.spark.taking import Taken, take
 
-KEYS_SHOWN = 10
-"""Of the worst keys."""
-
-PAIR_BYTES = 48
-"""Of a pair on its way through a shuffle: two ids, two packed counts, the kind of its key."""
+KEYS_SHOWN = 10  # of the worst keys
+PAIR_BYTES = 48  # of a pair on its way through a shuffle: two ids, two packed counts, the kind of its key
 
 SEED = 1
 """Of samples: the same input gives the same sample."""
@@ -38,21 +35,13 @@ SEED = 1
 
 @dataclass(slots=True)
 class WorstKey(Answer):
-    """A key that many texts have.
+    """A key that many texts have."""
 
-    Attributes:
-        kind: sentence, bucket, content or pinned pair.
-        key: its hash.
-        texts: different texts that have it.
-        pairs: that these make.
-        source_id: of the earliest article that has it.
-    """
-
-    kind: str
-    key: int
-    texts: int
+    kind: str  # sentence, bucket, content or pinned pair
+    key: int  # its hash
+    texts: int  # different ones that have it
     pairs: int
-    source_id: str
+    source_id: str  # of the earliest article that has it
 
 
 @dataclass(slots=True)

@@ -42,14 +42,7 @@ def ours(error: Exception) -> DedupError | None:
 
 @contextmanager
 def explained(what: str) -> Iterator[None]:
-    """Errors of Spark become one of ours.
-
-    Args:
-        what: what could not be done, for the message.
-
-    Raises:
-        DedupError: with Spark's name for what happened; the rest is in its log.
-    """
+    """Errors of Spark become a DedupError with Spark's name for what happened; the rest is in its log."""
     try:
         yield
     except kinds() as error:

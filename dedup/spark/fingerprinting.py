@@ -35,9 +35,7 @@ BROADCAST_ROWS = 2_000_000
 
 DOUBLED = "the source_id comes more than once"
 OUTDATED = "its fingerprint is of another version, and its text is not in the input"
-
-READ = f"{FINGERPRINT}, {rows.READ}"
-"""The step `read`: a fingerprint, or why a row is refused."""
+READ = f"{FINGERPRINT}, {rows.READ}"  # the step `read`: a fingerprint, or why a row is refused
 
 UNKNOWN_LANGUAGE = "x"
 """No language has this code, so it has the parameters of all that have none of their own."""
@@ -56,24 +54,15 @@ def fingerprint(
     added_at: datetime | None = None,
     report: dict[str, Any] | None = None,
 ) -> tuple[DataFrame, DataFrame]:
-    """The fingerprints of the articles of a DataFrame, and what was refused.
+    """The fingerprints of the articles of a DataFrame, and what was refused; `FINGERPRINT` and `REFUSED`.
 
-    Args:
-        df: a row per article, with columns as files have them: `source_id`, `text`, and so on.
-        known: fingerprints made before, under the same sentence parameters; schema `FINGERPRINT`. An article
-            with an equal text, title and language keeps its one. One that is not in `df`, or refused there,
-            stays as it is. A time that `df` leaves out is the known one.
-        mapping: field to the name of its column, where it is not a usual one.
-        added_at: of articles that have none. Without it that is now, and an article without a `published_at`
-            that can be true is refused: nobody knows its place in the order.
-        report: is given `articles`, `failed`, `reused`, `refused` and `repaired`, the last two by reason.
+    `known` are fingerprints made before, under the same sentence parameters. An article with an equal text,
+    title and language keeps its one; one that is not in `df`, or refused there, stays as it is. A time that
+    `df` leaves out is the known one. `added_at` is of articles that have none; without it that is now, and an
+    article without a plausible `published_at` is refused: nobody knows its place in the order.
 
-    Returns:
-        Schemas `FINGERPRINT`, where no source_id comes twice, and `REFUSED`. Both are made from steps that
-        are written, so they may be read several times.
-
-    Raises:
-        InputError: a column is missing or has an impossible type.
+    The report gets `articles`, `failed`, `reused`, and by reason `refused` and `repaired`. No source_id comes
+    twice in the result, which is made from steps that are written and may be read several times.
     """
     longest = record_bytes(settings.text_max_characters)
     cells, layout = arranged(df, mapping, longest)
@@ -178,13 +167,13 @@ def _changed(given: DataFrame, same: DataFrame) -> DataFrame:
 
 
 def _found(cells: DataFrame, layout: Layout, changed: DataFrame, count: int) -> DataFrame:
-    """The rows of some ids, which may be missing, with their texts and the known times."""
+    """The rows of these ids, which may be missing, with their texts and the known times."""
     ids = fn.broadcast(changed) if count <= BROADCAST_ROWS else changed
     return cells.join(ids, _given_id(layout).eqNullSafe(fn.col("changed_id"))).drop("changed_id")
 
 
 def _kept(known: DataFrame, made: DataFrame, moved: DataFrame, new: int) -> DataFrame:
-    """The known articles that were not read anew, with the times that the input gives them."""
+    """The known articles that were not read again, with the times that the input gives them."""
     kept = _without(known.select(*columns(FINGERPRINT)), made.select("source_id"), new)
     times = [name.removeprefix("known_") for name in rows.KNOWN_TIMES]
     given = moved.select(
@@ -207,7 +196,7 @@ def _doubled(ids: DataFrame) -> DataFrame:
 
 
 def _without(table: DataFrame, ids: DataFrame, count: int) -> DataFrame:
-    """The rows of a table without those of so many ids."""
+    """The rows of a table without those of `count` ids."""
     return _of(table, ids, count, "left_anti") if count else table
 
 

@@ -33,11 +33,7 @@ def members(articles: DataFrame, pins: DataFrame | None) -> DataFrame:
 
 
 def nodes(articles: DataFrame, members: DataFrame | None) -> DataFrame:
-    """One row per class, with the fingerprint; schema `NODE`.
-
-    Args:
-        members: of classes with several articles; None: there are none.
-    """
+    """One row per class, with the fingerprint; schema `NODE`. No members: no class has several articles."""
     if members is None:
         alone = {"node": fn.col("id"), "last": fn.col("id"), "weight": fn.lit(1).cast("long")}
         return articles.withColumns(alone)

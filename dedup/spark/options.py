@@ -43,7 +43,6 @@ class Pins:
         object.__setattr__(self, "pairs", said)
 
     def digest(self) -> str:
-        """`exchange.pins_digest` of all."""
         return pins_digest(self.pairs, self.sentences)
 
 

@@ -18,9 +18,7 @@ from dedup.exchange import RUN_FILE
 class Result:
     """The marks of a corpus, and what they were made with; the tables of `dedup.exchange`.
 
-    Attributes:
-        marks, matches, common_sentences, fingerprints, refused: read from the folder of the steps when used.
-        report: what `run.json` holds: settings, digests, versions, counts, steps and rounds.
+    Tables are read from the folder of the steps when used.
     """
 
     marks: DataFrame
@@ -28,16 +26,13 @@ class Result:
     common_sentences: DataFrame
     fingerprints: DataFrame
     refused: DataFrame
-    report: dict[str, Any]
+    report: dict[str, Any]  # as in `run.json`: settings, digests, versions, counts, steps and rounds
 
     def write(self, output: str) -> None:
         """Write all tables into a folder, as Parquet, and `run.json`; what was there under these names goes.
 
-        On a file system of this machine `run.json` is a file. Elsewhere only Spark can write: there it is a
-        folder with one file of text.
-
-        Args:
-            output: the folder, as any URL that Spark writes.
+        `output` is any URL that Spark writes. Where that is no file system of this machine, only Spark can
+        write, and `run.json` is a folder with one file of text.
         """
         tables = {
             "mark": self.marks,

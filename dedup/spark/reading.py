@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-INPUT = "the input"
-"""How the DataFrame is called in messages."""
-
+INPUT = "the input"  # how the DataFrame is called in messages
 INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint"))
 TEXTS = frozenset(("string",))
 NUMBERS = INTEGERS | {"float", "double", "decimal"}
@@ -58,13 +56,9 @@ _READER = {
 def arranged(df: DataFrame, mapping: Mapping[str, str] | None, record_bytes: int) -> tuple[DataFrame, Layout]:
     """The columns that hold fields of articles as c0, c1, …, and `size`; and what they hold.
 
-    Args:
-        mapping: field to the name of its column, in place of the usual names; `publisher.name` is one
-            within a struct.
-        record_bytes: of a row with more bytes of text only the source_id is kept.
-
-    Raises:
-        InputError: a required or mapped column is missing, has an impossible type, or is there twice.
+    In `mapping`, field to column, `publisher.name` is one within a struct. Of a row with more bytes of text
+    than `record_bytes` only the source_id is kept. An InputError where a required or mapped column is
+    missing, has an impossible type, or is there twice.
     """
     mapping = mapping or {}
     for field in mapping:
@@ -162,7 +156,7 @@ def _inner(kind: Any, name: str) -> DataType:
 
 
 def _refuse_types(shape: Shape, kinds: Sequence[str]) -> None:
-    """A field of which no column has a type that it can be made of."""
+    """Raise an error for a field of which no column has a type that it can be made of."""
     for field, options in shape.fields:
         usable = USABLE.get(field)
         if usable is None or any(kinds[option.key] in usable for option in options):
@@ -198,7 +192,6 @@ def _bounded(
 
 
 def _parquet(spark: SparkSession, path: str, mapping: Mapping[str, str]) -> DataFrame:
-    """Files of Parquet, whoever wrote them."""
     # All footers are looked at: files may be of several programs. What others than Spark say of old days is
     # what they mean.
     options = {"mergeSchema": "true", "datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
@@ -229,7 +222,7 @@ def _parquet(spark: SparkSession, path: str, mapping: Mapping[str, str]) -> Data
 
 
 def _nanoseconds(spark: SparkSession, path: str, names: Collection[str]) -> set[str]:
-    """Those of some columns of whole numbers that are times in nanoseconds.
+    """Which of some columns of whole numbers are times in nanoseconds.
 
     Spark does not tell the two apart, so the files are asked, the smallest first, until all is known.
     """
@@ -251,7 +244,6 @@ def _nanoseconds(spark: SparkSession, path: str, names: Collection[str]) -> set[
 
 @contextmanager
 def configured(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Settings of the session meanwhile."""
     before = {name: spark.conf.get(name) for name in wanted}
     for name, value in wanted.items():
         spark.conf.set(name, value)

@@ -31,10 +31,8 @@ def originals(
 ) -> DataFrame:
     """The pairs that duplicates keep, by number of article; schema `ORIGINAL`.
 
-    Args:
-        edges: the related nodes, schema `EDGE`; gone: the nodes that are no originals.
-        members, own: of classes with several articles, and their relations to themselves; None: there are
-            none.
+    `edges`: the related nodes; `gone`: those that are no originals; `members`, `own`: of classes with several
+    articles, and their relations to themselves.
     """
     found = _told(edges, gone).where("duplicate AND a_out != b_out")
     found = found.select(
@@ -60,15 +58,11 @@ def own_scores(
     several = members.where("id = node").select("node").join(gone, "node", "left_anti")
     classes = sized(nodes.join(several, "node", "left_semi"), carried)
     kinds = fn.when(fn.size("buckets") > 0, 1 << CONTENT | 1 << BUCKET).otherwise(1 << CONTENT)
-    values: dict[str, Column] = {
-        "shared": fn.shiftright("packed", 32).cast("int"),
-        "kinds": kinds,
-    }
     ends = {"packed": "packed", "content": "content_hash", "signature": "signature"}
     both = [fn.col(column).alias(f"{n}_{end}") for n, column in ends.items() for end in "ab"]
-    pairs = classes.select(
-        fn.col("node").alias("a"), fn.col("node").alias("b"), *(v.alias(n) for n, v in values.items()), *both
-    )
+    shared = fn.shiftright("packed", 32).cast("int").alias("shared")
+    node = fn.col("node")
+    pairs = classes.select(node.alias("a"), node.alias("b"), shared, kinds.alias("kinds"), *both)
     return pairs.mapInArrow(partial(related, settings=replace(settings, hash_key="")), EDGE)
 
 
@@ -93,12 +87,7 @@ def similar(edges: DataFrame, gone: DataFrame, likest: DataFrame, settings: Sett
 
 
 def marks(articles: DataFrame, fingerprints: DataFrame, originals: DataFrame, likest: DataFrame) -> DataFrame:
-    """The mark of every article; schema `MARK`.
-
-    Args:
-        articles: with `id` and `source_id`: those that take part.
-        fingerprints: with `reason` where an article has none.
-    """
+    """The mark of every article; schema `MARK`. A fingerprint with a `reason` is none: its article failed."""
     copies = originals.where("rank = 1").select("id", "original", "score", "rule")
     alike = likest.select("id", fn.lit(None).cast("long").alias("original"), "score", "rule")
     names = articles.select("id", "source_id")

@@ -30,35 +30,22 @@ from dedup.spark.steps import Steps
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What the rounds found.
-
-    Attributes:
-        edges: the related nodes, with all that matter; schema `EDGE`.
-        gone: column node: those that are not canonical.
-        rounds: what each round did.
-    """
-
-    edges: DataFrame
-    gone: DataFrame
-    rounds: list[dict[str, Any]]
+    edges: DataFrame  # the related nodes, with all that matter; schema `EDGE`
+    gone: DataFrame  # column node: those that are not canonical
+    rounds: list[dict[str, Any]]  # what each round did
 
 
 @dataclass
 class Rounds:
-    """The rounds over some groups, from the step `groups` on.
-
-    Attributes:
-        nodes, groups, members: schemas `NODE`, `GROUP`, `MEMBER`; no members where no class has several.
-        budget: pairs that a round may join.
-    """
+    """The rounds over some groups, from the step `groups` on."""
 
     steps: Steps
     nodes: DataFrame
     groups: DataFrame
-    members: DataFrame | None
+    members: DataFrame | None  # None where no class has several
     settings: Settings
     options: Options
-    budget: int
+    budget: int  # pairs that a round may join
     _edges: list[str] = field(default_factory=list)
     _eligible: list[str] = field(default_factory=list)
     _canonical: list[str] = field(default_factory=list)
@@ -66,7 +53,6 @@ class Rounds:
     _report: list[dict[str, Any]] = field(default_factory=list)
 
     def all(self) -> Decided:
-        """Decide all nodes."""
         places: DataFrame | None = self.groups
         while places is not None:
             places = self._round(len(self._report) + 1, places)

@@ -31,8 +31,7 @@ from dedup.text.punkt import PunktModel
 from dedup.text.tasks import TextTask
 from dedup.times import from_microseconds, microseconds
 
-SIZE = "size"
-"""The column with the bytes of all texts of a row."""
+SIZE = "size"  # the column with the bytes of all texts of a row
 
 KNOWN_TIMES = ("known_published_at", "known_added_at")
 """Columns with the times of an article that is known already, in microseconds; not in every batch."""
@@ -43,26 +42,18 @@ READ = "refused string, repaired array<string>"
 SAME = "source_id string, published_at long, added_at long, moved boolean, repaired array<string>"
 """The rows of `unchanged`: an article whose fingerprint stays; `moved`: a time of it is another one now."""
 
-COLUMN = "name string, nanoseconds boolean"
-"""The rows of `columns_of_files`."""
-
+COLUMN = "name string, nanoseconds boolean"  # the rows of `columns_of_files`
 NO_PLACE = "added_at is missing, and there is no published_at that could give the article its place"
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the fields of an article are in a row of the pass.
+    """Where the fields of an article are in a row of the pass."""
 
-    Attributes:
-        shape: of the rows; its keys are numbers of cells.
-        cells: how many there are; they are the columns c0, c1, ….
-        structs, lists: the cells that hold no value but whether there is one.
-    """
-
-    shape: Shape
-    cells: int
-    structs: frozenset[int]
-    lists: frozenset[int]
+    shape: Shape  # its keys are numbers of cells
+    cells: int  # how many; they are the columns c0, c1, …
+    structs: frozenset[int]  # cells that only tell whether there is a value
+    lists: frozenset[int]  # the same
 
     def places(self, field: str) -> list[int]:
         """The cells that may hold a field, in the order they are tried."""
@@ -75,30 +66,19 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that an executor has to know. It travels with the function and is never shown.
-
-    Attributes:
-        added_at: of articles that have none.
-        added_at_counts: somebody has said so: it may give an article its place.
-        record_bytes: rows with more bytes of text are refused.
-        unicode_version, revision: of the driver.
-    """
+    """All that an executor has to know. It travels with the function and is never shown."""
 
     layout: Layout
     settings: Settings
     models: Mapping[str, PunktModel]
-    added_at: datetime
-    added_at_counts: bool
-    record_bytes: int
-    unicode_version: str = UNICODE_VERSION
+    added_at: datetime  # of articles that have none
+    added_at_counts: bool  # somebody has said so: it may give an article its place
+    record_bytes: int  # rows with more bytes of text are refused
+    unicode_version: str = UNICODE_VERSION  # of the driver, as is the revision
     revision: int = ALGORITHM_REVISION
 
     def check(self) -> None:
-        """Refuse to work where fingerprints would be other ones than on the driver.
-
-        Raises:
-            InputError: this Python has other Unicode tables, or this machine has another version of dedup.
-        """
+        """Raise an InputError where fingerprints would be other ones than on the driver."""
         here = unicodedata.unidata_version
         if here != self.unicode_version:
             raise InputError(
@@ -114,21 +94,11 @@ class Recipe:
 
 @dataclass(slots=True)
 class Row:
-    """What became of a row.
-
-    Attributes:
-        source_id: also of a refused row, where it can be told.
-        article: None where the row is refused.
-        refused: why.
-        repaired: what was wrong with optional fields.
-        added_at: of the article, or what stands in for it.
-    """
-
-    source_id: str | None
+    source_id: str | None  # also of a refused row, where it can be told
     article: Article | None = None
-    refused: str | None = None
-    repaired: Sequence[str] = ()
-    added_at: datetime | None = None
+    refused: str | None = None  # why
+    repaired: Sequence[str] = ()  # what was wrong with optional fields
+    added_at: datetime | None = None  # of the article, or what stands in for it
 
 
 def fingerprinted(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
@@ -149,9 +119,9 @@ def fingerprinted(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def unchanged(recipe: Recipe, batches: Iterable[Any]) -> Iterator[Any]:
-    """Rows without their texts, whose fingerprints are known: those that need not be read again.
+    """For `mapInArrow`, schema `SAME`: rows whose fingerprints are known, and need not be read again.
 
-    For `mapInArrow`: schema `SAME`. Left out is what is refused, and what has another version.
+    Left out is what is refused, and what has another version.
     """
     import pyarrow as pa
 
@@ -187,10 +157,7 @@ def columns_of_files(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def rows_of(recipe: Recipe, batch: Any) -> list[Row]:
-    """The articles of a batch, and what cannot be one.
-
-    Where the batch has `known_published_at` and `known_added_at`, these stand in for times that are missing.
-    """
+    """The articles of a batch, and what cannot be one; known times stand in for missing ones."""
     import pyarrow as pa
 
     layout = recipe.layout

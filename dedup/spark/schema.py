@@ -37,14 +37,12 @@ NODE = (
 )
 """Classes of equal fingerprints, named by their first article."""
 
-CARRIED = "node long, common int"
-"""How many of its sentences are common, where any is."""
+CARRIED = "node long, common int"  # how many of its sentences are common, where any is
 
 GROUP = "kind int, key long, node long, packed long, place int"
 """The nodes that have a key, where several do. `place`: by node, from 1. `packed`: see `groups.packed`."""
 
-ELIGIBLE = "node long, round int"
-"""Since which round a node is eligible."""
+ELIGIBLE = "node long, round int"  # since which round a node is eligible
 
 PAIR = "a long, b long, shared int, kinds int, packed_a long, packed_b long"
 """Candidates, the earlier node first: shared sentences, and a bit for each kind of key that both have."""

@@ -27,9 +27,7 @@ Bigints = npt.NDArray[np.int64]
 def related(batches: Iterable[pa.RecordBatch], settings: Settings) -> Iterator[pa.RecordBatch]:
     """The pairs that are related; schema `EDGE`.
 
-    Args:
-        batches: the columns of `PAIR`, then content_a, content_b, signature_a, signature_b.
-        settings: those of the kind "rule" count.
+    `batches` have the columns of `PAIR`, then content_a, content_b, signature_a, signature_b.
     """
     for batch in batches:
         yield _related({name: batch.column(i) for i, name in enumerate(batch.schema.names)}, settings)

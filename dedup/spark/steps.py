@@ -22,50 +22,28 @@ from dedup.spark.schema import columns
 MARKER = "digest string, rows long, seconds double"
 """Of a step that is done: what it was made with, the rows of its table, and how long it took."""
 
-Told = Callable[[str, float, int], object]
-"""Told of each step: its name, seconds, and rows."""
+Told = Callable[[str, float, int], object]  # told of each step: its name, seconds, and rows
 
 
 @dataclass(slots=True)
 class Step:
-    """A step that is done.
-
-    Attributes:
-        made: by this run, not by an earlier one.
-    """
-
     rows: int
     seconds: float
-    made: bool
+    made: bool  # by this run, not by an earlier one
 
 
 @dataclass
 class Steps:
-    """The steps in a folder.
-
-    Attributes:
-        work: the folder, as any URL that Spark writes. It belongs to one run: two at once would overwrite
-            each other's steps.
-        digest: of all that steps depend on besides the ones before them.
-        done: by name, in the order in which they were asked for.
-    """
-
     spark: SparkSession
-    work: str
-    digest: str
+    work: str  # any URL that Spark writes; two runs at once would overwrite each other's steps
+    digest: str  # of all that steps depend on besides the ones before them
     told: Told | None = None
-    done: dict[str, Step] = field(default_factory=dict)
+    done: dict[str, Step] = field(default_factory=dict)  # by name, in the order in which they were asked for
 
     def table(self, name: str, build: Callable[[], DataFrame], schema: str | None = None) -> DataFrame:
-        """The table of a step, made where that was not done yet.
+        """The table of a step, made by `build` where that was not done yet; no schema: as it was written.
 
-        Args:
-            name: letters, digits, `_` and `-`.
-            build: makes it; not called where it is there.
-            schema: of the table; None: as it was written.
-
-        Raises:
-            WorkError: the folder holds the step of another run.
+        A WorkError where the folder holds the step of another run.
         """
         if name not in self.done:
             found = self._marker(name)
@@ -75,11 +53,7 @@ class Steps:
         return self.tables([name], schema)
 
     def tables(self, names: Sequence[str], schema: str | None = None) -> DataFrame:
-        """The rows of several steps that are done, which have one schema; no names: no rows.
-
-        Raises:
-            ValueError: there are neither names nor a schema.
-        """
+        """The rows of several steps that are done, which have one schema; no names: no rows."""
         if not names:
             if schema is None:
                 raise ValueError("no table and no schema")
@@ -88,7 +62,6 @@ class Steps:
         return reader.parquet(*(f"{self.work}/{name}/data" for name in names))
 
     def rows(self, name: str) -> int:
-        """The rows of a step that is done."""
         return self.done[name].rows
 
     def sizes(self) -> dict[str, int]:

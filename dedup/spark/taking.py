@@ -29,19 +29,12 @@ TABLES = 1
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An input whose texts are read.
+    """An input whose texts are read."""
 
-    Attributes:
-        steps: of the folder; the first ones are done.
-        fingerprints: of the articles that take part; schema `FINGERPRINT`.
-        refused: all others; schema `REFUSED`.
-        about: what was made of what: basis, versions, and what became of the rows.
-    """
-
-    steps: Steps
-    fingerprints: DataFrame
-    refused: DataFrame
-    about: dict[str, Any]
+    steps: Steps  # the first ones are done
+    fingerprints: DataFrame  # of the articles that take part
+    refused: DataFrame  # all others
+    about: dict[str, Any]  # basis, versions, and what became of the rows
 
 
 def take(
@@ -57,12 +50,7 @@ def take(
 ) -> Taken:
     """Read an input; the arguments are those of `deduplicate`.
 
-    Args:
-        sample: of the input, where not all of it is meant; a folder of an estimate is none of a run.
-
-    Raises:
-        InputError: columns are missing or of a wrong type.
-        WorkError: `work` holds the steps of another run.
+    `sample` is that of an estimate, whose folder is none of a run.
     """
     models = {language: model.checksum for language, model in corpus.models.items()}
     basis = Basis.of(corpus.settings, models, corpus.pins.digest(), corpus.horizon).as_dict()
