@@ -5,9 +5,7 @@
     for pairs in method.candidates():       # arrays of numbers of documents
         scores = method.score(pairs)        # the higher, the more alike
 
-A method is a dataclass: its fields are its parameters, which a name on the command line may set
-(`word-shingles:size=3`). Methods know texts and numbers, no truth and no files; each is a file of its
-own in `methods/`, which `methods/__init__.py` lists.
+A method is a dataclass whose fields are parameters (`word-shingles:size=3`). It knows no truth and no files.
 """
 
 from __future__ import annotations

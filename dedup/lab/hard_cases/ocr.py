@@ -1,9 +1,8 @@
 """Articles read from paper: from 0 to 20 % of the characters are errors of optical character recognition.
 
-Two errors in three are confusions of shapes (rn for m, 1 for l, c for e, 0 for O, b for h); the rest are
-characters dropped or put in, and spaces lost or found. A level counts errors per 100 characters. A copy is a
-duplicate of its original at every level, so that recall can be told by level; two copies of one original
-count for nobody.
+Two errors in three are confusions of shapes (rn for m, 1 for l); the rest are characters dropped or put in,
+and spaces lost or found. A copy is a duplicate of its original at every level, so that recall can be told by
+level; two copies of one original count for nobody.
 """
 
 from __future__ import annotations

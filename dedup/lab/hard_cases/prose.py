@@ -1,9 +1,8 @@
 """A seeded writer of invented English news: made-up names, places and events in a newspaper's prose.
 
-Sentences of 8 to 30 words from a grammar, 30 to 40 % of their words under 4 characters as in real news.
-An article has a subject: a part of the word lists, its own people, places and numbers. So two articles
-share next to no sentence, and little else. Equal seeds give equal texts on every machine. It does not make
-sense, and need not.
+Sentences of 8 to 30 words, 30 to 40 % of them under 4 characters as in real news. An article has its own part
+of the word lists, people, places and numbers, so two articles share next to no sentence. Equal seeds give
+equal texts on every machine. It does not make sense, and need not.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Method 6: the longest run of characters in both texts, over the length of one of them.
 
-A news-technology blog, 2012: the exact last step on candidates, which tells variants of one text from two
-texts on one event. Runs of white space count as one space; nothing else is changed.
-
-Candidates share enough winnowing fingerprints for a run that reaches the floor. No pair of at least the
-floor is missed whose run has `winnowing.SHORTEST_RUN` (48) characters or more, and so none at all
-where the floor times the length is that much.
+A news-technology blog, 2012: the exact last step on candidates. Runs of white space count as one space.
+Candidates share enough winnowing fingerprints for a run that reaches the floor: no such pair is missed whose
+run has `winnowing.SHORTEST_RUN` (48) characters or more.
 """
 
 from __future__ import annotations

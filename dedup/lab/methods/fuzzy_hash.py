@@ -1,10 +1,8 @@
-"""Method 12: ssdeep's context-triggered piecewise hash, and its comparison.
+"""Method 12: ssdeep's context-triggered piecewise hash, and its comparison (Kornblum 2006; ppdeep).
 
-Kornblum, "Identifying almost identical files using context triggered piecewise hashing", 2006, as written
-in Python by ppdeep. A text is cut where its own characters say so; each piece gives one character of a
-digest; digests are compared by edit distance. It compares digests of equal block size (pieces of equal
-length), or of twice it by the second digest, and gives 0 unless they share 7 characters in a row, or are
-equal: looking for just that misses nothing.
+A text is cut where its own characters say so; each piece gives one character of a digest; digests are
+compared by edit distance. Only digests of equal block size, or of twice it by the second digest, that share 7
+characters in a row or are equal have a score above 0: looking for just that misses nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Method 1: the share of sentences two articles have in common, common sentences cut off at a count.
 
-A newspaper-corpus project's diary, July 2014, where over 30 % is similar; here, as with all methods, the
-threshold itself is enough. The cut-off counts articles: a sentence that matches more than 10 others is
-ignored, which loses every story with more copies than that. The product's own rule (`product.py`) counts
-stories instead.
+A newspaper-corpus project's diary, July 2014. The cut-off counts articles, which loses every story with more
+copies than that. The product's own rule (`product.py`) counts stories instead.
 """
 
 from __future__ import annotations

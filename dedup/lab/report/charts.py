@@ -1,8 +1,6 @@
 """Two kinds of chart as inline SVG: little precision-recall curves, and a scatter of cost and quality.
 
-Colours, fonts and strokes are the page's: shapes only carry classes. Every label is escaped. Text is kept
-apart by a plain search for a free place, with its width estimated. It makes no page: that is
-`templates/report.html.j2`.
+Shapes only carry classes: colours, fonts and strokes are the page's. Every label is escaped.
 """
 
 from __future__ import annotations
