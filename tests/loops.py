@@ -1,0 +1,39 @@
+"""One test over many small cases: to collect and report each case of its own costs more than it does."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any
+
+Test = Callable[..., None]
+
+
+def each(name: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
+    """Run a test for every case, in place of `parametrize`: all that fail are told, each with its case.
+
+    Fixtures are shared by the cases.
+    """
+    found = list(cases)
+    assert found, f"no cases for {name}"
+
+    def decorate(test: Test) -> Test:
+        @wraps(test)
+        def loop(**fixtures: Any) -> None:
+            failures = []
+            for case in found:
+                try:
+                    test(**fixtures, **{name: case})
+                except Exception as error:
+                    error.add_note(f"{name} = {case!r}")
+                    failures.append(error)
+            if failures:
+                raise ExceptionGroup(f"{len(failures)} of {len(found)} cases", failures)
+
+        signature = inspect.signature(test)
+        others = [parameter for parameter in signature.parameters.values() if parameter.name != name]
+        loop.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+        return loop
+
+    return decorate
