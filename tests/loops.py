@@ -10,12 +10,13 @@ from typing import Any
 Test = Callable[..., None]
 
 
-def each(name: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
+def each(name: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test], Test]:
     """Run a test for every case, in place of `parametrize`: all that fail are told, each with its case.
 
     Fixtures are shared by the cases.
     """
     found = list(cases)
+    names = (name,) if isinstance(name, str) else name
     assert found, f"no cases for {name}"
 
     def decorate(test: Test) -> Test:
@@ -23,8 +24,9 @@ def each(name: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
         def loop(**fixtures: Any) -> None:
             failures = []
             for case in found:
+                values = (case,) if isinstance(name, str) else case
                 try:
-                    test(**fixtures, **{name: case})
+                    test(**fixtures, **dict(zip(names, values, strict=True)))
                 except Exception as error:
                     error.add_note(f"{name} = {case!r}")
                     failures.append(error)
@@ -32,7 +34,7 @@ def each(name: str, cases: Iterable[Any]) -> Callable[[Test], Test]:
                 raise ExceptionGroup(f"{len(failures)} of {len(found)} cases", failures)
 
         signature = inspect.signature(test)
-        others = [parameter for parameter in signature.parameters.values() if parameter.name != name]
+        others = [parameter for parameter in signature.parameters.values() if parameter.name not in names]
         loop.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
         return loop
 

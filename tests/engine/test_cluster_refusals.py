@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from dedup.settings import Settings
 from tests.corpora import article, at, change_settings, code, load, window
 from tests.engine.results import SETTINGS, Result, Row, fill, result_of, write_table
 from tests.engine.test_cluster_import import rows
+from tests.loops import each
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -61,8 +64,19 @@ def kept(database: Database) -> dict[str, Any]:
         return {**found, "corpus_state": cursor.execute("SELECT * FROM dedup.corpus_state").fetchall()}
 
 
-def result() -> Result:
+@cache
+def _result() -> Result:
     return result_of(GIVEN, SETTINGS)
+
+
+def result() -> Result:
+    """The right result, which a test may spoil."""
+    return deepcopy(_result())
+
+
+def fresh(folder: Path) -> Path:
+    """A place for one more result."""
+    return folder / f"result {len(list(folder.iterdir()))}"
 
 
 def refused(corpus: Database, folder: Path, *words: str) -> None:
@@ -179,12 +193,12 @@ SPOILED: dict[str, tuple[Spoil, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", SPOILED)
+@each("what", SPOILED)
 def test_what_does_not_fit(corpus: Database, tmp_path: Path, what: str) -> None:
     spoil, words = SPOILED[what]
     found = result()
     spoil(found)
-    refused(corpus, found.write(tmp_path / "result"), words)
+    refused(corpus, found.write(fresh(tmp_path)), words)
 
 
 def test_common_sentences_that_are_missing(corpus: Database, tmp_path: Path) -> None:
@@ -261,7 +275,7 @@ def test_no_folder(corpus: Database, tmp_path: Path) -> None:
         cluster_import.run(corpus, tmp_path / "nothing")
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "words"),
     [
         ("", "is not JSON"),
@@ -273,7 +287,7 @@ def test_no_folder(corpus: Database, tmp_path: Path) -> None:
     ],
 )
 def test_a_run_file_that_is_none(corpus: Database, tmp_path: Path, content: str, words: str) -> None:
-    folder = result().write(tmp_path / "result")
+    folder = result().write(fresh(tmp_path))
     (folder / "run.json").write_text(content)
     with pytest.raises(InputError, match=words):
         cluster_import.run(corpus, folder)
@@ -290,17 +304,17 @@ def test_a_run_file_may_be_a_folder_as_spark_writes_it(database: Database, tmp_p
     assert cluster_import.run(database, folder).marks == 11
 
 
-@pytest.mark.parametrize("name", RESULT)
+@each("name", RESULT)
 def test_a_table_is_missing(corpus: Database, tmp_path: Path, name: str) -> None:
-    folder = result().write(tmp_path / "result")
+    folder = result().write(fresh(tmp_path))
     shutil.rmtree(folder / name)
     with pytest.raises(InputError, match=f"{name} holds no Parquet file; is the folder whole"):
         cluster_import.run(corpus, folder)
 
 
-@pytest.mark.parametrize("name", RESULT)
+@each("name", RESULT)
 def test_a_column_is_missing_or_of_another_type(corpus: Database, tmp_path: Path, name: str) -> None:
-    folder = result().write(tmp_path / "result")
+    folder = result().write(fresh(tmp_path))
     path = folder / name / "part-0.parquet"
     whole = pa.parquet.read_table(path)
     for column in RESULT[name]:
@@ -314,9 +328,9 @@ def test_a_column_is_missing_or_of_another_type(corpus: Database, tmp_path: Path
             cluster_import.run(corpus, folder)
 
 
-@pytest.mark.parametrize("cut", [0, 10, 0.5, 0.9])
+@each("cut", [0, 10, 0.5, 0.9])
 def test_a_file_that_breaks_off(corpus: Database, tmp_path: Path, cut: float) -> None:
-    folder = result().write(tmp_path / "result")
+    folder = result().write(fresh(tmp_path))
     path = folder / "fingerprint" / "part-0.parquet"
     data = path.read_bytes()
     path.write_bytes(data[: int(cut * len(data)) if cut < 1 else int(cut)])
@@ -334,7 +348,7 @@ def test_pages_that_were_overwritten(corpus: Database, tmp_path: Path) -> None:
         cluster_import.run(corpus, folder)
 
 
-@pytest.mark.parametrize(
+@each(
     ("table", "values", "words"),
     [
         ("mark", {"source_id": "a\0b"}, "holds a NUL"),
@@ -359,7 +373,7 @@ def test_values_that_may_not_be(
     found = result()
     found.tables[table][0].update(values)
     with pytest.raises(InputError, match=words):
-        cluster_import.run(corpus, found.write(tmp_path / "result"))
+        cluster_import.run(corpus, found.write(fresh(tmp_path)))
 
 
 def test_a_text_that_is_not_utf_8(corpus: Database, tmp_path: Path) -> None:
