@@ -27,6 +27,7 @@ from dedup.corpus import embedded, migrate, rulebooks
 from dedup.corpus.database import Database, conninfo
 from dedup.corpus.rendering import SchemaCursor
 from dedup.schema import VARIABLE
+from tests import long
 
 TEST_URL_VARIABLE = "DEDUP_TEST_DATABASE_URL"
 
@@ -56,9 +57,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what has the marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave most cases of the tests with `one_in` to the torture tests."""
+    """Leave most cases of the tests with `one_in` to the torture tests; take up long ones that are due."""
     cases: Counter[str] = Counter()
     for item in items:
+        if (about := item.get_closest_marker("long")) and long.is_due(about.args, item.path):
+            item.own_markers = [marker for marker in item.own_markers if marker.name != "long"]
         test = item.nodeid.partition("[")[0]
         marker = item.get_closest_marker("one_in")
         if marker and cases[test] % marker.args[0]:

@@ -39,6 +39,9 @@ def fingerprinter(name: str) -> Fingerprinter:
     return Fingerprinter(VARIANTS[name])
 
 
+LONG = pytest.mark.long("dedup/text", "dedup/settings.py")
+
+
 @cache
 def plain(name: str) -> PlainMaker:
     return PlainMaker(VARIANTS[name])
@@ -86,7 +89,9 @@ TASKS = st.builds(
 CHUNKS = st.sampled_from([1, 50, 1 << 17])
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize(
+    "name", ["defaults", *(pytest.param(v, marks=LONG) for v in VARIANTS if v != "defaults")]
+)
 @given(tasks=st.lists(TASKS, max_size=6), size=CHUNKS)
 @example(tasks=[], size=1)
 @example(tasks=[TextTask(0, 0, None, None, "")], size=1)
@@ -111,15 +116,15 @@ def test_any_texts_in_any_batch_are_what_each_is_alone(name: str, tasks: list[Te
 @pytest.mark.parametrize(
     "name",
     [
-        "reuters_web_2006_2010",
-        "us_outlets_a",
-        "guardian_capi",
-        "fakenews_es",
         "gnad_de",
         "masakhanews",
-        "horne2017",
-        "reuters21578",
-        "wiki_versions",
+        *(
+            pytest.param(file, marks=LONG)
+            for file in (
+                *("reuters_web_2006_2010", "us_outlets_a", "guardian_capi", "fakenews_es", "horne2017"),
+                *("reuters21578", "wiki_versions"),
+            )
+        ),
     ],
 )
 def test_real_news_in_a_batch_is_what_each_is_alone(shared_data: Path, name: str) -> None:

@@ -1,0 +1,55 @@
+"""Long tests of pure code: run when what they are about has changed, and by `scripts/test --all`.
+
+A test function or case marked `long("dedup/text")` is about the files of that folder, and about its own file.
+`long.json` has their digests at the last whole run; with other digests the test is one of the default suite.
+`python -m tests.long` records.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+RECORD = Path(__file__).with_name("long.json")
+
+
+@cache
+def digest(name: str) -> str:
+    """A digest of a file, or of the Python files below a folder."""
+    place = ROOT / name
+    files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    assert files, f"{place} has no Python files"
+    found = hashlib.sha256()
+    for file in files:
+        found.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes())
+    return found.hexdigest()[:16]
+
+
+@cache
+def recorded() -> dict[str, str]:
+    """The digests of the last whole run."""
+    if not RECORD.exists():
+        return {}
+    return dict(json.loads(RECORD.read_text("utf-8")))
+
+
+def is_due(names: tuple[str, ...], test: Path) -> bool:
+    """Whether a test is to be run: something that it is about, or the test itself, was changed."""
+    return any(recorded().get(name) != digest(name) for name in (*names, str(test.relative_to(ROOT))))
+
+
+def main() -> None:
+    """Record what there is now, of all that long tests name."""
+    names = set()
+    for test in sorted((ROOT / "tests").rglob("test_*.py")):
+        if marks := re.findall(r"pytest\.mark\.long\(([^)]*)\)", test.read_text("utf-8")):
+            names |= {str(test.relative_to(ROOT)), *re.findall(r'"([^"]+)"', " ".join(marks))}
+    RECORD.write_text(json.dumps({name: digest(name) for name in sorted(names)}, indent=2) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

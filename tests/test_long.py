@@ -1,0 +1,42 @@
+"""Long tests are left out only while what they are about is as it was when they last ran."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import long
+
+
+def test_a_long_test_is_due_when_something_it_names_or_itself_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("core/one.py", "core/deep/two.py", "tests/test_core.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n")
+    test = tmp_path / "tests/test_core.py"
+    test.write_text("@pytest.mark.{}\n".format('long("core", "core/one.py")'))  # not found in this file
+    monkeypatch.setattr(long, "ROOT", tmp_path)
+    monkeypatch.setattr(long, "RECORD", tmp_path / "long.json")
+
+    def due() -> bool:
+        long.digest.cache_clear()
+        long.recorded.cache_clear()
+        return long.is_due(("core", "core/one.py"), test)
+
+    try:
+        assert due()
+        long.main()
+        assert not due()
+        for file in (tmp_path / "core/deep/two.py", test):
+            kept = file.read_text()
+            file.write_text(kept + "# changed\n")
+            assert due()
+            file.write_text(kept)
+            assert not due()
+        (tmp_path / "core/three.py").touch()
+        assert due()
+    finally:
+        long.digest.cache_clear()
+        long.recorded.cache_clear()
