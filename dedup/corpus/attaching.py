@@ -42,7 +42,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class Column:
     """A column in the catalogue."""
 
     number: int  # where it stands in the table
@@ -184,7 +184,7 @@ def _check_length(name: str) -> None:
         )
 
 
-def columns_of(cursor: Cursor, oid: int) -> dict[str, _Column]:
+def columns_of(cursor: Cursor, oid: int) -> dict[str, Column]:
     rows = cursor.execute(
         """
         SELECT a.attname, a.attnum, format_type(a.atttypid, a.atttypmod),
@@ -200,17 +200,17 @@ def columns_of(cursor: Cursor, oid: int) -> dict[str, _Column]:
         """,
         [oid],
     ).fetchall()
-    return {row[0]: _Column(row[1], row[2], row[3], row[4], row[5], tuple(row[6])) for row in rows}
+    return {row[0]: Column(row[1], row[2], row[3], row[4], row[5], tuple(row[6])) for row in rows}
 
 
-def _find(columns: Mapping[str, _Column], name: str, option: str) -> _Column:
+def _find(columns: Mapping[str, Column], name: str, option: str) -> Column:
     _check_length(name)
     if name not in columns:
         raise InputError(f"{option}: there is no column {name!r}; there are {', '.join(map(repr, columns))}")
     return columns[name]
 
 
-def _keys(cursor: Cursor, oid: int, wanted: Wanted, columns: Mapping[str, _Column]) -> Sequence[str]:
+def _keys(cursor: Cursor, oid: int, wanted: Wanted, columns: Mapping[str, Column]) -> Sequence[str]:
     if not wanted.keys:
         raise InputError("--id: name the column that tells the rows apart; several with --id a --id b")
     if len(set(wanted.keys)) < len(wanted.keys):
@@ -247,23 +247,23 @@ def _keys(cursor: Cursor, oid: int, wanted: Wanted, columns: Mapping[str, _Colum
     return wanted.keys
 
 
-def _mapped(wanted: Wanted, columns: Mapping[str, _Column]) -> dict[str, str]:
+def fits(field: str, column: Column) -> bool:
+    """Whether a column is of a type that a field of an article can be read from."""
+    return column.kind in TIMES if field == "published_at" else column.category in "SE"
+
+
+def _mapped(wanted: Wanted, columns: Mapping[str, Column]) -> dict[str, str]:
     mapped: dict[str, str] = {}
     for field, column in wanted.columns.items():
         if field not in ("text", *FIELDS):
             raise InputError(f"an article has no field {field!r}; there are text, {', '.join(FIELDS)}")
         option = "--published" if field == "published_at" else f"--{field}"
         found = _find(columns, column, option)
-        if field == "published_at":
-            if found.kind not in TIMES:
-                raise InputError(
-                    f"{option}: column {column!r} is of type {found.type}; it must be a date or a timestamp:"
-                    " add a generated column that is one, and name that"
-                )
-        elif found.category not in "SE":
+        if not fits(field, found):
+            wanted_type = "a date or a timestamp" if field == "published_at" else "text"
             raise InputError(
-                f"{option}: column {column!r} is of type {found.type}; it must be text:"
-                " add a generated column that is, and name that"
+                f"{option}: column {column!r} is of type {found.type}; it must be {wanted_type}:"
+                f" add a generated column that is{' one' if field == 'published_at' else ''}, and name that"
             )
         mapped[field] = column
     if "text" not in mapped:
@@ -296,7 +296,7 @@ def _name(cursor: Cursor, name: str) -> str:
     return name
 
 
-def _check_marks(attachment: Attachment, columns: Mapping[str, _Column], own_schema: str | None) -> None:
+def _check_marks(attachment: Attachment, columns: Mapping[str, Column], own_schema: str | None) -> None:
     for key in attachment.keys:
         if key in (*MARKS, *original_names(attachment)):
             raise InputError(

@@ -9,7 +9,7 @@ from psycopg import sql
 
 from dedup.corpus import drift
 from dedup.corpus.attached_functions import Shape
-from dedup.corpus.attaching import Wanted, columns_of, examine, find_table
+from dedup.corpus.attaching import Wanted, columns_of, examine, find_table, fits
 from dedup.corpus.attachments import Attachment
 from dedup.corpus.database import Cursor
 from dedup.errors import InputError
@@ -26,9 +26,11 @@ class Remap:
 
 
 def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attachment, Shape]:
-    """How a table is to be attached that its owner changed. A table that has the name now is taken; else the
-    one that was attached, whatever it is called. Columns that were renamed are followed; of those that are
-    gone one of the same name is taken, and a field that an article can do without is given up.
+    """How a table is to be attached that its owner changed.
+
+    A table that has the name now is taken; else the one that was attached, whatever it is called. Columns
+    that were renamed are followed; where one is gone, another of its name is taken if its type will do, and a
+    field that an article can do without is given up.
     """
     found = drift.find(cursor, attachment)
     if told.table is None and found.oid is None and found.known_as is None:
@@ -45,7 +47,11 @@ def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attac
     called = _called(cursor, attachment, oid)
     keys = told.keys or tuple(called.get(key, key) for key in attachment.keys)
     mapped = {field: called.get(column, column) for field, column in attachment.columns.items()}
-    mapped = {field: column for field, column in mapped.items() if column in columns or field == "text"}
+    mapped = {
+        field: column
+        for field, column in mapped.items()
+        if field == "text" or (column in columns and fits(field, columns[column]))
+    }
     where = attachment.where if told.where is None else told.where or None
     wanted = Wanted(
         sql.Identifier(schema, table).as_string(cursor),
