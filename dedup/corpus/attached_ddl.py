@@ -38,16 +38,15 @@ def attach(attachment: Attachment, shape: Shape) -> list[Part]:
 
 
 def made(attachment: Attachment, shape: Shape) -> list[Part]:
-    """Columns, functions, triggers and the view of marks."""
+    """The view of marks, columns, functions, triggers: the owner's table is locked as late as can be."""
+    parts: list[Part] = [*_marks_view(attachment)]
     if attachment.mark_columns:
         kinds = ("text", attachment.original_type, "double precision")
         columns = [
             sql.SQL("ADD COLUMN IF NOT EXISTS {} {}").format(prefixed(name), raw(kind))
             for name, kind in zip(MARK_COLUMNS, kinds, strict=True)
         ]
-        parts: list[Part] = [sql.SQL("ALTER TABLE {} {}").format(attachment.place, joined(columns))]
-    else:
-        parts = []
+        parts.append(sql.SQL("ALTER TABLE {} {}").format(attachment.place, joined(columns)))
     functions = [*reading(attachment, shape)]
     if attachment.mark_columns:
         functions.append(writing(attachment))
@@ -59,22 +58,25 @@ def made(attachment: Attachment, shape: Shape) -> list[Part]:
     parts += _given(functions, shape)
     if attachment.triggers:
         parts += _triggers(attachment, shape)
-    parts += _marks_view(attachment)
     return parts
 
 
 def unmade(
-    attachment: Attachment, calling: Sequence[tuple[Part, str]], functions: Sequence[str]
+    attachment: Attachment,
+    calling: Sequence[tuple[Part, str]],
+    functions: Sequence[str],
+    *,
+    same_key: bool = False,
 ) -> list[Part]:
     """Take away what `made` made, but columns of marks. `calling`: the triggers that are there: table and
-    name. `functions`: those that are there, with their arguments, as Postgres writes them.
+    name. `functions`: those that are there, with their arguments, as Postgres writes them. `same_key`: it is
+    mapped again with its key, so that the index of all articles stays.
     """
-    gone: list[Part] = [
-        sql.SQL("DROP TRIGGER {} ON {}").format(sql.Identifier(name), where) for where, name in calling
-    ]
+    gone: list[Part] = [sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks)]
+    if not same_key:
+        gone.append(sql.SQL("DROP INDEX IF EXISTS {}").format(own(f"attached_{attachment.id}_key")))
+    gone += [sql.SQL("DROP TRIGGER {} ON {}").format(sql.Identifier(name), where) for where, name in calling]
     gone += [sql.SQL("DROP FUNCTION {}").format(raw(function)) for function in functions]
-    gone.append(sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks))
-    gone.append(sql.SQL("DROP INDEX IF EXISTS {}").format(own(f"attached_{attachment.id}_key")))
     return gone
 
 
@@ -198,7 +200,7 @@ def _marks_view(attachment: Attachment) -> Iterator[Part]:
     given = key_of(attachment, "a")
     if not any(kind.startswith(("date", "time")) for kind in attachment.key_types):
         # A look-up by key; of times the text depends on the session, and cannot be indexed.
-        yield sql.SQL("CREATE INDEX {} ON {} ({}) WHERE attachment_id = {}").format(
+        yield sql.SQL("CREATE INDEX IF NOT EXISTS {} ON {} ({}) WHERE attachment_id = {}").format(
             sql.Identifier(f"attached_{attachment.id}_key"),
             own("article"),
             joined([sql.SQL("({})").format(part) for part in key_of(attachment, "article")]),

@@ -51,8 +51,10 @@ def _rights(cursor: Cursor, attachment: Attachment) -> list[Part]:
     return gone
 
 
-def unmade(cursor: Cursor, attachment: Attachment) -> list[Part]:
-    """What takes away all that was made for a table; of columns of marks, those of former partitions."""
+def unmade(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) -> list[Part]:
+    """What takes away all that was made for a table; of columns of marks, those of former partitions. But for
+    the index of its articles, where it is mapped again with the same key.
+    """
     rows = cursor.execute(
         """
         SELECT n.nspname, c.relname, t.tgname FROM pg_trigger t
@@ -69,7 +71,7 @@ def unmade(cursor: Cursor, attachment: Attachment) -> list[Part]:
         [f"^attached_{attachment.id}_"],
     ).fetchall()
     calling = [(sql.Identifier(row[0], row[1]), row[2]) for row in rows]
-    gone = attached_ddl.unmade(attachment, calling, [row[0] for row in functions])
+    gone = attached_ddl.unmade(attachment, calling, [row[0] for row in functions], same_key=same_key)
     if attachment.mark_columns:
         gone += [attached_ddl.without_marks(place) for place in _marked(cursor, attachment, parts=True)]
     return gone

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
 
@@ -17,12 +18,22 @@ from dedup.corpus.rendering import written_out
 from dedup.engine.follow import UnfitError, compare
 from dedup.engine.holding import fitting_batch
 from dedup.errors import DatabaseError, InputError
+from dedup.timeouts import milliseconds
 
-DDL_SECONDS = 2.0
-"""For a lock of the owner's table, at one try: whoever comes after us waits behind us."""
+DDL_SECONDS = 0.5
+"""For a lock of the owner's table, at one try: whoever comes after us waits behind us. Where the owner and we
+wait for each other, we give way before Postgres ends one of both (`deadlock_timeout`, a second)."""
 
 DELETED_ARTICLES = 1_000
 """Of a table that is detached, under one hold of the settle lock at most."""
+
+
+@contextmanager
+def _changing(database: Database) -> Iterator[Cursor]:
+    """A transaction that changes the owner's table."""
+    with database.transaction() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [milliseconds(DDL_SECONDS)])
+        yield cursor
 
 
 def attach(database: Database, wanted: Wanted, *, dry_run: bool = False) -> tuple[Attachment, list[str]]:
@@ -40,7 +51,7 @@ def attach(database: Database, wanted: Wanted, *, dry_run: bool = False) -> tupl
     """
 
     def attempt() -> tuple[Attachment, list[str]]:
-        with database.transaction(seconds=DDL_SECONDS) as cursor:
+        with _changing(database) as cursor:
             if not dry_run:
                 cursor.execute("LOCK TABLE dedup.attachment IN SHARE ROW EXCLUSIVE MODE")
             attachment, shape = examine(cursor, wanted)
@@ -68,14 +79,15 @@ def remap(
     """
 
     def attempt() -> tuple[Attachment, list[str]]:
-        with database.transaction(seconds=DDL_SECONDS) as cursor:
+        with _changing(database) as cursor:
             if not dry_run:
                 cursor.execute("LOCK TABLE dedup.attachment IN SHARE ROW EXCLUSIVE MODE")
             before = attachments.find(cursor, name)
             if before.leaving:
                 raise InputError(f"{name} is being detached: `dedup detach {name}` goes on with that")
             attachment, shape = remapped(cursor, before, told)
-            statements = detaching.unmade(cursor, before)
+            same_key = (before.keys, before.key_types) == (attachment.keys, attachment.key_types)
+            statements = detaching.unmade(cursor, before, same_key=same_key)
             statements += [attached_ddl.mapped_again(attachment), *attached_ddl.made(attachment, shape)]
             statements += roles.of_attachment(cursor, attachment)
             return attachment, _run(cursor, statements, dry_run)
@@ -97,7 +109,7 @@ def detach(
     """
 
     def attempt() -> tuple[Attachment, list[str]]:
-        with database.transaction(seconds=DDL_SECONDS) as cursor:
+        with _changing(database) as cursor:
             attachment = attachments.find(cursor, name)
             if attachment.leaving:
                 return attachment, []
