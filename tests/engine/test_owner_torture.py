@@ -10,7 +10,7 @@ import os
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -98,13 +98,13 @@ class Table:
     def place(self) -> str:
         return f"{self.schema}.{self.now}"
 
-    def options(self) -> dict[str, Any]:
-        """What an operator tells `remap`: what cannot be guessed."""
+    def options(self, known: Mapping[str, str]) -> dict[str, Any]:
+        """What an operator tells `remap`: what cannot be guessed by whoever knows these columns."""
         given: dict[str, Any] = {}
         if self.another and self.place != self.mapped_place:
             given["table"] = self.place
-        told = set(KINDS) if self.another else self.lost
-        columns = {f: c for f, c in self.columns.items() if f in told and c != self.mapped.get(f)}
+        told = set(KINDS) if self.another else self.lost | (set(KINDS) - set(known))
+        columns = {f: c for f, c in self.columns.items() if f in told and c != known.get(f)}
         if columns:
             given["columns"] = columns
         if (self.another or "key" in self.lost) and self.key != self.mapped_key:
@@ -393,6 +393,17 @@ class Builder(Errand):
     def set_schema(self, table: Table) -> None:
         new = SCHEMA if table.schema == ELSEWHERE else ELSEWHERE
         with self.connection.transaction():
+            # An index moves along, and may meet one of its name that an old table left behind.
+            for (index,) in self.run(
+                "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+                " WHERE i.indrelid = ANY (SELECT relid FROM pg_partition_tree(%s::regclass)"
+                " UNION SELECT %s::regclass)"
+                " AND to_regclass(format('%%I.%%I', %s::text, c.relname)) IS NOT NULL",
+                table.place,
+                table.place,
+                new,
+            ):
+                self.run(f"ALTER INDEX {table.schema}.{index} RENAME TO {self.name('key')}")
             self.run(f"ALTER TABLE {table.place} SET SCHEMA {new}")
             for name in table.partitions or ():
                 self.run(f"ALTER TABLE {table.schema}.{name} SET SCHEMA {new}")
@@ -416,7 +427,10 @@ class Builder(Errand):
             table.place,
         )
         if there:
-            self.run(f"DROP TRIGGER {self.rng.choice(there)[0]} ON {table.place}")
+            with self.connection.transaction():
+                # Postgres locks partitions before their table here, and a writer's way is the other one.
+                self.run(f"LOCK TABLE {table.place} IN ACCESS EXCLUSIVE MODE")
+                self.run(f"DROP TRIGGER {self.rng.choice(there)[0]} ON {table.place}")
 
     def spoil_marks(self, table: Table) -> None:
         there = [column for column in self.columns(table) if column.startswith("dedup_")]
@@ -558,7 +572,8 @@ def made(database: Database, owner: Errand) -> None:
 def heal(database: Database, table: Table, there: Callable[[Table], list[str]]) -> None:
     """The operator's one command; the mapping is then what the owner means."""
     door = deduplicator(database).attachments
-    options = table.options()
+    (known,) = [item for item in door.list() if item.name == table.name]
+    options = table.options(known.columns)
     print(f"remap({table.name!r}, **{options})")
     door.remap(table.name, **options)
     (found,) = [item for item in door.list() if item.name == table.name]
@@ -567,7 +582,7 @@ def heal(database: Database, table: Table, there: Callable[[Table], list[str]]) 
         if name in table.columns:
             assert found.columns[name] == table.columns[name], name
         elif name in found.columns:  # a column that has the name now was taken
-            assert found.columns[name] == table.mapped[name]
+            assert found.columns[name] == known.columns[name]
             assert found.columns[name] in there(table)
             table.columns[name] = found.columns[name]
     table.mapped, table.mapped_key, table.mapped_place = dict(table.columns), table.key, table.place
