@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 
-LONGEST_LINE = 300  # Characters of a title or an outlet that a page shows; the rest is cut
+LONGEST_LINE = 300
+"""Characters of a title or an outlet that a page shows; the rest is cut."""
 
 
 def whole(value: float) -> str:
@@ -15,7 +16,8 @@ def whole(value: float) -> str:
 def moment(time: datetime) -> str:
     """A time to the minute.
 
-    >>> moment(datetime(2026, 3, 12, 6, 10, 59)) '2026-03-12 06:10'
+    >>> moment(datetime(2026, 3, 12, 6, 10, 59))
+    '2026-03-12 06:10'
     """
     return f"{time:%Y-%m-%d %H:%M}"
 
@@ -23,7 +25,8 @@ def moment(time: datetime) -> str:
 def long_day(day: date) -> str:
     """A day with its name.
 
-    >>> long_day(date(2026, 3, 12)) 'Thursday 12 March 2026'
+    >>> long_day(date(2026, 3, 12))
+    'Thursday 12 March 2026'
     """
     return f"{day:%A} {day.day} {day:%B %Y}"
 
@@ -31,8 +34,8 @@ def long_day(day: date) -> str:
 def span(time: timedelta) -> str:
     """A span in its two largest units.
 
-    >>> span(timedelta(0)), span(timedelta(minutes=90)), span(timedelta(days=-2)) ('0 min', '1 h 30 min', '−2
-    d')
+    >>> span(timedelta(0)), span(timedelta(minutes=90)), span(timedelta(days=-2))
+    ('0 min', '1 h 30 min', '−2 d')
     """
     minutes = round(abs(time).total_seconds() / 60)
     parts = ((minutes // 1_440, "d"), (minutes // 60 % 24, "h"), (minutes % 60, "min"))
@@ -43,8 +46,8 @@ def span(time: timedelta) -> str:
 def later(time: timedelta | None) -> str:
     """How long after the first one; "unknown" where times do not tell.
 
-    >>> later(timedelta(0)), later(timedelta(minutes=90)), later(timedelta(minutes=-3)) ('first', '+1 h 30
-    min', '−3 min')
+    >>> later(timedelta(0)), later(timedelta(minutes=90)), later(timedelta(minutes=-3))
+    ('first', '+1 h 30 min', '−3 min')
     """
     if time is None:
         return "unknown"
@@ -55,7 +58,8 @@ def later(time: timedelta | None) -> str:
 def percent(share: float | None) -> str:
     """A share in per cent; a dash where there is none.
 
-    >>> percent(0.407), percent(None) ('41 %', '–')
+    >>> percent(0.407), percent(None)
+    ('41 %', '–')
     """
     return "–" if share is None else f"{100 * share:.0f} %"
 
@@ -63,7 +67,8 @@ def percent(share: float | None) -> str:
 def figure(value: float | None) -> str:
     """A score to three places; a dash where there is none.
 
-    >>> figure(0.7), figure(None) ('0.700', '–')
+    >>> figure(0.7), figure(None)
+    ('0.700', '–')
     """
     return "–" if value is None else f"{value:.3f}"
 
@@ -71,7 +76,8 @@ def figure(value: float | None) -> str:
 def size(count: float) -> str:
     """Bytes in the unit that leaves the fewest digits.
 
-    >>> size(999), size(12_345_678) ('999 B', '12.3 MB')
+    >>> size(999), size(12_345_678)
+    ('999 B', '12.3 MB')
     """
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1_000:
@@ -83,7 +89,8 @@ def size(count: float) -> str:
 def line(text: str | None, otherwise: str = "", most: int = LONGEST_LINE) -> str:
     """A title or a name on one line, cut; `otherwise` where there is none.
 
-    >>> line(None, "Untitled"), line("a title", most=5) ('Untitled', 'a ti…')
+    >>> line(None, "Untitled"), line("a  title", most=5)
+    ('Untitled', 'a ti…')
     """
     words = " ".join((text or "")[: 4 * most].split())
     if not words:

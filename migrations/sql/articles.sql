@@ -58,10 +58,7 @@ ALTER TABLE dedup.article SET (toast_tuple_target = 256);
 CREATE INDEX article_unsettled ON dedup.article
     (coalesce(published_at, added_at), source_id) WHERE status = 'pending' OR stale;
 CREATE INDEX article_failed ON dedup.article (id) WHERE status = 'failed';
--- What pages ask (dedup/corpus/browsing/) is found by an index, whatever the size of the corpus. The copies
--- of a story come by time, so that a page of them reads no more than that.
-CREATE INDEX article_duplicate_of ON dedup.article (duplicate_of, (coalesce(published_at, added_at)), id)
-    WHERE duplicate_of IS NOT NULL;
+-- What pages ask (dedup/corpus/browsing/) is found by an index, whatever the size of the corpus.
 -- Of a day, and of an outlet, the newest first. No more of a name than keeps a row of an index small: any
 -- name is taken, however long.
 CREATE INDEX article_time ON dedup.article ((coalesce(published_at, added_at)), id);
@@ -69,6 +66,10 @@ CREATE INDEX article_outlet ON dedup.article
     ((left(publication, 100) COLLATE "C"), (coalesce(published_at, added_at)), id) WHERE publication IS NOT NULL;
 -- By their hashes: addresses have any length.
 CREATE INDEX article_url ON dedup.article USING hash (url);
+-- The copies of a story come by time, so that a page of them reads no more than that. Made after article_time:
+-- of two indexes that seem to cost the same, as with statistics of an empty table, Postgres takes the newer one.
+CREATE INDEX article_duplicate_of ON dedup.article (duplicate_of, (coalesce(published_at, added_at)), id)
+    WHERE duplicate_of IS NOT NULL;
 COMMENT ON TABLE dedup.article IS 'Every article with its mark. Nothing is ever removed by deduplication.';
 COMMENT ON COLUMN dedup.article.id IS 'Internal number; says nothing about order.';
 COMMENT ON COLUMN dedup.article.source_id IS 'The caller''s own key, unique.';
