@@ -172,7 +172,8 @@ WINDOW_FORM = "a number of days, weeks or years such as 90d, 12w or 2y, up to 99
 def window_days(given: str) -> int | None:
     """A length of time such as `90d` in days; None where it is none.
 
-    >>> window_days("2y") 730
+    >>> window_days("2y")
+    730
     """
     found = re.fullmatch(r"([1-9][0-9]{0,5})([dwy])", given.strip())
     days = int(found[1]) * WINDOW_UNITS[found[2]] if found else 0
@@ -191,7 +192,8 @@ def random_hash_key() -> str:
 def masked(secret: str) -> str:
     """How a secret is shown: an id by which two can be compared, and from which it cannot be found.
 
-    >>> masked("") ''
+    >>> masked("")
+    ''
     """
     return secret and f"set (id {hashlib.blake2b(secret.encode(), digest_size=4).hexdigest()})"
 
