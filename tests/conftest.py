@@ -130,8 +130,14 @@ class Server:
         return make_conninfo(self.url, dbname=name)
 
     def create(self, name: str, template: str = "template0") -> str:
-        """A new database, dropped at the end of the test session; returns its connection string."""
+        """A new database, dropped at the end of the test session; returns its connection string.
+
+        One of the name is dropped: tests of a module may come in two parts, with its fixtures made for each.
+        """
         name = f"{name}_{os.getpid()}"
+        if name in self._made:
+            self._drop(name)
+            self._made.remove(name)
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(
                 sql.SQL("CREATE DATABASE {} TEMPLATE {} ENCODING 'UTF8'").format(
