@@ -258,14 +258,8 @@ def settled_through(cursor: Cursor, time: datetime | None) -> None:
     cursor.execute("UPDATE dedup.corpus_state SET settled_through = greatest(settled_through, %s)", [time])
 
 
-def write_marks(cursor: Cursor, new: StoredMarks, kept: Bigints) -> None:
-    """Write new marks, and of the articles that keep theirs only that they are settled."""
-    if len(kept):
-        cursor.execute(
-            "UPDATE dedup.article SET stale = false, takes_part = true, limit_fired = NULL"
-            " WHERE id = ANY (%s)",
-            [kept],
-        )
+def write_marks(cursor: Cursor, new: StoredMarks, *, stale: bool) -> None:
+    """Write new marks; those that are stale are to be settled again."""
     if len(new):
         new = new[np.argsort(new.id)]
         cursor.execute(
@@ -278,7 +272,18 @@ def write_marks(cursor: Cursor, new: StoredMarks, kept: Bigints) -> None:
                 "reasons": new.reason.astype(np.int64) + 1,
                 "status_names": [s.value for s in STATUSES],
                 "names": _NAMES,
+                "stale": stale,
             },
+        )
+
+
+def keep_marks(cursor: Cursor, ids: Bigints, *, stale: bool) -> None:
+    """Write of articles that keep their marks only that they take part, and whether they are settled."""
+    if len(ids):
+        cursor.execute(
+            "UPDATE dedup.article SET stale = %(stale)s, takes_part = true, limit_fired = NULL"
+            " WHERE id = ANY (%(ids)s) AND (stale, takes_part) <> (%(stale)s, true)",
+            {"ids": ids, "stale": stale},
         )
 
 

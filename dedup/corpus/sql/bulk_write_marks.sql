@@ -6,5 +6,5 @@ SET status = (%(status_names)s::text[])[(%(statuses)s::bigint[])[${place}]],
     duplicate_of = nullif((%(originals)s::bigint[])[${place}], 0),
     score = nullif((%(scores)s::double precision[])[${place}], -1),
     reason = (%(names)s::text[])[nullif((%(reasons)s::bigint[])[${place}], 0)],
-    stale = false, takes_part = true, limit_fired = NULL, marked_at = now()
+    stale = %(stale)s, takes_part = true, limit_fired = NULL, marked_at = now()
 WHERE a.id = ANY (%(ids)s::bigint[])

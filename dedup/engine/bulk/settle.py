@@ -1,9 +1,11 @@
 """Everything unsettled gets its mark at once: the bulk engine (docs/semantics.md, section 6).
 
 A snapshot of the corpus is decided as a whole, and what differs from the stored marks and pairs is written,
-some whole components of related articles at a time: so whatever is written agrees with itself, whoever looks
-and whenever the work is stopped. Nobody else settles meanwhile: hooks leave their articles unsettled. What
-people change meanwhile is noted, and its components are left to be settled through the indexes at the end.
+some components of related articles at a time: so whatever is written agrees with itself, whoever looks and
+whenever the work is stopped. A component too large for one transaction is made stale and then written in
+canonical order, since marks rest on earlier articles; an article that is most like a later one stays stale
+until that one is written. Nobody else settles meanwhile: hooks leave their articles unsettled. What people
+change meanwhile is noted, and its components are left to be settled through the indexes at the end.
 """
 
 from __future__ import annotations
@@ -27,13 +29,17 @@ from dedup.engine.bulk.decide import Decisions, PairArrays, Profiles, decide
 from dedup.engine.bulk.keys import Bigints, Entries, Places, code
 from dedup.engine.bulk.room import vacuum
 from dedup.engine.bulk.snapshot import Snapshot
-from dedup.numbers import Flags
+from dedup.numbers import Flags, begins_run
 from dedup.progress import Progress
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation
 
 CHUNK_ROWS = 2_000
 """Marks and pairs written under one hold of the settle lock, more or less: about a tenth of a second."""
+
+FLAG_ROWS = 4
+"""Where the canonical flag of a fingerprint changes, it is indexed again under all its keys. That takes as
+long as so many other rows, or more."""
 
 VACUUM_SHARE = 0.2
 """A mark is a new version of its article. After such a share of them the room of the old ones is freed: the
@@ -130,30 +136,42 @@ class BulkSettling:
         """
         done = Written(compared=plan.decisions.compared)
         self._progress.start("writing marks", int(plan.writes.sum()))
-        chunks = len(plan.chunks)
-        often = max(1, round(chunks * VACUUM_SHARE))
-        for number in range(chunks):
+        for start in range(0, len(plan.divided), CHUNK_ROWS):
+            if self._stop():
+                return done
+            some = plan.divided[start : start + CHUNK_ROWS]
+            retried(partial(self._make_stale, some), self._database.timeouts.lock)
+        often = max(1, round(len(plan.chunks) * VACUUM_SHARE))
+        for number, chunk in enumerate(plan.chunks):
             if self._stop():
                 break
             if number and number % often == 0 and done.settled >= VACUUM_ARTICLES:
                 vacuum(self._database)
-            settled = retried(partial(self._write, plan, number), self._database.timeouts.lock)
+            settled = retried(partial(self._write, plan, chunk), self._database.timeouts.lock)
             done.settled += settled
             self._progress.advance(settled)
         return done
 
-    def _write(self, plan: Plan, number: int) -> int:
+    def _make_stale(self, places: Bigints) -> None:
+        with self._database.transaction(settling=True) as cursor:
+            bulk.check(cursor, self._rulebook, self._run)
+            settling.make_stale(cursor, self._snapshot.ids[places].tolist())
+
+    def _write(self, plan: Plan, chunk: Chunk) -> int:
         snapshot = self._snapshot
         with self._database.transaction(settling=True) as cursor:
             bulk.check(cursor, self._rulebook, self._run)
             left_out = np.concatenate([bulk.changed_since(cursor, self._since), self._outside])
             changed = snapshot.places(left_out)
-            part = plan.part(number, changed[changed >= 0])
+            part = plan.part(chunk, changed[changed >= 0])
             bulk.drop_pairs(cursor, *part.drop)
             bulk.set_not_likest(cursor, *part.not_likest)
             settling.write_flags(cursor, *part.flags)
             run(cursor, settling.write_pairs(part.pairs))
-            bulk.write_marks(cursor, part.marks, part.kept)
+            bulk.write_marks(cursor, part.marks, stale=False)
+            bulk.write_marks(cursor, part.open_marks, stale=True)
+            bulk.keep_marks(cursor, part.kept, stale=False)
+            bulk.keep_marks(cursor, part.open_kept, stale=True)
             settling.make_stale(cursor, part.left.tolist())
             bulk.settled_through(cursor, snapshot.through)
         return len(part.marks) + len(part.kept)
@@ -174,13 +192,16 @@ class Part:
 
     Attributes:
         marks: the new ones; kept: the articles that are settled and keep theirs.
+        open_marks, open_kept: those of articles that a later transaction settles.
         drop, not_likest: pairs as (article_ids, other_ids).
         flags: the articles that become canonical, and those that become duplicates.
         left: articles whose marks would change, but wait for others.
     """
 
     marks: StoredMarks
+    open_marks: StoredMarks
     kept: Bigints
+    open_kept: Bigints
     pairs: PairRows
     drop: tuple[Bigints, Bigints]
     not_likest: tuple[Bigints, Bigints]
@@ -189,16 +210,38 @@ class Part:
 
 
 @dataclass(slots=True)
+class Chunk:
+    """What one transaction writes, unless people changed something there.
+
+    Attributes:
+        number: of the chunk.
+        places: where a mark or a canonical flag is written, in canonical order.
+        closed: where a mark was written by an earlier chunk, and is settled by this one.
+        dropped: the stored pairs that go, by their places in `Plan.old`.
+        loses: those that are no longer of the likest article of their earlier one.
+        pairs: those that are written, by their places in `Decisions.pairs`.
+    """
+
+    number: int
+    places: Bigints
+    closed: Bigints
+    dropped: Bigints
+    loses: Bigints
+    pairs: Bigints
+
+
+@dataclass(slots=True)
 class Plan:
-    """What differs between decisions and what is stored, in chunks of whole components.
+    """What differs between decisions and what is stored, in chunks.
+
+    A chunk has whole components of related articles, or a part of one that is heavier than `CHUNK_ROWS`.
 
     Attributes:
         marks: the new marks, in canonical order; writes: which of them are written; differs: which are new.
         old: shape (m, 2): the stored pairs by place, the later first; -1 for an article without fingerprint.
-        dropped: which of them go; not_likest: which of them stay, and lose their flag.
-        chunks: none of them empty; of each the places at which a mark or a canonical flag is written, in
-            canonical order, the stored pairs that go or lose their flag, by their places in `old`, and the
-            pairs that are written, by their places in `decisions.pairs`.
+        not_likest: which of them stay, and lose their flag.
+        divided: the places of the settled articles of components that are written in parts.
+        chunk: shape (n,): in which chunk an article is written; settles: which one settles it.
     """
 
     snapshot: Snapshot
@@ -207,9 +250,11 @@ class Plan:
     writes: Flags
     differs: Flags
     old: Bigints
-    dropped: Flags
     not_likest: Flags
-    chunks: list[tuple[Bigints, Bigints, Bigints]]
+    divided: Bigints
+    chunk: Bigints
+    settles: Bigints
+    chunks: list[Chunk]
 
     @classmethod
     def of(cls, snapshot: Snapshot, decisions: Decisions, unsettled: Places) -> Plan:
@@ -228,28 +273,35 @@ class Plan:
         writes = differs | ~stored.takes_part
         writes[unsettled] = True
         old, dropped, not_likest, new = _pair_changes(snapshot, decisions)
-        component = decisions.component
-        weight = np.bincount(component[writes], minlength=len(component))
-        weight += np.bincount(component[decisions.pairs.later[new]], minlength=len(component))
-        touched = old[dropped | not_likest].max(axis=1) if len(old) else np.empty(0, np.int64)
-        weight += np.bincount(component[touched[touched >= 0]], minlength=len(component))
-        chunk = ((np.cumsum(weight) - weight) // CHUNK_ROWS)[component].astype(np.int64)
-        count = int(chunk.max()) + 1 if len(chunk) else 0
+        pairs, size = decisions.pairs, len(snapshot)
+        loses = (dropped | not_likest) & snapshot.pairs.likest & (old[:, 1] >= 0)
         flags = (decisions.original < 0) != snapshot.canonical
-        # A stored pair goes with the first of its articles; one of no article that is here, with none.
-        of_old = np.where(old >= 0, chunk[old], count).min(axis=1) if count else np.zeros(len(old), np.int64)
+        weight = writes + FLAG_ROWS * flags.astype(np.int64)
+        for touched in (pairs.later[new], old[dropped, 0], old[loses, 1]):
+            weight += np.bincount(touched, minlength=size)
+        chunk, in_parts = _chunks(decisions.component, weight)
+        divided = np.flatnonzero(in_parts)
+        divided = divided[~np.isin(divided, unsettled)]
+        writes |= in_parts
+        settles = chunk.copy()
+        settles[pairs.earlier[decisions.likest]] = chunk[pairs.later[decisions.likest]]
+        count = int(chunk.max()) + 1 if size else 0
         parts = zip(
+            range(count),
             _by_chunk(writes | flags, chunk, count),
-            _by_chunk(dropped | not_likest, of_old, count),
-            _by_chunk(new, chunk[decisions.pairs.later], count),
+            _by_chunk(settles > chunk, settles, count),
+            _by_chunk(dropped, chunk[old[:, 0]], count),
+            _by_chunk(loses, chunk[old[:, 1]], count),
+            _by_chunk(new, chunk[pairs.later], count),
             strict=True,
         )
-        # A component that is heavier than a chunk has the numbers of several, and stands under the first.
-        chunks = [part for part in parts if any(map(len, part))]
-        return cls(snapshot, decisions, marks, writes, differs, old, dropped, not_likest, chunks)
+        chunks = [Chunk(number, *work) for number, *work in parts if any(map(len, work))]
+        return cls(
+            snapshot, decisions, marks, writes, differs, old, not_likest, divided, chunk, settles, chunks
+        )
 
-    def part(self, number: int, changed: Places) -> Part:
-        """What chunk `number` writes, given the places of the articles that people have changed."""
+    def part(self, chunk: Chunk, changed: Places) -> Part:
+        """What a chunk writes, given the places of the articles that people have changed."""
         ids, stored, pairs = self.snapshot.ids, self.snapshot.pairs, self.decisions.pairs
         component = self.decisions.component
         blocked = np.unique(component[changed])
@@ -257,24 +309,40 @@ class Plan:
         def free(places: npt.NDArray[Any]) -> Flags:
             return (places >= 0) & ~np.isin(component[places], blocked)
 
-        here, old, new = self.chunks[number]
-        ready = free(here)
-        go, wait = here[ready], here[~ready]
+        ready = free(chunk.places)
+        go, wait = chunk.places[ready], chunk.places[~ready]
         differs, canonical = self.differs[go], self.decisions.original[go] < 0
+        keeps, is_open = self.writes[go] & ~differs, self.settles[go] > chunk.number
         flags = canonical != self.snapshot.canonical[go]
-        later, earlier = free(self.old[old, 0]), free(self.old[old, 1])
-        drop = old[self.dropped[old] & later]
-        not_likest = old[earlier & stored.likest[old] & (self.not_likest[old] | (self.dropped[old] & ~later))]
-        new = new[free(pairs.later[new])]
+        drop = chunk.dropped[free(self.old[chunk.dropped, 0])]
+        loses = chunk.loses[free(self.old[chunk.loses, 1])]
+        later = self.old[loses, 0]
+        gone = free(later) & (self.chunk[later] <= chunk.number)
+        not_likest = loses[self.not_likest[loses] | ~gone]
+        new = chunk.pairs[free(pairs.later[chunk.pairs])]
+        closed = chunk.closed[free(chunk.closed)]
         return Part(
-            self.marks[go[differs]],
-            ids[go[self.writes[go] & ~differs]],
+            self.marks[go[differs & ~is_open]],
+            self.marks[go[differs & is_open]],
+            ids[np.concatenate([go[keeps & ~is_open], closed])],
+            ids[go[keeps & is_open]],
             _rows(pairs[new], self.decisions.likest[new], ids),
             (stored.article_id[drop], stored.other_id[drop]),
             (stored.article_id[not_likest], stored.other_id[not_likest]),
             (ids[go[flags & canonical]], ids[go[flags & ~canonical]]),
             ids[wait[self.differs[wait]]],
         )
+
+
+def _chunks(component: Places, weight: Bigints) -> tuple[Bigints, Flags]:
+    """In which chunk each article is written, ascending in a component; and whether that is divided."""
+    order = np.argsort(component, kind="stable")
+    heavy = (np.bincount(component, weight, len(weight)) > CHUNK_ROWS)[component]
+    before = np.cumsum(weight[order]) - weight[order]
+    first = np.maximum.accumulate(np.where(begins_run(component[order]), np.arange(len(order)), 0))
+    chunk = np.empty(len(order), np.int64)
+    chunk[order] = np.where(heavy[order], before, before[first]) // CHUNK_ROWS
+    return chunk, heavy
 
 
 def _by_chunk(wanted: Flags, chunk: Bigints, count: int) -> list[Bigints]:
