@@ -222,7 +222,7 @@ def test_a_template_family_of_8_000_with_a_hook_beside_it(database: Database, to
             hook.submit(new)
             waited.append(time.perf_counter() - started)
             time.sleep(0.5)  # as a scraper does, not as fast as it can
-        seconds, memory = running.result()
+        seconds, peak = running.result()
     disk = (size_of(database) - before) / 1e6
     waited.sort()
     print(
