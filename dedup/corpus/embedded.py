@@ -153,11 +153,6 @@ def start(home: Path | None = None) -> str:
         return server.url()
 
 
-def running_url(home: Path | None = None) -> str | None:
-    """The URL that `start` returned, if that server answers now. Raises as `status`."""
-    return status(home).url
-
-
 def stop(home: Path | None = None) -> bool:
     """Stop the server, closing its connections, and wait for its end. False: it was not running.
 

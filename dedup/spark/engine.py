@@ -1,6 +1,6 @@
 """A corpus from its articles to its marks, step by step, on Spark (docs/spark.md).
 
-What the marks are is said in docs/semantics.md; that the rounds are the same is argued in `rules/rounds.py`.
+docs/semantics.md says what the marks are; `tests/reference/rounds.py` argues that the rounds give the same.
 Only the DataFrame API is used, so a session may be a classic or a remote one, of Spark 3.5 or 4.
 """
 

@@ -16,12 +16,12 @@ from pyspark.sql import functions as fn
 
 from dedup.answer import Answer
 from dedup.errors import InputError
-from dedup.rules.rounds import window as window_of
 from dedup.spark.candidates import key_sizes
 from dedup.spark.corpus import Corpus
 from dedup.spark.engine import Grouped, grouped
 from dedup.spark.kinds import KIND_NAMES
 from dedup.spark.options import Options
+from dedup.spark.options import window as window_of
 from dedup.spark.reading import configured
 from dedup.spark.steps import Told
 from dedup.spark.taking import Taken, take

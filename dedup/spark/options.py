@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from dedup.errors import InputError
 from dedup.exchange import pins_digest
 from dedup.rules.pair import Relation
-from dedup.rules.rounds import PAIRS_PER_ENTRY, WINDOW_MINIMUM
+
+WINDOW_MINIMUM = 16
+"""Places in the smallest window. A story of edited copies is mostly decided by the first few of them."""
+
+PAIRS_PER_ENTRY = 8
+"""Pairs of places a round may look at, for each entry of a group: what a window of 16 costs at most."""
 
 EDGES_IN_ONE_TASK = 2_000_000
 """Duplicates among undecided nodes that one task decides: 32 MB of numbers, and about two seconds."""
@@ -94,3 +100,15 @@ class Options:
         values = asdict(self)
         del values["allow_pairs"]
         return json.dumps(values, sort_keys=True)
+
+
+def window(sizes: Mapping[int, int], minimum: int, budget: int) -> int:
+    """w, the largest window with sum over keys of min(n, w)^2 / 2 <= budget, or the smallest allowed.
+
+    `sizes` has for a number n of undecided nodes under a key how many keys have so many.
+    """
+
+    def twice(w: int) -> int:
+        return sum(keys * min(n, w) ** 2 for n, keys in sizes.items())
+
+    return max(minimum, bisect_right(range(1, max(sizes, default=0) + 1), 2 * budget, key=twice))

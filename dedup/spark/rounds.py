@@ -1,4 +1,4 @@
-"""The rounds: which nodes are canonical, and every pair that matters (`rules/rounds.py` is their model).
+"""The rounds: which nodes are canonical, and every pair that matters, as in `tests/reference/rounds.py`.
 
 A round looks at undecided nodes. Those are *eligible* that are among the first, up to the *window*, in all
 their keys: all their earlier candidates that are undecided are in the window too. WINDOW scores each newly
@@ -19,11 +19,11 @@ from typing import Any
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as fn
 
-from dedup.rules.rounds import window as window_of
 from dedup.settings import Settings
 from dedup.spark.candidates import check_allowed, key_sizes, pairs_of, score_pairs
 from dedup.spark.deciding import fates
 from dedup.spark.options import Options
+from dedup.spark.options import window as window_of
 from dedup.spark.schema import EDGE, ELIGIBLE, FATE, GROUP, OPEN, PAIR
 from dedup.spark.steps import Steps
 

@@ -1,7 +1,7 @@
 """Texts that are split into sentences become fingerprints, many at a time.
 
-Sections 1.3 to 1.8 of docs/semantics.md, over arrays; `plain.py` says the same word by word. It does not
-split, and a text that is unreadable does not come here.
+Sections 1.3 to 1.8 of docs/semantics.md, over arrays; `tests/reference/plain.py` is the same word by word. It
+does not split, and a text that is unreadable does not come here.
 """
 
 from __future__ import annotations

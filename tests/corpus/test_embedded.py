@@ -158,10 +158,10 @@ def test_a_new_cluster_is_private_and_durable_and_has_our_settings(first: First)
 def test_start_stop_status_and_the_data_stays(copied: Path) -> None:
     stopped = embedded.ServerStatus(False, copied / "postgres", None, None, "18")
     assert embedded.status(copied) == stopped
-    assert embedded.running_url(copied) is None
+    assert embedded.status(copied).url is None
     assert embedded.stop(copied) is False
     url = embedded.start(copied)
-    assert embedded.start(copied) == embedded.running_url(copied) == url
+    assert embedded.start(copied) == embedded.status(copied).url == url
     with psycopg.connect(url) as db:
         db.execute("INSERT INTO kept VALUES (2, 'after')")
     idle = psycopg.connect(url)  # an open transaction must not block the end
@@ -181,7 +181,7 @@ def test_killed_postmaster_recovers_even_while_a_child_lingers(copied: Path) -> 
     busy = psycopg.connect(url)
     busy.pgconn.send_query(b"SELECT count(*) FROM generate_series(1, 3000000)")  # a second without a look up
     psutil.Process(killed).kill()
-    assert embedded.running_url(copied) is None
+    assert embedded.status(copied).url is None
     assert kept(embedded.start(copied)) == [(1, "before"), (2, "committed")]
     assert embedded.status(copied).pid != killed
     busy.close()
@@ -261,7 +261,7 @@ def test_interrupted_initdb_recovers(home: Path) -> None:
     process.wait()
     assert not (home / "postgres").exists()
     assert list(home.glob("postgres.new-*"))
-    assert embedded.start(home) == embedded.running_url(home)
+    assert embedded.start(home) == embedded.status(home).url
     assert not list(home.glob("postgres.new-*"))
 
 

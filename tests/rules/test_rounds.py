@@ -13,18 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.rules import nodes, oracle, rounds
+from dedup.rules import oracle
 from dedup.rules.marks import Pair, order_key
-from dedup.rules.nodes import Groups
 from dedup.rules.oracle import Pins, Subject
 from dedup.rules.pair import Relation
-from dedup.rules.rounds import Options, Result
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 from tests.conformance.corpora import CORPORA
 from tests.corpora import fingerprint as fingerprint_of
 from tests.corpora import sentence_hash
 from tests.engine.test_rules_needed import Mutant, replace_in_module
+from tests.reference import nodes, rounds
+from tests.reference.nodes import Groups
+from tests.reference.rounds import Options, Result
 from tests.rules.test_oracle import PINS, RULES, corpora, fingerprint, short, subject
 
 CHUNKS, CHUNK = 10, 2_000
@@ -321,7 +322,7 @@ def test_the_smallest_window_is_within_the_budget_of_the_default() -> None:
     assert rounds.window(sizes, 1, rounds.PAIRS_PER_ENTRY * entries) >= rounds.WINDOW_MINIMUM
 
 
-NODES, ROUNDS = "dedup.rules.nodes", "dedup.rules.rounds"
+NODES, ROUNDS = "tests.reference.nodes", "tests.reference.rounds"
 MUTANTS = [
     Mutant(
         "a star leaves out later ones that were never eligible",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 pa = pytest.importorskip("pyarrow")
 
-from dedup.rules.rounds import peel  # noqa: E402
 from dedup.spark.deciding import fates  # noqa: E402
+from tests.reference.rounds import peel  # noqa: E402
 
 Edges = list[tuple[int, int]]
 

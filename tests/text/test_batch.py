@@ -19,8 +19,8 @@ from dedup.settings import Settings
 from dedup.text import fingerprint as module
 from dedup.text.fingerprint import Fingerprinter, UnreadableError
 from dedup.text.fingerprints import Fingerprint, Fingerprints
-from dedup.text.plain import PlainMaker
 from dedup.text.tasks import TextTask
+from tests.reference.plain import PlainMaker
 
 SMALL = Settings(
     text_min_words=5, sentence_min_characters=8, signature_size=12, bands=3, rows=4, text_max_characters=2_000
@@ -39,7 +39,7 @@ def fingerprinter(name: str) -> Fingerprinter:
     return Fingerprinter(VARIANTS[name])
 
 
-LONG = pytest.mark.long("dedup/text", "dedup/settings.py")
+LONG = pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference/plain.py")
 
 
 @cache

@@ -46,22 +46,16 @@ None of this asks how wide the window is, how classes are divided, or whether al
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from dedup.rules.marks import Mark, Pair, Partner, decide, kept_originals, kept_similar, likest
-from dedup.rules.nodes import Groups, Kind, Node, NodePair, Said, groups, in_order, nodes, numbered
 from dedup.rules.oracle import Pins, Subject
 from dedup.rules.pair import Profile, Related, Relation, relate, relate_scored, score_counted
 from dedup.settings import Settings
-
-WINDOW_MINIMUM = 16
-"""Places in the smallest window. A story of edited copies is mostly decided by the first few of them."""
-
-PAIRS_PER_ENTRY = 8
-"""Pairs of places a round may look at, for each entry of a group: what a window of 16 costs at most."""
+from dedup.spark.options import PAIRS_PER_ENTRY, WINDOW_MINIMUM, window
+from tests.reference.nodes import Groups, Kind, Node, NodePair, Said, groups, in_order, nodes, numbered
 
 Meetings = Mapping[NodePair, Sequence[Kind]]
 """The keys that two nodes share, by their kinds: as many sentences as the two have in common."""
@@ -177,19 +171,6 @@ def marks(
 def place(given: Groups, undecided: Set[int]) -> Groups:
     """The undecided nodes under each key: that with place p is the p-th of them."""
     return {key: [node for node in own if node in undecided] for key, own in given.items()}
-
-
-def window(sizes: Mapping[int, int], minimum: int, budget: int) -> int:
-    """w, the largest window with sum over keys of min(n, w)^2 / 2 <= budget, or the smallest allowed.
-
-    Args:
-        sizes: a number n of undecided nodes under a key, to how many keys have so many.
-    """
-
-    def twice(w: int) -> int:
-        return sum(keys * min(n, w) ** 2 for n, keys in sizes.items())
-
-    return max(minimum, bisect_right(range(1, max(sizes, default=0) + 1), 2 * budget, key=twice))
 
 
 def eligible(places: Groups, w: int, undecided: Collection[int]) -> set[int]:

@@ -1,6 +1,6 @@
 """What a fingerprint holds of the sentences of a text, word by word: the definition, and nothing quick.
 
-`batch.py` makes the same of many texts over arrays, and is held equal to this by tests.
+`dedup/text/batch.py` makes the same of many texts over arrays, and is held equal to this by tests.
 """
 
 from __future__ import annotations
