@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from dedup.article import Article
-from dedup.corpus import attempts, revision, rulebooks
+from dedup.corpus import attempts, opening, rulebooks
 from dedup.corpus.database import Database, retried
 from dedup.door import checks
 from dedup.door.questions import Questions
@@ -77,7 +77,7 @@ class Deduplicator(Questions):
     def __init__(
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> None:
-        self._database = revision.opened(url, timeouts, schema)
+        self._database = opening.opened(url, timeouts, schema)
         self._submissions = Submissions(self._database)
 
     @staticmethod

@@ -17,38 +17,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from dedup.corpus import columns
-from dedup.corpus.columns import TABLE_NAMES, TABLES, Column, Kind, Lists, TableName, Texts, Values
-from dedup.corpus.database import Cursor
+from dedup.corpus.columns import TABLE_NAMES, TableName
+from dedup.deduplicator import Deduplicator
 from dedup.door import checks
 from dedup.errors import InputError
 from dedup.times import Time
 
 try:
     import pyarrow as pa
+
+    from dedup.corpus import arrow
 except ImportError:
     raise ImportError("dedup.frames needs pyarrow: pip install 'newsdedup[frames]'") from None
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from dedup.deduplicator import Deduplicator
-
 __all__ = ["duplicates", "marks", "matches", "reader", "stories"]
-
-_TYPES: dict[Kind, pa.DataType] = {
-    "text": pa.string(),
-    "word": pa.dictionary(pa.int32(), pa.string()),
-    "bool": pa.bool_(),
-    "int": pa.int64(),
-    "float": pa.float64(),
-    "share": pa.float64(),
-    "time": pa.timestamp("us", "UTC"),
-    "texts": pa.list_(pa.string()),
-}
 
 
 def stories(corpus: Deduplicator | str | None = None, *, since: Time = None) -> pa.Table:
@@ -108,20 +93,7 @@ def reader(
     if name not in TABLE_NAMES:
         raise InputError(f"there is no table {name!r}; there are {', '.join(TABLE_NAMES)}")
     first = None if since is None else checks.moment("since", since)
-    return pa.RecordBatchReader.from_batches(schema(name), _opened(name, corpus, first))
-
-
-def schema(name: TableName) -> pa.Schema:
-    """The columns of a table as Arrow describes them."""
-    return pa.schema([(column, _TYPES[kind]) for column, kind in TABLES[name].columns.items()])
-
-
-def batches(cursor: Cursor, name: TableName, since: datetime | None = None) -> Iterator[pa.RecordBatch]:
-    """The batches of a table, within a transaction that sees one moment."""
-    described = schema(name)
-    for _, found in columns.pages(cursor, name, since):
-        arrays = [_array(found[field.name], field.type) for field in described]
-        yield pa.record_batch(arrays, schema=described)
+    return pa.RecordBatchReader.from_batches(arrow.schema(name), _opened(name, corpus, first))
 
 
 def _table(name: TableName, corpus: Deduplicator | str | None, since: Time) -> pa.Table:
@@ -132,38 +104,9 @@ def _table(name: TableName, corpus: Deduplicator | str | None, since: Time) -> p
 def _opened(
     name: TableName, corpus: Deduplicator | str | None, since: datetime | None
 ) -> Iterator[pa.RecordBatch]:
-    from dedup.deduplicator import Deduplicator
-
     if not isinstance(corpus, Deduplicator):
         with Deduplicator(corpus) as found:
             yield from _opened(name, found, since)
         return
     with corpus._database.session() as session, session.transaction(snapshot=True) as cursor:
-        yield from batches(cursor, name, since)
-
-
-def _array(column: Column, kind: pa.DataType) -> pa.Array:
-    """A column as Arrow has it; the bytes of texts are not copied."""
-    match column:
-        case Texts():
-            texts = _texts(column)
-            return texts.dictionary_encode() if pa.types.is_dictionary(kind) else texts
-        case Lists():
-            return pa.ListArray.from_arrays(pa.array(_ends(column.counts)), _texts(column.texts))
-        case Values():
-            mask = None if column.there is None else ~column.there
-            return pa.array(column.values, mask=mask).cast(kind)
-
-
-def _texts(column: Texts) -> pa.Array:
-    there = column.lengths >= 0
-    nulls = len(there) - int(there.sum())
-    bitmap = pa.py_buffer(np.packbits(there, bitorder="little").tobytes()) if nulls else None
-    ends = _ends(np.maximum(column.lengths, 0))
-    return pa.StringArray.from_buffers(
-        len(there), pa.py_buffer(ends), pa.py_buffer(column.data), bitmap, nulls
-    )
-
-
-def _ends(lengths: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        yield from arrow.batches(cursor, name, since)

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, generate_latest, start_http_ser
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from dedup.corpus import revision
+from dedup.corpus import opening
 from dedup.corpus.database import Database
 from dedup.corpus.monitoring import SAMPLE, Vitals, vitals
 from dedup.errors import DatabaseError
@@ -79,7 +79,7 @@ class Metrics:
         try:
             with self._lock:
                 if self._database is None:
-                    self._database = revision.opened(self._url, schema=self._schema)
+                    self._database = opening.opened(self._url, schema=self._schema)
             with self._database.transaction(seconds=ANSWER_SECONDS) as cursor:
                 found = vitals(cursor)
         except DatabaseError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dedup.corpus import revision
+from dedup.corpus import opening
 from dedup.door import checks
 from dedup.engine import choice, daemon
 from dedup.engine.backfill import RETRY_SECONDS, Options
@@ -51,7 +51,7 @@ def work(
     check_seconds("the poll interval", poll)
     if workers is not None:
         checks.whole_number("workers", workers, 1, MAX_WORKERS)
-    database = daemon.wait_for(lambda: revision.opened(url, timeouts, schema), stop, daemon.DOWN_SECONDS)
+    database = daemon.wait_for(lambda: opening.opened(url, timeouts, schema), stop, daemon.DOWN_SECONDS)
     if database is None:
         return
     keeper = PoolKeeper()

@@ -6,8 +6,9 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,97 @@ def test_what_executors_run_loads_no_database_and_no_session() -> None:
     loaded = loaded_by("import dedup.spark.scoring, dedup.spark.deciding")
     assert "dedup.rules.pairs" in loaded
     assert [module for module in loaded if is_within(module, (*DATABASE, *OUTER, "pyspark"))] == []
+
+
+ROOMS = (
+    *(
+        "__init__",
+        "errors",
+        "written",
+        "printable",
+        "answer",
+        "numbers",
+        "machine",
+        "html",
+        "times",
+        "article",
+    ),
+    *("settings", "timeouts", "schema", "progress", "verdict", "engines", "logs"),
+    *("text", "exchange", "rules", "files", "demo"),
+    *("pages", "spark"),
+    *("corpus", "server", "operation", "metrics"),
+    *("judging", "engine", "door"),
+    *("worker", "deduplicator", "frames", "async_deduplicator", "spooling", "scrapy"),
+    *("lab", "serve", "browse", "cli"),
+)
+"""Packages, and modules beside them, lowest first: each imports only what is before it."""
+
+
+def needs(found: ast.Module, modules: Container[str]) -> set[str]:
+    """The modules of the package that a file imports, also within functions, but not only for types."""
+    names: set[str] = set()
+    waiting: list[ast.AST] = [found]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            waiting += node.orelse
+            continue
+        waiting += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= {name if name in modules else str(node.module) for name in whole}
+    return {name for name in names if name in modules}
+
+
+def room(module: str) -> str:
+    return (*module.split("."), "__init__")[1]
+
+
+def ways_up(needed: dict[str, set[str]]) -> list[str]:
+    return [
+        f"{module} imports {other}"
+        for module, others in needed.items()
+        for other in others
+        if ROOMS.index(room(other)) > ROOMS.index(room(module))
+    ]
+
+
+def circle(needed: dict[str, set[str]]) -> tuple[str, ...]:
+    """Modules of which each imports the next and the last the first; none, if there is no circle."""
+    try:
+        TopologicalSorter(needed).prepare()
+    except CycleError as error:
+        return tuple(error.args[1])
+    return ()
+
+
+NEEDED = {
+    dotted(name): needs(tree(name), {dotted(other) for other in NAMES}) - {dotted(name)} for name in NAMES
+}
+
+
+def test_every_room_has_its_place() -> None:
+    assert sorted(ROOMS) == sorted({room(module) for module in NEEDED})
+
+
+def test_no_import_runs_up() -> None:
+    assert ways_up(NEEDED) == []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert circle(NEEDED) == ()
+
+
+def test_a_circle_and_a_way_up_would_be_seen() -> None:
+    code = "if TYPE_CHECKING:\n    import b\nelse:\n    import a\ndef f():\n    from c import d, e"
+    assert needs(ast.parse(code), {"a", "b", "c", "c.d"}) == {"a", "c", "c.d"}
+    assert needs(tree("frames.py"), {"dedup.deduplicator"}) == {"dedup.deduplicator"}
+    assert set(circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})) == {"a", "b", "c"}
+    assert ways_up({"dedup.text.a": {"dedup.corpus.b", "dedup.errors"}}) == [
+        "dedup.text.a imports dedup.corpus.b"
+    ]
 
 
 BEHIND_THE_DOOR = ("dedup.corpus", "dedup.engine", "sqlalchemy", "psycopg")

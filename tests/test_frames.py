@@ -16,7 +16,7 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from dedup import Deduplicator, frames
-from dedup.corpus import columns
+from dedup.corpus import arrow, columns
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.errors import ClosedError, InputError, SchemaError
@@ -109,9 +109,9 @@ def test_pages_of_any_size_are_the_same_table(
 ) -> None:
     def read(rows: int, size: int) -> tuple[list[int], list[tuple[Any, ...]]]:
         with newsroom.session() as session, session.transaction(snapshot=True) as cursor:
-            schema = frames.schema(name)
+            schema = arrow.schema(name)
             made = [
-                pa.record_batch([frames._array(page[f.name], f.type) for f in schema], schema=schema)
+                pa.record_batch([arrow._array(page[f.name], f.type) for f in schema], schema=schema)
                 for _, page in columns.pages(cursor, name, rows=rows, bytes=size)
             ]
         return [batch.num_rows for batch in made], as_rows(pa.Table.from_batches(made, schema))
@@ -147,7 +147,7 @@ def test_any_text_and_any_time_come_as_they_are(corpus_url: str, rows: list[tupl
 def test_an_empty_corpus_is_tables_without_rows(database: Database) -> None:
     for name in NAMES:
         found = getattr(frames, name)(database.url)
-        assert (found.num_rows, found.schema) == (0, frames.schema(name))
+        assert (found.num_rows, found.schema) == (0, arrow.schema(name))
 
 
 def test_since_is_of_the_article_the_later_one_and_any_of_the_story(dd: Deduplicator) -> None:

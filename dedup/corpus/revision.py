@@ -13,46 +13,9 @@ from psycopg import errors as pg
 from dedup.corpus.database import Cursor, Database
 from dedup.errors import SchemaError
 from dedup.schema import program
-from dedup.timeouts import Timeouts
 
 MADE_BY_INIT = ("alembic_version", "corpus_state", "settle_turn")
 """Tables that have one row, from the beginning."""
-
-
-def opened(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
-    """A database, open and prepared; whatever `prepare` raises, no connection is left behind.
-
-    Args:
-        url, timeouts, schema: as of `Database`.
-
-    Raises:
-        UnreachableError: the database does not answer.
-        SchemaError: as of `prepare`.
-    """
-    database = Database(url, timeouts, schema)
-    try:
-        prepare(database)
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-def prepare(database: Database) -> None:
-    """Make sure that the schema is this program's; on the embedded server it is made or upgraded.
-
-    Raises:
-        SchemaError: it is missing, older or newer; the message names the next step.
-    """
-    with database.transaction() as cursor:
-        found = current(cursor)
-    if database.embedded and found != head():
-        # Here: to import Alembic takes longer than a first article, and nearly always there is no need.
-        from dedup.corpus import migrate
-
-        migrate.initialize(database)
-        return
-    require_head(found, database)
 
 
 def current(cursor: Cursor) -> str | None:

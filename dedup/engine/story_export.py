@@ -90,10 +90,9 @@ def export(
     if path.suffix not in _WRITERS:
         raise InputError(f"{path}: the name must end with {' or '.join(_WRITERS)}")
     try:
-        import dedup.frames
-    except ImportError as error:
-        raise InputError(str(error)) from None
-    assert dedup.frames
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise InputError("dedup.frames needs pyarrow: pip install 'newsdedup[frames]'") from None
     report = StoryExport(str(path))
     try:
         with (
@@ -126,11 +125,11 @@ class _Reading:
 
     def batches(self, name: TableName, called: str) -> Iterator[Any]:
         """The batches of a table, which the file has under another name."""
-        from dedup import frames
+        from dedup.corpus import arrow
 
         self.report.rows[called] = 0
         self.progress.start(f"exporting {name}", self.totals[name])
-        for batch in frames.batches(self.cursor, name, self.since):
+        for batch in arrow.batches(self.cursor, name, self.since):
             if self.stop():
                 raise _StoppedError
             yield batch
@@ -141,9 +140,9 @@ class _Reading:
 def _write_parquet(path: Path, read: _Reading) -> None:
     import pyarrow.parquet
 
-    from dedup import frames
+    from dedup.corpus import arrow
 
-    with pyarrow.parquet.ParquetWriter(path, frames.schema("marks"), compression="zstd") as writer:
+    with pyarrow.parquet.ParquetWriter(path, arrow.schema("marks"), compression="zstd") as writer:
         for batch in read.batches("marks", "article"):
             writer.write_batch(batch)
 

@@ -127,7 +127,6 @@ def test_what_cannot_be_written_is_told(
     assert said.code == 2
     assert "nowhere/news.sqlite cannot be written: No such file" in said.err
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    monkeypatch.delitem(__import__("sys").modules, "dedup.frames")
     said = dedup("export", "stories", "news.sqlite")
     assert said.code == 2
     assert "pip install 'newsdedup[frames]'" in said.err

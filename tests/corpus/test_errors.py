@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from dedup.corpus import migrate, revision
+from dedup.corpus import migrate, opening
 from dedup.corpus.database import Database, conninfo, place, translated
 from dedup.errors import DedupError, InputError, RightsError, SchemaError, StorageError, UnreachableError
 from tests.conftest import Server
@@ -30,7 +30,7 @@ from tests.conftest import Server
 )
 def test_an_unreachable_database(url: str) -> None:
     database = Database(url)
-    for attempt in (database.connect, lambda: revision.prepare(database)):
+    for attempt in (database.connect, lambda: opening.prepare(database)):
         with pytest.raises(UnreachableError) as caught:
             attempt()
         assert "hidden" not in str(caught.value)

@@ -14,7 +14,7 @@ import pytest
 from alembic import command
 
 from dedup import Deduplicator, worker
-from dedup.corpus import migrate, revision
+from dedup.corpus import migrate, opening, revision
 from dedup.corpus.database import Database
 from dedup.errors import ClosedError, SchemaError
 from dedup.metrics import Metrics
@@ -165,16 +165,16 @@ def test_an_upgrade_keeps_the_rows(fresh: Database) -> None:
     before = revision.head()
     with next_revision() as number:
         with pytest.raises(SchemaError, match=r"older dedup; run .* to upgrade it"):
-            revision.prepare(fresh)
+            opening.prepare(fresh)
         assert migrate.initialize(fresh) == (before, number)
         assert migrate.initialize(fresh) == (number, number)
-        revision.prepare(fresh)
+        opening.prepare(fresh)
     with fresh.transaction() as cursor:
         assert cursor.execute("SELECT source_id, text, later FROM dedup.article").fetchall() == [
             ("a", "words", 7)
         ]
     with pytest.raises(SchemaError, match="newer dedup"):
-        revision.prepare(fresh)
+        opening.prepare(fresh)
 
 
 def test_every_table_is_made_again_from_others_or_guarded(database: Database) -> None:
@@ -209,7 +209,7 @@ def test_five_upgrades_at_once(fresh: Database) -> None:
 
 def test_a_missing_schema_names_the_next_step(fresh: Database) -> None:
     with pytest.raises(SchemaError, match="run `dedup init`"):
-        revision.prepare(fresh)
+        opening.prepare(fresh)
 
 
 OPENERS: dict[str, Callable[[str], object]] = {
@@ -224,13 +224,13 @@ def test_whoever_finds_no_schema_lets_go_of_the_database(
     fresh: Database, monkeypatch: pytest.MonkeyPatch, who: str
 ) -> None:
     asked: list[Database] = []
-    prepare = revision.prepare
+    prepare = opening.prepare
 
     def noted(database: Database) -> None:
         asked.append(database)
         prepare(database)
 
-    monkeypatch.setattr(revision, "prepare", noted)
+    monkeypatch.setattr(opening, "prepare", noted)
     with suppress(SchemaError):
         OPENERS[who](fresh.url)
     (database,) = asked
@@ -249,7 +249,7 @@ def test_a_schema_newer_than_the_program_is_refused(fresh: Database) -> None:
     migrate.initialize(fresh)
     with fresh.transaction() as cursor:
         cursor.execute("UPDATE dedup.alembic_version SET version_num = '9999'")
-    for step in (revision.prepare, migrate.initialize):
+    for step in (opening.prepare, migrate.initialize):
         with pytest.raises(SchemaError, match="newer dedup"):
             step(fresh)
 
@@ -257,7 +257,7 @@ def test_a_schema_newer_than_the_program_is_refused(fresh: Database) -> None:
 def test_a_schema_from_before_the_first_release_is_refused_and_left_alone(fresh: Database) -> None:
     migrate.initialize(fresh)
     steps = (
-        revision.prepare,
+        opening.prepare,
         migrate.initialize,
         lambda d: printed_schema(d.url),
         lambda d: Deduplicator(d.url),

@@ -1,0 +1,43 @@
+"""Opens a corpus whose schema is this program's; on the embedded server it is made or upgraded."""
+
+from __future__ import annotations
+
+from dedup.corpus import revision
+from dedup.corpus.database import Database
+from dedup.timeouts import Timeouts
+
+
+def opened(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
+    """A database, open and prepared; whatever `prepare` raises, no connection is left behind.
+
+    Args:
+        url, timeouts, schema: as of `Database`.
+
+    Raises:
+        UnreachableError: the database does not answer.
+        SchemaError: as of `prepare`.
+    """
+    database = Database(url, timeouts, schema)
+    try:
+        prepare(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def prepare(database: Database) -> None:
+    """Make sure that the schema is this program's; on the embedded server it is made or upgraded.
+
+    Raises:
+        SchemaError: it is missing, older or newer; the message names the next step.
+    """
+    with database.transaction() as cursor:
+        found = revision.current(cursor)
+    if database.embedded and found != revision.head():
+        # Here: to import Alembic takes longer than a first article, and nearly always there is no need.
+        from dedup.corpus import migrate
+
+        migrate.initialize(database)
+        return
+    revision.require_head(found, database)
