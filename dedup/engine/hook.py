@@ -50,11 +50,7 @@ def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
 
 
 def submit(
-    cursor: Cursor,
-    rulebook: Rulebook,
-    article: Article,
-    made: Fingerprinted,
-    seconds: float | None = None,
+    cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted, seconds: float | None = None
 ) -> Verdict:
     """Store an article and settle it, and hold the settle lock from then on.
 

@@ -42,7 +42,5 @@ def preview(database: Database) -> Preview:
         waiting = fingerprints.count_unfingerprinted(cursor)
         unsettled = waiting + fingerprints.count_unsettled(cursor)
     return Preview(
-        adoption,
-        everything if adoption.fingerprints else waiting,
-        everything if adoption else unsettled,
+        adoption, everything if adoption.fingerprints else waiting, everything if adoption else unsettled
     )

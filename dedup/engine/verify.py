@@ -395,9 +395,7 @@ class _Block:
             )
         if article.canonical is not (expected.status is not Status.DUPLICATE):
             self._result.differs(
-                f"{article.source_id}: the canonical flag is {article.canonical}",
-                Repair.SETTLE,
-                [article.id],
+                f"{article.source_id}: the canonical flag is {article.canonical}", Repair.SETTLE, [article.id]
             )
 
     def _mark(self, article: StoredArticle) -> Mark:

@@ -10,16 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dedup.rules.common import agreeing_pairs, effective_stories, is_common
-from dedup.rules.marks import (
-    Mark,
-    OrderKey,
-    Pair,
-    Partner,
-    decide,
-    kept_originals,
-    kept_similar,
-    likest,
-)
+from dedup.rules.marks import Mark, OrderKey, Pair, Partner, decide, kept_originals, kept_similar, likest
 from dedup.rules.pair import Profile, Relation, relate
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
