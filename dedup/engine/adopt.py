@@ -17,14 +17,11 @@ ARTICLES_PER_TRANSACTION = 2_000
 
 
 def adopt(database: Database) -> bool:
-    """Put changed settings, sentence parameters or a changed program in force.
+    """Put changed settings, sentence parameters or a changed program in force; False if there was nothing to
+    adopt.
 
-    Returns:
-        Whether there was anything to adopt.
-
-    Raises:
-        StaleRulesError: they were changed again meanwhile; begin again.
-        SchemaError: the stored results were made by a newer program.
+    Raises StaleRulesError: they were changed again meanwhile; begin again. SchemaError: a newer program made
+    the stored results.
     """
     with database.transaction() as cursor:
         if not rulebooks.waiting_adoption(cursor):

@@ -29,20 +29,14 @@ InThread = Callable[[Callable[[], Verdict]], Awaitable[Verdict]]
 
 
 class AsyncSubmissions:
-    """Takes in articles as `Submissions` does, and gives the same verdicts.
-
-    Args:
-        blocking: of the same corpus; it keeps the rulebook.
-    """
+    """Takes in articles as `Submissions` does, with the rulebook of that one, and gives the same verdicts."""
 
     def __init__(self, pool: AsyncPool, blocking: Submissions, in_thread: InThread) -> None:
         self._pool, self._blocking, self._in_thread = pool, blocking, in_thread
 
     async def submit(self, article: Article, seconds: float) -> Verdict:
-        """Store an article and settle it; see `Submissions.submit`.
-
-        When the task is cancelled, the article is stored and settled, or nothing is changed.
-        """
+        """As `Submissions.submit`. If the task is cancelled, the article is stored and settled, or nothing
+        is changed."""
         try:
             verdict = await self._plain(article, seconds)
         except BusyError:

@@ -37,17 +37,10 @@ def _changing(database: Database) -> Iterator[Cursor]:
 
 
 def attach(database: Database, wanted: Wanted, *, dry_run: bool = False) -> tuple[Attachment, list[str]]:
-    """Attach a table; its rows become articles with the next backfill.
+    """Attach a table, and return what was run or, `dry_run`, would be; the next backfill takes up its rows.
 
-    Args:
-        dry_run: only say which statements would run.
-
-    Returns:
-        What is attached, and the statements.
-
-    Raises:
-        InputError: it cannot be attached; the message says why.
-        BusyError: others held the table all the time.
+    Raises InputError: it cannot be attached; the message says why. BusyError: others held the table all the
+    time.
     """
 
     def attempt() -> tuple[Attachment, list[str]]:
@@ -67,15 +60,7 @@ def remap(
 ) -> tuple[Attachment, list[str]]:
     """Map a table again that its owner changed: articles keep their marks, the next backfill compares them.
 
-    Args:
-        dry_run: only say which statements would run.
-
-    Returns:
-        What is attached, and the statements.
-
-    Raises:
-        InputError: it cannot be mapped; the message says why, and what to do.
-        BusyError: others held the table all the time.
+    Returns and raises as `attach`.
     """
 
     def attempt() -> tuple[Attachment, list[str]]:
@@ -100,12 +85,8 @@ def detach(
 ) -> tuple[int, list[str]]:
     """Leave the owner's table as it was found, and delete its articles. One that was stopped goes on.
 
-    Returns:
-        How many articles were deleted, or would be, and the statements.
-
-    Raises:
-        InputError: nothing is attached under that name.
-        BusyError: others held the table all the time.
+    Returns how many articles were deleted, or would be, and the statements. Raises InputError: nothing is
+    attached under that name. BusyError: others held the table all the time.
     """
 
     def attempt() -> tuple[Attachment, list[str]]:
@@ -133,14 +114,10 @@ def detach(
 
 
 def sync(database: Database, name: str | None = None, *, stop: Callable[[], bool] = lambda: False) -> int:
-    """Note what is new, changed or gone in attached tables, by key and hash; returns how many rows.
+    """Note what is new, changed or gone in one attached table or all, by key and hash; returns how many rows.
 
-    Args:
-        name: of one attachment; None for all.
-
-    Raises:
-        InputError: nothing is attached under that name, or its owner changed a table so that it is to be
-            mapped again.
+    Raises InputError: nothing is attached under that name, or its owner changed a table so that it is to be
+    mapped again.
     """
     with database.transaction() as cursor:
         if name is None:

@@ -121,16 +121,14 @@ def backfill(
     limits: Limits | None = None,
     retry_seconds: Sequence[float] = RETRY_SECONDS,
 ) -> BackfillReport:
-    """Settle everything that is pending or stale.
+    """Settle everything that is pending or stale. Neither `batch` nor `engine` changes the result.
 
     Args:
-        batch: articles per settle transaction; the result does not depend on it.
+        batch: articles per settle transaction.
         workers: processes that fingerprint texts; None for one per core, 0 for none but this one.
-        engine: see `EngineName`; the result does not depend on it.
         memory: bytes that the memory engine may use, more or less; None for a quarter of the machine's.
         full_count: as in `refresh`.
         stop: asked between batches; when it says so, the batch in hand is finished and the work ends.
-        limits: how long is waited for worker processes.
         retry_seconds: pauses before a text that lost its worker is tried again; it has one attempt more.
 
     Raises:
@@ -292,8 +290,7 @@ class _Run:
     def _settle_in_memory(self, rulebook: Rulebook, read: Read | None) -> tuple[int, ...]:
         """Settle everything at once; what people change meanwhile is left to the next round.
 
-        Args:
-            read: what was fingerprinted before; None: that is done here, and the indexes are built after it.
+        Unless texts were read before, they are fingerprinted here, and the indexes are built after it.
         """
         with BulkRun(
             self._database,

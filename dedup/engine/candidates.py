@@ -24,11 +24,8 @@ def sharing(
     after: datetime | None = None,
     limit: int | None = None,
 ) -> list[FingerprintRow]:
-    """Articles that share a sentence that is not common, a bucket or the content with one of these.
-
-    Args:
-        sentences: per row, its sentence hashes that are not common.
-    """
+    """Articles that share a sentence of `sentences` (of each row, those not common), a bucket or the
+    content."""
     return settling.sharing(
         cursor,
         settings,

@@ -63,13 +63,9 @@ def export(
 ) -> CorpusExport:
     """Write what a cluster needs to know, as of one moment; others may work on meanwhile.
 
-    Args:
-        folder: it must not exist, or be empty. Only this user can read it.
-        hash_key: put the secret hash key into it.
-
-    Raises:
-        InputError: the folder holds something, or cannot be written, or pyarrow is missing.
-        DatabaseError: the server refused or went away; there is no folder.
+    The folder must not exist or be empty; only this user can read it. `hash_key` puts the secret key into it.
+    Raises InputError: it holds something or cannot be written, or pyarrow is missing. DatabaseError: the
+    server refused or went away; there is no folder.
     """
     exchanged.arrow()
     path = Path(folder)

@@ -80,16 +80,11 @@ def run(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> ImportReport:
-    """Take up a result.
+    """Take up a result; `dry_run` only compares, and reports what does not agree. `stop` counts until the
+    writing.
 
-    Args:
-        dry_run: compare only; what does not agree is in the report, and nothing is changed.
-        stop: asked until all is written at once.
-
-    Raises:
-        InputError: the folder is damaged, or the result is not one of this corpus as it is now.
-        BusyError: a backfill or another import is at work, or the settings changed meanwhile.
-        DatabaseError: the server refused or went away; no mark was changed.
+    Raises InputError: the folder is damaged, or the result is not one of this corpus as it is now. BusyError:
+    a backfill or another import is at work, or the settings changed. DatabaseError: no mark was changed.
     """
     path = Path(folder)
     about = exchanged.read_json(path / RUN_FILE)
@@ -223,9 +218,8 @@ class _Work:
     def _check(self, progress: Progress) -> tuple[Checked, int, Bigints, int]:
         """Compare with the corpus at one moment.
 
-        Returns:
-            What was found; the last change that people had made; the changes of sentences that were known;
-            and about how many fingerprints are stored.
+        Returns what was found; the last change that people had made; the changes of sentences that were
+        known; and about how many fingerprints are stored.
         """
         progress.start("comparing with the corpus", None)
         with self._timed("comparing"), self._transaction(snapshot=True) as cursor:

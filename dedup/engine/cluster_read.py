@@ -29,14 +29,8 @@ _ROWS = {"mark": "import_mark", "match": "import_match", "common_sentence": "imp
 
 
 class ResultFolder:
-    """The folder of a result, opened: its tables are there, and of the right shape.
-
-    Attributes:
-        about: what it says of itself.
-
-    Raises:
-        InputError: it is not, or pyarrow is missing.
-    """
+    """The folder of a result, opened: its tables are there and of the right shape, or InputError is
+    raised."""
 
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
         self.folder, self.about = folder, about
@@ -55,8 +49,7 @@ class ResultFolder:
     def stage(self, cursor: Cursor, settings: Settings, progress: Progress, stop: Callable[[], bool]) -> bool:
         """Copy the tables into temporary ones; False if told to stop before the end.
 
-        Raises:
-            InputError: a file breaks off, or holds what no cluster writes.
+        Raises InputError: a file breaks off, or holds what no cluster writes.
         """
         cluster_staging.create(cursor)
         for name, staged in _ROWS.items():
@@ -89,11 +82,7 @@ class ResultFolder:
         return zip(*(batch.column(name).to_pylist() for name in names), strict=True)
 
     def _fingerprints(self, batch: Any, settings: Settings) -> Fingerprints:
-        """The fingerprints of some rows as arrays.
-
-        Raises:
-            InputError: they are none that these settings make.
-        """
+        """The fingerprints of some rows. Raises InputError: these settings make no such."""
         compute, count = exchanged.arrow().compute, batch.num_rows
         lengths = compute.list_value_length(batch.column("sentence_hashes")).to_numpy()
         bands = compute.list_value_length(batch.column("buckets")).to_numpy()

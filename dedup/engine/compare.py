@@ -37,11 +37,7 @@ class Compared(Answer):
 
 
 def compare(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Compared:
-    """Two stored articles side by side.
-
-    Raises:
-        NotFoundError: one of them is not stored. InputError: both are one article.
-    """
+    """Two stored articles side by side. Raises NotFoundError: one is not stored. InputError: both are one."""
     if a == b:
         raise InputError("a pair has two articles; both ids are the same")
     explanation = explain(cursor, rulebook, a, b)

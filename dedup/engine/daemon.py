@@ -64,12 +64,7 @@ class Pace:
 
 
 class Daemon:
-    """A worker at work; `run` is its life.
-
-    Args:
-        options: as for a backfill; its pool should have a keeper.
-        stop: asked all the while; when it says so, the batch in hand is finished and the life ends.
-    """
+    """A worker; `run` is its life. When `stop` says so, the batch in hand is finished and the life ends."""
 
     def __init__(
         self,
@@ -93,11 +88,7 @@ class Daemon:
         self._problems: list[str] = []
 
     def run(self) -> None:
-        """Work until told to stop.
-
-        Raises:
-            LoginError, RightsError, SchemaError: the database is there, and refuses.
-        """
+        """Work until told to stop. Raises `FATAL`: the database is there, and refuses."""
         log.info("worker started on %s", self._database.place, extra={"event": "started"})
         told = False
         try:
@@ -262,11 +253,7 @@ class Daemon:
 def wait_for(
     open_: Callable[[], Database], stop: Callable[[], bool], down: Sequence[float]
 ) -> Database | None:
-    """Open a database, as soon as that can be done; None if it is to stop before.
-
-    Raises:
-        LoginError, RightsError, SchemaError: the database is there, and refuses.
-    """
+    """Open a database, as soon as that can be done; None if it is to stop before. Raises as `Daemon.run`."""
     failures = 0
     while not stop():
         try:

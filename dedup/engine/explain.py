@@ -80,11 +80,7 @@ class Explanation(Answer):
 
 
 def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
-    """Compare two stored articles by their source_ids, by the letter of the rules.
-
-    Raises:
-        NotFoundError: one of them is not stored.
-    """
+    """Compare two articles by the letter of the rules. Raises NotFoundError: one of them is not stored."""
     first, second = sorted((_load(cursor, rulebook, name) for name in (a, b)), key=lambda s: s.order)
     everything = bigints(first.counted | second.counted)
     common = set(settling.common_among(cursor, everything).tolist())

@@ -41,11 +41,7 @@ ANALYZE_ARTICLES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
-    """What the pool is told; see `FingerprintPool`.
-
-    Attributes:
-        keeper: who keeps the pool for the next round; None: it ends with this one.
-    """
+    """What `FingerprintPool` is told; a `keeper` keeps the pool for the next round."""
 
     workers: int | None
     factory: Factory
@@ -71,15 +67,10 @@ class Read:
 
 
 class Fingerprinting:
-    """The first step of one backfill, round by round.
+    """The first step of one backfill, round by round; `target`, the table for fingerprints, may change
+    between them.
 
-    Args:
-        pauses: seconds before a text that lost its worker is tried again; it has one attempt more.
-        stop: asked all the while.
-        target: the table that fingerprints go to.
-
-    Attributes:
-        target: may be changed between two rounds.
+    `pauses`: seconds before a text that lost its worker is tried again; it has one attempt more.
     """
 
     def __init__(
@@ -105,10 +96,8 @@ class Fingerprinting:
     def run(self, rulebook: Rulebook) -> Read:
         """Fingerprint every text that waits for it.
 
-        Raises:
-            WorkerError: see `FingerprintPool.run`; what was read is kept.
-            StuckError: texts that were read wait again, and again.
-            StaleRulesError: the settings changed meanwhile.
+        Raises WorkerError: see `FingerprintPool.run`; what was read is kept. StuckError: texts that were read
+        wait again, and again. StaleRulesError: the settings changed meanwhile.
         """
         read = Read()
         with self._database.transaction() as cursor:

@@ -36,11 +36,7 @@ VACUUM_NOTES = 200_000
 
 
 def follow(database: Database, progress: Progress, stop: Callable[[], bool]) -> Followed:
-    """Work off the outbox.
-
-    Raises:
-        BusyError: others held an article for longer than `Timeouts.lock`.
-    """
+    """Work off the outbox. Raises BusyError: others held an article for longer than `Timeouts.lock`."""
     return _Following(database, progress, stop).run()
 
 
@@ -93,11 +89,7 @@ class _Following:
         self._done.problems += [f"{line}: `dedup remap {attachment.name}`" for line in words]
 
     def _batch(self, after: int) -> tuple[int, int | None, list[Attachment]]:
-        """Take some notes.
-
-        Returns:
-            How many, the number of the last one, and the tables to be compared as a whole.
-        """
+        """Take some notes: how many, the number of the last one, and the tables to be compared as a whole."""
         with self._database.transaction(settling=True) as cursor:
             started = perf_counter()
             found = outbox.notes(cursor, after, self._through, self._size, self._drifted)
@@ -185,11 +177,7 @@ class UnfitError(Exception):
 
 @contextmanager
 def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
-    """A part of a transaction that reads an attached table.
-
-    Raises:
-        UnfitError: its functions do not fit it any more.
-    """
+    """A part of a transaction that reads a table. Raises UnfitError: its functions do not fit it any more."""
     try:
         with cursor.connection.transaction():
             yield
@@ -205,11 +193,8 @@ def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
 def compare(database: Database, attachment: Attachment, stop: Callable[[], bool]) -> int | None:
     """Note what is new, changed or gone in a table since it was last followed, page by page.
 
-    Returns:
-        How many rows were noted; None where it was told to stop before the end.
-
-    Raises:
-        UnfitError: the table was changed so that it cannot be read.
+    Returns how many rows, or None if told to stop before the end. Raises UnfitError: the table cannot be
+    read.
     """
     noted = 0
     for differing in (outbox.changed, outbox.gone):
@@ -231,8 +216,7 @@ def compare(database: Database, attachment: Attachment, stop: Callable[[], bool]
 def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]) -> tuple[int, list[str]]:
     """Write marks that changed into the tables that have columns for them.
 
-    Returns:
-        How many rows were written, and which could not be, a line each; these are tried again next time.
+    Returns how many rows, and which could not be written, a line each; these are tried again next time.
     """
     with database.transaction() as cursor:
         known = [

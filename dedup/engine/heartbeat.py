@@ -38,9 +38,6 @@ class Heartbeat:
         other: the run that lives already, where `claim` found one; taken_over: the one whose place this took.
         engine: what settles, once that is known; told with the stage.
         superseded: another run took the place of this one, which should end.
-
-    Raises:
-        DatabaseError: the server refused or went away.
     """
 
     def __init__(self, database: Database, what: str) -> None:
@@ -59,12 +56,7 @@ class Heartbeat:
         self._computed = time.process_time()
 
     def claim(self) -> bool:
-        """Begin the run; False if another one lives.
-
-        Raises:
-            StuckError: another one lives and makes no progress.
-            DatabaseError: the server refused or went away.
-        """
+        """Begin the run; False if another one lives. Raises StuckError: that one makes no progress."""
         with translated(self._database.place), self._connection.cursor() as cursor:
             owner = self._owner(cursor)
         until = time.monotonic() + GRACE_SECONDS
@@ -103,21 +95,13 @@ class Heartbeat:
         self._moved_at = time.monotonic()
 
     def end(self, outcome: str, error: str | None = None) -> None:
-        """End the run.
-
-        Raises:
-            DatabaseError: the server refused or went away; the next run then sees that this one is gone.
-        """
+        """End the run. Where the database cannot be told, the next run sees that this one is gone."""
         if self._run is not None:
             with self._database.transaction() as cursor:
                 runs.end(cursor, self._run, outcome, error)
 
     def add(self, did: Did) -> None:
-        """Add to what the run did.
-
-        Raises:
-            DatabaseError: the server refused or went away.
-        """
+        """Add to what the run did."""
         with self._database.transaction() as cursor:
             runs.add(cursor, self.run, did)
 

@@ -52,15 +52,10 @@ def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
 def submit(
     cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted, seconds: float | None = None
 ) -> Verdict:
-    """Store an article and settle it, and hold the settle lock from then on.
+    """Store an article and settle it, and hold the settle lock from then on; `made` with the same rulebook.
 
-    Args:
-        made: from `fingerprint`, with the same rulebook.
-        seconds: how long a statement may work, what is spent on waiting for the lock included; None: as
-            the transaction has it.
-
-    Raises:
-        StaleRulesError: the stored results are of another rulebook.
+    `seconds`: how long a statement may work, waiting for the lock included; None: as the transaction has it.
+    Raises StaleRulesError: the stored results are of another rulebook.
     """
     new, started = False, time.monotonic()
     if made.fingerprint is not None:
@@ -104,8 +99,7 @@ def store(cursor: Cursor, article: Article) -> Known:
 def store_for_later(database: Database, article: Article, *, may_edit: bool = True) -> None:
     """Store an article, or put it aside where another transaction holds it; the next backfill settles it.
 
-    Args:
-        may_edit: False where there is no right but to insert: a new version of a stored one is put aside too.
+    Without `may_edit`, where there is no right but to insert, a new version of a stored one is put aside too.
     """
     try:
         with database.transaction(seconds=STORE_SECONDS) as cursor:
@@ -122,11 +116,8 @@ def store_for_later(database: Database, article: Article, *, may_edit: bool = Tr
 
 
 def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> list[str]:
-    """Delete articles and settle what that unsettles; the caller holds the settle lock.
-
-    Returns:
-        The source_ids that existed.
-    """
+    """Delete articles and settle what that unsettles, under the settle lock; returns the source_ids that
+    existed."""
     partners = articles.partners(cursor, source_ids)
     arrivals.delete(cursor, source_ids)
     deleted = articles.delete(cursor, source_ids)

@@ -69,16 +69,11 @@ NO_RELATIONS = Relations.of([])
 
 
 class Nodes:
-    """Articles that are compared with each other.
-
-    Args:
-        rows: articles, each once, in any order.
-        sentences: per row, its sentence hashes that are not common.
-        pins: what people have said of pairs of them.
+    """Articles that are compared with each other; of each row, `sentences` has the hashes that are not
+    common.
 
     Attributes:
-        rows: the articles in canonical order.
-        orders: their places in canonical order.
+        rows: the articles in canonical order; orders: their places in it.
         hits: shape (n,): how many articles each of their keys leads to, summed; about the work of comparing.
         most: shape (n,): how many articles one of their keys leads to, the one that leads to most.
         compared: pairs scored.
@@ -108,11 +103,8 @@ class Nodes:
         return len(self.rows)
 
     def related(self, place: int, among: Flags) -> Relations:
-        """The relations of one article to some of the others.
-
-        Args:
-            among: shape (n,): those that count, without the article itself.
-        """
+        """The relations of one article to some of the others: those flagged in `among`, shape (n,), not
+        itself."""
         pins = self._pins.get(place)
         if self.hits[place] < MANY:
             others: set[int] = set()

@@ -17,11 +17,8 @@ class PoolKeeper:
 
     @contextmanager
     def lend(self, key: object, make: Callable[[], FingerprintPool]) -> Iterator[FingerprintPool]:
-        """A pool at work. One that met an error is not used again.
-
-        Args:
-            key: what the pool was made from; make: makes another one.
-        """
+        """A pool at work, another one if `key` is not that of the last. One that met an error is not used
+        again."""
         if self._pool is None or self._key != key:
             self.close()
             self._pool, self._key = make().__enter__(), key

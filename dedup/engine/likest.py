@@ -45,8 +45,7 @@ class Likest:
     def know_places(self, likest: Mapping[int, OrderKey]) -> None:
         """Let ties be decided by exact places; needed where what is settled may come before what was.
 
-        Args:
-            likest: the ids of settled articles that are most like a later one, to the order of that one.
+        `likest`: the ids of settled articles that are most like a later one, to the order of that one.
         """
         orders = [row.order for row in self._rows]
         for place in np.flatnonzero(self._settled).tolist():
@@ -57,11 +56,10 @@ class Likest:
                 self._place[place] = other if orders[other : other + 1] == [order] else other - 0.5
 
     def compare(self, place: int, similar: Relations, *, appeared: bool) -> None:
-        """Find the likest one of an article, and of which others it is now the likest.
+        """Find the likest one of an article among all canonical ones similar to it, and whose likest it is
+        now.
 
-        Args:
-            similar: all canonical articles that it is similar to.
-            appeared: it was not canonical before, so that settled articles do not know it.
+        `appeared`: it was not canonical before, so that settled articles do not know it.
         """
         if not len(similar):
             return

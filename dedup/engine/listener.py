@@ -53,8 +53,7 @@ class Listener:
         return False
 
     def session(self) -> Session | None:
-        """The session of the server that listens, which is open for as long as the process lives; None: none
-        is."""
+        """The server session that listens, open for as long as the process lives; None: there is none."""
         return self._session if self._open() else None
 
     def close(self) -> None:

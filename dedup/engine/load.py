@@ -57,11 +57,10 @@ def load_file(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Store the articles of a file; for the arguments see `read_file`.
+    """Store the articles of a file; for the arguments see `read_file`. What was read before an error is
+    stored.
 
-    Raises:
-        InputError: the file cannot be used, or read on; what was read before is stored.
-        DatabaseError: the server refused or went away; the batches before are stored.
+    Raises InputError: the file cannot be used, or read on. DatabaseError: the server refused or went away.
     """
     batch = _Batch(database, report)
     found = read_file(

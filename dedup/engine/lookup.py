@@ -57,11 +57,8 @@ def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdic
 
 
 def related_to(cursor: Cursor, settings: Settings, row: FingerprintRow, *, everything: bool) -> list[Partner]:
-    """The articles that are related to one, with their order and relation.
-
-    Args:
-        everything: unsettled articles are looked at too, and not only the canonical ones.
-    """
+    """The articles that are related to one, with their order and relation; only canonical ones, or
+    `everything`."""
     own = without_common(cursor, [row])
     others = sharing(cursor, settings, [row], own, "canonical")
     if everything:
@@ -116,11 +113,8 @@ def copies_among(row: FingerprintRow, mark: Mark, found: Iterable[Partner]) -> t
 
 
 def with_copies(verdict: Verdict, found: Iterable[Copy], stored: int) -> Verdict:
-    """A verdict that names the best of these copies and of those that it names already, all others.
-
-    Args:
-        stored: how many copies there are besides those found; the verdict names the best of them.
-    """
+    """A verdict that names the best of these copies and of the `stored` ones, the best of which it names
+    already."""
     more = tuple(found)
     ranked = sorted((*verdict.copies, *more), key=lambda copy: (-copy.score, copy.id))
     return replace(

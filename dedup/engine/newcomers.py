@@ -27,16 +27,11 @@ from dedup.verdict import Verdict
 def settle_new(
     rulebook: Rulebook, article: Article, made: Fingerprint, most: int = MOST_SHARED
 ) -> Steps[tuple[Verdict | None, bool]]:
-    """Take the settle lock, and store and mark an article if that is plain.
+    """Take the settle lock, and store and mark an article if that is plain: it shares something with `most`
+    at most.
 
-    Args:
-        most: it is not plain where it shares something with more articles than this.
-
-    Returns:
-        The verdict; None where it is not plain, and nothing was stored. And whether the article is new.
-
-    Raises:
-        StaleRulesError: the stored results are of another rulebook.
+    Returns the verdict, None where it is not plain and nothing was stored; and whether the article is new.
+    Raises StaleRulesError: the stored results are of another rulebook.
     """
     met = yield from newcomers.meet(rulebook, article, made, most)
     if met.outcome == "stored":

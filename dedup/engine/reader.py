@@ -85,11 +85,7 @@ class Reader:
         self._connection: Connection | None = None
 
     def connect(self) -> None:
-        """Connect, if there is no connection.
-
-        Raises:
-            DatabaseError: it cannot be had.
-        """
+        """Connect, if there is no connection."""
         if self._connection is None or self._connection.closed:
             with translated(self._place):
                 source = self._source
@@ -102,11 +98,7 @@ class Reader:
                 self._connection.close()
 
     def texts(self, chunk: Chunk) -> list[TextTask]:
-        """The texts of those articles that have not changed and still wait.
-
-        Raises:
-            DatabaseError: the server refused or went away.
-        """
+        """The texts of those articles that have not changed and still wait."""
 
         def read() -> list[TextTask]:
             with self._transaction() as cursor:
@@ -115,14 +107,9 @@ class Reader:
         return retried(read, self._source.timeouts.lock)
 
     def store(self, tasks: Sequence[TextTask], made: Fingerprints) -> tuple[dict[int, str], list[int]]:
-        """Store what was made of texts.
+        """Store what was made of texts. Raises StaleRulesError: the settings changed meanwhile.
 
-        Returns:
-            The failures by id, and the ids of articles that changed, went or no longer wait.
-
-        Raises:
-            StaleRulesError: the settings changed meanwhile.
-            DatabaseError: the server refused or went away.
+        Returns the failures by id, and the ids of articles that changed, went or no longer wait.
         """
         batch = Batch([(task.id, task.revision) for task in tasks], made)
 
@@ -167,8 +154,7 @@ def read_chunk(
 ) -> Part:
     """Have a chunk read, made into fingerprints and stored.
 
-    Args:
-        make: returns the texts that it could read, their fingerprints if there are any, and what it lost.
+    `make` returns the texts that it could read, their fingerprints if there are any, and what it lost.
     """
     waiting = reader.texts(chunk)
     tasks, made, lost = make(waiting) if waiting else ((), None, [])

@@ -53,11 +53,8 @@ class Refreshed:
 def refresh(database: Database, rulebook: Rulebook, *, full: bool | None = None) -> Refreshed:
     """Bring the common sentences up to date with the fingerprints; costs one query if nothing changed.
 
-    Args:
-        full: count every sentence, or only those that changed; None chooses by cost.
-
-    Raises:
-        StaleRulesError: the settings changed meanwhile; what was done so far is kept and right.
+    `full`: count every sentence, or only those that changed; None chooses by cost. Raises StaleRulesError:
+    the settings changed meanwhile; what was done so far is kept and right.
     """
     settings = rulebook.settings
     with database.transaction() as cursor:
@@ -100,11 +97,7 @@ class Counted:
 
 
 def apply(database: Database, rulebook: Rulebook, counted: Counted) -> Refreshed:
-    """Change the table of common sentences, and keep the counts.
-
-    Raises:
-        StaleRulesError: the settings changed meanwhile; what was done so far is kept and right.
-    """
+    """Change the table of common sentences, and keep the counts. Raises as `refresh`."""
     changes = counted.changes
     examples = examples_of(database, rulebook.fingerprinter, [c for c in changes if c.enters])
     settler = _Settler(database, rulebook)

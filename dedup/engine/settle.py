@@ -79,11 +79,9 @@ def settle(
     Args:
         limit: at most so many articles; needed where `ids` is not given.
         ids: only these articles; those settled already, or without a fingerprint, are passed over.
-        max_candidates: give up where more settled articles than this share something with them.
+        max_candidates: where more settled articles than this share something with them, nothing is done and
+            TooManyCandidatesError is raised.
         max_work: stop after so much work, and leave the later ones of these articles as they are.
-
-    Raises:
-        TooManyCandidatesError: `max_candidates` was exceeded.
     """
     if ids is None:
         assert limit is not None
@@ -101,10 +99,8 @@ def settle(
 class _Batch:
     """The articles of one transaction, what shares something with them, and the decisions about them.
 
-    Articles of the batch are *inside*; those that only share something with them are *outside*.
-
-    Args:
-        rows: the articles to settle, in canonical order.
+    `rows` are to be settled, in canonical order: they are *inside*. What shares something with them is
+    *outside*.
     """
 
     def __init__(
@@ -290,11 +286,8 @@ class _Batch:
     def _pairs(
         self, known: list[int], retained: list[tuple[int, int]], entered: list[tuple[int, int]]
     ) -> PairRows:
-        """The rows of the batch, and those of other articles that are new.
-
-        Args:
-            known: the canonical articles whose likest one was decided.
-        """
+        """The rows of the batch, and new ones of others; of the canonical ones in `known` the likest was
+        decided."""
         rows = self._nodes.rows
         likest = {(other, place) for place in known if (other := self._likest.later(place)) is not None}
         extra = {*retained, *entered, *likest}

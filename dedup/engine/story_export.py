@@ -83,9 +83,7 @@ def export(
         since: only articles published then or later, their stories, and the pairs of which they are the later
             one; where the publication time is unknown, stored then or later.
 
-    Raises:
-        InputError: the file exists, cannot be written or has another ending, or pyarrow is missing.
-        DatabaseError: the server refused or went away; there is no file.
+    Raises InputError: the file exists, cannot be written or has another ending, or pyarrow is missing.
     """
     if path.suffix not in _WRITERS:
         raise InputError(f"{path}: the name must end with {' or '.join(_WRITERS)}")

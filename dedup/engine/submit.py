@@ -46,11 +46,8 @@ class Submissions:
         return self._rulebook
 
     def submit(self, article: Article, seconds: float) -> Verdict:
-        """Store an article, or its new version, and settle it; what cannot be settled is stored for later.
-
-        Args:
-            seconds: how long to wait for others, and for a statement to work.
-        """
+        """Store an article, or its new version, and settle it; what cannot be settled in `seconds` is
+        stored for later."""
         try:
             if self._may_settle is None:
                 with self._database.transaction(seconds=seconds) as cursor:

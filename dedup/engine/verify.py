@@ -100,15 +100,10 @@ class Verification(Answer):
 def verify(
     database: Database, rulebook: Rulebook, *, sample: int | None = None, progress: Progress | None = None
 ) -> Verification:
-    """Recompute marks, pairs, fingerprints and common sentences by the letter, and compare.
+    """Recompute marks, pairs, fingerprints and common sentences by the letter, of all or a `sample`, and
+    compare.
 
     Sees one moment of the database; others may work on meanwhile. The bookkeeping is checked in full.
-
-    Args:
-        sample: recompute only so many articles, chosen at random.
-
-    Raises:
-        DatabaseError: the server refused or went away.
     """
     result = Verification()
     shown = progress or SilentProgress()
@@ -146,8 +141,7 @@ def verify(
 def repair(database: Database, repairs: Repairs) -> int:
     """Heal what `verify` found, in short steps; the next backfill does the rest.
 
-    Returns:
-        How many articles will be settled again because of themselves.
+    Returns how many articles will be settled again because of themselves.
     """
     with database.transaction() as cursor:
         bookkeeping.repair_lock(cursor)
@@ -217,8 +211,7 @@ def _check_fingerprints(
 ) -> int:
     """Compare fingerprints, those of unsettled articles included: they are what settling will rest on.
 
-    Returns:
-        How many texts were not read, since no worker could finish them.
+    Returns how many texts were not read, since no worker could finish them.
     """
     by_id = {article.id: article for article in block}
     given_up = 0

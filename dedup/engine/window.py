@@ -50,11 +50,7 @@ class PrunePreview(Answer):
 
 
 class Window:
-    """Keeps the window of a corpus, as part of a backfill.
-
-    Attributes:
-        archived: articles archived so far.
-    """
+    """Keeps the window of a corpus, as part of a backfill, and counts what it archived."""
 
     def __init__(self, database: Database, progress: Progress, stop: Callable[[], bool]) -> None:
         self.archived = 0
@@ -63,8 +59,7 @@ class Window:
     def divide(self, rulebook: Rulebook) -> None:
         """Archive what is before the horizon, and bring back what is not; one statement where nothing is due.
 
-        Raises:
-            StaleRulesError: the settings changed meanwhile; what was done so far is right.
+        Raises StaleRulesError: the settings changed meanwhile; what was done so far is right.
         """
         settings = rulebook.settings
         with self._database.transaction() as cursor:
@@ -180,11 +175,7 @@ def preview(database: Database, older_than: str) -> PrunePreview:
 
 
 def _wanted(cursor: Cursor, older_than: str) -> datetime:
-    """The horizon that is asked for.
-
-    Raises:
-        InputError: it is none, or the present one is there or later.
-    """
+    """The horizon that is asked for. Raises InputError: it is none, or the present one is there or later."""
     days = window_days(older_than)
     if days is not None:
         found = horizon_of(cursor, rulebooks.load_settings(cursor), days)

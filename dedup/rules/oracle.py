@@ -33,8 +33,7 @@ def common_sentences(
 ) -> dict[int, float]:
     """C, the common sentences with their effective stories (section 2).
 
-    Args:
-        pins: sentence hash to whether an analyst declared it always or never common.
+    `pins`: sentence hash to whether an analyst declared it always or never common.
     """
     carriers: dict[int, list[Sequence[int]]] = {}
     for fingerprint in fingerprints:
@@ -59,11 +58,7 @@ def marks(
     settings: Settings,
     pins: Pins | None = None,
 ) -> tuple[dict[int, Mark], set[Pair]]:
-    """The marks and pairs of a corpus (sections 3 to 5).
-
-    Returns:
-        The mark of every article by id, and the rows of `match`.
-    """
+    """The mark of every article by id, and the rows of `match` (sections 3 to 5)."""
     profiles = {s.id: Profile.of(s.fingerprint, common) for s in subjects}
     originals: dict[int, list[Partner]] = {}
     earlier: dict[int, list[Partner]] = {}

@@ -19,11 +19,7 @@ from dedup.text.signature import Signature
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What the rules see of a fingerprint, given the common sentences.
-
-    Attributes:
-        sentences: S' = the hashes of its sentences that are not common.
-    """
+    """What the rules see of a fingerprint; `sentences` is S', the hashes of those that are not common."""
 
     content_hash: int
     sentences: frozenset[int]
@@ -86,12 +82,7 @@ def score(a: Profile, b: Profile, settings: Settings) -> Scores:
 
 
 def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, same_bucket: bool) -> Scores:
-    """The scores of a pair, given what the two have in common: whoever joins articles has counted it.
-
-    Args:
-        shared: |S'(a) & S'(b)|.
-        same_bucket: whether they have an equal bucket key.
-    """
+    """The scores of a pair, given |S'(a) & S'(b)| and whether they have an equal bucket key."""
     union = len(a.sentences) + len(b.sentences) - shared
     estimated = signature.jaccard(a.signature, b.signature)
     return Scores(
@@ -109,11 +100,7 @@ def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, sa
 
 
 def relate(a: Profile, b: Profile, settings: Settings, pin: Relation | None = None) -> Related | None:
-    """The relation of a pair, or None where there is none. The first rule that holds decides.
-
-    Args:
-        pin: what a person has said of the two; it holds whatever the scores say.
-    """
+    """The relation of a pair, or None. The first rule that holds decides, and a pin before all of them."""
     return relate_scored(score(a, b, settings), settings, pin)
 
 

@@ -42,8 +42,7 @@ Codes = npt.NDArray[np.int8]
 class Scored:
     """Pairs with every number the rules look at, each of shape (m,); see `pair.Scores`.
 
-    Attributes:
-        pairs: shape (m, 2), the smaller number first.
+    `pairs` is of shape (m, 2), the smaller number first.
     """
 
     pairs: Pairs
@@ -129,13 +128,8 @@ def score(
     same_content: Flags,
     same_bucket: Flags,
 ) -> Scored:
-    """`pair.score` of many pairs, from what the two articles of each share.
-
-    Args:
-        shared: sentences that both have.
-        sentences, shingles: how many each of them has.
-        signature_jaccard: `signature.jaccard` of each pair.
-    """
+    """`pair.score` of many pairs, from the sentences that both articles of each have, and the sizes of
+    each."""
     (i, j), (m, n) = sentences, shingles
     union, smaller, fewer = i + j - shared, np.minimum(i, j), np.minimum(m, n)
     by_sentences = np.where(shared >= settings.containment_sentences, shared / np.maximum(smaller, 1), 0.0)
@@ -157,12 +151,8 @@ def score(
 
 
 class Profiles:
-    """Fingerprints as arrays, given which sentences are common.
-
-    Args:
-        fingerprints: of each article; None takes part in nothing.
-        common: the sentences that do not count.
-    """
+    """Fingerprints as arrays, given which sentences are common. An article without one takes part in
+    nothing."""
 
     def __init__(self, fingerprints: Sequence[Fingerprint | None], common: Collection[int]) -> None:
         self._readable = np.array([f is not None for f in fingerprints], np.bool_)
@@ -235,11 +225,7 @@ def _matrix(fingerprints: Sequence[Fingerprint | None]) -> Bigints:
 
 
 class _Sets:
-    """Sets of hashes, one per article, to be intersected pair by pair.
-
-    Attributes:
-        sizes: shape (n,): members of each set.
-    """
+    """Sets of hashes, one per article, to be intersected pair by pair."""
 
     def __init__(self, sets: Iterator[Collection[int]] | Sequence[Collection[int]]) -> None:
         members = [np.unique(np.fromiter(items, np.int64, len(items))) for items in sets]
@@ -295,9 +281,7 @@ def _distinct(parts: Sequence[npt.NDArray[np.int32]] | Sequence[Bigints]) -> Pai
 def stories(orders: Sequence[OrderKey], scored: Scored, duplicates: Flags) -> Groups:
     """The canonical article of every article, itself where it is canonical (section 5); shape (n,).
 
-    Args:
-        orders: the place of each article in canonical order.
-        duplicates: which of the pairs are duplicates.
+    `duplicates` says which of the pairs are duplicates.
     """
     place = np.empty(len(orders), np.int64)
     place[sorted(range(len(orders)), key=orders.__getitem__)] = np.arange(len(orders))

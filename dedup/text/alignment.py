@@ -98,8 +98,7 @@ def reflowed(text: str) -> str:
 def align(a: str, b: str, common: Iterable[str] = ()) -> list[Row]:
     """Two texts in rows, in the reading order of both: the passages of a side, joined, are its text.
 
-    Args:
-        common: common sentences, as either text prints them.
+    `common` sentences are given as either text prints them.
     """
     sides = _sentences(a), _sentences(b)
     pairs = _pairs(*sides) if a <= b else [(j, i) for i, j in _pairs(*sides[::-1])]

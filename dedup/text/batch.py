@@ -22,11 +22,7 @@ from dedup.text.signature import buckets, minhash_many, signature
 
 
 class BatchMaker:
-    """Makes fingerprints under one set of settings.
-
-    Attributes:
-        hasher: of the corpus.
-    """
+    """Makes fingerprints under one set of settings."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -38,11 +38,7 @@ _LOWER = _LOWER_FIRST + (1 << 5) + (1 << 6)
 
 
 class Decisions:
-    """Decides for texts of one language.
-
-    Args:
-        model: the Punkt parameters of the language.
-    """
+    """Decides for texts of one language, by its Punkt parameters."""
 
     def __init__(self, model: PunktModel) -> None:
         self._abbreviations = model.abbrev_types

@@ -60,12 +60,7 @@ class _Split:
 
 
 class Fingerprinter:
-    """Makes fingerprints under one set of settings.
-
-    Args:
-        settings: the corpus settings; only those of the kind "fingerprint" matter here.
-        models: Punkt parameters per language besides the shipped English ones.
-    """
+    """Makes fingerprints under settings of the kind "fingerprint"; `models` has languages besides English."""
 
     def __init__(self, settings: Settings, models: Mapping[str, PunktModel] | None = None) -> None:
         self.settings = settings
@@ -101,10 +96,8 @@ class Fingerprinter:
         return self._maker.hasher.words(words(sentence))
 
     def sentences(self, text: str, language: str | None = None) -> list[tuple[str, int | None]]:
-        """Every sentence of a text with its hash, or None where it is too short to count.
-
-        None of a text that is too long.
-        """
+        """Every sentence of a text with its hash, None if it is too short to count. A text too long has
+        none."""
         try:
             found = self._sentences(text, language)
         except UnreadableError:
@@ -112,13 +105,9 @@ class Fingerprinter:
         return list(zip(found, self._maker.sentences(found), strict=True))
 
     def fingerprint(self, text: str, language: str | None = None, title: str | None = None) -> Fingerprint:
-        """The fingerprint of a text.
+        """The fingerprint of a text; the title is part of the content of a short text, and of no other.
 
-        Args:
-            title: part of the content of a short text, and of no other.
-
-        Raises:
-            UnreadableError: the text is empty or too long; the message says which.
+        Raises UnreadableError: the text is empty or too long; the message says which.
         """
         sentences = self._sentences(text, language)
         made = self._gathered([_Split(0, sentences, title, self.version(language))], 1, {})
@@ -130,8 +119,7 @@ class Fingerprinter:
     def fingerprint_many(self, tasks: Sequence[TextTask]) -> Fingerprints:
         """The fingerprints of many texts, in order. Whatever a text can do, it does not stop the others.
 
-        Raises:
-            MemoryError: that is a matter of the machine, and says nothing about a text.
+        Raises MemoryError: that is a matter of the machine, and says nothing about a text.
         """
         parts: list[Fingerprints] = []
         split: list[_Split] = []

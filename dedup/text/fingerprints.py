@@ -116,11 +116,7 @@ class Fingerprints:
 
     @classmethod
     def joined(cls, parts: Iterable[Fingerprints]) -> Fingerprints:
-        """The fingerprints of several lots, made under one set of settings, in order.
-
-        Raises:
-            ValueError: there is no part.
-        """
+        """The fingerprints of several lots, of one at least, made under one set of settings, in order."""
         found = list(parts)
         if len(found) == 1:
             return found[0]

@@ -52,10 +52,7 @@ _LOW, _ALL = (1 << 32) - 1, (1 << 64) - 1
 
 
 class Hasher:
-    """Hashes under one key.
-
-    Args:
-        key: any text; "" is none.
+    """Hashes under one key, any text; "" is none.
 
     Attributes:
         of_word: shape (2, 1 + 256) of uint64: coefficients of both halves, the one that is added first.

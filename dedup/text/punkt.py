@@ -61,11 +61,8 @@ class PunktModel:
 
     @classmethod
     def from_files(cls, files: Mapping[str, str]) -> PunktModel:
-        """The inverse of `to_files`.
-
-        Raises:
-            InputError: a file is missing or a line has the wrong number of columns.
-        """
+        """The inverse of `to_files`. Raises InputError: a file is missing, or a line has too few or too
+        many columns."""
         try:
             lines = {name: [line for line in files[name].split("\n") if line] for name in FILES}
             pairs = [line.split("\t") for line in lines["collocations.tab"]]
@@ -116,11 +113,8 @@ NEUTRAL = PunktModel()
 
 @cache
 def english() -> PunktModel:
-    """The shipped English model.
-
-    Raises:
-        InputError: the files are not the ones this version of the program was made with.
-    """
+    """The shipped English model. Raises InputError: the files are not those of this version of the
+    program."""
     folder = resources.files("dedup.text") / "punkt_english"
     model = PunktModel.from_files({name: (folder / name).read_text("utf-8") for name in FILES})
     if model.checksum != ENGLISH_SHA256:

@@ -38,11 +38,7 @@ _AFTER, _QUOTE = frozenset(NON_WORDS), frozenset(_QUOTES)
 
 
 class SentenceSplitter:
-    """Splits texts of one language into sentences.
-
-    Args:
-        model: the Punkt parameters of the language.
-    """
+    """Splits texts of one language into sentences, by its Punkt parameters."""
 
     def __init__(self, model: PunktModel) -> None:
         self._decisions = Decisions(model)
@@ -71,10 +67,8 @@ class SentenceSplitter:
     def _plainly_split(self, block: str, glued: bool) -> list[str]:
         """The same where no run of characters has two places at which a sentence may end; [] of others.
 
-        It goes from mark to mark with string operations, not with a regular expression.
-
-        Args:
-            glued: whether lost spaces have to come back first; [] then of a block that may have lost one.
+        It goes from mark to mark with string operations, not with a regular expression. `glued`: lost spaces
+        have to come back first; [] then of a block that may have lost one.
         """
         parts = (block.replace("?", ".").replace("!", ".") if "?" in block or "!" in block else block).split(
             "."

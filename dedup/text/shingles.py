@@ -11,12 +11,9 @@ from collections.abc import Collection, Sequence
 
 
 def shingles(words: Sequence[str], stop_word_length: int, stop_words: Collection[str] = ()) -> set[str]:
-    """The shingles of a list of words, each as its three words joined by spaces.
+    """The shingles of normalised words, each as its three words joined by spaces.
 
-    Args:
-        words: normalised words in order.
-        stop_word_length: words of fewer characters are stop words; unused when `stop_words` is given.
-        stop_words: an explicit list instead of the length rule.
+    Stop words are the explicit list or, without one, words of fewer characters than `stop_word_length`.
 
     >>> sorted(shingles("now is the time for all good men".split(), 4))
     ['all good men', 'for all good', 'is the time', 'now is the', 'the time for']

@@ -65,9 +65,7 @@ def minhash(hashes: ShingleHashes, count: int) -> MinHashes:
 def minhash_many(hashes: ShingleHashes, starts: npt.NDArray[np.int64], count: int) -> MinHashes:
     """`count` MinHash values of each of n sets; shape (n, count).
 
-    Args:
-        hashes: of all sets, one set after the other.
-        starts: where each set starts, the first at 0. None is empty.
+    `hashes` has one set after the other; `starts` where each begins, the first at 0. None is empty.
     """
     multipliers, increments = _functions(count)
     # One function goes over many hashes: half the time of many functions over the hashes of one set.
@@ -104,12 +102,8 @@ def signature(values: MinHashes) -> Signature:
 def buckets(values: MinHashes, coefficients: Hashes) -> npt.NDArray[np.int64]:
     """The bucket keys of n texts; shape (n, bands). Equal keys mean that all values of the band are equal.
 
-    Args:
-        values: shape (n, k), of which the first bands * rows count.
-        coefficients: `Hasher.of_buckets(bands, rows)`.
-
-    Raises:
-        ValueError: there are fewer values than that.
+    `values`: shape (n, k), of which the first bands * rows count, or ValueError is raised; `coefficients`:
+    `Hasher.of_buckets(bands, rows)`.
     """
     bands, rows = coefficients.shape[1], coefficients.shape[2] - 1
     if values.shape[1] < bands * rows:
@@ -131,11 +125,7 @@ def estimate(equal: int, size: int) -> float:
 
 
 def estimates(equal: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.float64]:
-    """`estimate` of many pairs, to the last bit; shape (n,).
-
-    Args:
-        size: 0 only where n is 0 too.
-    """
+    """`estimate` of many pairs, to the last bit; shape (n,). `size` is 0 only where n is 0 too."""
     found: npt.NDArray[np.float64] = np.maximum(0, BYTE_VALUES * equal - size) / max(
         (BYTE_VALUES - 1) * size, 1
     )

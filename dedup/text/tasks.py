@@ -36,11 +36,7 @@ class Fingerprinted:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A text that was tried alone and lost its worker process, while a new one read another text well.
-
-    Attributes:
-        reason: what happened to the worker.
-    """
+    """A text that was tried alone and lost its worker process, while a new one read another text well."""
 
     article_id: int
     revision: int
@@ -51,11 +47,7 @@ Answer = Fingerprinted | Lost
 
 
 def fingerprint_task(fingerprinter: Fingerprinter, task: TextTask) -> Fingerprinted:
-    """Fingerprint a text. Whatever a text can do, it must not stop the others.
-
-    Raises:
-        MemoryError: that is a matter of the machine, and says nothing about the text.
-    """
+    """Fingerprint a text. Whatever a text can do, it must not stop the others, but for a MemoryError."""
     try:
         if task.characters is not None:
             raise too_long(task.characters, fingerprinter.settings)

@@ -14,11 +14,7 @@ from dedup.numbers import runs
 
 
 def frequent(entries: Entries, limit: int) -> Entries:
-    """The entries of the keys that more than `limit` articles have.
-
-    Args:
-        entries: sorted by key.
-    """
+    """The entries of the keys that more than `limit` articles have; all are sorted by key."""
     keys, places = entries
     _, sizes = runs(keys)
     many = np.repeat(sizes > limit, sizes)
@@ -30,10 +26,8 @@ def count(
 ) -> list[SentenceCount]:
     """What decides whether each of some sentences is common.
 
-    Args:
-        entries: of these sentences and all their carriers, sorted by sentence.
-        ids: of all articles.
-        places: ascending, of the carriers; buckets: their keys, a row for each and a column for each band.
+    `entries` has all their carriers, sorted by sentence; `places` those carriers, ascending, and `buckets`
+    their keys, shape (carriers, bands).
     """
     sentences, carriers = entries
     first, sizes = runs(sentences)

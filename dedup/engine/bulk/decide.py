@@ -119,12 +119,8 @@ def decide(
     at_once: int = COMPARED_AT_ONCE,
     progress: Callable[[int], object] = int,
 ) -> Decisions:
-    """Decide all articles.
-
-    Args:
-        at_once: comparisons made at a time; the result does not depend on it.
-        progress: told how many articles were decided.
-    """
+    """Decide all articles. The result does not depend on `at_once`; `progress` is told how many were
+    decided."""
     return _Decider(profiles, settings, at_once).all(progress)
 
 

@@ -28,9 +28,7 @@ place; each try waits for a tenth of a second."""
 class IndexBuild:
     """A build at work, from the beginning of a `with` block to its end at the latest.
 
-    Args:
-        bits: of the keys; see `corpus.folding`.
-        memory: bytes that the engine may use, more or less; the server builds in a share of it.
+    `bits` of the keys are as in `corpus.folding`; the server builds in a share of `memory`, bytes.
     """
 
     def __init__(self, database: Database, bits: int, memory: int) -> None:
@@ -54,11 +52,7 @@ class IndexBuild:
         self._connection.close()
 
     def wait(self, progress: Progress, stop: Callable[[], bool]) -> None:
-        """Wait for the end, and tell how far it is; not any longer once `stop` says so.
-
-        Raises:
-            DatabaseError: the server refused or went away.
-        """
+        """Wait for the end, and tell how far it is; not any longer once `stop` says so."""
         if self._thread.is_alive():
             progress.start("building indexes", None)
         told = 0
@@ -81,14 +75,8 @@ class IndexBuild:
 
 
 def publish(database: Database, rulebook: Rulebook, run: int, bits: int) -> None:
-    """Put the waiting fingerprints in use.
-
-    Args:
-        run: of the engine that is at work; bits: as of `IndexBuild`.
-
-    Raises:
-        StaleRulesError: the settings changed, or another engine took over.
-    """
+    """Put the waiting fingerprints in use. Raises StaleRulesError: the settings changed, or another engine
+    took over."""
 
     def attempt() -> None:
         with database.transaction(settling=True) as cursor:

@@ -48,12 +48,7 @@ def _several(keys: Bigints) -> Flags:
 
 
 class Groups:
-    """The articles that share keys of one kind, as groups of places.
-
-    Args:
-        entries: as `shared` returns them.
-        size: how many articles there are.
-    """
+    """The articles that share keys of one kind, as groups of places, from what `shared` returns."""
 
     def __init__(self, entries: Entries, size: int) -> None:
         keys, self._places = entries
@@ -77,24 +72,17 @@ class Groups:
         return np.asarray(self._work[start + 1 :] - self._work[start])
 
     def drop(self, gone: Flags) -> None:
-        """Forget articles that nobody is compared with any more.
-
-        Args:
-            gone: shape (size,).
-        """
+        """Forget articles that nobody is compared with any more: flags of shape (size,)."""
         stay = ~gone[self._places]
         if not stay.all():
             self._places = self._places[stay]
             self._set_groups(self._group[stay])
 
     def earlier(self, start: int, stop: int, among: Flags) -> Bigints:
-        """Pairs of the articles from `start` to `stop` with earlier ones of their groups, once per key.
+        """Pairs of the articles from `start` to `stop` with earlier ones of their groups, once per key; see
+        `code`.
 
-        Args:
-            among: shape (size,): the earlier ones that count.
-
-        Returns:
-            Codes of pairs, see `code`.
+        `among`, shape (size,): the earlier ones that count.
         """
         entries = self._by_place[self._first[start] : self._first[stop]]
         starts = self._start[entries]
@@ -117,11 +105,9 @@ def pair(codes: Bigints) -> tuple[Places, Places]:
 
 
 def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
-    """`shared` of more entries than fit in memory: one slice of the key space after the other.
+    """`shared` of more entries than fit in memory: one of `count` slices of the key space after the other.
 
-    Args:
-        count: slices.
-        read: gives all entries, in pieces; called once per slice.
+    `read` gives all entries, in pieces; it is called once per slice.
     """
     found = []
     for number in range(count):

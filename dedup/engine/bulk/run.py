@@ -38,18 +38,13 @@ class Done:
 class BulkRun:
     """The bulk engine at work, from the beginning of a `with` block to its end.
 
-    All the while hooks settle nothing, and what people change is noted.
+    All the while hooks settle nothing, and what people change is noted. Raises StaleRulesError: the settings
+    changed.
 
     Args:
-        rulebook: by which it settles.
         run: the number of the backfill in `dedup.run`.
         memory: bytes that it may use, more or less.
-        timed: measures a stage by its name.
-        stop: asked all the while.
         loading: fingerprints are about to be written without indexes.
-
-    Raises:
-        StaleRulesError: the settings changed.
     """
 
     def __init__(
@@ -88,11 +83,8 @@ class BulkRun:
             retried(end, self._database.timeouts.lock)
 
     def settle(self) -> Done:
-        """Settle everything that has a fingerprint.
-
-        Raises:
-            StaleRulesError: the settings changed; what is written is right.
-        """
+        """Settle all that has a fingerprint. Raises StaleRulesError: the settings changed; what is written
+        is right."""
         with self._database.transaction() as cursor:
             waiting, present = bulk.waiting(cursor), fingerprints.count(cursor)
             anew = waiting > 0 or folding.too_coarse(cursor, present)

@@ -55,24 +55,15 @@ UNIQUE, SIMILAR, DUPLICATE = (
 
 @dataclass(slots=True)
 class Written:
-    """What was written.
-
-    Attributes:
-        settled: articles that got a mark, or kept it.
-        compared: pairs scored.
-    """
+    """Articles that got a mark or kept it, and pairs that were scored."""
 
     settled: int = 0
     compared: int = 0
 
 
 def profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int], Relation]) -> Profiles:
-    """What is compared, given which sentences are common.
-
-    Args:
-        common: ascending.
-        pins: places of pairs, the later one first.
-    """
+    """What is compared, given the common sentences, ascending, and pins: places of pairs, the later one
+    first."""
     by_sentence, by_bucket, by_content = snapshot.shared
     dropped = np.isin(by_sentence[0], common)
     counts = snapshot.sentence_counts - np.bincount(by_sentence[1][dropped], minlength=len(snapshot))
@@ -94,10 +85,8 @@ def profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int], Re
 class BulkSettling:
     """Decides a snapshot, and writes what follows.
 
-    Args:
-        run: the number under which the engine is at work; see `corpus.bulk.begin`.
-        since: the last change that people had made before the snapshot.
-        stop: asked between transactions.
+    `run` is the number under which the engine is at work (`corpus.bulk.begin`), `since` the last change that
+    people had made before the snapshot.
     """
 
     def __init__(
@@ -131,8 +120,7 @@ class BulkSettling:
     def write(self, plan: Plan) -> Written:
         """Write what differs.
 
-        Raises:
-            StaleRulesError: the settings changed, or another engine took over; what is written is right.
+        Raises StaleRulesError: the settings changed, or another engine took over; what is written is right.
         """
         done = Written(compared=plan.decisions.compared)
         self._progress.start("writing marks", int(plan.writes.sum()))
@@ -258,11 +246,8 @@ class Plan:
 
     @classmethod
     def of(cls, snapshot: Snapshot, decisions: Decisions, unsettled: Places) -> Plan:
-        """Compare decisions with what is stored.
-
-        Args:
-            unsettled: the places of articles that are pending or stale.
-        """
+        """Compare decisions with what is stored; `unsettled` are the places of articles that are pending or
+        stale."""
         marks, stored = _marks(snapshot, decisions), snapshot.marks
         differs = (
             (marks.status != stored.status)

@@ -90,11 +90,9 @@ def read(
     start: Callable[[int], None],
     progress: Callable[[int], None],
 ) -> Snapshot:
-    """Read a corpus; the transaction should see one moment all through.
+    """Read a corpus in about `memory` bytes; the transaction should see one moment all through.
 
-    Args:
-        memory: bytes to use, more or less.
-        start: told how many fingerprints are to be read; progress: how many more were.
+    `start` is told how many fingerprints are to be read, `progress` how many more were.
     """
     ids, through = bulk.ids_in_order(cursor, settings)
     size = len(ids)
