@@ -12,8 +12,7 @@ from dedup.corpus import rulebooks
 from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Plan
 
-ARTICLES_PER_TRANSACTION = 2_000
-"""Withdrawn under one hold of the settle lock: about a tenth of a second."""
+ARTICLES_PER_TRANSACTION = 2_000  # Withdrawn under one hold of the settle lock: about a tenth of a second
 
 
 def adopt(database: Database) -> bool:

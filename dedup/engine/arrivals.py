@@ -8,8 +8,7 @@ from dedup.corpus import arrivals
 from dedup.corpus.database import Database, retried
 from dedup.errors import BusyError
 
-ARTICLES_PER_TRANSACTION = 100
-"""Stored under one hold of the settle lock: a few hundredths of a second."""
+ARTICLES_PER_TRANSACTION = 100  # Stored under one hold of the settle lock: a few hundredths of a second
 
 
 def store_arrivals(database: Database) -> int:

@@ -21,8 +21,7 @@ from dedup.verdict import Verdict
 LONG_TEXT = 10_000
 """Characters; reading a longer text takes more than a millisecond or two, and is done in a thread."""
 
-FEW_SHARED = 16
-"""Articles that a new one is compared with in the event loop: half a millisecond."""
+FEW_SHARED = 16  # Articles that a new one is compared with in the event loop: half a millisecond
 
 InThread = Callable[[Callable[[], Verdict]], Awaitable[Verdict]]
 """Does something that blocks in another thread."""

@@ -24,8 +24,7 @@ DDL_SECONDS = 0.5
 """For a lock of the owner's table, at one try: whoever comes after us waits behind us. Where the owner and we
 wait for each other, we give way before Postgres ends one of both (`deadlock_timeout`, a second)."""
 
-DELETED_ARTICLES = 1_000
-"""Of a table that is detached, under one hold of the settle lock at most."""
+DELETED_ARTICLES = 1_000  # Of a table that is detached, under one hold of the settle lock at most
 
 
 @contextmanager

@@ -46,8 +46,7 @@ RETRY_SECONDS = (1.0, 4.0, 16.0)
 SAME_ROUNDS = 10
 """A run ends by itself when a round finds nothing to do; one with so many that did the same never would."""
 
-MOST_REPRINTED = 3
-"""Stories that a report names."""
+MOST_REPRINTED = 3  # Stories that a report names
 
 
 @dataclass(slots=True)

@@ -7,11 +7,8 @@ from dedup.corpus import bulk, fingerprints, folding
 from dedup.corpus.database import Database
 from dedup.engines import EngineName
 
-MEMORY_SHARE = 0.25
-"""Of the machine's memory, what the memory engine uses at most if not told otherwise."""
-
-BULK_ARTICLES = 10_000
-"""Fewer articles are settled through the indexes in any case: that takes seconds."""
+MEMORY_SHARE = 0.25  # Of the machine's memory, what the memory engine uses at most if not told otherwise
+BULK_ARTICLES = 10_000  # Fewer articles are settled through the indexes in any case: that takes seconds
 
 BULK_SHARE = 0.04
 """From so large a share of unsettled articles it is quicker to read the whole corpus and settle it in memory

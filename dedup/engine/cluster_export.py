@@ -22,8 +22,7 @@ from dedup.files import exchanged
 from dedup.files.exchanged import TableWriter
 from dedup.progress import Progress, SilentProgress
 
-LEFT_OUT_NAMED = 100
-"""Articles without a fingerprint that are named; the others are only counted."""
+LEFT_OUT_NAMED = 100  # Articles without a fingerprint that are named; the others are only counted
 
 
 @dataclass(slots=True)

@@ -22,8 +22,7 @@ from dedup.times import microseconds
 
 _FIRST, _LAST = (microseconds(time.replace(tzinfo=UTC)) for time in (datetime.min, datetime.max))
 
-DIGEST_BYTES = 32
-"""Of SHA-256."""
+DIGEST_BYTES = 32  # Of SHA-256
 
 _ROWS = {"mark": "import_mark", "match": "import_match", "common_sentence": "import_common"}
 

@@ -32,14 +32,9 @@ from dedup.engine.listener import Listener
 from dedup.errors import DatabaseError, LoginError, RightsError, SchemaError, StuckError, WorkerError
 from dedup.progress import SilentProgress
 
-POLL_SECONDS = 1.0
-"""How long an article waits at most that no notification told of."""
-
-IDLE_SECONDS = 60.0
-"""A run ends when nothing came for so long."""
-
-SEEN_SECONDS = 15.0
-"""How often a worker that waits says that it lives."""
+POLL_SECONDS = 1.0  # How long an article waits at most that no notification told of
+IDLE_SECONDS = 60.0  # A run ends when nothing came for so long
+SEEN_SECONDS = 15.0  # How often a worker that waits says that it lives
 
 COUNT_SECONDS = 5.0
 """How often sentences are counted where nothing else waits: a hook settles by itself, and may do so often."""
@@ -47,8 +42,7 @@ COUNT_SECONDS = 5.0
 DOWN_SECONDS = (1.0, 30.0)
 """Pauses before a database that is away is asked again: the first, doubled each time up to the second."""
 
-FATAL = (LoginError, RightsError, SchemaError)
-"""What no waiting heals."""
+FATAL = (LoginError, RightsError, SchemaError)  # What no waiting heals
 
 log = logging.getLogger("dedup.worker")
 

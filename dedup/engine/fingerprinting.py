@@ -29,11 +29,8 @@ PAGE_CHARACTERS = 4_000_000
 """Articles, and characters of text, that a worker has in hand at a time: the smaller of both bounds; a chunk
 has one article at least. 500 are about 60 ms of work, and are stored in one transaction."""
 
-FEW_ARTICLES = 50
-"""A chunk is cut smaller, down to this, where that keeps all workers busy."""
-
-SAME_PAGES = 3
-"""A run in which so many rounds in a row began with the same texts to be read would never end."""
+FEW_ARTICLES = 50  # A chunk is cut smaller, down to this, where that keeps all workers busy
+SAME_PAGES = 3  # A run in which so many rounds in a row began with the same texts to be read would never end
 
 ANALYZE_ARTICLES = 5_000
 """After so many new fingerprints or marks the planner's statistics are brought up to date."""

@@ -22,17 +22,10 @@ from dedup.corpus.rendering import schema_of
 from dedup.engine.holding import fitting_batch
 from dedup.progress import Progress
 
-NOTES = 2_000
-"""Changes read in one transaction at most, give or take a note."""
-
-PAGE = 2_000
-"""Rows or articles compared at a time."""
-
-MARKS = 1_000
-"""Marks written in one transaction: whoever wants such a row waits for its end."""
-
-VACUUM_NOTES = 200_000
-"""After so many the space of notes that are gone is used again."""
+NOTES = 2_000  # Changes read in one transaction at most, give or take a note
+PAGE = 2_000  # Rows or articles compared at a time
+MARKS = 1_000  # Marks written in one transaction: whoever wants such a row waits for its end
+VACUUM_NOTES = 200_000  # After so many the space of notes that are gone is used again
 
 
 def follow(database: Database, progress: Progress, stop: Callable[[], bool]) -> Followed:

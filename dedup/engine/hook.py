@@ -29,8 +29,7 @@ from dedup.verdict import Verdict
 MAX_CASCADE = 500
 """Articles settled in one hook; a story of that size whose original is edited takes about 0.3 s."""
 
-MAX_CANDIDATES = 5_000
-"""Articles compared in one hook; about 0.2 s."""
+MAX_CANDIDATES = 5_000  # Articles compared in one hook; about 0.2 s
 
 MANY_CANDIDATES = 500
 MANY_UNSETTLED = 1_000

@@ -21,14 +21,9 @@ from dedup.rules.pairs import RULES, Codes, Scored, score
 from dedup.settings import Settings
 from dedup.text.signature import estimates
 
-MANY = 48
-"""From so many candidates, one that shares several keys counted each time, arrays are quicker."""
-
-Places = npt.NDArray[np.int32]
-"""Shape (m,): places of articles in canonical order, ascending."""
-
-CODE = {rule: place for place, rule in enumerate(RULES)}
-"""A rule to its place in `RULES`."""
+MANY = 48  # From so many candidates, one that shares several keys counted each time, arrays are quicker
+Places = npt.NDArray[np.int32]  # Shape (m,): places of articles in canonical order, ascending
+CODE = {rule: place for place, rule in enumerate(RULES)}  # A rule to its place in `RULES`
 
 
 @dataclass(slots=True)

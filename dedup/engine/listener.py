@@ -20,8 +20,7 @@ from dedup.corpus.workers import Session
 from dedup.errors import DatabaseError
 from dedup.schema import outer
 
-SLICE_SECONDS = 0.2
-"""How often a wait looks whether it is to end."""
+SLICE_SECONDS = 0.2  # How often a wait looks whether it is to end
 
 AGAIN_SECONDS = (1.0, 60.0)
 """Pauses before a lost connection is opened again: the first, doubled each time up to the second."""

@@ -29,8 +29,7 @@ BATCH_BYTES = 4_000_000
 """Articles, and bytes of all their fields, per transaction of a load; a larger article goes alone. Postgres
 takes messages of up to 1 GB."""
 
-PREVIEWED_ARTICLES = 3
-"""Articles that a preview shows."""
+PREVIEWED_ARTICLES = 3  # Articles that a preview shows
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from dedup.corpus.database import Database
 from dedup.corpus.rulebooks import Adoption
 
 FINGERPRINTS_PER_SECOND = 2_500
-SETTLED_PER_SECOND = 4_000
-"""What two cores of 2024 do (scripts/benchmark.py), for previews: they say "about"."""
+SETTLED_PER_SECOND = 4_000  # What two cores of 2024 do (scripts/benchmark.py), for previews: they say "about"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,14 +31,9 @@ CARRIERS_PER_TRANSACTION = 10_000
 """How many sentences change under one hold of the settle lock, and how many carriers they have together;
 a sentence that has more of them changes alone."""
 
-WITHDRAWN_PER_TRANSACTION = 2_000
-"""Carriers that are withdrawn ahead under one hold of the settle lock."""
-
-EXAMPLES_PER_PAGE = 200
-"""Texts read at a time while looking for an example of each new common sentence."""
-
-EXAMPLE_CHARACTERS = 500
-"""Longer examples are cut: a table cell is no place for a page."""
+WITHDRAWN_PER_TRANSACTION = 2_000  # Carriers that are withdrawn ahead under one hold of the settle lock
+EXAMPLES_PER_PAGE = 200  # Texts read at a time while looking for an example of each new common sentence
+EXAMPLE_CHARACTERS = 500  # Longer examples are cut: a table cell is no place for a page
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,11 +37,8 @@ from dedup.rules.pair import Related, Relation, Rule
 from dedup.rules.pairs import RULES
 from dedup.settings import Settings
 
-MAX_WORK = 1_000_000
-"""Work that one transaction takes up, in keys shared with candidates: about 0.3 s."""
-
-ROW_WORK = 200
-"""Work of writing one pair."""
+MAX_WORK = 1_000_000  # Work that one transaction takes up, in keys shared with candidates: about 0.3 s
+ROW_WORK = 200  # Work of writing one pair
 
 
 class TooManyCandidatesError(Exception):

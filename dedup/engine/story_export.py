@@ -27,8 +27,7 @@ from dedup.progress import Progress, SilentProgress
 _TABLES: dict[str, TableName] = {"story": "stories", "article": "marks", "match": "matches"}
 """Of the SQLite file: what each is read from."""
 
-_LEFT_OUT = {"copy_source_ids"}
-"""Of the SQLite file: `article.story_source_id` says it."""
+_LEFT_OUT = {"copy_source_ids"}  # Of the SQLite file: `article.story_source_id` says it
 
 _SQL = {"bool": "INTEGER", "int": "INTEGER", "float": "REAL", "share": "REAL"}
 """Types of columns; others are TEXT: times in UTC, lists as JSON."""

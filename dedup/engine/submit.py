@@ -16,8 +16,7 @@ from dedup.engine import hook, lookup
 from dedup.errors import BusyError, CollisionError
 from dedup.verdict import Verdict
 
-RULEBOOK_RETRIES = 5
-"""How often a submit begins again because someone changes settings at the same moment."""
+RULEBOOK_RETRIES = 5  # How often a submit begins again because someone changes settings at the same moment
 
 IN_USE = "others held the corpus for {seconds:g} s: the next backfill settles it"
 """Why a verdict is `pending` that could not be had in time."""

@@ -50,15 +50,13 @@ class Limits:
     stop: float = 3.0
 
 
-CHUNKS_AHEAD = 4
-"""Chunks handed out per worker: enough that none waits while the next page of ids is read."""
+CHUNKS_AHEAD = 4  # Chunks handed out per worker: enough that none waits while the next page of ids is read
 
 KILLS_IN_A_ROW = 8
 """So many workers ended by others or by a lack of memory, or that got nowhere with the database, and no text
 read in between: it is the machine."""
 
-LOOK_SECONDS = 0.2
-"""How often a wait looks whether it still makes sense."""
+LOOK_SECONDS = 0.2  # How often a wait looks whether it still makes sense
 
 READ_BYTES = 1 << 18
 

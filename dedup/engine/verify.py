@@ -44,19 +44,13 @@ from dedup.rules.marks import Mark, Pair, Partner, Status, decide, kept_original
 from dedup.rules.pair import Profile, Relation, relate
 from dedup.text.fingerprint import UnreadableError
 
-BLOCK_ARTICLES = 5_000
-"""Articles checked per pass over the canonical ones; about 100 MB of memory."""
-
-REPAIRED_AT_ONCE = 1_000
-"""Articles under one hold of the settle lock."""
-
-UNREADABLE = "unreadable"
-"""How the reasons of texts begin that no worker could finish."""
+BLOCK_ARTICLES = 5_000  # Articles checked per pass over the canonical ones; about 100 MB of memory
+REPAIRED_AT_ONCE = 1_000  # Articles under one hold of the settle lock
+UNREADABLE = "unreadable"  # How the reasons of texts begin that no worker could finish
 
 FIRST = "run `dedup backfill` first"
 
-DIFFERENCES_SHOWN = 100
-"""Differences kept in full; the others are only counted."""
+DIFFERENCES_SHOWN = 100  # Differences kept in full; the others are only counted
 
 
 @dataclass(slots=True)

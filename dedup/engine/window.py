@@ -24,8 +24,7 @@ from dedup.progress import Progress
 from dedup.settings import WINDOW_FORM, Settings, window_days
 from dedup.times import parse_time
 
-ARTICLES_PER_TRANSACTION = 500
-"""Archived under one hold of the settle lock: about a tenth of a second."""
+ARTICLES_PER_TRANSACTION = 500  # Archived under one hold of the settle lock: about a tenth of a second
 
 DAY = timedelta(days=1)
 

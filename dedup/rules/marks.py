@@ -14,8 +14,7 @@ from enum import StrEnum
 from dedup.rules.pair import Related, Rule
 from dedup.settings import Settings
 
-OrderKey = tuple[datetime, bytes]
-"""Canonical order: time, then source_id byte by byte."""
+OrderKey = tuple[datetime, bytes]  # Canonical order: time, then source_id byte by byte
 
 FUTURE_TOLERANCE = timedelta(hours=24)
 """A published_at later than added_at by more than this is a wrong date; time zones explain less."""

@@ -15,8 +15,7 @@ from dedup.rules.pair import Profile, Relation, relate
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 
-Pins = Mapping[frozenset[int], Relation]
-"""The ids of two articles to what a person has said of them."""
+Pins = Mapping[frozenset[int], Relation]  # The ids of two articles to what a person has said of them
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,22 +20,17 @@ from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import estimates
 
-WORK_AT_ONCE = 4_000_000
-"""Pairs laid side by side at a time before those named twice are dropped: 64 MB."""
-
-SCORED_AT_ONCE = 100_000
-"""Pairs whose sentences and signatures are laid side by side at a time: about 100 MB."""
+WORK_AT_ONCE = 4_000_000  # Pairs laid side by side at a time before those named twice are dropped: 64 MB
+SCORED_AT_ONCE = 100_000  # Pairs whose sentences and signatures are laid side by side at a time: about 100 MB
 
 Bigints = npt.NDArray[np.int64]
 
 
-RULES = tuple(sorted(Rule))
-"""The rules by name; their places stand for them in arrays."""
+RULES = tuple(sorted(Rule))  # The rules by name; their places stand for them in arrays
 
 _CODE = {rule: place for place, rule in enumerate(RULES)}
 
-Codes = npt.NDArray[np.int8]
-"""Shape (m,): a rule for each pair."""
+Codes = npt.NDArray[np.int8]  # Shape (m,): a rule for each pair
 
 
 @dataclass(frozen=True, slots=True)

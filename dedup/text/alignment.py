@@ -37,8 +37,7 @@ WIDESPREAD = 50
 """A word that more sentences of a text have finds no twin there, so the work grows with the length of the
 text and not with its square."""
 
-MIN_SENTENCE = 12
-"""Characters: a shorter piece, such as "Mr. ", is no sentence of its own."""
+MIN_SENTENCE = 12  # Characters: a shorter piece, such as "Mr. ", is no sentence of its own.
 
 COMMON_PIECES = 4
 """A common sentence is looked for in so many pieces: Punkt, which knows abbreviations, splits less."""
@@ -218,8 +217,7 @@ def _gaps(count: int, anchors: Iterable[int]) -> list[int]:
     return found
 
 
-_Words = dict[int, frozenset[str]]
-"""The words of sentences, by the numbers of the sentences."""
+_Words = dict[int, frozenset[str]]  # The words of sentences, by the numbers of the sentences
 
 
 def _most_alike(a: _Words, b: _Words, a_gaps: list[int], b_gaps: list[int]) -> list[tuple[int, int]]:

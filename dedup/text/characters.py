@@ -27,8 +27,7 @@ SENTENCE_ENDS = (
 INVISIBLES = "\u00ad\u2060\ufeff"
 LINE_ENDS = "\r\x0b\x0c\x85\u2028\u2029"
 
-Points = npt.NDArray[np.uint32]
-"""Shape (n,): the code points of a text."""
+Points = npt.NDArray[np.uint32]  # Shape (n,): the code points of a text
 
 
 def _mark_class() -> str:

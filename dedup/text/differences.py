@@ -21,8 +21,7 @@ MAX_ALIGNED = 25_000
 """Of the words of a passage, so many are aligned: a matrix of 78 MB and less than a second. The ones behind
 them count as not shared. English prose of 150,000 characters has fewer."""
 
-LITTLE = 4
-"""Letters: a shorter word, such as "of" or "the", may be in both passages by chance."""
+LITTLE = 4  # Letters: a shorter word, such as "of" or "the", may be in both passages by chance
 
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"\s*(?:[{_IDEOGRAPHS}]|[^\s{_IDEOGRAPHS}]+)\s*|\s+")

@@ -41,8 +41,7 @@ BATCH_CHARACTERS = 1 << 17
 processor's cache. It bounds the memory: 5 MB on news; a longer text takes 100 bytes for each of its words."""
 
 
-LANGUAGES_KEPT = 256
-"""Names of languages whose parameters are remembered: articles may name any number."""
+LANGUAGES_KEPT = 256  # Names of languages whose parameters are remembered: articles may name any number
 
 
 class UnreadableError(Exception):

@@ -29,20 +29,11 @@ from xxhash import xxh3_64_intdigest
 
 from dedup.text.normalize import MAX_WORD_CHARACTERS
 
-Hashes = npt.NDArray[np.uint64]
-"""Shape (n,): unsigned 64-bit hashes of the members of a set."""
-
-MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS
-"""Of a word in UTF-8."""
-
-SHINGLE_WORDS = 3
-"""A stop word and the two words after it."""
-
-TITLE_END = "/"
-"""Stands between the words of a title and those of a short text, and is no word itself."""
-
-KEPT_COEFFICIENTS = 1 << 14
-"""Of each half of a sequence: enough for texts of 8,191 words; 128 kB."""
+Hashes = npt.NDArray[np.uint64]  # Shape (n,): unsigned 64-bit hashes of the members of a set
+MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS  # Of a word in UTF-8
+SHINGLE_WORDS = 3  # A stop word and the two words after it
+TITLE_END = "/"  # Stands between the words of a title and those of a short text, and is no word itself
+KEPT_COEFFICIENTS = 1 << 14  # Of each half of a sequence: enough for texts of 8,191 words; 128 kB
 
 MIX = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 """Multipliers of MurmurHash3's 64-bit finaliser (Appleby 2011). It is one to one, so the bound stays, and it

@@ -19,11 +19,8 @@ from dedup.text.signature import ShingleHashes
 Places = npt.NDArray[np.int64]
 
 _SPACE, _LINE_END = 0x20, 0x0A
-_STEP = 8
-"""Bytes of a word that are taken at a time, as one number of 64 bits."""
-
-_CHUNK = 1 << 12
-"""Words hashed at a time: 32 kB for each array, which stays in the processor's nearest cache."""
+_STEP = 8  # Bytes of a word that are taken at a time, as one number of 64 bits
+_CHUNK = 1 << 12  # Words hashed at a time: 32 kB for each array, which stays in the processor's nearest cache
 
 _LOW, _HALF, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(33)
 _UPPER = np.uint64(0xFFFFFFFF << 32)

@@ -20,8 +20,7 @@ from dedup.text.clean import glued_blocks, unglued
 from dedup.text.decisions import NON_WORDS, Decisions
 from dedup.text.punkt import PunktModel
 
-CONTEXTS_KEPT = 1 << 14
-"""Decisions remembered per splitter, which bounds its memory."""
+CONTEXTS_KEPT = 1 << 14  # Decisions remembered per splitter, which bounds its memory
 
 MAX_CONTEXT_CHARACTERS = 200
 """A run without a space that is longer than this is no word; what ends it ends the sentence. It keeps

@@ -25,8 +25,7 @@ from xxhash import xxh3_64_intdigest
 
 from dedup.text.hashing import Hashes
 
-ShingleHashes = npt.NDArray[np.uint32]
-"""Shape (n,): the hashes of the shingles of a text, once each."""
+ShingleHashes = npt.NDArray[np.uint32]  # Shape (n,): the hashes of the shingles of a text, once each
 
 MinHashes = npt.NDArray[np.uint32]
 """Shape (k,): the smallest value of each hash function; shape (0,) for an empty set; (n, k) of n sets."""
@@ -34,11 +33,8 @@ MinHashes = npt.NDArray[np.uint32]
 Signature = npt.NDArray[np.uint8]
 """Shape (k,): a byte of each MinHash value, mixed; shape (0,) for an empty set."""
 
-EMPTY: Signature = np.empty(0, np.uint8)
-"""The signature of a text without shingles."""
-
-BYTE_VALUES = 256
-"""Two bytes that have nothing to do with each other are equal once in so many times."""
+EMPTY: Signature = np.empty(0, np.uint8)  # The signature of a text without shingles
+BYTE_VALUES = 256  # Two bytes that have nothing to do with each other are equal once in so many times
 
 _CHUNK = 1 << 16
 """Hashes taken at a time by one function, and numbers made at a time by several: 256 kB each stay in the

@@ -18,8 +18,7 @@ ORTHO_MIN_COUNT = 8
 """Words seen less often are left out of the orthographic context: a name seen twice says nothing, and
 most of the vocabulary of a corpus is such names. It also keeps the shipped files small."""
 
-COLLOCATION_MIN_COUNT = 4
-"""Pairs seen this often or less are no evidence of a collocation."""
+COLLOCATION_MIN_COUNT = 4  # Pairs seen this often or less are no evidence of a collocation
 
 ABBREV_MIN_COUNT = 5
 """An abbreviation must be seen this often: rarer ones are mostly typing errors and web addresses."""

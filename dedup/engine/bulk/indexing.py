@@ -13,8 +13,7 @@ from dedup.corpus.database import Database, retried, translated
 from dedup.corpus.rulebooks import Rulebook
 from dedup.progress import Progress
 
-LOOK_SECONDS = 0.2
-"""Between two looks at how far the server is."""
+LOOK_SECONDS = 0.2  # Between two looks at how far the server is
 
 INDEX_SHARE = 0.25
 """Of the memory that an engine may use, what the server builds an index in: with too little for all keys at

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from dedup.numbers import Flags, begins_run, ranges, runs
 
 Bigints = npt.NDArray[np.int64]
-Places = npt.NDArray[np.int32]
-"""Shape (m,): places of articles in canonical order."""
+Places = npt.NDArray[np.int32]  # Shape (m,): places of articles in canonical order
 
 Entries = tuple[Bigints, Places]
 """Keys and the places of the articles that have them, each of shape (m,), in any order."""

@@ -45,8 +45,7 @@ VACUUM_SHARE = 0.2
 """A mark is a new version of its article. After such a share of them the room of the old ones is freed: the
 table grows by a fifth, and not to twice its size."""
 
-VACUUM_ARTICLES = 5_000
-"""Fewer of them need no more room than comes and goes every day."""
+VACUUM_ARTICLES = 5_000  # Fewer of them need no more room than comes and goes every day
 
 UNIQUE, SIMILAR, DUPLICATE = (
     STATUSES.index(status) for status in (Status.UNIQUE, Status.SIMILAR, Status.DUPLICATE)
