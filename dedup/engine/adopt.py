@@ -29,10 +29,7 @@ def adopt(database: Database) -> bool:
     with database.transaction(settling=True) as cursor:
         rulebooks.keep_pinned_words(cursor, plan)
     through = 0
-    while True:
-        last = retried(partial(_withdraw, database, plan, through), database.timeouts.lock)
-        if last is None:
-            break
+    while last := retried(partial(_withdraw, database, plan, through), database.timeouts.lock):
         through = last
     retried(partial(_adopt, database, plan, through), database.timeouts.lock)
     return True

@@ -175,16 +175,15 @@ def work(
     stop: Callable[[], bool],
 ) -> None:
     """Settle all that waits, within a run that has begun; what was done is added to the run's row."""
-    ending = partial(_ends, stop, heartbeat)
+
+    def ending() -> bool:
+        return stop() or heartbeat.superseded
+
     try:
         _Run(database, report, Both(heartbeat, progress), options, ending, heartbeat).all()
     finally:
         with suppress(Exception):  # the counts are for people
             heartbeat.add(report.did())
-
-
-def _ends(stop: Callable[[], bool], heartbeat: Heartbeat) -> bool:
-    return stop() or heartbeat.superseded
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +200,6 @@ class Options:
 
 
 class _Run:
-    """One backfill at work."""
-
     def __init__(
         self,
         database: Database,
@@ -220,7 +217,6 @@ class _Run:
         self._fingerprinting = Fingerprinting(database, progress, options.pool, options.retry_seconds, stop)
 
     def all(self) -> None:
-        """Go on until nothing is left to do, or until told to stop."""
         while not self._stop():
             try:
                 did = self.once()
@@ -310,17 +306,11 @@ class _Run:
         self._settled_in_memory = True
         self._report.common_entered += done.refreshed.entered
         self._report.common_left += done.refreshed.left
-        self._report.settled += done.written.settled
+        settled = done.written.settled
+        self._report.settled += settled
         self._report.compared += done.written.compared
-        analyze(self._database, done.written.settled)
-        return (
-            read.articles,
-            read.which,
-            done.refreshed.entered,
-            done.refreshed.left,
-            done.written.settled,
-            -1,
-        )
+        analyze(self._database, settled)
+        return read.articles, read.which, done.refreshed.entered, done.refreshed.left, settled, -1
 
     def _wait(self) -> bool:
         """Wait until a text can be tried again; False if none waits for that."""
@@ -372,7 +362,6 @@ class _Run:
         return done, which
 
     def _note(self, engine: str) -> None:
-        """An engine settles."""
         self._heartbeat.engine = engine
         if self._report.engines[-1:] != [engine]:
             self._report.engines.append(engine)

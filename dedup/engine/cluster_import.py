@@ -2,10 +2,8 @@
 
     read the folder -> compare it with the corpus -> put new fingerprints in use -> write everything at once
 
-Until the last step no mark changes, whatever ends the work; the next import, or backfill, goes on. The last
-one is a single transaction: marks, pairs, common sentences and counts change in the same moment. What people
-change between comparing and writing is noted, as while the bulk engine is at work, and is left to the next
-backfill.
+Until the last step, a single transaction, no mark changes, whatever ends the work; the next import or
+backfill goes on. What people change between comparing and writing is noted, and left to the next backfill.
 """
 
 from __future__ import annotations

@@ -148,7 +148,6 @@ class Daemon:
         return did
 
     def _rest(self, now: float) -> None:
-        """Nothing waits: end the run where that has been so for a while."""
         if self._heartbeat and (self._heartbeat.superseded or now - self._worked_at >= self._pace.idle):
             self._end("done")
 
@@ -225,7 +224,6 @@ class Daemon:
         self._seen_at, self._session = now, session
 
     def _end(self, outcome: str, *, tell: bool = True) -> None:
-        """End the run, if there is one."""
         heartbeat, self._heartbeat = self._heartbeat, None
         if heartbeat:
             with suppress(DatabaseError):  # the next one sees that this is gone

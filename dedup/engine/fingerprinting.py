@@ -197,7 +197,6 @@ def analyze(database: Database, done: int) -> None:
 
 
 def endless(articles: int) -> StuckError:
-    """The error of a run that would never end."""
     return StuckError(
         f"the same {articles:,} articles were done again and again and still wait: something in the corpus"
         " does not agree; `dedup verify` says what"

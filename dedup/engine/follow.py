@@ -34,8 +34,6 @@ def follow(database: Database, progress: Progress, stop: Callable[[], bool]) -> 
 
 
 class _Following:
-    """One passage through the outbox."""
-
     def __init__(self, database: Database, progress: Progress, stop: Callable[[], bool]) -> None:
         self._database, self._progress, self._stop = database, progress, stop
         self._done = Followed()
@@ -147,7 +145,6 @@ class _Following:
         self._count(Followed(1))
 
     def _advance(self, count: int) -> None:
-        """So many changes are read; what comes meanwhile is read too."""
         self._read += count
         self._total = max(self._total, self._read)
         self._progress.advance(count, self._total)

@@ -68,7 +68,9 @@ class Heartbeat:
                     self._run = runs.claim(cursor, self._what, owner)
                 if self._run is not None:
                     self.taken_over = found
-                    self._start()
+                    # Without a thread to spare the lease lasts a minute; the run itself may do without.
+                    with suppress(RuntimeError):
+                        self._thread.start()
                     return True
             elif time.monotonic() > until:
                 self.other = found
@@ -79,17 +81,14 @@ class Heartbeat:
 
     @property
     def run(self) -> int:
-        """The number of the run that `claim` began."""
         assert self._run is not None
         return self._run
 
     def start(self, stage: str, total: int | None) -> None:
-        """A stage begins."""
         self._stage, self._done, self._total, self._moved_at = stage, 0, total or 0, time.monotonic()
         self._news.set()
 
     def advance(self, count: int, total: int | None = None) -> None:
-        """So many more are done."""
         self._done += count
         self._total = self._total if total is None else total
         self._moved_at = time.monotonic()
@@ -101,23 +100,16 @@ class Heartbeat:
                 runs.end(cursor, self._run, outcome, error)
 
     def add(self, did: Did) -> None:
-        """Add to what the run did."""
         with self._database.transaction() as cursor:
             runs.add(cursor, self.run, did)
 
     def close(self) -> None:
-        """Stop the heart."""
         self._ended.set()
         self._news.set()
         if self._thread.is_alive():
             self._thread.join(1.0)
         with suppress(Exception):
             self._connection.close()
-
-    def _start(self) -> None:
-        # Without a thread to spare the lease still lasts a minute, and the run itself may do without.
-        with suppress(RuntimeError):
-            self._thread.start()
 
     def _beat(self) -> None:
         while not self._ended.wait(0.5):

@@ -87,7 +87,6 @@ def submit(
 
 
 def store(cursor: Cursor, article: Article) -> Known:
-    """Store an article without settling it."""
     articles.store(cursor, [article])
     known = articles.find(cursor, article.source_id)
     if known is None:

@@ -46,7 +46,6 @@ class Relations(Columns):
 
     @classmethod
     def of(cls, found: Sequence[tuple[int, Related]]) -> Relations:
-        """From relations that were found one by one."""
         ordered = sorted(found, key=lambda pair: pair[0])
         related = [r for _, r in ordered]
         return cls(
@@ -124,7 +123,6 @@ class Nodes:
         return both[np.argsort(both.places)]
 
     def relation(self, place: int, other: int) -> Related | None:
-        """The relation of two articles, if they are related."""
         pin = self._pins.get(place, {}).get(other)
         return relate(self._profile(place), self._profile(other), self._settings, pin)
 
@@ -231,7 +229,6 @@ class _Keys:
         np.maximum.at(self.most, self._members, sizes[groups] - 1)
 
     def add_sharing(self, place: int, found: set[int]) -> None:
-        """Add every article that has a key of this one."""
         for group in self._groups[self._first[place] : self._first[place + 1]].tolist():
             found.update(self._members[self._begins[group] : self._ends[group]].tolist())
 
@@ -247,8 +244,6 @@ class _Keys:
 
 
 class _Arrays:
-    """What scores are made of, of all articles."""
-
     def __init__(self, rows: Sequence[FingerprintRow], sentences: Sequence[Bigints]) -> None:
         self.sentences = np.array([len(own) for own in sentences], np.int32)
         self.shingles = np.array([row.shingle_count for row in rows], np.int32)
@@ -259,7 +254,6 @@ class _Arrays:
             self._signatures[i, : len(row.signature)] = row.signature
 
     def signature_jaccard(self, place: int, others: Places) -> Shares:
-        """`signature.jaccard` of one article with others."""
         size = int(self._sizes[place])
         found = np.zeros(len(others))
         signed = np.flatnonzero(self._sizes[others] == size) if size else np.empty(0, np.int64)

@@ -29,7 +29,6 @@ class PoolKeeper:
             raise
 
     def close(self) -> None:
-        """End the processes."""
         pool, self._pool = self._pool, None
         if pool:
             with suppress(Exception):

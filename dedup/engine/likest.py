@@ -84,7 +84,6 @@ class Likest:
         return [int(place) for place in np.flatnonzero(self._gained)]
 
     def has_gained(self, place: int) -> bool:
-        """Whether an article is one of these."""
         return bool(self._gained[place])
 
     def later(self, place: int) -> int | None:
@@ -93,7 +92,6 @@ class Likest:
         return int(other) if other > place else None
 
     def mark(self, place: int) -> Mark:
-        """The mark of a canonical article."""
         score = float(self._score[place])
         if score < 0:
             return Mark(Status.UNIQUE)

@@ -56,7 +56,6 @@ class Listener:
         return self._session if self._open() else None
 
     def close(self) -> None:
-        """Stop listening."""
         if self._connection:
             with suppress(Exception):
                 self._connection.close()

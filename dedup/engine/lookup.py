@@ -86,7 +86,6 @@ def mark_of(row: FingerprintRow, found: Sequence[Partner]) -> Mark:
 
 
 def verdict_of(source_id: str | None, mark: Mark, found: Sequence[Partner], unsettled: int) -> Verdict:
-    """The verdict that tells a mark, with the relations behind it."""
     duplicate = mark.status is Status.DUPLICATE
     behind = Relation.DUPLICATE if duplicate else Relation.SIMILAR
     names = {article_id: order[1].decode() for order, article_id, _ in found}

@@ -30,7 +30,6 @@ HARMLESS = TextTask(0, 0, None, None, "The council met on Monday. It will meet a
 
 
 def make_function(settings: Settings, models: Mapping[str, PunktModel]) -> FingerprintFunction:
-    """The function that fingerprints texts."""
     return Fingerprinter(settings, models).fingerprint_many
 
 
@@ -85,14 +84,12 @@ class Reader:
         self._connection: Connection | None = None
 
     def connect(self) -> None:
-        """Connect, if there is no connection."""
         if self._connection is None or self._connection.closed:
             with translated(self._place):
                 source = self._source
                 self._connection = Connection.open(source.url, source.timeouts, source.schema)
 
     def close(self) -> None:
-        """End the connection."""
         if self._connection is not None:
             with suppress(Exception):
                 self._connection.close()

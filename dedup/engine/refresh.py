@@ -1,9 +1,8 @@
 """The common sentences brought up to date, by the backfill only (docs/semantics.md, section 2).
 
-Counts what changed since the last time, or everything where that is less work; then changes the table, some
-sentences at a time, with their carriers withdrawn in the same transaction; at last keeps the counts. Most
-carriers are withdrawn ahead, a part at a time, so that no transaction is long. What is interrupted is done
-again from the same changes, to the same end.
+Counts what changed since the last time, or everything where that is less work; then changes the table, and
+the counts at last. Most carriers are withdrawn ahead, so that no transaction is long. What is interrupted is
+done again from the same changes, to the same end.
 """
 
 from __future__ import annotations

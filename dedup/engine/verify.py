@@ -373,7 +373,8 @@ class _Block:
         return [found for found in self._found[article.id] if found[2].relation is Relation.SIMILAR]
 
     def _judge(self, article: StoredArticle) -> None:
-        expected = self._mark(article)
+        similar = (related for _, _, related in self._similar(article))
+        expected = decide(self._originals(article), similar)
         if article.mark != expected:
             self._result.differs(
                 f"{article.source_id}: marked {_words(article.mark)}, should be {_words(expected)}",
@@ -384,9 +385,6 @@ class _Block:
             self._result.differs(
                 f"{article.source_id}: the canonical flag is {article.canonical}", Repair.SETTLE, [article.id]
             )
-
-    def _mark(self, article: StoredArticle) -> Mark:
-        return decide(self._originals(article), (related for _, _, related in self._similar(article)))
 
 
 def _keys(profile: Profile) -> Iterator[int]:

@@ -131,9 +131,8 @@ def _goal(cursor: Cursor) -> datetime | None:
 
 
 def _archive(cursor: Cursor, settings: Settings, page: Sequence[int]) -> int:
-    still = window.outside_among(
-        cursor, settings, page
-    )  # they may have been edited since they were looked up
+    # They may have been edited since they were looked up.
+    still = window.outside_among(cursor, settings, page)
     window.archive(cursor, settings, still)
     return len(still)
 

@@ -62,7 +62,6 @@ class Pair:
 
     @classmethod
     def of(cls, article_id: int, other_id: int, related: Related) -> Pair:
-        """The row of a related pair."""
         scores = related.scores
         return cls(
             article_id,

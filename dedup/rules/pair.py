@@ -29,7 +29,6 @@ class Profile:
 
     @classmethod
     def of(cls, fingerprint: Fingerprint, common: Collection[int]) -> Profile:
-        """The profile of a fingerprint, given a set that holds its common sentences."""
         return cls(
             fingerprint.content_hash,
             frozenset(h for h in fingerprint.sentence_hashes if h not in common),
@@ -68,8 +67,6 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A relation with the rule that decided and the scores."""
-
     relation: Relation
     rule: Rule
     scores: Scores

@@ -70,7 +70,6 @@ class Scored:
         return np.where(self.same_content, 1.0, np.maximum(self.sentence_jaccard, self.signature_jaccard))
 
     def duplicates(self, settings: Settings) -> Flags:
-        """Which pairs are duplicates."""
         return np.asarray(
             self.same_content
             | self._duplicates_by_sentences(settings)
@@ -103,7 +102,6 @@ class Scored:
         return found
 
     def related(self, settings: Settings) -> Flags:
-        """Which pairs are duplicates or similar."""
         return np.asarray(
             self.duplicates(settings)
             | (self.sentence_jaccard >= settings.similar_sentence_jaccard)
@@ -196,7 +194,6 @@ class Profiles:
         return found
 
     def _estimated(self, pairs: Pairs) -> Shares:
-        """`signature.jaccard` of each pair."""
         size = self._signatures.shape[1]
         found = np.zeros(len(pairs))
         signed = self._shingles > 0
@@ -267,7 +264,6 @@ class _Sets:
 
 
 def _distinct(parts: Sequence[npt.NDArray[np.int32]] | Sequence[Bigints]) -> Pairs:
-    """Pairs without repetition, sorted."""
     pairs = np.concatenate([NO_PAIRS, *parts]).astype(np.int64)
     codes = np.unique(pairs[:, 0] << 32 | pairs[:, 1])
     return np.stack([codes >> 32, codes & 0xFFFFFFFF], axis=1).astype(np.int32)

@@ -2,8 +2,7 @@
 
 Equal sentences are paired first, then the most alike, then halves of a sentence that was split or merged.
 Each pair that keeps the reading order of both texts is one row; a sentence whose version stands elsewhere has
-a row of its own on each side. `differences.py` marks the words of a pair. Everything that draws two texts
-(`explain`, `review`, the lab's report, the pages) draws these rows. It knows nothing of HTML or terminals.
+a row on each side. `differences.py` marks the words of a pair. It knows nothing of HTML or terminals.
 """
 
 from __future__ import annotations
@@ -67,7 +66,6 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """Its text, with the spaces behind it."""
         return "".join(segment.text for segment in self.segments)
 
     @property
@@ -312,8 +310,6 @@ def _common(sentences: list[_Sentence], told: frozenset[str]) -> set[int]:
 
 
 class _Side:
-    """One text, of which passages are taken in reading order."""
-
     def __init__(
         self, sentences: list[_Sentence], others: set[tuple[str, ...]], common: set[int], alone: Kind
     ) -> None:
@@ -331,7 +327,6 @@ class _Side:
             yield self.next(elsewhere=True)
 
     def next(self, *, elsewhere: bool) -> Passage:
-        """The next passage."""
         first = self._sentences[self._at]
         place, segments = self.paired.get(self._at, (range(self._at, self._at + 1), ()))
         if not segments:

@@ -22,8 +22,6 @@ from dedup.text.signature import buckets, minhash_many, signature
 
 
 class BatchMaker:
-    """Makes fingerprints under one set of settings."""
-
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.hasher = Hasher(settings.hash_key)

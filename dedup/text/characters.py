@@ -64,7 +64,6 @@ _RANGE = re.compile("(.)-(.)|(.)", re.DOTALL)
 
 
 def points(text: str) -> Points:
-    """The code points of a text."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
 
 

@@ -194,7 +194,6 @@ class Fingerprinter:
         return self.settings.digest("fingerprint")
 
     def splitter(self, language: str | None) -> SentenceSplitter:
-        """What splits texts of a language into sentences."""
         chosen = self._known(language)
         if chosen not in self._splitters:
             self._splitters[chosen] = SentenceSplitter(self.model(language))

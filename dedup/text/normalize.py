@@ -1,11 +1,8 @@
 """A sentence becomes its normalised form: what is hashed, and what makes two sentences the same.
 
-Unicode NFKC, case folded, runs of word characters joined by one space (docs/semantics.md, section 1). A
-word character is a letter, mark, digit or underscore; marks belong to the word, since in Indic scripts they
-carry its vowels.
-
-`words` says it for one sentence. `normalised` makes the same of many sentences at once, as bytes, without a
-string for each word.
+Unicode NFKC, case folded, runs of word characters joined by one space (docs/semantics.md, section 1). Marks
+belong to the word: in Indic scripts they carry its vowels. `words` does it for one sentence, `normalised` for
+many at once, as bytes.
 """
 
 from __future__ import annotations

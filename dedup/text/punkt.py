@@ -1,8 +1,7 @@
 """Punkt parameters: what makes a period an abbreviation's or a sentence's end, per language.
 
-A `PunktModel` is NLTK's `PunktParameters` as a value: comparable, hashable by checksum, written in
-NLTK's own tab format (four small text files). English ships in `punkt/english`; other languages have
-the neutral model until the user trains one (`training.py`). Nothing is downloaded or unpickled.
+A `PunktModel` is NLTK's `PunktParameters` as a comparable value, written in NLTK's own tab format. English is
+shipped; other languages have the neutral model until the user trains one (`training.py`).
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""Blocks become sentences: NLTK's Punkt, with a short cut for the plain cases.
+"""Blocks become sentences: NLTK's Punkt, with a short cut for the plain cases. It does not normalise.
 
-`SentenceSplitter` finds the places where a sentence may end exactly as NLTK's `PunktSentenceTokenizer`
-does. Mostly the answer is plain: an ordinary word, no abbreviation, stands before the period. Otherwise
-`decisions.py` decides as NLTK does; a test holds the two equal. Sentence ends of scripts that have no Punkt
-full stop (danda, ideographic and Arabic marks, Ethiopic) always end a sentence.
-
-It does not normalise.
+`SentenceSplitter` finds the places where a sentence may end exactly as NLTK's `PunktSentenceTokenizer` does.
+Mostly an ordinary word, no abbreviation, stands before the period; otherwise `decisions.py` decides as NLTK
+does (a test holds them equal). Marks of scripts without a Punkt full stop (danda, ideographic, Arabic,
+Ethiopic) always end a sentence.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Marks and pairs of a whole corpus, in arrays (docs/semantics.md, sections 3 to 5).
+"""Marks and pairs of a whole corpus, in arrays (docs/semantics.md, sections 3 to 5), without a database.
 
-Articles are numbered by their place in canonical order. They are decided in that order, as many at a time as
-their comparisons fit in memory; each is compared with the earlier ones among them and with the canonical
-ones before. So the work grows with the stories that an article touches, and not with their copies. No
-database here; the tests of every engine hold it to the oracle.
+Articles are decided in canonical order, as many at a time as their comparisons fit in memory; each is
+compared with the earlier ones among them and with the canonical ones before. So the work grows with the
+stories that an article touches, and not with their copies.
 """
 
 from __future__ import annotations
@@ -75,7 +74,6 @@ class PairArrays(Columns):
 
     @classmethod
     def none(cls) -> PairArrays:
-        """No pair."""
         kinds: tuple[Any, ...] = (
             np.int32,
             np.int32,
@@ -171,7 +169,6 @@ class _Decider:
         return start + max(1, int(np.searchsorted(work, self._at_once, side="right")))
 
     def _decide(self, start: int, stop: int) -> None:
-        """Decide the articles from `start` to `stop`."""
         found = self._related(start, stop)
         duplicates = found[found.duplicate]
         self._original[start:stop] = NOBODY
@@ -217,7 +214,6 @@ class _Decider:
     def _scored(
         self, codes: Bigints, shared: Counts, same_bucket: Flags, said: Mapping[int, Relation]
     ) -> PairArrays:
-        """Those of some pairs that are related."""
         later, earlier = pair(codes)
         profiles, settings = self._profiles, self._settings
         shingles = profiles.shingles
@@ -242,7 +238,6 @@ class _Decider:
         return _arrays(later, earlier, duplicate, rule, scored)[related]
 
     def _signature_jaccard(self, a: Places, b: Places) -> Shares:
-        """`signature.jaccard` of pairs."""
         signature, shingles = self._profiles.signature, self._profiles.shingles
         found = np.zeros(len(a))
         size = signature.shape[1]

@@ -13,7 +13,6 @@ COMPACT_SHARE = 0.5
 
 
 def vacuum(database: Database) -> None:
-    """Free the room of old versions of articles."""
     with closing(database.connect(patient=True)) as connection, translated(database.place):
         bulk.vacuum(connection)
 

@@ -2,9 +2,8 @@
 
     read everything -> count sentences -> decide -> put waiting fingerprints in use -> write marks
 
-The server builds the indexes of waiting fingerprints during the first three.
-
-Each step can be the last: what is committed is right, and the next run goes on from there.
+The server builds the indexes of waiting fingerprints during the first three. Each step can be the last: what
+is committed is right, and the next run goes on from there.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ from dedup.progress import Progress
 
 @dataclass(slots=True)
 class Done:
-    """What a run did; see `backfill.BackfillReport`."""
-
     refreshed: Refreshed = field(default_factory=Refreshed)
     written: Written = field(default_factory=Written)
 

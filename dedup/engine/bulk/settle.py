@@ -1,11 +1,10 @@
 """Everything unsettled gets its mark at once: the bulk engine (docs/semantics.md, section 6).
 
-A snapshot of the corpus is decided as a whole, and what differs from the stored marks and pairs is written,
-some components of related articles at a time: so whatever is written agrees with itself, whoever looks and
-whenever the work is stopped. A component too large for one transaction is made stale and then written in
-canonical order, since marks rest on earlier articles; an article that is most like a later one stays stale
-until that one is written. Nobody else settles meanwhile: hooks leave their articles unsettled. What people
-change meanwhile is noted, and its components are left to be settled through the indexes at the end.
+A snapshot is decided as a whole, and what differs from the stored marks and pairs is written, some components
+of related articles at a time: so what is written agrees with itself at any moment. A component too large for
+one transaction is made stale and then written in canonical order, since marks rest on earlier articles; an
+article that is most like a later one stays stale until that one is written. Hooks settle nothing meanwhile.
+What people change is noted, and settled through the indexes at the end.
 """
 
 from __future__ import annotations
