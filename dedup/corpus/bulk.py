@@ -21,12 +21,14 @@ from dedup.corpus.connection import Connection
 from dedup.corpus.database import Cursor
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.settling import PairRows, order_parameters
-from dedup.corpus.statements import statement
+from dedup.corpus.statements import Statements
 from dedup.numbers import Columns, Flags, Shares
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation
 from dedup.rules.pairs import RULES, Codes
 from dedup.settings import Settings
+
+_sql = Statements("bulk")
 
 PAGE_ARTICLES = 4_000
 """Fingerprints read at a time: about 3 MB."""
@@ -149,7 +151,7 @@ def publish(cursor: Cursor, bits: int) -> None:
 
 def ids_in_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, datetime | None]:
     """The articles with a fingerprint of their present text, in canonical order, and the time of the last."""
-    row = cursor.execute(statement("bulk_order"), order_parameters(settings)).fetchone()
+    row = cursor.execute(_sql("order"), order_parameters(settings)).fetchone()
     assert row is not None
     return np.asarray(row[0]), row[1]
 
@@ -159,7 +161,7 @@ def fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:
     ascending.
     """
     for first, last in _ranges(ids):
-        row = cursor.execute(statement("bulk_fingerprints"), {"first": first, "last": last}).fetchone()
+        row = cursor.execute(_sql("fingerprints"), {"first": first, "last": last}).fetchone()
         assert row is not None
         if row[0] is None:
             continue
@@ -186,7 +188,7 @@ def marks(cursor: Cursor, ids: Bigints) -> StoredMarks:
     parts = [StoredMarks(*(np.empty(0, kind) for kind in _MARK_KINDS))]
     for first, last in _ranges(ids):
         values = {"first": first, "last": last, "statuses": [s.value for s in STATUSES], "names": _NAMES}
-        row = cursor.execute(statement("bulk_marks"), values).fetchone()
+        row = cursor.execute(_sql("marks"), values).fetchone()
         assert row is not None
         if row[0] is not None:
             parts.append(StoredMarks(*(a.astype(k) for a, k in zip(row, _MARK_KINDS, strict=True))))
@@ -209,7 +211,7 @@ def pairs(cursor: Cursor, ids: Bigints) -> PairRows:
     parts = [PairRows(*(np.empty(0, kind) for kind in _PAIR_KINDS))]
     for first, last in _ranges(ids):
         values = {"first": first, "last": last, "names": _NAMES}
-        row = cursor.execute(statement("bulk_pairs"), values).fetchone()
+        row = cursor.execute(_sql("pairs"), values).fetchone()
         assert row is not None
         if row[0] is not None:
             parts.append(PairRows(*(a.astype(k) for a, k in zip(row, _PAIR_KINDS, strict=True))))
@@ -263,7 +265,7 @@ def write_marks(cursor: Cursor, new: StoredMarks, *, stale: bool) -> None:
     if len(new):
         new = new[np.argsort(new.id)]
         cursor.execute(
-            statement("bulk_write_marks", place="width_bucket(a.id, %(ids)s::bigint[])"),
+            _sql("write_marks", place="width_bucket(a.id, %(ids)s::bigint[])"),
             {
                 "ids": new.id,
                 "statuses": new.status.astype(np.int64) + 1,

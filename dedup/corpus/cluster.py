@@ -13,13 +13,15 @@ from typing import Any
 from dedup.corpus import articles, rulebooks, window
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
-from dedup.corpus.statements import statement
+from dedup.corpus.statements import Statements
 from dedup.exchange import Basis, pins_digest
 from dedup.rules.relation import Relation
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.punkt import PunktModel
 from dedup.times import microseconds
+
+_sql = Statements("cluster")
 
 PAGE = 2_000
 """Rows fetched from the server at a time: about 2 MB."""
@@ -90,8 +92,8 @@ def count_inside(cursor: Cursor) -> int:
 def fingerprints(cursor: Cursor, found: Wanted) -> Iterator[list[Mapping[str, Any]]]:
     """What is told of every article inside, page by page, in no order; the keys are those of `ROW`."""
     body = articles.body("a")
-    query = statement(
-        "cluster_fingerprints",
+    query = _sql(
+        "fingerprints",
         published_at=micros("a.published_at"),
         added_at=micros("a.added_at"),
         text=body,

@@ -15,8 +15,10 @@ from dedup.corpus.cluster import Wanted, digest, versions, wanted
 from dedup.corpus.common_sentences import CommonChange, SentenceCount
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
-from dedup.corpus.statements import statement
+from dedup.corpus.statements import Statements
 from dedup.exchange import Basis
+
+_sql = Statements("cluster")
 
 NAMED = 3
 """Articles that a disagreement names; the others are only counted."""
@@ -195,7 +197,7 @@ def check(cursor: Cursor, found: Wanted, tell: Callable[[int], object]) -> Check
     checked.problems += _found(cursor, found, [(w, _SPOILED, _doubled(t)) for w, t in _TWICE], tell)
     if checked.problems:
         return checked
-    query = statement("cluster_rows", published_at=_time("published_at"), added_at=_time("added_at"))
+    query = _sql("rows", published_at=_time("published_at"), added_at=_time("added_at"))
     cursor.execute(query, {**order_parameters(found.settings), **versions(cursor, found.fingerprinter)})
     cursor.execute("CREATE INDEX ON pg_temp.import_row (id)")
     cursor.execute("ANALYZE pg_temp.import_row")
@@ -224,7 +226,7 @@ def _found(
     values = {**order_parameters(found.settings), "horizon": found.horizon, "named": NAMED}
     parts = {
         "digest": digest("a", articles.body("a")),
-        "disagree": statement("cluster_marks_disagree").decode(),
+        "disagree": _sql("marks_disagree").decode(),
     }
     for words, next_step, query in queries:
         text = query

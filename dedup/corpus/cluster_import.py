@@ -13,8 +13,10 @@ from dedup.corpus import articles, bulk, common_sentences, settling
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.cluster_checks import Checked
 from dedup.corpus.database import Cursor
-from dedup.corpus.statements import statement
+from dedup.corpus.statements import Statements
 from dedup.settings import Settings
+
+_sql = Statements("cluster")
 
 WORK_MEMORY = "64MB"
 """For each sort and hash of whole tables; with the usual 4 MB those of a million articles go to disk."""
@@ -77,10 +79,10 @@ def write(
     orphans = _ids(cursor, "SELECT id FROM pg_temp.import_known WHERE original = ANY (%(ids)s)", gone)
     left = bigints({*changed.tolist(), *orphans.tolist()})
     written = Written(left=len(left))
-    written.marks = cursor.execute(statement("cluster_write_marks"), {"left": left}).rowcount
+    written.marks = cursor.execute(_sql("write_marks"), {"left": left}).rowcount
     tell(0)
-    cursor.execute(statement("cluster_drop_pairs"))
-    written.pairs = cursor.execute(statement("cluster_write_pairs"), {"gone": gone}).rowcount
+    cursor.execute(_sql("drop_pairs"))
+    written.pairs = cursor.execute(_sql("write_pairs"), {"gone": gone}).rowcount
     tell(0)
     cursor.execute("""
         UPDATE dedup.fingerprint f SET canonical = NOT f.canonical FROM pg_temp.import_known r

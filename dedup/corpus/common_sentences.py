@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from dedup.corpus import arrays, articles
 from dedup.corpus.arrays import Bigints
 from dedup.corpus.database import Cursor, prefer_indexes
-from dedup.corpus.statements import statement
+from dedup.corpus.statements import Statements
 from dedup.rules.common import effective_stories, is_common
 from dedup.settings import Settings
+
+_sql = Statements("common_sentences")
 
 NO_BIGINTS = arrays.bigints(())
 
@@ -70,7 +72,7 @@ def count_all(
     `table`: where the fingerprints are. `watched`: sentences that are counted however few carry them.
     """
     rows = cursor.execute(
-        statement("count_every_sentence", fingerprints=table),
+        _sql("count_every_sentence", fingerprints=table),
         {"limit": settings.common_stories, "watched": watched},
     ).fetchall()
     return [SentenceCount(*row) for row in rows]
@@ -86,17 +88,17 @@ def count_changed(cursor: Cursor, settings: Settings) -> list[SentenceCount]:
         "CREATE TEMPORARY TABLE taken_change ON COMMIT DROP AS SELECT id FROM dedup.sentence_change"
     )
     cursor.execute("ANALYZE pg_temp.taken_change")
-    cursor.execute(statement("net_changes"))
+    cursor.execute(_sql("net_changes"))
     cursor.execute("ANALYZE pg_temp.net_change")
-    cursor.execute(statement("touched_sentences"))
+    cursor.execute(_sql("touched_sentences"))
     cursor.execute("CREATE INDEX ON pg_temp.touched_sentence (sentence_hash)")
     cursor.execute("ANALYZE pg_temp.touched_sentence")
     # What is joined next is small and of known size; the functions in it set their own ways to the rows.
     cursor.execute(
         "SELECT set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true)"
     )
-    rows = cursor.execute(statement("count_kept_sentences")).fetchall()
-    rows += cursor.execute(statement("count_other_sentences"), {"limit": settings.common_stories}).fetchall()
+    rows = cursor.execute(_sql("count_kept_sentences")).fetchall()
+    rows += cursor.execute(_sql("count_other_sentences"), {"limit": settings.common_stories}).fetchall()
     return [SentenceCount(*row) for row in rows]
 
 
@@ -146,7 +148,7 @@ def stored(cursor: Cursor, among: Sequence[int] | None = None) -> dict[int, tupl
 
 def _count_one(cursor: Cursor, sentence: int) -> tuple[int, int, int | None]:
     """Carriers, agreeing pairs and a carrier of a sentence that few articles carry."""
-    row = cursor.execute(statement("count_one_sentence"), {"sentence": sentence}).fetchone()
+    row = cursor.execute(_sql("count_one_sentence"), {"sentence": sentence}).fetchone()
     assert row is not None
     return row[0], row[1], row[2]
 

@@ -20,7 +20,9 @@ from dedup.corpus.attached_functions import mark_columns
 from dedup.corpus.attachments import Attachment
 from dedup.corpus.database import Cursor
 from dedup.corpus.rendering import schema_of
-from dedup.corpus.statements import statement
+from dedup.corpus.statements import Statements
+
+_sql = Statements("drift")
 
 EVENTS = 4
 """Triggers of an attached table: for INSERT, UPDATE, DELETE and TRUNCATE."""
@@ -55,7 +57,7 @@ class Found:
 
 def find(cursor: Cursor, attachment: Attachment) -> Found:
     row = cursor.execute(
-        statement("attached_table"),
+        _sql("attached_table"),
         {
             "schema": attachment.schema,
             "table": attachment.table,

@@ -13,9 +13,11 @@ from dedup.corpus import articles
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.copy_rows import COLUMNS, copy_data, copy_rows
 from dedup.corpus.database import Cursor, prefer_indexes
-from dedup.corpus.statements import statement
+from dedup.corpus.statements import Statements
 from dedup.text.fingerprints import Fingerprint, Fingerprints
 from dedup.text.tasks import Fingerprinted, TextTask
+
+_sql = Statements("fingerprints")
 
 Place = tuple[datetime, str]
 """Where an article stands in the index of unsettled ones: time and source_id."""
@@ -70,7 +72,7 @@ def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> Page:
     prefer_indexes(cursor)
     last_time, last_source_id = after or (None, None)
     row = cursor.execute(
-        statement("waiting_page", unfingerprinted=_UNFINGERPRINTED),
+        _sql("waiting_page", unfingerprinted=_UNFINGERPRINTED),
         {"time": last_time, "source_id": last_source_id, "limit": limit},
     ).fetchone()
     if row is None:
@@ -87,11 +89,11 @@ def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[TextTask]
     ids, revisions = _columns(chunk)
     prefer_indexes(cursor)
     rows = cursor.execute(
-        statement("waiting_texts"), {"ids": ids, "revisions": revisions, "too_long": too_long}
+        _sql("waiting_texts"), {"ids": ids, "revisions": revisions, "too_long": too_long}
     ).fetchall()
     if len(rows) < len(chunk):
         read = bigints([row[0] for row in rows])
-        cursor.execute(statement("note_moved"), {"ids": ids, "revisions": revisions, "read": read})
+        cursor.execute(_sql("note_moved"), {"ids": ids, "revisions": revisions, "read": read})
     return [TextTask(*row) for row in rows]
 
 
@@ -185,9 +187,7 @@ class Batch:
         return [self._chunk[i][0] for i in gone]
 
     def _storable(self, cursor: Cursor) -> tuple[set[int], set[int], list[int], bool]:
-        row = cursor.execute(
-            statement("storable"), {"ids": self._ids, "revisions": self._revisions}
-        ).fetchone()
+        row = cursor.execute(_sql("storable"), {"ids": self._ids, "revisions": self._revisions}).fetchone()
         assert row is not None
         gone, there, outdated = ([] if part is None else part.tolist() for part in row[:3])
         return set(gone), set(there), outdated, row[3]

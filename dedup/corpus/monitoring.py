@@ -14,8 +14,10 @@ from dedup.answer import Answer
 from dedup.corpus import drift, runs, workers
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.runs import Run
-from dedup.corpus.statements import statement
+from dedup.corpus.statements import Statements
 from dedup.corpus.workers import Worker
+
+_sql = Statements("monitoring")
 
 SAMPLE = 10_000
 """Articles of a kind that are looked at: about 20 ms."""
@@ -130,7 +132,7 @@ def _hours(seconds: float) -> str:
 def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     """The state of the corpus now. `lately`: seconds; what failed within them counts as `failed_lately`."""
     prefer_indexes(cursor)
-    row = cursor.execute(statement("unsettled_sample"), {"sample": SAMPLE}).fetchone()
+    row = cursor.execute(_sql("unsettled_sample"), {"sample": SAMPLE}).fetchone()
     assert row is not None
     at, articles, index_rows, seen, pending, oldest, limits = row
     estimated = seen > SAMPLE

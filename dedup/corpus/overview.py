@@ -10,7 +10,9 @@ from dedup.corpus import arrivals, attempts, outbox, runs
 from dedup.corpus.attempts import Suspect
 from dedup.corpus.database import Cursor
 from dedup.corpus.runs import Run
-from dedup.corpus.statements import statement
+from dedup.corpus.statements import Statements
+
+_sql = Statements("monitoring")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def overview(cursor: Cursor) -> Overview:
         SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c
         WHERE c.relnamespace = 'dedup'::regnamespace AND c.relkind = 'r' ORDER BY 2 DESC
     """).fetchall()
-    row = cursor.execute(statement("overview")).fetchone()
+    row = cursor.execute(_sql("overview")).fetchone()
     assert row is not None
     found = dict(zip(_OVERVIEW, row, strict=True))
     run = runs.current(cursor, "backfill")

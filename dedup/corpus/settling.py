@@ -14,7 +14,7 @@ import numpy as np
 
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor
-from dedup.corpus.statements import statement
+from dedup.corpus.statements import Statements
 from dedup.corpus.steps import Ask, Steps, run
 from dedup.numbers import Columns, Flags, Shares
 from dedup.rules.marks import Mark, OrderKey
@@ -22,6 +22,8 @@ from dedup.rules.pair import Relation
 from dedup.rules.pairs import RULES, Codes
 from dedup.settings import Settings
 from dedup.text.signature import Signature
+
+_sql = Statements("settling")
 
 Among = Literal["canonical", "duplicate", "waiting"]
 """Which articles to look among: canonical ones and duplicates that take part, or those that do not yet."""
@@ -157,7 +159,7 @@ def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:
 def likest_later(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, OrderKey]:
     """Of these canonical articles those that are most like a later one: the id to the order of that one."""
     rows = cursor.execute(
-        statement("likest_later"), {**order_parameters(settings), "ids": bigints(ids)}
+        _sql("likest_later"), {**order_parameters(settings), "ids": bigints(ids)}
     ).fetchall()
     return {row[0]: (row[1], row[2].encode()) for row in rows}
 
@@ -175,7 +177,7 @@ def lowest_kept(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dic
     if not ids:
         return {}
     rows = cursor.execute(
-        statement("lowest_kept"), {"ids": bigints(ids), "pairs": settings.similar_pairs}
+        _sql("lowest_kept"), {"ids": bigints(ids), "pairs": settings.similar_pairs}
     ).fetchall()
     return {row[0]: (row[1], row[2]) for row in rows}
 
@@ -257,7 +259,7 @@ def write_pairs(pairs: PairRows) -> Steps[None]:
     if not len(pairs.article_id):
         return
     yield Ask(
-        statement("write_pairs"),
+        _sql("write_pairs"),
         {
             "articles": pairs.article_id,
             "others": pairs.other_id,
@@ -278,7 +280,7 @@ def _drop_pairs(cursor: Cursor, settings: Settings, pairs: Sequence[tuple[int, i
     if not pairs:
         return
     cursor.execute(
-        statement("drop_pairs"),
+        _sql("drop_pairs"),
         {
             **order_parameters(settings),
             "articles": bigints([pair[0] for pair in pairs]),
@@ -357,8 +359,7 @@ def order_parameters(settings: Settings) -> dict[str, Any]:
 
 
 def _rows(cursor: Cursor, settings: Settings, name: str, **values: object) -> list[FingerprintRow]:
-    query = statement(name, row=statement("fingerprint_row").decode())
-    rows = cursor.execute(query, {**order_parameters(settings), **values}).fetchall()
+    rows = cursor.execute(_sql(name), {**order_parameters(settings), **values}).fetchall()
     return [
         FingerprintRow(
             id=row[0],

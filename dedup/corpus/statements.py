@@ -1,18 +1,56 @@
-"""Statements too long to stand in the code: each is a described file in `sql/`, loaded by its name."""
+"""SQL stands in files, one per feature, and is asked for by name.
+
+A statement of `sql/FEATURE.sql` begins with a line `-- name: NAME`. What it is for follows as a comment, then
+the SQL. `${part}` in it stands for the statement of that name in the same file, or for what the caller gives.
+Values are never parts: they are bound when it is executed.
+"""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from string import Template
 
 FOLDER = resources.files("dedup.corpus") / "sql"
 
+_NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The statements of one feature."""
+
+    feature: str
+
+    def __call__(self, name: str, **parts: str) -> bytes:
+        """A statement, with constants of this package in the place of its parts.
+
+        Raises:
+            KeyError: there is no such statement, or a part is missing.
+        """
+        return _filled(self.feature, name, **parts)
+
 
 @cache
-def statement(name: str, **parts: str) -> bytes:
-    """The statement of `sql/NAME.sql`; values are bound when it is executed. `parts`: constants of this
-    package that take the place of `${part}` in it.
-    """
-    text = (FOLDER / f"{name}.sql").read_text("utf-8")
-    return Template(text).substitute(parts).encode()
+def read(feature: str) -> dict[str, str]:
+    """The statements of a feature by name, each with its comment."""
+    _, *named = _NAME.split((FOLDER / f"{feature}.sql").read_text("utf-8"))
+    return {name: text.strip() for name, text in zip(named[::2], named[1::2], strict=True)}
+
+
+@cache
+def _filled(feature: str, name: str, **parts: str) -> bytes:
+    statements = read(feature)
+    found = Template(statements[name])
+    for part in found.get_identifiers():
+        if part not in parts and part in statements:
+            parts[part] = _filled(feature, part, **parts).decode()
+    return found.substitute(parts).encode()
+
+
+def forget() -> None:
+    """Read the files again, for tests that change them."""
+    read.cache_clear()
+    _filled.cache_clear()

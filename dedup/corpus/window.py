@@ -16,8 +16,10 @@ from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.fingerprints import Target
 from dedup.corpus.settling import make_stale, order_parameters
-from dedup.corpus.statements import statement
+from dedup.corpus.statements import Statements
 from dedup.settings import Settings
+
+_sql = Statements("window")
 
 NEVER_COMPARED = "archived: before the horizon when it was stored or edited, so it was compared with nothing"
 """The reason of an archived article that has no mark of its own."""
@@ -178,12 +180,12 @@ def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int
     """
     prefer_indexes(cursor)
     values = {**order_parameters(settings), "ids": bigints(ids)}
-    rows = cursor.execute(statement("archive_pairs"), values).fetchall()
+    rows = cursor.execute(_sql("archive_pairs"), values).fetchall()
     stale = make_stale(cursor, {row[0] for row in rows})
     for table in get_args(Target):
         cursor.execute(f"DELETE FROM dedup.{table} WHERE article_id = ANY (%(ids)s)".encode(), values)
     cursor.execute("DELETE FROM dedup.attempt WHERE article_id = ANY (%(ids)s)", values)
-    cursor.execute(statement("archive_articles"), {**values, "never": NEVER_COMPARED})
+    cursor.execute(_sql("archive_articles"), {**values, "never": NEVER_COMPARED})
     return stale
 
 

@@ -1,31 +1,102 @@
-"""Statements in files: each is described, used, and complete."""
+"""Statements in files: each is described, used, and understood by the server."""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from dedup.corpus import statements
+from dedup.corpus.browsing import day
+from dedup.corpus.browsing.lines import LABEL
+from dedup.corpus.database import Database
+from dedup.corpus.known_times import delay, known
+from dedup.corpus.statements import Statements
 
 FOLDER = Path(str(statements.FOLDER))
-NAMES = sorted(file.stem for file in FOLDER.glob("*.sql"))
-CODE = "\n".join(file.read_text("utf-8") for file in FOLDER.parent.rglob("*.py"))
+FEATURES = sorted(file.stem for file in FOLDER.glob("*.sql"))
+
+PARTS = {
+    "browsing": {
+        "counts": day._COUNTS,
+        "publication": LABEL.format("publication"),
+        "known": known("a"),
+        "delay": delay("c.known_at", "o.known_at"),
+    },
+    "bulk": {"place": "1"},
+    "cluster": {
+        "added_at": "0",
+        "published_at": "0",
+        "digest": "0",
+        "text": "(SELECT ''::text AS text) AS t",
+    },
+    "common_sentences": {"fingerprints": "dedup.fingerprint"},
+    "fingerprints": {"unfingerprinted": "true"},
+}
+"""Such parts as the code gives, or others of the same type."""
+
+PREPARED = re.compile(r"(--.*\n)*\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|VALUES)\b")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_statement_says_what_it_is_for_and_is_used(name: str) -> None:
-    text = (FOLDER / f"{name}.sql").read_text("utf-8")
+def users(feature: str) -> str:
+    """The modules that use the statements of a feature."""
+    modules = (file.read_text("utf-8") for file in FOLDER.parents[1].rglob("*.py"))
+    return "\n".join(text for text in modules if f'Statements("{feature}")' in text)
+
+
+def numbered(text: str) -> str:
+    """A statement with numbers for its values, as PREPARE wants it."""
+    names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
+    return re.sub(r"%\((\w+)\)s", lambda m: f"${names.index(m[1]) + 1}", text).replace("%%", "%")
+
+
+def parts_of(feature: str) -> set[str]:
+    return {part for text in statements.read(feature).values() for part in re.findall(r"\$\{(\w+)\}", text)}
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_every_statement_is_described_and_used(feature: str) -> None:
+    text = (FOLDER / f"{feature}.sql").read_text("utf-8")
     assert text.startswith("-- ")
-    assert f'"{name}"' in CODE
+    code, parts = users(feature), parts_of(feature)
+    for name, statement in statements.read(feature).items():
+        assert text.count(f"-- name: {name}\n") == 1
+        assert statement.startswith("-- "), f"{feature} {name}: what is it for?"
+        assert f'"{name}"' in code or name in parts, f"{feature} {name} is not used"
 
 
-def test_parts_take_their_places() -> None:
-    text = statements.statement("named", row="a.id, a.source_id")
-    assert b"SELECT a.id, a.source_id\n" in text
+@pytest.mark.parametrize("feature", FEATURES)
+def test_every_statement_is_understood_by_the_server(database: Database, feature: str) -> None:
+    """Prepared, or executed without values where the server prepares no such statement."""
+    ask, parts, wrong = Statements(feature), parts_of(feature), []
+    with psycopg.connect(database.url) as connection:
+        for name in statements.read(feature):
+            if name in parts:
+                continue  # no whole statement
+            text = ask(name, **PARTS.get(feature, {})).decode()
+            try:
+                with connection.transaction():
+                    if PREPARED.match(text):
+                        connection.execute(f'PREPARE "{name}" AS {numbered(text)}'.encode())
+                    else:
+                        connection.execute(text.encode(), defaultdict(lambda: None))
+            except psycopg.Error as error:
+                wrong.append(f"{feature} {name}: {error}")
+        connection.rollback()
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_statement_is_a_part_of_others() -> None:
+    text = Statements("settling")("named")
+    assert b"f.sentence_hashes" in text
     assert b"${" not in text
 
 
-def test_a_missing_part_is_an_error() -> None:
-    with pytest.raises(KeyError, match="row"):
-        statements.statement("named")
+def test_a_missing_part_or_statement_is_an_error() -> None:
+    with pytest.raises(KeyError, match="place"):
+        Statements("bulk")("write_marks")
+    with pytest.raises(KeyError, match="nothing"):
+        Statements("bulk")("nothing")

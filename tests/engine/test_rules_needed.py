@@ -34,7 +34,7 @@ class Mutant:
     """One rule taken out.
 
     Attributes:
-        where: the module, the statement (`NAME.sql`) or the SQL function in which `old` becomes `new`; ""
+        where: the module, statement (`FILE.sql NAME`) or SQL function in which `old` becomes `new`; ""
             executes `new`.
         theme: of the histories that are likeliest to notice.
         rare: it takes half a minute and more of histories, so it is tried with `-m torture` only.
@@ -223,7 +223,7 @@ FAMILY_MUTANTS = [
     ),
     Mutant(
         "pairs that are the likest no more go though they are among the best",
-        "drop_pairs.sql",
+        "settling.sql drop_pairs",
         "AND kept.rank > %(pairs)s",
         "",
     ),
@@ -245,13 +245,13 @@ FAMILY_MUTANTS = [
 STALE_MUTANTS = [
     Mutant(
         "stale articles are not settled again",
-        "next_unsettled.sql",
+        "settling.sql next_unsettled",
         "a.status = 'pending' OR a.stale",
         "a.status = 'pending'",
     ),
     Mutant(
         "the hook settles no stale articles",
-        "unsettled_among.sql",
+        "settling.sql unsettled_among",
         "(a.status = 'pending' OR a.stale)",
         "a.status = 'pending'",
     ),
@@ -375,7 +375,7 @@ SHORT_MUTANTS = [
     ),
     Mutant(
         "the backfill knows no titles",
-        "waiting_texts.sql",
+        "fingerprints.sql waiting_texts",
         "a.language, a.title, CASE",
         "a.language, NULL::text, CASE",
         theme="short",
@@ -425,59 +425,65 @@ COMMON_MUTANTS = [
         theme="common",
         rare=True,
     ),
-    Mutant("what went is not subtracted", "net_changes.sql", "-1 AS sign", "0 AS sign", theme="common"),
+    Mutant(
+        "what went is not subtracted",
+        "common_sentences.sql net_changes",
+        "-1 AS sign",
+        "0 AS sign",
+        theme="common",
+    ),
     Mutant(
         "what came is not added",
-        "net_changes.sql",
+        "common_sentences.sql net_changes",
         "SELECT e.article_id, 1, f.sentence_hashes",
         "SELECT e.article_id, 0, f.sentence_hashes",
         theme="common",
     ),
     Mutant(
         "of several fingerprints that went the last is subtracted",
-        "net_changes.sql",
+        "common_sentences.sql net_changes",
         "c.id = e.first AND c.sentence_hashes IS NOT NULL",
         "c.id = e.last AND c.sentence_hashes IS NOT NULL",
         theme="common",
     ),
     Mutant(
         "a fingerprint that came and went is added",
-        "net_changes.sql",
+        "common_sentences.sql net_changes",
         "c.id = e.last AND c.sentence_hashes IS NULL",
         "c.id = e.first AND c.sentence_hashes IS NULL",
         theme="common",
     ),
     Mutant(
         "the difference of pairs is off",
-        "count_kept_sentences.sql",
+        "common_sentences.sql count_kept_sentences",
         "(coalesce(h.n, 0) - m.d) * (coalesce(h.n, 0) - m.d - 1)",
         "(coalesce(h.n, 0) - m.d) * (coalesce(h.n, 0) - 1)",
         theme="common",
     ),
     Mutant(
         "pairs that fall apart are not subtracted",
-        "count_kept_sentences.sql",
+        "common_sentences.sql count_kept_sentences",
         "FROM moved m LEFT JOIN holding h",
         "FROM moved m JOIN holding h",
         theme="common",
     ),
     Mutant(
         "carriers of a kept count do not change",
-        "count_kept_sentences.sql",
+        "common_sentences.sql count_kept_sentences",
         "t.carriers + t.change",
         "t.carriers",
         theme="common",
     ),
     Mutant(
         "few carriers agree in nothing",
-        "count_other_sentences.sql",
+        "common_sentences.sql count_other_sentences",
         "coalesce(pairs, 0)",
         "0::bigint",
         theme="common",
     ),
     Mutant(
         "a common sentence of few carriers stays common",
-        "count_other_sentences.sql",
+        "common_sentences.sql count_other_sentences",
         "OR EXISTS (SELECT FROM dedup.common_sentence s WHERE s.sentence_hash = t.sentence_hash)",
         "",
         theme="common",
@@ -485,7 +491,7 @@ COMMON_MUTANTS = [
     ),
     Mutant(
         "pinned sentences of few carriers are not counted",
-        "count_other_sentences.sql",
+        "common_sentences.sql count_other_sentences",
         "OR EXISTS (SELECT FROM dedup.sentence_pin p WHERE p.sentence_hash = t.sentence_hash)",
         "",
         theme="common",
@@ -621,7 +627,7 @@ WINDOW = "dedup.corpus.window"
 WINDOW_MUTANTS = [
     Mutant(
         "pairs across the horizon stay",
-        "archive_pairs.sql",
+        "window.sql archive_pairs",
         "DELETE FROM dedup.match WHERE",
         "DELETE FROM dedup.match WHERE false AND",
     ),
@@ -639,7 +645,7 @@ WINDOW_MUTANTS = [
     ),
     Mutant(
         "what is before the horizon is settled",
-        "next_unsettled.sql",
+        "settling.sql next_unsettled",
         "(SELECT horizon FROM dedup.corpus_state)",
         "NULL",
     ),
@@ -681,14 +687,13 @@ def test_a_lost_rule_is_noticed(
     mutant: Mutant,
     database: Database,
     monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
     request: pytest.FixtureRequest,
     told: Told,
 ) -> None:
     statement = ""
-    if mutant.where.endswith(".sql"):
-        request.addfinalizer(statements.statement.cache_clear)
-        replace_in_statement(mutant, monkeypatch, tmp_path)
+    if ".sql " in mutant.where:
+        request.addfinalizer(statements.forget)
+        replace_in_statement(mutant, monkeypatch)
     elif mutant.where.startswith("dedup.") and "(" not in mutant.where:
         replace_in_module(mutant, monkeypatch)
     else:
@@ -737,16 +742,13 @@ def replace_in_module(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
                     monkeypatch.setattr(user, key, getattr(fresh, name))
 
 
-def replace_in_statement(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def replace_in_statement(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let everything use a statement with one place changed."""
-    for file in statements.FOLDER.iterdir():
-        text = file.read_text("utf-8")
-        if file.name == mutant.where:
-            assert text.count(mutant.old) == 1, f"{mutant.where} has changed: {mutant.old!r}"
-            text = text.replace(mutant.old, mutant.new)
-        (folder / file.name).write_text(text, "utf-8")
-    monkeypatch.setattr(statements, "FOLDER", folder)
-    statements.statement.cache_clear()
+    file, name = mutant.where.split()
+    statements.forget()
+    known = statements.read(file.removesuffix(".sql"))
+    assert known[name].count(mutant.old) == 1, f"{mutant.where} has changed: {mutant.old!r}"
+    monkeypatch.setitem(known, name, known[name].replace(mutant.old, mutant.new))
 
 
 def replaced_in_function(mutant: Mutant, database: Database) -> str:

@@ -13,8 +13,10 @@ from dedup.corpus.browsing.lines import LABEL, ArticleLine, StoryLine, cut, line
 from dedup.corpus.browsing.reading import COUNTED
 from dedup.corpus.database import Cursor
 from dedup.corpus.known_times import delay, known
-from dedup.corpus.statements import statement
+from dedup.corpus.statements import Statements
 from dedup.times import from_microseconds
+
+_sql = Statements("browsing")
 
 LISTED = 10
 """Stories of a list."""
@@ -144,8 +146,8 @@ def day(cursor: Cursor, first: date, last: date | None = None, *, counted: int =
     since, until = reading.days(first, last)
     reading.allow(cursor, "hashjoin")  # of what was read with itself, and not of tables
     row = cursor.execute(
-        statement(
-            "browse_day",
+        _sql(
+            "day",
             counts=_COUNTS,
             publication=LABEL.format("publication"),
             known=known("a"),

@@ -11,8 +11,10 @@ from dedup.corpus.browsing.lines import TIME, ArticleLine, CopyLine, lines_of
 from dedup.corpus.browsing.reading import COUNTED
 from dedup.corpus.database import Cursor
 from dedup.corpus.known_times import delay, known
-from dedup.corpus.statements import statement
+from dedup.corpus.statements import Statements
 from dedup.times import microseconds
+
+_sql = Statements("browsing")
 
 MATRIX_OUTLETS = 40
 """Outlets of a matrix, those of the most copies made and given."""
@@ -85,7 +87,7 @@ def outlets(cursor: Cursor, first: date, last: date | None = None, *, counted: i
     """Who copies whom. `counted`: articles that are looked at, at most."""
     since, until = reading.days(first, last)
     row = cursor.execute(
-        statement("browse_outlets", known=known("a"), delay=delay("c.known_at", "o.known_at")),
+        _sql("outlets", known=known("a"), delay=delay("c.known_at", "o.known_at")),
         {"since": since, "until": until, "limit": counted, "outlets": MATRIX_OUTLETS},
     ).fetchone()
     assert row is not None

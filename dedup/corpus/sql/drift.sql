@@ -1,3 +1,6 @@
+-- Drift of attached tables.
+
+-- name: attached_table
 -- A table of others as it is now, by its name and by the number it had: what it is called, its owner, its columns,
 -- whether triggers note its changes, and a digest of what tells that rows may have come or gone unnoticed: the
 -- partitions, the files of the rows (another one after TRUNCATE and where a table is rewritten) and the triggers

@@ -1,0 +1,122 @@
+-- Common sentences and their counts.
+
+-- name: count_every_sentence
+-- Every sentence that more than `limit` articles carry, and those that are watched: how many, how many ordered pairs
+-- of them agree in the bucket key of a band, summed over the bands, and one of them. One pass over all fingerprints
+-- finds which sentences these are, a second one reads the buckets of their carriers.
+WITH carried AS MATERIALIZED (
+    SELECT sentence_hash, count(*)::integer AS carriers, min(article_id) AS carrier
+    FROM ${fingerprints} f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
+    GROUP BY sentence_hash HAVING count(*) > %(limit)s OR sentence_hash = ANY (%(watched)s::bigint[])
+), agreeing AS (
+    SELECT sentence_hash, sum(copies * (copies - 1))::bigint AS pairs
+    FROM (
+        SELECT s.sentence_hash, count(*) AS copies
+        FROM ${fingerprints} f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
+        JOIN carried USING (sentence_hash)
+        CROSS JOIN unnest(f.buckets) WITH ORDINALITY AS b (bucket, band)
+        GROUP BY s.sentence_hash, b.band, b.bucket HAVING count(*) > 1
+    ) AS equal GROUP BY sentence_hash
+)
+SELECT sentence_hash, carriers, coalesce(pairs, 0), carrier FROM carried LEFT JOIN agreeing USING (sentence_hash)
+
+-- name: count_kept_sentences
+-- Sentences whose counts are kept, changed by difference: the carriers of a sentence that 100,000 articles carry
+-- are not read again. Only the bucket keys of the changed articles are looked at: of N carriers that have the
+-- key now there were N - d before, so the ordered pairs change by N (N - 1) - (N - d) (N - d - 1).
+WITH moved AS MATERIALIZED (
+    SELECT s.sentence_hash, b.band, b.bucket, sum(n.sign) AS d
+    FROM pg_temp.net_change n CROSS JOIN unnest(n.sentence_hashes) AS s (sentence_hash)
+    JOIN pg_temp.touched_sentence t ON t.sentence_hash = s.sentence_hash AND t.carriers IS NOT NULL
+    CROSS JOIN unnest(n.buckets) WITH ORDINALITY AS b (bucket, band)
+    GROUP BY s.sentence_hash, b.band, b.bucket HAVING sum(n.sign) <> 0
+), holder AS MATERIALIZED (
+    SELECT h.bucket, h.sentence_hashes, h.buckets
+    FROM dedup.holder(ARRAY(SELECT DISTINCT bucket FROM moved)) AS h
+), holding AS (
+    SELECT s.sentence_hash, b.band, h.bucket, count(*) AS n
+    FROM holder h CROSS JOIN unnest(h.buckets) WITH ORDINALITY AS b (bucket, band)
+    CROSS JOIN unnest(h.sentence_hashes) AS s (sentence_hash)
+    WHERE b.bucket = h.bucket
+    GROUP BY s.sentence_hash, b.band, h.bucket
+), difference AS (
+    SELECT m.sentence_hash,
+           sum(coalesce(h.n, 0) * (coalesce(h.n, 0) - 1)
+               - (coalesce(h.n, 0) - m.d) * (coalesce(h.n, 0) - m.d - 1)) AS pairs
+    FROM moved m LEFT JOIN holding h USING (sentence_hash, band, bucket)
+    GROUP BY m.sentence_hash
+)
+SELECT t.sentence_hash, t.carriers + t.change, (t.pairs + coalesce(d.pairs, 0))::bigint, t.carrier
+FROM pg_temp.touched_sentence t LEFT JOIN difference d USING (sentence_hash)
+WHERE t.carriers IS NOT NULL
+
+-- name: count_one_sentence
+-- The counts of one sentence from all its carriers.
+WITH carrier AS MATERIALIZED (
+    SELECT article_id, buckets FROM dedup.carrier(ARRAY[%(sentence)s::bigint])
+)
+SELECT (SELECT count(*)::integer FROM carrier),
+       coalesce((SELECT sum(copies * (copies - 1))::bigint FROM (
+           SELECT count(*) AS copies FROM carrier c
+           CROSS JOIN unnest(c.buckets) WITH ORDINALITY AS b (bucket, band)
+           GROUP BY b.band, b.bucket) AS equal), 0),
+       (SELECT min(article_id) FROM carrier)
+
+-- name: count_other_sentences
+-- Sentences whose counts are not kept: few articles carried them, so all their carriers are read. Only those
+-- matter that many carry now, or that are common or pinned.
+WITH carrier AS MATERIALIZED (
+    SELECT * FROM dedup.carrier(ARRAY(
+        SELECT sentence_hash FROM pg_temp.touched_sentence WHERE carriers IS NULL))
+), carried AS (
+    SELECT t.sentence_hash, count(c.article_id)::integer AS carriers, min(c.article_id) AS carrier
+    FROM pg_temp.touched_sentence t LEFT JOIN carrier c USING (sentence_hash)
+    WHERE t.carriers IS NULL
+    GROUP BY t.sentence_hash
+    HAVING count(c.article_id) > %(limit)s
+        OR EXISTS (SELECT FROM dedup.common_sentence s WHERE s.sentence_hash = t.sentence_hash)
+        OR EXISTS (SELECT FROM dedup.sentence_pin p WHERE p.sentence_hash = t.sentence_hash)
+), agreeing AS (
+    SELECT sentence_hash, sum(copies * (copies - 1))::bigint AS pairs
+    FROM (
+        SELECT c.sentence_hash, count(*) AS copies
+        FROM carrier c JOIN carried USING (sentence_hash)
+        CROSS JOIN unnest(c.buckets) WITH ORDINALITY AS b (bucket, band)
+        GROUP BY c.sentence_hash, b.band, b.bucket HAVING count(*) > 1
+    ) AS equal GROUP BY sentence_hash
+)
+SELECT sentence_hash, carriers, coalesce(pairs, 0), carrier FROM carried LEFT JOIN agreeing USING (sentence_hash)
+
+-- name: net_changes
+-- What the noted changes come to, article by article: the fingerprint that was counted before them, if any,
+-- with the sign -1, and the present one, if any, with +1. The changes of an article alternate: one came, one
+-- went; so the first and the last tell all.
+CREATE TEMPORARY TABLE net_change ON COMMIT DROP AS
+WITH edge AS (
+    SELECT c.article_id, min(c.id) AS first, max(c.id) AS last
+    FROM pg_temp.taken_change t JOIN dedup.sentence_change c USING (id)
+    WHERE c.article_id IS NOT NULL GROUP BY c.article_id
+)
+SELECT e.article_id, -1 AS sign, c.sentence_hashes, c.buckets
+FROM edge e JOIN dedup.sentence_change c ON c.id = e.first AND c.sentence_hashes IS NOT NULL
+UNION ALL
+SELECT e.article_id, 1, f.sentence_hashes, f.buckets
+FROM edge e JOIN dedup.sentence_change c ON c.id = e.last AND c.sentence_hashes IS NULL
+JOIN dedup.fingerprint f ON f.article_id = e.article_id
+
+-- name: touched_sentences
+-- The sentences of the changes: by how much the number of their carriers changed, an article that carries it
+-- now, and the counts as they were, where they are kept.
+CREATE TEMPORARY TABLE touched_sentence ON COMMIT DROP AS
+SELECT sentence_hash, sum(sign)::integer AS change, max(carrier) AS carrier,
+       min(c.carriers) AS carriers, min(c.pairs) AS pairs
+FROM (
+    SELECT s.sentence_hash, n.sign, CASE WHEN n.sign > 0 THEN n.article_id END AS carrier
+    FROM pg_temp.net_change n CROSS JOIN unnest(n.sentence_hashes) AS s (sentence_hash)
+    UNION ALL
+    SELECT s.sentence_hash, 0, NULL
+    FROM pg_temp.taken_change t JOIN dedup.sentence_change c USING (id)
+    CROSS JOIN unnest(c.sentence_hashes) AS s (sentence_hash)
+    WHERE c.article_id IS NULL
+) AS touched LEFT JOIN dedup.sentence_count c USING (sentence_hash)
+GROUP BY sentence_hash

@@ -1,0 +1,114 @@
+-- Settling through the indexes.
+
+-- name: drop_pairs
+-- Drop those of some similar pairs that are not among the best of their later article. They were kept because the
+-- later one was most like the earlier. The rank is that of `kept_similar` in dedup/rules/marks.py.
+DELETE FROM dedup.match
+WHERE ctid = ANY (ARRAY(
+    SELECT kept.place_on_disk
+    FROM unnest(%(articles)s::bigint[], %(others)s::bigint[]) AS given (article_id, other_id)
+    CROSS JOIN LATERAL (
+        SELECT m.ctid, m.other_id, m.likest, m.rule,
+               row_number() OVER (ORDER BY m.score DESC, m.rule COLLATE "C", o.time, o.source_id)
+        FROM (SELECT ctid, * FROM dedup.match
+              WHERE article_id = given.article_id AND relation = 'similar' OFFSET 0) AS m
+        CROSS JOIN LATERAL (
+            SELECT dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id
+            FROM dedup.article a WHERE a.id = m.other_id OFFSET 0) AS o (time, source_id)
+        OFFSET 0
+    ) AS kept (place_on_disk, other_id, likest, rule, rank)
+    WHERE kept.other_id = given.other_id AND NOT kept.likest AND kept.rule <> 'pinned' AND kept.rank > %(pairs)s))
+
+-- name: row
+-- The columns in which settling reads an article, of `dedup.article a` and `dedup.fingerprint f`.
+a.id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id,
+f.canonical, a.takes_part, a.status <> 'pending' AND NOT a.stale AS settled,
+EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = a.source_id)
+    OR EXISTS (SELECT FROM dedup.pair_pin p WHERE p.other_source_id = a.source_id) AS pinned,
+f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.shingle_count, a.score, a.reason
+
+-- name: likest_later
+-- Of canonical articles those that a later article is most like, with the place of that one in canonical order.
+SELECT m.other_id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id
+FROM unnest(%(ids)s::bigint[]) AS given (id)
+CROSS JOIN LATERAL (
+    SELECT article_id, other_id FROM dedup.match WHERE other_id = given.id AND likest OFFSET 0) AS m
+CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = m.article_id OFFSET 0) AS a
+
+-- name: lowest_kept
+-- How many similar pairs articles have with earlier ones, and the score of the last of the best of them.
+SELECT given.id, kept.pairs, kept.lowest
+FROM unnest(%(ids)s::bigint[]) AS given (id)
+CROSS JOIN LATERAL (
+    SELECT count(*), coalesce((array_agg(m.score ORDER BY m.score DESC))[%(pairs)s], 0)
+    FROM (SELECT score FROM dedup.match WHERE article_id = given.id AND relation = 'similar' OFFSET 0) AS m
+) AS kept (pairs, lowest)
+
+-- name: named
+-- Fingerprinted articles by their source_ids.
+SELECT ${row}
+FROM dedup.article a
+CROSS JOIN LATERAL (
+    SELECT * FROM dedup.fingerprint WHERE article_id = a.id AND revision = a.revision OFFSET 0) AS f
+WHERE a.source_id = ANY (%(names)s)
+
+-- name: next_unsettled
+-- The next articles to settle: pending or stale ones whose present text has a fingerprint. The index gives them
+-- near enough in canonical order; see its comment. Those before the horizon are not settled but archived.
+SELECT ${row}
+FROM dedup.article a
+CROSS JOIN LATERAL (
+    SELECT * FROM dedup.fingerprint WHERE article_id = a.id AND revision = a.revision OFFSET 0) AS f
+WHERE (a.status = 'pending' OR a.stale)
+  AND (dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s)
+       < (SELECT horizon FROM dedup.corpus_state)) IS NOT TRUE
+ORDER BY coalesce(a.published_at, a.added_at), a.source_id
+LIMIT %(limit)s
+
+-- name: sharing
+-- Fingerprinted articles that share a sentence, a bucket or, among short texts, the content hash: those that
+-- take part and are canonical, those that take part and are duplicates, or those that take no part yet.
+SELECT ${row}
+FROM (
+    SELECT article_id FROM dedup.sharing(true, %(sentences)s, %(buckets)s, %(contents)s)
+    WHERE %(among)s <> 'duplicate'
+    UNION ALL
+    SELECT article_id FROM dedup.sharing(false, %(sentences)s, %(buckets)s, %(contents)s)
+    WHERE %(among)s <> 'canonical'
+) AS hit
+-- OFFSET 0: each hit looks its article up. Statistics from before most articles took part would have the planner
+-- begin with those that do, and read them all. By name: who asks needs no right to the texts.
+CROSS JOIN LATERAL (
+    SELECT id, source_id, published_at, added_at, status, stale, takes_part, score, reason
+    FROM dedup.article WHERE id = hit.article_id OFFSET 0) AS a
+CROSS JOIN LATERAL (SELECT * FROM dedup.fingerprint WHERE article_id = hit.article_id OFFSET 0) AS f
+WHERE a.takes_part = (%(among)s <> 'waiting')
+  AND (%(after)s::timestamptz IS NULL
+       OR dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) >= %(after)s)
+LIMIT %(limit)s
+
+-- name: unsettled_among
+-- Of some articles those to be settled: pending or stale, with a fingerprint of their present text, and not before the
+-- horizon.
+SELECT ${row}
+FROM dedup.article a
+CROSS JOIN LATERAL (
+    SELECT * FROM dedup.fingerprint WHERE article_id = a.id AND revision = a.revision OFFSET 0) AS f
+WHERE a.id = ANY (%(ids)s) AND (a.status = 'pending' OR a.stale)
+  AND (dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s)
+       < (SELECT horizon FROM dedup.corpus_state)) IS NOT TRUE
+
+-- name: write_pairs
+-- Rows of `match`; a pair that is there already is replaced.
+INSERT INTO dedup.match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard,
+                         containment, likest)
+SELECT article_id, other_id, CASE WHEN duplicate <> 0 THEN 'duplicate' ELSE 'similar' END,
+       (%(names)s::text[])[rule + 1], score, sentence_jaccard, signature_jaccard, containment, likest <> 0
+FROM unnest(%(articles)s::bigint[], %(others)s::bigint[], %(duplicates)s::bigint[], %(rules)s::bigint[],
+            %(scores)s::double precision[], %(sentences)s::double precision[],
+            %(signatures)s::double precision[], %(containments)s::double precision[], %(likest)s::bigint[])
+     AS n (article_id, other_id, duplicate, rule, score, sentence_jaccard, signature_jaccard, containment, likest)
+ON CONFLICT (article_id, other_id) DO UPDATE
+    SET relation = excluded.relation, rule = excluded.rule, score = excluded.score,
+        sentence_jaccard = excluded.sentence_jaccard, signature_jaccard = excluded.signature_jaccard,
+        containment = excluded.containment, likest = excluded.likest
