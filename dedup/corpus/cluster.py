@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from dedup.corpus import articles, rulebooks, window
+from dedup.corpus import articles, rulebooks, snapshots, window
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
 from dedup.corpus.statements import Statements
@@ -31,18 +31,6 @@ ROW = (
     *("signature", "buckets", "word_count", "shingle_count", "reason", "known"),
 )
 """The columns of `fingerprints`: those of the exchanged table, and whether there is anything to tell."""
-
-
-def digest(row: str, text: str) -> str:
-    """`exchange.text_digest` of a row of `dedup.article`, as SQL; null where its text is gone. `text`: its
-    text, as SQL.
-    """
-    parts = (f"coalesce({row}.language, '')", f"coalesce({row}.title, '')", text)
-    return "sha256(" + r" || '\x00'::bytea || ".join(f"convert_to({part}, 'UTF8')" for part in parts) + ")"
-
-
-def micros(time: str) -> str:
-    return f"(extract(epoch FROM {time}) * 1000000)::bigint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +54,9 @@ class Wanted:
 def wanted(cursor: Cursor) -> Wanted:
     """What the next backfill would settle by."""
     settings, models = rulebooks.load_wanted(cursor), rulebooks.load_models(cursor, wanted=True)
-    rows = cursor.execute("SELECT source_id, other_source_id, relation FROM dedup.pair_pin").fetchall()
+    rows = cursor.execute(_sql("pair_pins")).fetchall()
     pairs = {(row[0], row[1]): Relation(row[2]) for row in rows}
-    sentences = dict(cursor.execute("SELECT sentence_hash, common FROM dedup.sentence_pin").fetchall())
+    sentences = snapshots.sentence_pins(cursor)
     horizon = window.load(cursor).horizon
     checksums = {language: model.checksum for language, model in models.items()}
     basis = Basis.of(settings, checksums, pins_digest(pairs, sentences), microseconds(horizon))
@@ -78,27 +66,20 @@ def wanted(cursor: Cursor) -> Wanted:
 
 def versions(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[str, Any]:
     """The fingerprint version for every language that articles name, as parameters of a statement."""
-    rows = cursor.execute("SELECT DISTINCT coalesce(language, '') FROM dedup.article").fetchall()
+    rows = cursor.execute(_sql("languages")).fetchall()
     languages = [row[0] for row in rows]
     return {"languages": languages, "versions": [fingerprinter.version(name) for name in languages]}
 
 
 def count_inside(cursor: Cursor) -> int:
     """About how many articles there are that are not archived."""
-    row = cursor.execute("SELECT count(*) FROM dedup.article WHERE NOT archived").fetchone()
+    row = cursor.execute(_sql("count_inside")).fetchone()
     return int(row[0]) if row else 0
 
 
 def fingerprints(cursor: Cursor, found: Wanted) -> Iterator[list[Mapping[str, Any]]]:
     """What is told of every article inside, page by page, in no order; the keys are those of `ROW`."""
-    body = articles.body("a")
-    query = _sql(
-        "fingerprints",
-        published_at=micros("a.published_at"),
-        added_at=micros("a.added_at"),
-        text=body,
-        digest=digest("a", "t.text"),
-    )
+    query = _sql("fingerprints", text=articles.body("a"))
     values = {
         **order_parameters(found.settings),
         **versions(cursor, found.fingerprinter),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dedup.corpus import articles, bulk, common_sentences, settling
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.cluster_checks import Checked
+from dedup.corpus.connection import set_values
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
 from dedup.settings import Settings
@@ -20,10 +21,6 @@ _sql = Statements("cluster")
 
 WORK_MEMORY = "64MB"
 """For each sort and hash of whole tables; with the usual 4 MB those of a million articles go to disk."""
-
-_COLUMNS = (
-    *("version", "content_hash", "sentence_hashes", "signature", "buckets", "word_count", "shingle_count"),
-)
 
 
 @dataclass(slots=True)
@@ -37,26 +34,16 @@ class Written:
 
 def whole_tables(cursor: Cursor) -> None:
     """For the rest of the transaction: read whole tables and join them, and do not look up row by row."""
-    cursor.execute(
-        "SELECT set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', 'on', true),"
-        " set_config('enable_mergejoin', 'on', true), set_config('work_mem', %s, true)",
-        [WORK_MEMORY],
-    )
+    values = dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin"), "on")
+    cursor.execute(set_values(values | {"work_mem": WORK_MEMORY}, local=True))
 
 
 def store_fingerprints(cursor: Cursor) -> None:
     """Have the new fingerprints of a result wait to be put in use; those of an engine that was stopped go.
     Nobody notes them one by one, so that all sentences have to be counted if the work ends here.
     """
-    cursor.execute("UPDATE dedup.corpus_state SET recount_all = true WHERE NOT recount_all")
-    cursor.execute("DELETE FROM dedup.fingerprint_bulk")
-    cursor.execute(
-        f"""
-        INSERT INTO dedup.fingerprint_bulk (article_id, revision, canonical, {", ".join(_COLUMNS)})
-        SELECT r.id, r.revision, r.status <> 'duplicate', {", ".join(f"f.{name}" for name in _COLUMNS)}
-        FROM pg_temp.import_known r JOIN pg_temp.import_fingerprint f ON f.article_id = r.place
-    """.encode()
-    )
+    for name in ("recount_all", "forget_waiting", "store_fingerprints"):
+        cursor.execute(_sql(name))
 
 
 def write(
@@ -75,8 +62,8 @@ def write(
     """
     whole_tables(cursor)
     changed = bulk.changed_since(cursor, since)
-    gone, rewritten = _gone(cursor, changed), _rewritten(cursor, changed)
-    orphans = _ids(cursor, "SELECT id FROM pg_temp.import_known WHERE original = ANY (%(ids)s)", gone)
+    gone, rewritten = _ids(cursor, "gone", changed), _ids(cursor, "rewritten", changed)
+    orphans = _ids(cursor, "orphans", gone)
     left = bigints({*changed.tolist(), *orphans.tolist()})
     written = Written(left=len(left))
     written.marks = cursor.execute(_sql("write_marks"), {"left": left}).rowcount
@@ -84,46 +71,22 @@ def write(
     cursor.execute(_sql("drop_pairs"))
     written.pairs = cursor.execute(_sql("write_pairs"), {"gone": gone}).rowcount
     tell(0)
-    cursor.execute("""
-        UPDATE dedup.fingerprint f SET canonical = NOT f.canonical FROM pg_temp.import_known r
-        WHERE f.article_id = r.id AND r.status <> 'failed' AND f.canonical = (r.status = 'duplicate')
-    """)
+    cursor.execute(_sql("write_flags"))
     common_sentences.apply(cursor, checked.changes, (), dict(examples))
     common_sentences.finish(cursor, checked.counts, taken, settings, everything=True)
     # All that the result knows is in use now: what waits was left behind by an engine that was stopped.
-    cursor.execute("DELETE FROM dedup.fingerprint_bulk")
-    cursor.execute(
-        "DELETE FROM dedup.attempt t USING pg_temp.import_known r"
-        " WHERE t.article_id = r.id AND t.revision = r.revision"
-    )
-    row = cursor.execute("SELECT max(time) FROM pg_temp.import_known WHERE status <> 'failed'").fetchone()
+    cursor.execute(_sql("forget_waiting"))
+    cursor.execute(_sql("forget_attempts"))
+    row = cursor.execute(_sql("last_settled")).fetchone()
     bulk.settled_through(cursor, row[0] if row else None)
     _take_back(cursor, left, gone, rewritten)
     return written
 
 
-def _ids(cursor: Cursor, query: str, ids: Bigints) -> Bigints:
+def _ids(cursor: Cursor, name: str, ids: Bigints) -> Bigints:
     if not len(ids):
         return ids
-    return bigints([row[0] for row in cursor.execute(query.encode(), {"ids": ids}).fetchall()])
-
-
-def _gone(cursor: Cursor, changed: Bigints) -> Bigints:
-    return _ids(
-        cursor,
-        "SELECT id FROM pg_temp.import_known r WHERE id = ANY (%(ids)s)"
-        " AND NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = r.id)",
-        changed,
-    )
-
-
-def _rewritten(cursor: Cursor, changed: Bigints) -> Bigints:
-    return _ids(
-        cursor,
-        "SELECT r.id FROM pg_temp.import_known r JOIN dedup.article a USING (id)"
-        " WHERE r.id = ANY (%(ids)s) AND a.revision <> r.revision",
-        changed,
-    )
+    return bigints([row[0] for row in cursor.execute(_sql(name), {"ids": ids}).fetchall()])
 
 
 def _take_back(cursor: Cursor, left: Bigints, gone: Bigints, rewritten: Bigints) -> None:
@@ -132,18 +95,9 @@ def _take_back(cursor: Cursor, left: Bigints, gone: Bigints, rewritten: Bigints)
         return
     articles.remove_pairs(cursor, rewritten)
     articles.withdraw(cursor, left)
-    partners = _ids(
-        cursor,
-        "SELECT article_id FROM pg_temp.import_pair WHERE other_id = ANY (%(ids)s)"
-        " UNION SELECT other_id FROM pg_temp.import_pair WHERE article_id = ANY (%(ids)s)",
-        gone,
-    )
+    partners = _ids(cursor, "partners", gone)
     settling.make_stale(cursor, partners.tolist())
     # Fingerprints that were not stored when the sentences were counted: nobody noted that they went.
-    unnoted = _ids(
-        cursor,
-        "SELECT id FROM pg_temp.import_known WHERE id = ANY (%(ids)s) AND place IS NOT NULL",
-        bigints({*gone.tolist(), *rewritten.tolist()}),
-    )
+    unnoted = _ids(cursor, "newly_fingerprinted", bigints({*gone.tolist(), *rewritten.tolist()}))
     if len(unnoted):
-        cursor.execute("UPDATE dedup.corpus_state SET recount_all = true")
+        cursor.execute(_sql("recount_all"))

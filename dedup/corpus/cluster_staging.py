@@ -13,12 +13,13 @@ from collections.abc import Iterable, Sequence
 from dedup.corpus.arrays import bigints
 from dedup.corpus.copy_rows import COLUMNS, copy_data, copy_rows
 from dedup.corpus.database import Cursor
+from dedup.corpus.statements import Statements
 from dedup.exchange import COMMON_SENTENCE, MARK, MATCH, Column, Table
 from dedup.text.fingerprints import Fingerprints
 
 Row = Sequence[object]
 
-_TYPES = {"string": 'text COLLATE "C"', "long": "bigint", "double": "double precision", "boolean": "boolean"}
+_sql = Statements("cluster")
 
 ARTICLE: Table = {
     "place": Column("long"),
@@ -33,15 +34,8 @@ STAGED: dict[str, Table] = {"import_mark": MARK, "import_match": MATCH, "import_
 
 
 def create(cursor: Cursor) -> None:
-    for name, table in STAGED.items():
-        columns = ", ".join(f"{column} {_TYPES[about.kind]}" for column, about in table.items())
-        cursor.execute(f"CREATE TEMPORARY TABLE {name} ({columns})".encode())
-    columns = ", ".join(f"{column} {_TYPES[about.kind]}" for column, about in ARTICLE.items())
-    cursor.execute(f"CREATE TEMPORARY TABLE import_article ({columns}, text_digest bytea)".encode())
-    cursor.execute(
-        "CREATE TEMPORARY TABLE import_fingerprint (LIKE dedup.fingerprint INCLUDING DEFAULTS,"
-        " PRIMARY KEY (article_id))"
-    )
+    for name in ("stage_marks", "stage_pairs", "stage_common", "stage_articles", "stage_fingerprints"):
+        cursor.execute(_sql(name))
 
 
 def add(cursor: Cursor, name: str, rows: Iterable[Row]) -> None:
@@ -75,5 +69,4 @@ def _copy(cursor: Cursor, name: str, columns: list[str], kinds: list[str], rows:
 
 
 def finish(cursor: Cursor) -> None:
-    names = (*STAGED, "import_article", "import_fingerprint")
-    cursor.execute(f"ANALYZE {', '.join(f'pg_temp.{name}' for name in names)}".encode())
+    cursor.execute(_sql("analyze_staged"))

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from dedup.corpus import statements
+from dedup.corpus.articles import body
 from dedup.corpus.browsing import day
 from dedup.corpus.browsing.lines import LABEL
 from dedup.corpus.database import Database
@@ -28,10 +29,8 @@ PARTS = {
     },
     "bulk": {"place": "1"},
     "cluster": {
-        "added_at": "0",
-        "published_at": "0",
-        "digest": "0",
-        "text": "(SELECT ''::text AS text) AS t",
+        "check": "SELECT source_id FROM dedup.article",
+        "text": body("a"),
     },
     "common_sentences": {"fingerprints": "dedup.fingerprint"},
     "fingerprints": {"unfingerprinted": "true"},

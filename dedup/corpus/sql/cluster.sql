@@ -1,18 +1,27 @@
 -- Exchange with a cluster.
 
--- name: drop_pairs
--- The stored pairs of articles inside that a result has not, or has with other values.
-DELETE FROM dedup.match m USING dedup.article a
-WHERE a.id = m.article_id AND NOT a.archived AND NOT EXISTS (
-    SELECT FROM pg_temp.import_pair p
-    WHERE p.article_id = m.article_id AND p.other_id = m.other_id
-      AND (p.relation, p.rule, p.score, p.sentence_jaccard, p.signature_jaccard, p.containment, p.likest)
-          = (m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard, m.containment, m.likest))
+-- name: digest
+-- `exchange.text_digest` of an article `a` whose text is `t.text`; null where that is null.
+sha256(convert_to(coalesce(a.language, ''), 'UTF8') || '\x00'::bytea
+       || convert_to(coalesce(a.title, ''), 'UTF8') || '\x00'::bytea || convert_to(t.text, 'UTF8'))
+
+-- name: languages
+-- The languages that articles name.
+SELECT DISTINCT coalesce(language, '') FROM dedup.article
+
+-- name: pair_pins
+-- What people have said about pairs.
+SELECT source_id, other_source_id, relation FROM dedup.pair_pin
+
+-- name: count_inside
+-- How many articles are not archived.
+SELECT count(*) FROM dedup.article WHERE NOT archived
 
 -- name: fingerprints
 -- What a cluster is told of each article inside: its times, the digest of its text, and its fingerprint if that is of
 -- the version wanted for its language. One that failed has its reason; `known` says whether there is either.
-SELECT a.source_id, ${published_at}, ${added_at}, b.digest, v.version, f.content_hash, f.sentence_hashes,
+SELECT a.source_id, (extract(epoch FROM a.published_at) * 1000000)::bigint,
+       (extract(epoch FROM a.added_at) * 1000000)::bigint, b.digest, v.version, f.content_hash, f.sentence_hashes,
        f.signature, f.buckets, f.word_count, f.shingle_count, k.reason, k.known AND b.same AS known
 FROM dedup.article a
 JOIN unnest(%(languages)s::text[], %(versions)s::bigint[]) AS v (language, version)
@@ -30,6 +39,203 @@ LEFT JOIN LATERAL (
 WHERE NOT a.archived AND (%(horizon)s::timestamptz IS NULL OR
     dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) >= %(horizon)s)
 
+-- name: stage_marks
+-- Marks as the folder of a result has them.
+CREATE TEMPORARY TABLE import_mark (
+    source_id text COLLATE "C", status text COLLATE "C", duplicate_of text COLLATE "C", score double precision,
+    reason text COLLATE "C")
+
+-- name: stage_pairs
+-- Pairs as the folder has them: the later article first.
+CREATE TEMPORARY TABLE import_match (
+    source_id text COLLATE "C", other_source_id text COLLATE "C", relation text COLLATE "C", rule text COLLATE "C",
+    score double precision, sentence_jaccard double precision, signature_jaccard double precision,
+    containment double precision, likest boolean)
+
+-- name: stage_common
+-- Common sentences as the folder has them.
+CREATE TEMPORARY TABLE import_common (sentence_hash bigint, carriers bigint, effective_stories double precision)
+
+-- name: stage_articles
+-- Of the rows of the table `fingerprint` of the folder what is no fingerprint, by their places.
+CREATE TEMPORARY TABLE import_article (
+    place bigint, source_id text COLLATE "C", published_at bigint, added_at bigint, reason text COLLATE "C",
+    text_digest bytea)
+
+-- name: stage_fingerprints
+-- Its fingerprints; `article_id` is the place.
+CREATE TEMPORARY TABLE import_fingerprint (LIKE dedup.fingerprint INCLUDING DEFAULTS, PRIMARY KEY (article_id))
+
+-- name: analyze_staged
+-- After they were filled.
+ANALYZE pg_temp.import_mark, pg_temp.import_match, pg_temp.import_common, pg_temp.import_article,
+        pg_temp.import_fingerprint
+
+-- name: marked_twice
+-- Articles that come twice among the marks.
+SELECT source_id FROM pg_temp.import_mark GROUP BY source_id HAVING count(*) > 1
+
+-- name: fingerprinted_twice
+-- Articles that come twice among the fingerprints.
+SELECT source_id FROM pg_temp.import_article GROUP BY source_id HAVING count(*) > 1
+
+-- name: rows
+-- The articles of a staged result beside those of the corpus: what is missing on either side is null.
+CREATE TEMPORARY TABLE import_row AS
+SELECT m.source_id, m.status, m.duplicate_of, m.score, m.reason,
+       n.place, n.text_digest, n.reason AS failure, f.version,
+       dedup.canonical_time(n.published_at, n.added_at, %(policy)s, %(earliest)s) AS time,
+       a.id, a.revision, a.archived, v.version AS wanted_version, s.version AS stored_version,
+       dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) AS own_time
+FROM pg_temp.import_mark m
+LEFT JOIN (
+    -- Microseconds since 1970 as a timestamp: exact, which a double is not.
+    SELECT place, source_id, text_digest, reason,
+           timestamptz 'epoch' + published_at / 86400000000 * interval '1 day'
+               + mod(published_at, 86400000000) * interval '1 microsecond' AS published_at,
+           timestamptz 'epoch' + added_at / 86400000000 * interval '1 day'
+               + mod(added_at, 86400000000) * interval '1 microsecond' AS added_at
+    FROM pg_temp.import_article
+) AS n USING (source_id)
+LEFT JOIN pg_temp.import_fingerprint f ON f.article_id = n.place
+LEFT JOIN dedup.article a USING (source_id)
+LEFT JOIN unnest(%(languages)s::text[], %(versions)s::bigint[]) AS v (language, version)
+    ON v.language = coalesce(a.language, '')
+LEFT JOIN dedup.fingerprint s ON s.article_id = a.id AND s.revision = a.revision
+
+-- name: index_rows
+-- By article.
+CREATE INDEX ON pg_temp.import_row (id)
+
+-- name: analyze_rows
+-- After it was filled.
+ANALYZE pg_temp.import_row
+
+-- name: found
+-- How many articles a check found, and some of them. `check`: one of the statements below.
+SELECT count(*), (array_agg(source_id ORDER BY source_id))[:%(named)s] FROM (${check}) AS f (source_id)
+
+-- name: not_here
+-- Articles of the result that are not in this corpus.
+SELECT source_id FROM pg_temp.import_row WHERE id IS NULL
+
+-- name: not_there
+-- Articles of this corpus that are not in the result.
+SELECT a.source_id FROM dedup.article a
+WHERE NOT a.archived
+  AND (%(horizon)s::timestamptz IS NULL
+       OR dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) >= %(horizon)s)
+  AND NOT EXISTS (SELECT FROM pg_temp.import_row r WHERE r.id = a.id)
+
+-- name: before_horizon
+-- Articles of the result that are before the horizon of this corpus.
+SELECT source_id FROM pg_temp.import_row WHERE archived OR own_time < %(horizon)s::timestamptz
+
+-- name: other_text
+-- Articles whose text, title or language is another than that of the result.
+SELECT a.source_id
+FROM pg_temp.import_row r JOIN dedup.article a USING (id) CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS t
+WHERE r.text_digest IS DISTINCT FROM ${digest}
+
+-- name: other_time
+-- Articles whose time is another than that of the result.
+SELECT source_id FROM pg_temp.import_row WHERE own_time <> time
+
+-- name: other_version
+-- Articles with a fingerprint of another version than this corpus wants.
+SELECT source_id FROM pg_temp.import_row
+WHERE id IS NOT NULL AND failure IS NULL AND version IS DISTINCT FROM wanted_version
+
+-- name: readable
+-- Articles that failed in the cluster, and have a fingerprint here.
+SELECT source_id FROM pg_temp.import_row WHERE status = 'failed' AND stored_version = wanted_version
+
+-- name: other_fingerprint
+-- Articles that have another fingerprint here than in the result, of the same version.
+SELECT r.source_id
+FROM pg_temp.import_row r
+JOIN dedup.fingerprint s ON s.article_id = r.id AND s.revision = r.revision AND s.version = r.version
+JOIN pg_temp.import_fingerprint f ON f.article_id = r.place
+WHERE (s.content_hash, s.sentence_hashes, s.signature, s.buckets, s.word_count, s.shingle_count)
+    IS DISTINCT FROM (f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.word_count, f.shingle_count)
+
+-- name: unmatched
+-- Articles that have a mark and no fingerprint, or the reverse.
+SELECT source_id FROM pg_temp.import_row WHERE place IS NULL
+UNION ALL
+SELECT n.source_id FROM pg_temp.import_article n
+WHERE NOT EXISTS (SELECT FROM pg_temp.import_mark m WHERE m.source_id = n.source_id)
+
+-- name: contradicting_marks
+-- Articles whose marks contradict themselves.
+SELECT r.source_id
+FROM pg_temp.import_row r LEFT JOIN pg_temp.import_mark o ON o.source_id = r.duplicate_of
+WHERE r.status NOT IN ('unique', 'similar', 'duplicate', 'failed')
+   OR (r.status = 'duplicate') <> (r.duplicate_of IS NOT NULL)
+   OR r.status = 'duplicate' AND (o.status IN ('unique', 'similar')) IS NOT TRUE
+   OR (r.status = 'failed') <> (r.failure IS NOT NULL)
+   OR r.status = 'failed' AND (r.reason, r.score) IS DISTINCT FROM (r.failure, NULL)
+
+-- name: known
+-- The articles of a result that agrees, by id, with the id of the original; `place`: of a fingerprint that is new.
+CREATE TEMPORARY TABLE import_known AS
+SELECT r.id, r.revision, r.source_id, r.time, r.status, o.id AS original, r.score, r.reason,
+       CASE WHEN r.failure IS NULL AND r.stored_version IS DISTINCT FROM r.wanted_version THEN r.place END AS place
+FROM pg_temp.import_row r LEFT JOIN pg_temp.import_row o ON o.source_id = r.duplicate_of
+
+-- name: index_known
+-- By article.
+CREATE UNIQUE INDEX ON pg_temp.import_known (id)
+
+-- name: pairs
+-- Its pairs by ids.
+CREATE TEMPORARY TABLE import_pair AS
+SELECT a.id AS article_id, o.id AS other_id, m.relation, m.rule, m.score, m.sentence_jaccard,
+       m.signature_jaccard, m.containment, m.likest
+FROM pg_temp.import_match m
+JOIN pg_temp.import_row a ON a.source_id = m.source_id
+JOIN pg_temp.import_row o ON o.source_id = m.other_source_id
+
+-- name: index_pairs
+-- By the later article.
+CREATE INDEX ON pg_temp.import_pair (article_id, other_id)
+
+-- name: index_others
+-- By the earlier article.
+CREATE INDEX ON pg_temp.import_pair (other_id)
+
+-- name: analyze_known
+-- After they were filled.
+ANALYZE pg_temp.import_known, pg_temp.import_pair
+
+-- name: count_unknown_pairs
+-- How many pairs name articles that have no mark.
+SELECT (SELECT count(*) FROM pg_temp.import_match) - (SELECT count(*) FROM pg_temp.import_pair)
+
+-- name: contradicting_pairs
+-- Later articles of pairs that contradict the marks.
+SELECT a.source_id
+FROM pg_temp.import_pair p
+JOIN pg_temp.import_known a ON a.id = p.article_id
+JOIN pg_temp.import_known o ON o.id = p.other_id
+WHERE o.status NOT IN ('unique', 'similar') OR a.status = 'failed'
+   OR p.relation NOT IN ('duplicate', 'similar')
+   OR (p.relation = 'duplicate') <> (a.status = 'duplicate')
+   OR p.rule NOT IN ('pinned', 'content', 'sentences', 'signature', 'containment')
+   OR NOT (p.score BETWEEN 0 AND 1 AND p.sentence_jaccard BETWEEN 0 AND 1
+           AND p.signature_jaccard BETWEEN 0 AND 1 AND p.containment BETWEEN 0 AND 1)
+   OR (a.time, a.source_id) <= (o.time, o.source_id)
+
+-- name: paired_twice
+-- Later articles of pairs that come twice.
+SELECT min(a.source_id) FROM pg_temp.import_pair p JOIN pg_temp.import_known a ON a.id = p.article_id
+GROUP BY p.article_id, p.other_id HAVING count(*) > 1
+
+-- name: two_likest
+-- Articles that have two likest ones.
+SELECT min(o.source_id) FROM pg_temp.import_pair p JOIN pg_temp.import_known o ON o.id = p.other_id
+WHERE p.likest GROUP BY p.other_id HAVING count(*) > 1
+
 -- name: marks_disagree
 -- Articles of a staged result whose marks do not follow from its pairs: as `bookkeeping.py` has it of stored ones.
 SELECT r.source_id
@@ -45,24 +251,47 @@ LEFT JOIN LATERAL (
 WHERE r.status <> 'failed'
   AND (coalesce(best.relation, 'unique'), best.score, best.rule) IS DISTINCT FROM (r.status, r.score, r.reason)
 
--- name: rows
--- The articles of a staged result beside those of the corpus: what is missing on either side is null.
-CREATE TEMPORARY TABLE import_row AS
-SELECT m.source_id, m.status, m.duplicate_of, m.score, m.reason,
-       n.place, n.text_digest, n.reason AS failure, f.version,
-       dedup.canonical_time(n.published_at, n.added_at, %(policy)s, %(earliest)s) AS time,
-       a.id, a.revision, a.archived, v.version AS wanted_version, s.version AS stored_version,
-       dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) AS own_time
-FROM pg_temp.import_mark m
-LEFT JOIN (
-    SELECT place, source_id, text_digest, reason, ${published_at} AS published_at, ${added_at} AS added_at
-    FROM pg_temp.import_article
-) AS n USING (source_id)
-LEFT JOIN pg_temp.import_fingerprint f ON f.article_id = n.place
-LEFT JOIN dedup.article a USING (source_id)
-LEFT JOIN unnest(%(languages)s::text[], %(versions)s::bigint[]) AS v (language, version)
-    ON v.language = coalesce(a.language, '')
-LEFT JOIN dedup.fingerprint s ON s.article_id = a.id AND s.revision = a.revision
+-- name: count_known
+-- How many articles the result has, and of how many the fingerprint is not stored yet.
+SELECT count(*), count(place) FROM pg_temp.import_known
+
+-- name: common
+-- Its common sentences.
+SELECT sentence_hash, carriers, effective_stories FROM pg_temp.import_common
+
+-- name: ids_of_places
+-- The articles of fingerprints by their places.
+SELECT place, id FROM pg_temp.import_row WHERE place = ANY (%(places)s::bigint[])
+
+-- name: recount_all
+-- Have all sentences counted by the next backfill.
+UPDATE dedup.corpus_state SET recount_all = true WHERE NOT recount_all
+
+-- name: forget_waiting
+-- Forget fingerprints that wait to be put in use.
+DELETE FROM dedup.fingerprint_bulk
+
+-- name: store_fingerprints
+-- Have the new fingerprints of the result wait to be put in use.
+INSERT INTO dedup.fingerprint_bulk (article_id, revision, canonical, version, content_hash, sentence_hashes, signature,
+                                    buckets, word_count, shingle_count)
+SELECT r.id, r.revision, r.status <> 'duplicate', f.version, f.content_hash, f.sentence_hashes, f.signature,
+       f.buckets, f.word_count, f.shingle_count
+FROM pg_temp.import_known r JOIN pg_temp.import_fingerprint f ON f.article_id = r.place
+
+-- name: orphans
+-- Duplicates of some articles.
+SELECT id FROM pg_temp.import_known WHERE original = ANY (%(ids)s::bigint[])
+
+-- name: gone
+-- Those of some articles that are there no more.
+SELECT id FROM pg_temp.import_known r
+WHERE id = ANY (%(ids)s::bigint[]) AND NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = r.id)
+
+-- name: rewritten
+-- Those of some articles that have another text or title by now.
+SELECT r.id FROM pg_temp.import_known r JOIN dedup.article a USING (id)
+WHERE r.id = ANY (%(ids)s::bigint[]) AND a.revision <> r.revision
 
 -- name: write_marks
 -- The marks of a result, but for those of articles that people have changed meanwhile (`left`). A mark that stays is
@@ -78,6 +307,15 @@ WHERE a.id = r.id AND a.revision = r.revision AND a.id <> ALL (%(left)s::bigint[
   AND ((a.status, a.duplicate_of, a.score, a.reason, a.stale, a.takes_part)
        IS DISTINCT FROM (r.status, r.original, r.score, r.reason, false, r.status <> 'failed'))
 
+-- name: drop_pairs
+-- The stored pairs of articles inside that a result has not, or has with other values.
+DELETE FROM dedup.match m USING dedup.article a
+WHERE a.id = m.article_id AND NOT a.archived AND NOT EXISTS (
+    SELECT FROM pg_temp.import_pair p
+    WHERE p.article_id = m.article_id AND p.other_id = m.other_id
+      AND (p.relation, p.rule, p.score, p.sentence_jaccard, p.signature_jaccard, p.containment, p.likest)
+          = (m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard, m.containment, m.likest))
+
 -- name: write_pairs
 -- The pairs of a result that are not stored yet, but for those of articles that were deleted meanwhile (`gone`). No
 -- join with the stored ones: of a table that was empty a moment ago the planner would read it once per pair.
@@ -88,3 +326,26 @@ SELECT p.article_id, p.other_id, p.relation, p.rule, p.score, p.sentence_jaccard
 FROM pg_temp.import_pair p
 WHERE p.article_id <> ALL (%(gone)s::bigint[]) AND p.other_id <> ALL (%(gone)s::bigint[])
 ON CONFLICT (article_id, other_id) DO NOTHING
+
+-- name: write_flags
+-- The flags of stored fingerprints that are not what the marks say.
+UPDATE dedup.fingerprint f SET canonical = NOT f.canonical FROM pg_temp.import_known r
+WHERE f.article_id = r.id AND r.status <> 'failed' AND f.canonical = (r.status = 'duplicate')
+
+-- name: forget_attempts
+-- Failed attempts at articles that the result has now.
+DELETE FROM dedup.attempt t USING pg_temp.import_known r WHERE t.article_id = r.id AND t.revision = r.revision
+
+-- name: last_settled
+-- The time of the last article that the result has a mark of.
+SELECT max(time) FROM pg_temp.import_known WHERE status <> 'failed'
+
+-- name: partners
+-- Articles that have a pair with some others.
+SELECT article_id FROM pg_temp.import_pair WHERE other_id = ANY (%(ids)s::bigint[])
+UNION
+SELECT other_id FROM pg_temp.import_pair WHERE article_id = ANY (%(ids)s::bigint[])
+
+-- name: newly_fingerprinted
+-- Those of some articles whose fingerprint was not stored before.
+SELECT id FROM pg_temp.import_known WHERE id = ANY (%(ids)s::bigint[]) AND place IS NOT NULL
