@@ -17,7 +17,10 @@ from dedup.corpus.attached_functions import FIELDS, TELLS_CHUNKS, TIMES, Shape, 
 from dedup.corpus.attachments import Attachment, raw
 from dedup.corpus.database import Cursor
 from dedup.corpus.rendering import schema_of
+from dedup.corpus.statements import Statements
 from dedup.errors import InputError
+
+_sql = Statements("attached")
 
 LONGEST_NAME = 57
 """Bytes: with `_marks` after it, it is the name of a view, which Postgres cuts at 63."""
@@ -90,16 +93,7 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
 def _shape(
     cursor: Cursor, oid: int, zoned: bool, watched: Mapping[str, str], numbers: tuple[int, ...]
 ) -> Shape:
-    row = cursor.execute(
-        """
-        SELECT c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_userbyid(n.nspowner),
-               NOT r.rolsuper AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'),
-               current_setting('server_version_num')::integer
-        FROM pg_class c, pg_namespace n, pg_roles r
-        WHERE c.oid = %s AND n.oid = 'dedup'::regnamespace AND r.rolname = current_user
-        """,
-        [oid],
-    ).fetchone()
+    row = cursor.execute(_sql("shape"), {"oid": oid}).fetchone()
     assert row is not None
     partitioned, owner, creator, home, lends, version = row
     lends = lends and owner != creator
@@ -110,7 +104,7 @@ def _shape(
 def find_table(cursor: Cursor, given: str) -> tuple[int, str, str]:
     """A table that can be attached: its number, schema and name. `given`: as in SQL."""
     try:
-        parts = cursor.execute("SELECT parse_ident(%s)", [given]).fetchone()
+        parts = cursor.execute(_sql("parts_of_name"), {"name": given}).fetchone()
     except psycopg.errors.InvalidParameterValue:
         raise InputError(
             f"{given!r} is no name of a table: write schema.table, with double quotes around names that SQL"
@@ -122,17 +116,7 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str]:
     if len(names) > 2:
         raise InputError(f"{given!r} names another database; give schema.table of this one")
     quoted = sql.SQL(".").join(sql.Identifier(name) for name in names).as_string(cursor)
-    row = cursor.execute(
-        """
-        SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::text,
-               EXISTS (SELECT FROM pg_inherits i WHERE (i.inhparent = c.oid OR i.inhrelid = c.oid)
-                       AND c.relkind <> 'p' AND NOT c.relispartition),
-               c.relispartition, c.relrowsecurity,
-               to_regclass(format('%%I.settle_turn', n.nspname)) IS NOT NULL
-        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)
-        """,
-        [quoted],
-    ).fetchone()
+    row = cursor.execute(_sql("table"), {"table": quoted}).fetchone()
     if row is None:
         raise InputError(f"there is no table {given}; `psql -c '\\dt *.*'` lists the tables")
     oid, schema, table, kind, persistence, inherits, is_partition, secured, ours = row
@@ -169,12 +153,7 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str]:
 
 
 def _has_foreign(cursor: Cursor, oid: int) -> bool:
-    row = cursor.execute(
-        "SELECT FROM pg_partition_tree(%s::oid::regclass) p JOIN pg_class c ON c.oid = p.relid"
-        " WHERE c.relkind = 'f'",
-        [oid],
-    ).fetchone()
-    return row is not None
+    return cursor.execute(_sql("foreign_partition"), {"oid": oid}).fetchone() is not None
 
 
 def _check_length(name: str) -> None:
@@ -185,21 +164,7 @@ def _check_length(name: str) -> None:
 
 
 def columns_of(cursor: Cursor, oid: int) -> dict[str, Column]:
-    rows = cursor.execute(
-        """
-        SELECT a.attname, a.attnum, format_type(a.atttypid, a.atttypmod),
-               format_type(coalesce(b.oid, t.oid), NULL), t.typcategory::text, a.attnotnull,
-               ARRAY(SELECT b.attname FROM pg_attrdef e
-                     JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = e.oid
-                         AND d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid
-                     JOIN pg_attribute b ON b.attrelid = a.attrelid AND b.attnum = d.refobjsubid
-                     WHERE e.adrelid = a.attrelid AND e.adnum = a.attnum AND a.attgenerated = 'v'
-                         AND b.attnum <> a.attnum ORDER BY b.attnum)::text[]
-        FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype
-        WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
-        """,
-        [oid],
-    ).fetchall()
+    rows = cursor.execute(_sql("columns"), {"oid": oid}).fetchall()
     return {row[0]: Column(row[1], row[2], row[3], row[4], row[5], tuple(row[6])) for row in rows}
 
 
@@ -227,17 +192,7 @@ def _keys(cursor: Cursor, oid: int, wanted: Wanted, columns: Mapping[str, Column
                 f"--id: column {key!r} may be null: first ALTER TABLE … ALTER COLUMN … SET NOT NULL, or name"
                 " another unique key"
             )
-    unique = cursor.execute(
-        """
-        SELECT EXISTS (
-            SELECT FROM pg_index i WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid
-                AND i.indpred IS NULL AND i.indexprs IS NULL
-                AND (SELECT array_agg(a.attname::text)
-                     FROM unnest(i.indkey[0:i.indnkeyatts - 1]) AS k (attnum)
-                     JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum) <@ %s::text[])
-        """,
-        [oid, list(wanted.keys)],
-    ).fetchone()
+    unique = cursor.execute(_sql("is_unique"), {"oid": oid, "keys": list(wanted.keys)}).fetchone()
     if not (unique and unique[0]):
         shown = ", ".join(wanted.keys)
         raise InputError(
@@ -277,15 +232,7 @@ def _name(cursor: Cursor, name: str) -> str:
             f"--name: a name has 1 to {LONGEST_NAME} bytes and no slash, and {name[:70]!r} has not:"
             " choose one with --name"
         )
-    row = cursor.execute(
-        """
-        SELECT EXISTS (SELECT FROM dedup.attachment WHERE name = %(name)s),
-               to_regclass(format('dedup.%%I', %(name)s || '_marks')) IS NOT NULL,
-               EXISTS (SELECT FROM dedup.article
-                       WHERE source_id >= %(name)s || '/' AND source_id < %(name)s || '0')
-        """,
-        {"name": name},
-    ).fetchone()
+    row = cursor.execute(_sql("name_taken"), {"name": name}).fetchone()
     assert row is not None
     if row[0]:
         raise InputError(f"a table is attached as {name!r} already: choose another --name, or detach it")
@@ -320,16 +267,7 @@ def _watched(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...
                     attachment.place, raw(attachment.where or "true")
                 )
             )
-            rows = cursor.execute(
-                """
-                SELECT d.refobjid::bigint, a.attname FROM pg_rewrite r
-                JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
-                    AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> r.ev_class
-                LEFT JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
-                    AND d.refobjsubid > 0
-                WHERE r.ev_class = 'pg_temp.dedup_condition'::regclass
-                """
-            ).fetchall()
+            rows = cursor.execute(_sql("looked_at")).fetchall()
             raise psycopg.Rollback(savepoint)
     except (psycopg.ProgrammingError, psycopg.DataError) as error:
         message = (error.diag.message_primary or "").strip()

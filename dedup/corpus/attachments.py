@@ -17,7 +17,10 @@ from psycopg import sql
 from dedup.answer import Answer, plain
 from dedup.corpus.database import Cursor
 from dedup.corpus.rendering import Verbatim, own, prefixed
+from dedup.corpus.statements import Statements
 from dedup.errors import InputError
+
+_sql = Statements("attached")
 
 Part = sql.Composable
 
@@ -64,6 +67,10 @@ class Attachment(Answer):
     def function(self, what: str) -> Part:
         """A function that was made for the table: `dedup.attached_1_rows`."""
         return own(f"attached_{self.id}_{what}")
+
+    def call(self, what: str, given: str) -> str:
+        """A call of such a function, as a part of a statement."""
+        return f"dedup.attached_{self.id}_{what}({given})"
 
     def trigger(self, what: str) -> Part:
         """A trigger of the table, by what fires it."""
@@ -128,15 +135,9 @@ def _from_text(text: Part, kind: str) -> Part:
     return sql.SQL("({})::{}").format(text, raw(kind))
 
 
-_COLUMNS = (
-    "id, name, schema_name, table_name, key_columns, key_types, columns, where_clause, mark_columns,"
-    " triggers, leaving, attached_at, seen"
-)
-
-
 def attachments(cursor: Cursor) -> list[Attachment]:
     """Every attachment, by its number."""
-    rows = cursor.execute(f"SELECT {_COLUMNS} FROM dedup.attachment ORDER BY id".encode()).fetchall()
+    rows = cursor.execute(_sql("attachments")).fetchall()
     return [_made(*row) for row in rows]
 
 
@@ -167,7 +168,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def next_id(cursor: Cursor) -> int:
     """The number of the next attachment."""
-    row = cursor.execute("SELECT coalesce(max(id), 0) + 1 FROM dedup.attachment").fetchone()
+    row = cursor.execute(_sql("next_id")).fetchone()
     return int(row[0]) if row else 1
 
 

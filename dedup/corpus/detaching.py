@@ -9,6 +9,9 @@ from dedup.corpus.attached_functions import mark_columns
 from dedup.corpus.attachments import Attachment, Part
 from dedup.corpus.database import Cursor
 from dedup.corpus.rendering import SCHEMA, own, schema_of
+from dedup.corpus.statements import Statements
+
+_sql = Statements("attached")
 
 
 def statements(cursor: Cursor, attachment: Attachment) -> list[Part]:
@@ -20,27 +23,7 @@ def statements(cursor: Cursor, attachment: Attachment) -> list[Part]:
 
 def _rights(cursor: Cursor, attachment: Attachment) -> list[Part]:
     """Take the rights back that the owner of the table needed to note its changes, and no more than these."""
-    rows = cursor.execute(
-        """
-        WITH owner AS (
-            SELECT DISTINCT p.proowner AS oid FROM pg_proc p, pg_namespace n
-            WHERE n.oid = 'dedup'::regnamespace AND p.pronamespace = n.oid AND p.proname = %s
-              AND p.proowner <> n.nspowner
-        ), held AS (
-            SELECT c.relname, a.privilege_type, a.grantee FROM pg_class c, aclexplode(c.relacl) AS a
-            WHERE c.relnamespace = 'dedup'::regnamespace
-        )
-        SELECT pg_get_userbyid(o.oid),
-               EXISTS (SELECT FROM held
-                       WHERE grantee = o.oid AND relname = 'outbox' AND privilege_type <> 'INSERT'),
-               EXISTS (SELECT FROM held WHERE grantee = o.oid AND relname <> 'outbox')
-        FROM owner o
-        WHERE NOT EXISTS (
-            SELECT FROM pg_proc p WHERE p.pronamespace = 'dedup'::regnamespace AND p.proowner = o.oid
-              AND p.proname ~ '^attached_[0-9]+_rows$' AND p.proname <> %s)
-        """,
-        [f"attached_{attachment.id}_rows"] * 2,
-    ).fetchall()
+    rows = cursor.execute(_sql("borrowed_rights"), {"rows": f"attached_{attachment.id}_rows"}).fetchall()
     gone: list[Part] = []
     for name, works, uses in rows:
         role = sql.Identifier(name)
@@ -55,21 +38,9 @@ def unmade(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) ->
     """What takes away all that was made for a table; of columns of marks, those of former partitions. But for
     the index of its articles, where it is mapped again with the same key.
     """
-    rows = cursor.execute(
-        """
-        SELECT n.nspname, c.relname, t.tgname FROM pg_trigger t
-        JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-        JOIN pg_proc p ON p.oid = t.tgfoid
-        WHERE p.pronamespace = 'dedup'::regnamespace AND t.tgparentid = 0
-          AND p.proname ~ %s ORDER BY 1, 2, 3
-        """,
-        [f"^attached_{attachment.id}_"],
-    ).fetchall()
-    functions = cursor.execute(
-        "SELECT oid::regprocedure::text FROM pg_proc"
-        " WHERE pronamespace = 'dedup'::regnamespace AND proname ~ %s ORDER BY 1",
-        [f"^attached_{attachment.id}_"],
-    ).fetchall()
+    made = {"made": f"^attached_{attachment.id}_"}
+    rows = cursor.execute(_sql("triggers"), made).fetchall()
+    functions = cursor.execute(_sql("functions"), made).fetchall()
     calling = [(sql.Identifier(row[0], row[1]), row[2]) for row in rows]
     gone = attached_ddl.unmade(attachment, calling, [row[0] for row in functions], same_key=same_key)
     if attachment.mark_columns:
@@ -89,14 +60,6 @@ def _marked(cursor: Cursor, attachment: Attachment, *, parts: bool) -> list[Part
         # After a restore the number is another one; the triggers came along.
         restored = found.triggers or not attachment.triggers
         wanted = [found.oid] if found.oid is not None and restored else []
-    rows = cursor.execute(
-        """
-        SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE c.oid = ANY (%s::bigint[]::oid[]) AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-          AND (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped
-               AND a.attname = ANY (%s)) > 0
-        ORDER BY 1, 2
-        """,
-        [wanted, mark_columns(schema_of(cursor))],
-    ).fetchall()
+    values = {"oids": wanted, "columns": mark_columns(schema_of(cursor))}
+    rows = cursor.execute(_sql("with_marks"), values).fetchall()
     return [sql.Identifier(*row) for row in rows]

@@ -22,7 +22,7 @@ from dedup.corpus.database import Cursor
 from dedup.corpus.rendering import schema_of
 from dedup.corpus.statements import Statements
 
-_sql = Statements("drift")
+_sql = Statements("attached")
 
 EVENTS = 4
 """Triggers of an attached table: for INSERT, UPDATE, DELETE and TRUNCATE."""
@@ -129,11 +129,7 @@ def problems(cursor: Cursor) -> list[str]:
 
 def unwritten(cursor: Cursor) -> list[str]:
     """Tables with rows that take no marks, since a trigger or a constraint of theirs raises."""
-    rows = cursor.execute("""
-        SELECT format('%s.%s', t.schema_name, t.table_name), count(*), min(m.source_id), min(m.failed)
-        FROM dedup.mark_change m JOIN dedup.attachment t ON t.id = m.attachment_id
-        WHERE m.failed IS NOT NULL GROUP BY 1 ORDER BY 1
-    """).fetchall()
+    rows = cursor.execute(_sql("unwritten"), {}).fetchall()
     return [
         f"{table}: {amount:,} rows take no marks, such as {source_id}: a trigger or constraint of the table"
         f" raises SQLSTATE {state}"
@@ -151,8 +147,8 @@ def look(cursor: Cursor, attachment: Attachment) -> list[str]:
         seen = {**attachment.seen, "problems": words}
     else:
         seen = found.seen(attachment.seen.get("columns", {}), attachment.seen.get("parts", ()))
-        cursor.execute("INSERT INTO dedup.outbox (attachment_id) VALUES (%s)", [attachment.id])
-    cursor.execute("UPDATE dedup.attachment SET seen = %s WHERE id = %s", [Jsonb(seen), attachment.id])
+        cursor.execute(_sql("compare_whole"), {"id": attachment.id})
+    cursor.execute(_sql("keep_seen"), {"seen": Jsonb(seen), "id": attachment.id})
     return words
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import psycopg
-from psycopg import sql
 
 from dedup.corpus.arrays import bigints
 from dedup.corpus.attachments import Attachment
 from dedup.corpus.database import Cursor
+from dedup.corpus.statements import Statements
+
+_sql = Statements("attached")
 
 
 @dataclass(slots=True)
@@ -29,11 +31,7 @@ class Written:
 
 def take_turn(cursor: Cursor, attachment: Attachment) -> bool:
     """Be the only one who writes marks into a table, to the end of the transaction; false: another is."""
-    row = cursor.execute(
-        "SELECT id FROM dedup.attachment WHERE id = %s AND NOT leaving FOR NO KEY UPDATE SKIP LOCKED",
-        [attachment.id],
-    ).fetchone()
-    return row is not None
+    return cursor.execute(_sql("take_turn"), {"id": attachment.id}).fetchone() is not None
 
 
 def write(cursor: Cursor, attachment: Attachment, after: int, limit: int) -> tuple[Written, int | None]:
@@ -42,9 +40,7 @@ def write(cursor: Cursor, attachment: Attachment, after: int, limit: int) -> tup
     looked at; None: there was none.
     """
     found = cursor.execute(
-        "SELECT id, source_id FROM dedup.mark_change WHERE id > %s AND attachment_id = %s"
-        " ORDER BY id LIMIT %s",
-        [after, attachment.id, limit],
+        _sql("changed_marks"), {"after": after, "id": attachment.id, "limit": limit}
     ).fetchall()
     if not found:
         return Written(), None
@@ -52,34 +48,18 @@ def write(cursor: Cursor, attachment: Attachment, after: int, limit: int) -> tup
     _write(cursor, attachment, sorted({source_id for _, source_id in found}), done)
     left = done.held | done.failed.keys()
     finished = [number for number, source_id in found if source_id not in left]
-    cursor.execute("DELETE FROM dedup.mark_change WHERE id = ANY (%s)", [bigints(finished)])
-    cursor.execute(
-        "UPDATE dedup.mark_change SET failed = f.state FROM unnest(%s::text[], %s::text[]) AS f (id, state)"
-        ' WHERE attachment_id = %s AND source_id = f.id COLLATE "C" AND failed IS DISTINCT FROM f.state',
-        [list(done.failed), list(done.failed.values()), attachment.id],
-    )
+    cursor.execute(_sql("forget_marks"), {"ids": bigints(finished)})
+    failed = {"source_ids": list(done.failed), "states": list(done.failed.values()), "id": attachment.id}
+    cursor.execute(_sql("note_failed"), failed)
     return done, int(found[-1][0])
 
 
 def _write(cursor: Cursor, attachment: Attachment, source_ids: list[str], done: Written) -> None:
     """Write some marks; where that fails, half of them at a time, until it is known which row it is."""
-    query = sql.SQL("""
-        SELECT w.written, w.held
-        FROM (SELECT array_agg(g.id ORDER BY g.id), array_agg(a.status ORDER BY g.id),
-                     array_agg(o.source_id ORDER BY g.id), array_agg(a.score ORDER BY g.id)
-              FROM unnest(%s::text[]) AS g (id)
-              LEFT JOIN LATERAL (
-                  SELECT status, duplicate_of, score FROM dedup.article
-                  WHERE source_id = g.id COLLATE "C" AND attachment_id = {id} OFFSET 0) AS a ON true
-              LEFT JOIN LATERAL (
-                  SELECT source_id FROM dedup.article
-                  WHERE id = a.duplicate_of AND attachment_id = {id} OFFSET 0) AS o ON true
-        ) AS m (ids, statuses, originals, scores)
-        CROSS JOIN LATERAL {write}(m.ids, m.statuses, m.originals, m.scores) AS w
-    """).format(id=sql.Literal(attachment.id), write=attachment.function("write"))
+    query = _sql("write_marks", write=attachment.call("write", "m.ids, m.statuses, m.originals, m.scores"))
     try:
         with cursor.connection.transaction():
-            row = cursor.execute(query, [source_ids]).fetchone()
+            row = cursor.execute(query, {"source_ids": source_ids, "id": attachment.id}).fetchone()
     except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled, psycopg.errors.DeadlockDetected):
         raise
     except psycopg.Error as error:

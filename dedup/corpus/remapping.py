@@ -12,7 +12,10 @@ from dedup.corpus.attached_functions import Shape
 from dedup.corpus.attaching import Wanted, columns_of, examine, find_table, fits
 from dedup.corpus.attachments import Attachment
 from dedup.corpus.database import Cursor
+from dedup.corpus.statements import Statements
 from dedup.errors import InputError
+
+_sql = Statements("attached")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +71,11 @@ def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attac
 def _called(cursor: Cursor, attachment: Attachment, oid: int) -> dict[str, str]:
     if oid != attachment.seen.get("oid"):
         return {}
-    names = {
-        row[1]: row[0]
-        for row in cursor.execute(
-            "SELECT attname, attnum FROM pg_attribute"
-            " WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped",
-            [oid],
-        ).fetchall()
-    }
+    names = dict(cursor.execute(_sql("column_numbers"), {"oid": oid}).fetchall())
     return {name: names[seen[0]] for name, seen in attachment.seen["columns"].items() if seen[0] in names}
 
 
 def _table_of(cursor: Cursor, oid: int) -> tuple[int, str, str]:
-    row = cursor.execute(
-        "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-        " WHERE c.oid = %s",
-        [oid],
-    ).fetchone()
+    row = cursor.execute(_sql("name_of_table"), {"oid": oid}).fetchone()
     assert row is not None
     return oid, row[0], row[1]

@@ -12,13 +12,17 @@ from psycopg import sql
 from dedup.corpus import attached_ddl, attachments, detaching, drift, outbox, roles
 from dedup.corpus.attaching import Wanted, examine
 from dedup.corpus.attachments import Attachment, Part
+from dedup.corpus.connection import set_values
 from dedup.corpus.database import Cursor, Database, retried
 from dedup.corpus.remapping import Remap, remapped
 from dedup.corpus.rendering import written_out
+from dedup.corpus.statements import Statements
 from dedup.engine.follow import UnfitError, compare
 from dedup.engine.holding import fitting_batch
 from dedup.errors import DatabaseError, InputError
 from dedup.timeouts import milliseconds
+
+_sql = Statements("attached")
 
 DDL_SECONDS = 0.5
 """For a lock of the owner's table, at one try: whoever comes after us waits behind us. Where the owner and we
@@ -31,7 +35,7 @@ DELETED_ARTICLES = 1_000  # Of a table that is detached, under one hold of the s
 def _changing(database: Database) -> Iterator[Cursor]:
     """A transaction that changes the owner's table."""
     with database.transaction() as cursor:
-        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [milliseconds(DDL_SECONDS)])
+        cursor.execute(set_values({"lock_timeout": milliseconds(DDL_SECONDS)}, local=True))
         yield cursor
 
 
@@ -45,7 +49,7 @@ def attach(database: Database, wanted: Wanted, *, dry_run: bool = False) -> tupl
     def attempt() -> tuple[Attachment, list[str]]:
         with _changing(database) as cursor:
             if not dry_run:
-                cursor.execute("LOCK TABLE dedup.attachment IN SHARE ROW EXCLUSIVE MODE")
+                cursor.execute(_sql("lock"))
             attachment, shape = examine(cursor, wanted)
             made = attached_ddl.attach(attachment, shape)
             made += roles.of_attachment(cursor, attachment)
@@ -65,7 +69,7 @@ def remap(
     def attempt() -> tuple[Attachment, list[str]]:
         with _changing(database) as cursor:
             if not dry_run:
-                cursor.execute("LOCK TABLE dedup.attachment IN SHARE ROW EXCLUSIVE MODE")
+                cursor.execute(_sql("lock"))
             before = attachments.find(cursor, name)
             if before.leaving:
                 raise InputError(f"{name} is being detached: `dedup detach {name}` goes on with that")
@@ -105,7 +109,7 @@ def detach(
         if not count:
             with database.transaction() as cursor:
                 outbox.forget_all(cursor, attachment)
-                cursor.execute("DELETE FROM dedup.attachment WHERE id = %s", [attachment.id])
+                cursor.execute(_sql("forget"), {"id": attachment.id})
             break
         deleted += count
         size = min(DELETED_ARTICLES, fitting_batch(count, seconds))

@@ -21,6 +21,7 @@ FOLDER = Path(str(statements.FOLDER))
 FEATURES = sorted(file.stem for file in FOLDER.glob("*.sql"))
 
 PARTS = {
+    "attached": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
     "browsing": {
         "counts": day._COUNTS,
         "publication": LABEL.format("publication"),

@@ -1,0 +1,219 @@
+-- Attached tables: which there are, what their owners did to them, and the marks that are written into them.
+
+-- name: attachments
+-- Every attachment.
+SELECT id, name, schema_name, table_name, key_columns, key_types, columns, where_clause, mark_columns, triggers,
+       leaving, attached_at, seen
+FROM dedup.attachment ORDER BY id
+
+-- name: next_id
+-- The number of the next attachment.
+SELECT coalesce(max(id), 0) + 1 FROM dedup.attachment
+
+-- name: lock
+-- Be the only one who attaches or maps a table, to the end of the transaction.
+LOCK TABLE dedup.attachment IN SHARE ROW EXCLUSIVE MODE
+
+-- name: name_taken
+-- Whether the name of an attachment is taken: by another one, by a view, or as the beginning of the ids of articles.
+SELECT EXISTS (SELECT FROM dedup.attachment WHERE name = %(name)s::text),
+       to_regclass(format('dedup.%%I', %(name)s::text || '_marks')) IS NOT NULL,
+       EXISTS (SELECT FROM dedup.article
+               WHERE source_id >= %(name)s::text || '/' AND source_id < %(name)s::text || '0')
+
+-- name: parts_of_name
+-- The parts of a name, as SQL quotes it.
+SELECT parse_ident(%(name)s)
+
+-- name: table
+-- A relation by its quoted name, with what forbids to attach it: its kind, how it is stored, whether it takes part in
+-- inheritance, is a partition or has row security, and whether it is of a corpus.
+SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::text,
+       EXISTS (SELECT FROM pg_inherits i WHERE (i.inhparent = c.oid OR i.inhrelid = c.oid)
+               AND c.relkind <> 'p' AND NOT c.relispartition),
+       c.relispartition, c.relrowsecurity,
+       to_regclass(format('%%I.settle_turn', n.nspname)) IS NOT NULL
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = to_regclass(%(table)s)
+
+-- name: foreign_partition
+-- Whether a partition of a table is a foreign table.
+SELECT FROM pg_partition_tree(%(oid)s::oid::regclass) p JOIN pg_class c ON c.oid = p.relid WHERE c.relkind = 'f'
+
+-- name: columns
+-- The columns of a table: what they hold, whether they may be null, and what virtual ones are computed from.
+SELECT a.attname, a.attnum, format_type(a.atttypid, a.atttypmod),
+       format_type(coalesce(b.oid, t.oid), NULL), t.typcategory::text, a.attnotnull,
+       ARRAY(SELECT b.attname FROM pg_attrdef e
+             JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = e.oid
+                 AND d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid
+             JOIN pg_attribute b ON b.attrelid = a.attrelid AND b.attnum = d.refobjsubid
+             WHERE e.adrelid = a.attrelid AND e.adnum = a.attnum AND a.attgenerated = 'v'
+                 AND b.attnum <> a.attnum ORDER BY b.attnum)::text[]
+FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype
+WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+
+-- name: is_unique
+-- Whether a unique index of all rows holds some columns apart.
+SELECT EXISTS (
+    SELECT FROM pg_index i
+    WHERE i.indrelid = %(oid)s AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+      AND (SELECT array_agg(a.attname::text)
+           FROM unnest(i.indkey[0:i.indnkeyatts - 1]) AS k (attnum)
+           JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum) <@ %(keys)s::text[])
+
+-- name: shape
+-- What the functions made for a table depend on: whether it is partitioned, the roles that own it, act, and own the
+-- corpus, whether the first of them must be lent a right for it, and the version of the server.
+SELECT c.relkind = 'p', pg_get_userbyid(c.relowner), current_user::text, pg_get_userbyid(n.nspowner),
+       NOT r.rolsuper AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'),
+       current_setting('server_version_num')::integer
+FROM pg_class c, pg_namespace n, pg_roles r
+WHERE c.oid = %(oid)s AND n.oid = 'dedup'::regnamespace AND r.rolname = current_user
+
+-- name: looked_at
+-- The columns, and their tables, that the view of a condition looks at.
+SELECT d.refobjid::bigint, a.attname
+FROM pg_rewrite r
+JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+    AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> r.ev_class
+LEFT JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid AND d.refobjsubid > 0
+WHERE r.ev_class = to_regclass('pg_temp.dedup_condition')
+
+-- name: column_numbers
+-- The columns of a table and their numbers, which stay when they are renamed.
+SELECT attnum, attname FROM pg_attribute WHERE attrelid = %(oid)s AND attnum > 0 AND NOT attisdropped
+
+-- name: name_of_table
+-- The schema and the name of a table.
+SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %(oid)s
+
+-- name: attached_table
+-- A table of others as it is now, by its name and by the number it had: what it is called, its owner, its columns,
+-- whether triggers note its changes, and a digest of what tells that rows may have come or gone unnoticed: the
+-- partitions, the files of the rows (another one after TRUNCATE and where a table is rewritten) and the triggers
+-- (others after a partition was attached again, changed ones after they were switched off and on).
+WITH present AS (
+    SELECT c.oid, c.relowner, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = %(schema)s AND c.relname = %(table)s AND c.relkind IN ('r', 'p')
+), parts AS (
+    SELECT oid FROM present WHERE relkind = 'r'
+    UNION ALL SELECT p.relid FROM present CROSS JOIN LATERAL pg_partition_tree(present.oid) AS p WHERE relkind = 'p'
+), calling AS (
+    SELECT t.oid, t.xmin::text AS version, t.tgrelid, t.tgenabled
+    FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid JOIN parts ON parts.oid = t.tgrelid
+    WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname = %(changed)s
+)
+SELECT (SELECT oid::bigint FROM present),
+       (SELECT format('%%s.%%s', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE c.oid = %(oid)s::bigint::oid AND c.relkind IN ('r', 'p')),
+       (SELECT pg_get_userbyid(relowner) FROM present),
+       (SELECT pg_get_userbyid(p.proowner) FROM pg_proc p
+        WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname = %(rows)s),
+       (SELECT coalesce(jsonb_object_agg(a.attname, jsonb_build_array(
+                   a.attnum, format_type(a.atttypid, NULL),
+                   CASE WHEN a.attgenerated <> '' THEN pg_get_expr(d.adbin, d.adrelid) END)), '{}')
+        FROM pg_attribute a JOIN present ON a.attrelid = present.oid
+        LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+        WHERE a.attnum > 0 AND NOT a.attisdropped),
+       (SELECT count(*) FROM calling JOIN present ON present.oid = calling.tgrelid),
+       (SELECT count(*) FROM calling WHERE tgenabled NOT IN ('O', 'A')),
+       (SELECT array_agg(oid::bigint ORDER BY oid) FROM parts),
+       (SELECT md5(string_agg(concat_ws(' ', parts.oid, pg_relation_filenode(parts.oid), (
+                   SELECT string_agg(concat_ws(' ', t.oid, t.version), ',' ORDER BY t.oid) FROM calling t
+                   WHERE t.tgrelid = parts.oid)), ';' ORDER BY parts.oid))
+        FROM parts)
+
+-- name: compare_whole
+-- Have a table compared as a whole.
+INSERT INTO dedup.outbox (attachment_id) VALUES (%(id)s)
+
+-- name: keep_seen
+-- What was seen of a table.
+UPDATE dedup.attachment SET seen = %(seen)s WHERE id = %(id)s
+
+-- name: unwritten
+-- Tables with rows that take no marks: how many, and one of them with the SQLSTATE of why.
+SELECT format('%%s.%%s', t.schema_name, t.table_name), count(*), min(m.source_id), min(m.failed)
+FROM dedup.mark_change m JOIN dedup.attachment t ON t.id = m.attachment_id
+WHERE m.failed IS NOT NULL GROUP BY 1 ORDER BY 1
+
+-- name: take_turn
+-- Be the only one who writes marks into a table, to the end of the transaction; no row: another is.
+SELECT id FROM dedup.attachment WHERE id = %(id)s AND NOT leaving FOR NO KEY UPDATE SKIP LOCKED
+
+-- name: changed_marks
+-- The next marks to write into a table.
+SELECT id, source_id FROM dedup.mark_change
+WHERE id > %(after)s AND attachment_id = %(id)s ORDER BY id LIMIT %(limit)s
+
+-- name: write_marks
+-- Write the marks of some rows. `write`: the function that was made for the table.
+SELECT w.written, w.held
+FROM (SELECT array_agg(g.id ORDER BY g.id), array_agg(a.status ORDER BY g.id),
+             array_agg(o.source_id ORDER BY g.id), array_agg(a.score ORDER BY g.id)
+      FROM unnest(%(source_ids)s::text[]) AS g (id)
+      LEFT JOIN LATERAL (
+          SELECT status, duplicate_of, score FROM dedup.article
+          WHERE source_id = g.id COLLATE "C" AND attachment_id = %(id)s OFFSET 0) AS a ON true
+      LEFT JOIN LATERAL (
+          SELECT source_id FROM dedup.article
+          WHERE id = a.duplicate_of AND attachment_id = %(id)s OFFSET 0) AS o ON true
+) AS m (ids, statuses, originals, scores)
+CROSS JOIN LATERAL ${write} AS w
+
+-- name: forget_marks
+-- Forget that marks changed.
+DELETE FROM dedup.mark_change WHERE id = ANY (%(ids)s)
+
+-- name: note_failed
+-- Keep with marks that cannot be written the SQLSTATE of why.
+UPDATE dedup.mark_change SET failed = f.state
+FROM unnest(%(source_ids)s::text[], %(states)s::text[]) AS f (id, state)
+WHERE attachment_id = %(id)s AND source_id = f.id COLLATE "C" AND failed IS DISTINCT FROM f.state
+
+-- name: borrowed_rights
+-- The owner of a table, unless it owns another attached one or the corpus: whether it has other rights on the outbox
+-- than to note changes, and whether it has rights on other relations.
+WITH owner AS (
+    SELECT DISTINCT p.proowner AS oid FROM pg_proc p, pg_namespace n
+    WHERE n.oid = 'dedup'::regnamespace AND p.pronamespace = n.oid AND p.proname = %(rows)s
+      AND p.proowner <> n.nspowner
+), held AS (
+    SELECT c.relname, a.privilege_type, a.grantee FROM pg_class c, aclexplode(c.relacl) AS a
+    WHERE c.relnamespace = 'dedup'::regnamespace
+)
+SELECT pg_get_userbyid(o.oid),
+       EXISTS (SELECT FROM held WHERE grantee = o.oid AND relname = 'outbox' AND privilege_type <> 'INSERT'),
+       EXISTS (SELECT FROM held WHERE grantee = o.oid AND relname <> 'outbox')
+FROM owner o
+WHERE NOT EXISTS (
+    SELECT FROM pg_proc p WHERE p.pronamespace = 'dedup'::regnamespace AND p.proowner = o.oid
+      AND p.proname ~ '^attached_[0-9]+_rows$$' AND p.proname <> %(rows)s)
+
+-- name: triggers
+-- The triggers that were made for a table, on it and on what were partitions of it.
+SELECT n.nspname, c.relname, t.tgname
+FROM pg_trigger t
+JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_proc p ON p.oid = t.tgfoid
+WHERE p.pronamespace = 'dedup'::regnamespace AND t.tgparentid = 0 AND p.proname ~ %(made)s
+ORDER BY 1, 2, 3
+
+-- name: functions
+-- The functions that were made for a table.
+SELECT oid::regprocedure::text FROM pg_proc
+WHERE pronamespace = 'dedup'::regnamespace AND proname ~ %(made)s ORDER BY 1
+
+-- name: with_marks
+-- Those of some tables that have columns of marks.
+SELECT n.nspname, c.relname
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = ANY (%(oids)s::bigint[]::oid[]) AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+  AND (SELECT count(*) FROM pg_attribute a
+       WHERE a.attrelid = c.oid AND NOT a.attisdropped AND a.attname = ANY (%(columns)s)) > 0
+ORDER BY 1, 2
+
+-- name: forget
+-- The end of an attachment.
+DELETE FROM dedup.attachment WHERE id = %(id)s
