@@ -34,6 +34,11 @@ PARTS = {
         "text": body("a"),
     },
     "common_sentences": {"fingerprints": "dedup.fingerprint"},
+    "outbox": dict.fromkeys(
+        ("rows", "page"),
+        "(SELECT source_id, text_hash, title, url, publication, language, published_at, status,"
+        " source_id AS original, score FROM dedup.article)",
+    ),
     "fingerprints": {"unfingerprinted": "true"},
 }
 """Such parts as the code gives, or others of the same type."""

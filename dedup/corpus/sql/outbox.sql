@@ -1,0 +1,182 @@
+-- Changes of attached tables: notes of them, and what becomes of the articles.
+
+-- name: notes
+-- The next notes by their numbers, of about so many rows.
+SELECT o.id, o.attachment_id, o.amount, o.source_ids FROM (
+    SELECT id, sum(amount) OVER (ORDER BY id) - amount AS before
+    FROM (SELECT id, amount FROM dedup.outbox
+          WHERE id > %(after)s AND id <= %(through)s AND attachment_id <> ALL (%(without)s::integer[])
+          ORDER BY id LIMIT %(limit)s) AS next
+) AS chosen JOIN dedup.outbox o USING (id)
+WHERE chosen.before < %(limit)s ORDER BY o.id
+
+-- name: count
+-- How many changes wait; a whole table counts as one.
+SELECT coalesce(sum(amount), 0) FROM dedup.outbox WHERE attachment_id <> ALL (%(without)s::integer[])
+
+-- name: forget
+-- Take notes out.
+DELETE FROM dedup.outbox WHERE id = ANY (%(ids)s)
+
+-- name: whole
+-- The notes that a whole table is to be compared.
+SELECT id FROM dedup.outbox WHERE attachment_id = %(id)s AND source_ids IS NULL
+
+-- name: last_note
+-- The number of the last note.
+SELECT coalesce(max(id), 0) FROM dedup.outbox
+
+-- name: forget_notes
+-- Of an attachment that nobody writes notes of any more.
+DELETE FROM dedup.outbox WHERE attachment_id = %(id)s
+
+-- name: forget_marks
+-- Of the same.
+DELETE FROM dedup.mark_change WHERE attachment_id = %(id)s
+
+-- name: forget_refused
+-- Of the same.
+DELETE FROM dedup.refused_row WHERE attachment_id = %(id)s
+
+-- name: count_refused
+-- How many rows of an attachment cannot be articles, as far as they were read.
+SELECT count(*) FROM dedup.refused_row WHERE attachment_id = %(id)s
+
+-- name: note_freed
+-- Note again the rows that could not be articles, and whose source_id is free now.
+WITH freed AS (
+    DELETE FROM dedup.refused_row r
+    WHERE NOT EXISTS (SELECT FROM dedup.article WHERE source_id = r.source_id)
+      AND octet_length(r.source_id) <= %(longest)s
+    RETURNING attachment_id, source_id
+)
+INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
+SELECT attachment_id, count(*), array_agg(source_id) FROM freed GROUP BY attachment_id
+
+-- name: original
+-- The original of an article `a` as columns of marks name it.
+SELECT source_id FROM dedup.article WHERE id = a.duplicate_of AND attachment_id = a.attachment_id OFFSET 0
+
+-- name: follow
+-- Make articles what their rows are now. `rows`: them, by the function that was made for the table. Returns how many
+-- are new, changed, gone and refused; and of those that settling must hear of the ids, and the revisions before and
+-- after.
+WITH state AS MATERIALIZED (
+    SELECT g.source_id, v.source_id IS NOT NULL AS present, a.id, a.attachment_id, a.revision,
+           a.published_at AS was_published_at, v.text_hash, v.title, v.url, v.publication, v.language, v.published_at,
+           octet_length(g.source_id) <= %(longest)s AS fits,
+           (v.status, v.original, v.score) IS DISTINCT FROM (a.status, o.source_id, a.score) AS otherwise
+    FROM (SELECT DISTINCT given.id COLLATE "C" AS source_id FROM unnest(%(source_ids)s::text[]) AS given (id)) AS g
+    LEFT JOIN (SELECT DISTINCT ON (source_id) * FROM ${rows} AS r) AS v ON v.source_id = g.source_id
+    LEFT JOIN LATERAL (
+        SELECT id, attachment_id, revision, published_at, status, duplicate_of, score
+        FROM dedup.article WHERE source_id = g.source_id OFFSET 0
+    ) AS a ON true
+    LEFT JOIN LATERAL (${original}) AS o ON true
+), marks AS (
+    INSERT INTO dedup.mark_change (attachment_id, source_id)
+    SELECT %(id)s::integer, s.source_id FROM state s
+    WHERE %(marked)s AND s.present AND s.otherwise AND s.attachment_id = %(id)s
+), refused AS (
+    SELECT s.source_id FROM state s
+    WHERE s.present AND (NOT s.fits OR s.id IS NOT NULL AND s.attachment_id IS DISTINCT FROM %(id)s)
+), kept AS (
+    INSERT INTO dedup.refused_row (attachment_id, source_id) SELECT %(id)s::integer, source_id FROM refused
+    ON CONFLICT DO NOTHING
+), inserted AS (
+    INSERT INTO dedup.article (source_id, attachment_id, text_hash, title, url, publication, language, published_at)
+    SELECT s.source_id, %(id)s::integer, s.text_hash, s.title, s.url, s.publication, s.language, s.published_at
+    FROM state s
+    WHERE s.present AND s.id IS NULL AND s.fits ORDER BY s.source_id
+    ON CONFLICT (source_id) DO NOTHING RETURNING 1
+), updated AS (
+    UPDATE dedup.article a
+    SET (text_hash, title, url, publication, language, published_at)
+        = ROW (s.text_hash, s.title, s.url, s.publication, s.language, s.published_at)
+    FROM state s
+    WHERE a.id = s.id AND s.present AND a.attachment_id = %(id)s
+      AND (a.text_hash, a.title, a.url, a.publication, a.language, a.published_at)
+          IS DISTINCT FROM (s.text_hash, s.title, s.url, s.publication, s.language, s.published_at)
+    RETURNING a.id, s.revision AS before, a.revision AS after,
+        (s.revision, s.was_published_at) IS DISTINCT FROM (a.revision, a.published_at) AS touches
+), deleted AS (
+    DELETE FROM dedup.article a USING state s
+    WHERE a.id = s.id AND NOT s.present AND a.attachment_id = %(id)s RETURNING 1
+), touching AS (
+    SELECT id, before, after FROM updated WHERE touches
+)
+SELECT (SELECT count(*) FROM inserted), (SELECT count(*) FROM updated), (SELECT count(*) FROM deleted),
+       (SELECT count(*) FROM refused),
+       ARRAY(SELECT id FROM touching ORDER BY id), ARRAY(SELECT before FROM touching ORDER BY id),
+       ARRAY(SELECT after FROM touching ORDER BY id)
+
+-- name: edited
+-- Do for articles at once what their trigger left to us.
+SELECT dedup.articles_edited(%(ids)s::bigint[], %(before)s::integer[], %(after)s::integer[])
+
+-- name: changed
+-- Those of the next rows that are not what their articles are, or have not their marks, with what is the matter; and
+-- the source_id of the last row. `page`: the rows, by the function that was made for the table.
+WITH page AS MATERIALIZED (
+    SELECT row_number() OVER () AS place, v.* FROM ${page} AS v
+), differing AS (
+    SELECT p.place, p.source_id,
+           CASE WHEN a.id IS NULL THEN 'the row has no article'
+                WHEN a.attachment_id IS DISTINCT FROM %(id)s
+                    OR (a.text_hash, a.title, a.url, a.publication, a.language, a.published_at)
+                       IS DISTINCT FROM (p.text_hash, p.title, p.url, p.publication, p.language, p.published_at)
+                THEN 'the row is not what its article is'
+                WHEN %(marked)s AND (p.status, p.original, p.score) IS DISTINCT FROM (a.status, o.source_id, a.score)
+                THEN 'the row has not the marks of its article' END AS matter
+    FROM page p
+    LEFT JOIN LATERAL (SELECT * FROM dedup.article WHERE source_id = p.source_id OFFSET 0) AS a ON true
+    LEFT JOIN LATERAL (${original}) AS o ON true
+    WHERE NOT EXISTS (SELECT FROM dedup.refused_row r WHERE r.attachment_id = %(id)s AND r.source_id = p.source_id)
+)
+SELECT (SELECT array_agg(ARRAY[source_id, matter] ORDER BY place) FROM differing WHERE matter IS NOT NULL),
+       (SELECT source_id FROM page ORDER BY place DESC LIMIT 1)
+
+-- name: gone
+-- Those of the next articles whose rows are gone; as `changed`. `rows`: the rows of the page.
+WITH page AS MATERIALIZED (
+    SELECT source_id FROM dedup.article
+    WHERE source_id > %(after)s AND source_id < %(end)s AND attachment_id = %(id)s
+    ORDER BY source_id LIMIT %(limit)s
+)
+SELECT (SELECT array_agg(ARRAY[p.source_id, 'the article has no row'] ORDER BY p.source_id)
+        FROM page p LEFT JOIN ${rows} AS v USING (source_id) WHERE v.source_id IS NULL),
+       (SELECT max(source_id) FROM page)
+
+-- name: note
+-- Note rows, many in one note.
+INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
+SELECT %(id)s::integer, count(*), array_agg(s.source_id)
+FROM (SELECT g.source_id, row_number() OVER () / %(most)s AS part
+      FROM unnest(%(source_ids)s::text[]) AS g (source_id)) AS s
+GROUP BY s.part
+
+-- name: note_whole
+-- Have all attached tables compared.
+INSERT INTO dedup.outbox (attachment_id) SELECT id FROM dedup.attachment WHERE NOT leaving
+
+-- name: noted
+-- The rows that wait to be read, or to be given marks; null: the whole table.
+SELECT source_ids FROM dedup.outbox WHERE attachment_id = %(id)s
+UNION ALL
+SELECT ARRAY[source_id] FROM dedup.mark_change WHERE attachment_id = %(id)s AND failed IS NULL
+
+-- name: delete
+-- Delete articles of an attachment.
+DELETE FROM dedup.article WHERE source_id = ANY (%(source_ids)s) AND attachment_id = %(id)s
+
+-- name: count_articles
+-- How many articles an attachment has.
+SELECT count(*) FROM dedup.article
+WHERE source_id > %(first)s AND source_id < %(end)s AND attachment_id = %(id)s
+
+-- name: delete_some
+-- Delete some articles of an attachment.
+DELETE FROM dedup.article WHERE id = ANY (ARRAY(
+    SELECT id FROM dedup.article
+    WHERE source_id > %(first)s AND source_id < %(end)s AND attachment_id = %(id)s
+    ORDER BY source_id LIMIT %(limit)s))
