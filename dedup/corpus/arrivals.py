@@ -11,46 +11,38 @@ from collections.abc import Sequence
 from dedup.article import ARTICLE_FIELDS, Article, storable
 from dedup.corpus import articles
 from dedup.corpus.database import Cursor
+from dedup.corpus.statements import Statements
 from dedup.errors import InputError
 
-_NAMES = ", ".join(ARTICLE_FIELDS)
+_sql = Statements("arrivals")
 
 
 def add(cursor: Cursor, article: Article) -> None:
     """Keep an article; takes no lock that anyone else could hold."""
     if _attached(cursor, [article.source_id]):
         raise InputError("the article is a row of an attached table: change it there")
-    values = [getattr(article, name) for name in ARTICLE_FIELDS]
-    values[ARTICLE_FIELDS.index("text")] = storable(article.text)
-    places = ", ".join("coalesce(%s, now())" if name == "added_at" else "%s" for name in ARTICLE_FIELDS)
-    cursor.execute(f"INSERT INTO dedup.arrival ({_NAMES}) VALUES ({places})".encode(), values)
+    values = {name: getattr(article, name) for name in ARTICLE_FIELDS}
+    cursor.execute(_sql("add"), values | {"text": storable(article.text)})
 
 
 def _attached(cursor: Cursor, source_ids: Sequence[str]) -> set[str]:
-    rows = cursor.execute(
-        "SELECT source_id FROM dedup.article WHERE source_id = ANY (%s) AND attachment_id IS NOT NULL",
-        [list(source_ids)],
-    )
+    rows = cursor.execute(_sql("attached"), {"source_ids": list(source_ids)})
     return {row[0] for row in rows.fetchall()}
 
 
 def any_of(cursor: Cursor, source_id: str) -> bool:
-    row = cursor.execute(
-        "SELECT EXISTS (SELECT FROM dedup.arrival WHERE source_id = %s)", [source_id]
-    ).fetchone()
+    row = cursor.execute(_sql("any_of"), {"source_id": source_id}).fetchone()
     return bool(row and row[0])
 
 
 def count(cursor: Cursor) -> int:
-    row = cursor.execute("SELECT count(*) FROM dedup.arrival").fetchone()
+    row = cursor.execute(_sql("count")).fetchone()
     return int(row[0]) if row else 0
 
 
 def waiting(cursor: Cursor, limit: int) -> list[str]:
     """The source_ids of some articles that wait, those that came first."""
-    rows = cursor.execute(
-        "SELECT source_id FROM dedup.arrival GROUP BY source_id ORDER BY min(id) LIMIT %s", [limit]
-    ).fetchall()
+    rows = cursor.execute(_sql("waiting"), {"limit": limit}).fetchall()
     return [row[0] for row in rows]
 
 
@@ -58,11 +50,7 @@ def store(cursor: Cursor, source_ids: Sequence[str]) -> None:
     """Store every waiting version of these articles, in the order in which they came. Needs the settle lock.
     Raises BusyError: at the end of the transaction: one of them is still held.
     """
-    rows = cursor.execute(
-        f"WITH taken AS (DELETE FROM dedup.arrival WHERE source_id = ANY (%s) RETURNING *)"
-        f" SELECT {_NAMES} FROM taken ORDER BY id".encode(),
-        [list(source_ids)],
-    ).fetchall()
+    rows = cursor.execute(_sql("take"), {"source_ids": list(source_ids)}).fetchall()
     attached = _attached(cursor, source_ids)  # since it was kept: the row says what it is
     for row in (
         row for row in rows if row[0] not in attached
@@ -71,4 +59,4 @@ def store(cursor: Cursor, source_ids: Sequence[str]) -> None:
 
 
 def delete(cursor: Cursor, source_ids: Sequence[str]) -> None:
-    cursor.execute("DELETE FROM dedup.arrival WHERE source_id = ANY (%s)", [list(source_ids)])
+    cursor.execute(_sql("delete"), {"source_ids": list(source_ids)})

@@ -16,9 +16,12 @@ from dedup.article import ARTICLE_FIELDS, Article, storable
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.settling import FingerprintRow, order_parameters
+from dedup.corpus.statements import Statements
 from dedup.corpus.steps import Ask, Steps
 from dedup.rules.marks import Mark
 from dedup.text.fingerprint import Fingerprint
+
+_sql = Statements("newcomers")
 
 MOST_SHARED = 200
 """Articles that are compared with a new one at once."""
@@ -39,13 +42,6 @@ class Met:
     other_sentences: Sequence[Bigints] = ()  # theirs that are not common
 
 
-_KINDS = ["timestamptz" if name.endswith("_at") else "text" for name in ARTICLE_FIELDS]
-_KINDS += ["bigint", "bigint", "bigint[]", "bytea", "bigint[]", "integer", "integer", "text", "timestamptz"]
-_GIVEN = ", ".join(f"%s::{kind}" for kind in _KINDS)
-_SUBMIT = f"SELECT * FROM dedup.submit_new(%s::text[], %s::integer, {_GIVEN})".encode()
-_STORE = f"SELECT dedup.store_new({_GIVEN}, %s::bigint, %s::double precision, %s::text)".encode()
-
-
 def meet(rulebook: Rulebook, article: Article, made: Fingerprint, most: int = MOST_SHARED) -> Steps[Met]:
     """Take the settle lock, and store an article with its mark if it is new and shares nothing with others.
     The transaction can go on as any that holds the settle lock. `made`: the fingerprint of the article, by
@@ -53,7 +49,7 @@ def meet(rulebook: Rulebook, article: Article, made: Fingerprint, most: int = MO
     """
     state = rulebook.state
     rules = [state.fingerprints, state.rules, str(state.algorithm), state.unicode]
-    rows = yield Ask(_SUBMIT, [rules, most, *_values(rulebook, article, made)])
+    rows = yield Ask(_sql("submit"), {**_values(rulebook, article, made), "rules": rules, "most": most})
     first = rows[0]
     if first[0] == "rules":
         raise StaleRulesError
@@ -82,22 +78,21 @@ def store(rulebook: Rulebook, article: Article, made: Fingerprint, mark: Mark) -
     """Store a new article as unique, or as a duplicate; needs the settle lock. Returns its id; None where
     someone has just stored it.
     """
-    values = [*_values(rulebook, article, made), mark.duplicate_of, mark.score, mark.reason]
-    rows = yield Ask(_STORE, values)
+    verdict = {"original": mark.duplicate_of, "score": mark.score, "reason": mark.reason}
+    rows = yield Ask(_sql("store"), {**_values(rulebook, article, made), **verdict})
     return rows[0][0] if rows else None
 
 
-def _values(rulebook: Rulebook, article: Article, made: Fingerprint) -> list[Any]:
-    order = order_parameters(rulebook.settings)
-    return [
-        *(storable(article.text) if name == "text" else getattr(article, name) for name in ARTICLE_FIELDS),
-        made.version,
-        made.content_hash,
-        bigints(made.sentence_hashes),
-        made.signature.tobytes(),
-        bigints(made.buckets),
-        made.word_count,
-        made.shingle_count,
-        order["policy"],
-        order["earliest"],
-    ]
+def _values(rulebook: Rulebook, article: Article, made: Fingerprint) -> dict[str, Any]:
+    return {
+        **{name: getattr(article, name) for name in ARTICLE_FIELDS},
+        "text": storable(article.text),
+        "version": made.version,
+        "content_hash": made.content_hash,
+        "sentence_hashes": bigints(made.sentence_hashes),
+        "signature": made.signature.tobytes(),
+        "buckets": bigints(made.buckets),
+        "word_count": made.word_count,
+        "shingle_count": made.shingle_count,
+        **order_parameters(rulebook.settings),
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dedup.answer import Answer
+from dedup.corpus import articles
 from dedup.corpus.browsing.article import PairJudgement, Text, said_of, text_of
 from dedup.corpus.browsing.lines import ArticleLine, lines_of
 from dedup.corpus.database import Cursor
@@ -58,7 +59,7 @@ def compare(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Compared:
 
 
 def _side(cursor: Cursor, source_id: str) -> tuple[ArticleLine, Text]:
-    row = cursor.execute("SELECT id FROM dedup.article WHERE source_id = %s", [source_id]).fetchone()
-    if row is None:
+    found = articles.find(cursor, source_id)
+    if found is None:
         raise NotFoundError.of(source_id)
-    return lines_of(cursor, [row[0]])[row[0]], text_of(cursor, row[0]) or Text("", 0)
+    return lines_of(cursor, [found.id])[found.id], text_of(cursor, found.id) or Text("", 0)

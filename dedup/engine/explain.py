@@ -14,6 +14,7 @@ from dedup.corpus import articles, pins, settling
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.rulebooks import Rulebook
+from dedup.corpus.statements import Statements
 from dedup.errors import NotFoundError
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate, score
@@ -21,6 +22,8 @@ from dedup.settings import Settings
 from dedup.text.alignment import Kind, Segment, twins
 from dedup.text.differences import differences
 from dedup.text.fingerprint import Fingerprint, UnreadableError
+
+_sql = Statements("articles")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +166,8 @@ class _Loaded:
 
 
 def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Loaded:
-    row = cursor.execute(
-        "SELECT a.title, a.publication, a.status, a.published_at, a.added_at, a.language,"
-        f" {articles.body('a')}, a.archived FROM dedup.article a WHERE a.source_id = %s",
-        [source_id],
-    ).fetchone()
+    query = _sql("explained", text=articles.body("a"))
+    row = cursor.execute(query, {"source_id": source_id}).fetchone()
     if row is None:
         raise NotFoundError.of(source_id)
     title, publication, status, published_at, added_at, language, text, archived = row

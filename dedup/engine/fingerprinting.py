@@ -15,11 +15,14 @@ from dedup.corpus import attempts, fingerprints
 from dedup.corpus.database import Database, retried
 from dedup.corpus.fingerprints import Chunk, Page, Target
 from dedup.corpus.rulebooks import Rulebook
+from dedup.corpus.statements import Statements
 from dedup.engine.keeper import PoolKeeper
 from dedup.engine.pool import Factory, FingerprintPool, Limits, Part
 from dedup.errors import StuckError
 from dedup.machine import cores
 from dedup.progress import Progress
+
+_sql = Statements("articles")
 
 PAGE_ARTICLES = 5_000
 """Ids read at a time: no texts, so a page is small, and one of this size takes about 20 ms."""
@@ -193,7 +196,7 @@ def analyze(database: Database, done: int) -> None:
     """Tell the planner what the tables now hold: first that all is pending, at last that nothing is."""
     if done >= ANALYZE_ARTICLES:
         with database.transaction() as cursor:
-            cursor.execute("ANALYZE dedup.article, dedup.fingerprint")
+            cursor.execute(_sql("analyze"))
 
 
 def endless(articles: int) -> StuckError:

@@ -16,6 +16,7 @@ from dedup.corpus import arrivals, articles, fingerprints, rulebooks, settling, 
 from dedup.corpus.articles import Known
 from dedup.corpus.database import Cursor, Database, hold_settle_lock, leave_less
 from dedup.corpus.rulebooks import Rulebook
+from dedup.corpus.statements import Statements
 from dedup.corpus.steps import run
 from dedup.engine import newcomers
 from dedup.engine.lookup import copies_among, mark_of, related_to, verdict_of, with_copies
@@ -25,6 +26,8 @@ from dedup.rules.marks import Mark, Status
 from dedup.settings import Settings
 from dedup.text.tasks import Fingerprinted, TextTask, fingerprint_task
 from dedup.verdict import Verdict
+
+_sql = Statements("newcomers")
 
 MAX_CASCADE = 500
 """Articles settled in one hook; a story of that size whose original is edited takes about 0.3 s."""
@@ -208,8 +211,5 @@ def _mark_provisionally(cursor: Cursor, article_id: int, mark: Mark) -> None:
     if mark.status is Status.DUPLICATE:
         settling.write_duplicates(cursor, {article_id: mark}, stale=True)
         return
-    cursor.execute(
-        "UPDATE dedup.article SET status = %s, stale = true, duplicate_of = NULL, score = %s, reason = %s,"
-        " marked_at = now() WHERE id = %s",
-        [mark.status.value, mark.score, mark.reason, article_id],
-    )
+    values = {"id": article_id, "status": mark.status.value, "score": mark.score, "reason": mark.reason}
+    cursor.execute(_sql("mark_provisionally"), values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dedup.answer import Answer
-from dedup.corpus import fingerprints, rulebooks
+from dedup.corpus import articles, fingerprints, rulebooks
 from dedup.corpus.database import Database
 from dedup.corpus.rulebooks import Adoption
 
@@ -36,8 +36,7 @@ def preview(database: Database) -> Preview:
     """What the next backfill has to do, counted without doing it."""
     with database.transaction() as cursor:
         adoption = rulebooks.waiting_adoption(cursor)
-        row = cursor.execute("SELECT count(*) FROM dedup.article").fetchone()
-        everything = row[0] if row else 0
+        everything = articles.count(cursor)
         waiting = fingerprints.count_unfingerprinted(cursor)
         unsettled = waiting + fingerprints.count_unsettled(cursor)
     return Preview(

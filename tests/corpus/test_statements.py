@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from dedup.corpus import statements
-from dedup.corpus.articles import body
+from dedup.corpus.articles import body, fields
 from dedup.corpus.browsing import day
 from dedup.corpus.browsing.lines import LABEL
 from dedup.corpus.database import Database
@@ -21,6 +21,7 @@ FOLDER = Path(str(statements.FOLDER))
 FEATURES = sorted(file.stem for file in FOLDER.glob("*.sql"))
 
 PARTS = {
+    "articles": {"fields": fields("a"), "text": body("a")},
     "attached": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
     "browsing": {
         "counts": day._COUNTS,
@@ -54,8 +55,8 @@ def users(feature: str) -> str:
 
 def numbered(text: str) -> str:
     """A statement with numbers for its values, as PREPARE wants it."""
-    names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
-    return re.sub(r"%\((\w+)\)s", lambda m: f"${names.index(m[1]) + 1}", text).replace("%%", "%")
+    names = list(dict.fromkeys(re.findall(r"%\((\w+)\)[sb]", text)))
+    return re.sub(r"%\((\w+)\)[sb]", lambda m: f"${names.index(m[1]) + 1}", text).replace("%%", "%")
 
 
 def parts_of(feature: str) -> set[str]:

@@ -419,9 +419,9 @@ COMMON_MUTANTS = [
     ),
     Mutant(
         "what the carriers of a changed sentence decided stays settled",
-        "dedup.corpus.articles",
-        '"SELECT dedup.withdraw(%s::bigint[])"',
-        '"SELECT dedup.make_stale(%s::bigint[])"',
+        "articles.sql withdraw",
+        "SELECT dedup.withdraw(",
+        "SELECT dedup.make_stale(",
         theme="common",
         rare=True,
     ),

@@ -1,0 +1,97 @@
+-- Articles in and out of the database.
+
+-- name: incoming
+-- Given articles, an array a field. Texts are sent in binary: as text, an array of them is escaped, which takes 80
+-- bytes for every backslash.
+unnest(%(source_id)b::text[], %(text)b::text[], %(title)b::text[], %(url)b::text[], %(publication)b::text[],
+       %(published_at)s::timestamptz[], %(added_at)s::timestamptz[], %(language)b::text[])
+    AS i (source_id, text, title, url, publication, published_at, added_at, language)
+
+-- name: insert
+-- Store those that are new.
+INSERT INTO dedup.article (source_id, text, title, url, publication, published_at, added_at, language)
+SELECT source_id, text, title, url, publication, published_at, coalesce(added_at, now()), language
+FROM ${incoming} ORDER BY source_id
+ON CONFLICT (source_id) DO NOTHING
+
+-- name: changed
+-- Known articles of which others bring something new.
+SELECT a.id FROM ${incoming} JOIN dedup.article a USING (source_id)
+WHERE (i.text IS NOT NULL AND i.text IS DISTINCT FROM a.text)
+   OR (i.title IS NOT NULL AND i.title IS DISTINCT FROM a.title)
+   OR (i.url IS NOT NULL AND i.url IS DISTINCT FROM a.url)
+   OR (i.publication IS NOT NULL AND i.publication IS DISTINCT FROM a.publication)
+   OR (i.published_at IS NOT NULL AND i.published_at IS DISTINCT FROM a.published_at)
+   OR (i.added_at IS NOT NULL AND i.added_at IS DISTINCT FROM a.added_at)
+   OR (i.language IS NOT NULL AND i.language IS DISTINCT FROM a.language)
+
+-- name: update
+-- Bring known articles up to date; what is not given stays.
+UPDATE dedup.article a
+SET text = coalesce(i.text, a.text), title = coalesce(i.title, a.title), url = coalesce(i.url, a.url),
+    publication = coalesce(i.publication, a.publication), published_at = coalesce(i.published_at, a.published_at),
+    added_at = coalesce(i.added_at, a.added_at), language = coalesce(i.language, a.language)
+FROM ${incoming}
+WHERE i.source_id = a.source_id AND a.id = ANY (%(ids)s)
+
+-- name: count
+-- How many articles there are.
+SELECT count(*) FROM dedup.article
+
+-- name: find
+-- An article without its text.
+SELECT id, revision, status, stale, language, title FROM dedup.article WHERE source_id = %(source_id)s
+
+-- name: explained
+-- An article with its text, for an explanation.
+SELECT a.title, a.publication, a.status, a.published_at, a.added_at, a.language, ${text}, a.archived
+FROM dedup.article a WHERE a.source_id = %(source_id)s
+
+-- name: texts
+-- What fingerprints are made from. Without articles of attached tables whose rows have changed since.
+SELECT a.id, a.revision, a.language, a.title, b.text
+FROM dedup.article a CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS b
+WHERE a.id = ANY (%(ids)s) AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(b.text, 'UTF8')))
+
+-- name: partners
+-- Articles that have a pair with some others. OFFSET 0: from the article to its pairs, whatever the statistics say of
+-- the tables.
+SELECT DISTINCT m.id
+FROM unnest(%(source_ids)s::text[]) AS given (source_id)
+CROSS JOIN LATERAL (
+    SELECT id FROM dedup.article WHERE source_id = given.source_id COLLATE "C" OFFSET 0) AS a
+CROSS JOIN LATERAL (
+    SELECT * FROM (SELECT other_id FROM dedup.match WHERE article_id = a.id OFFSET 0) AS earlier
+    UNION ALL
+    SELECT * FROM (SELECT article_id FROM dedup.match WHERE other_id = a.id OFFSET 0) AS later
+) AS m (id)
+
+-- name: note_limit
+-- Which limit left articles unsettled.
+UPDATE dedup.article SET limit_fired = %(limit)s WHERE id = ANY (%(ids)s) AND (status = 'pending' OR stale)
+
+-- name: withdraw
+-- Take articles out of what others are compared with.
+SELECT dedup.withdraw(%(ids)s::bigint[])
+
+-- name: remove_pairs
+-- Remove the pairs of articles, and have their partners settled again.
+SELECT dedup.remove_pairs(%(ids)s::bigint[])
+
+-- name: delete
+-- Delete articles; triggers see to what they were original or partner of.
+DELETE FROM dedup.article WHERE source_id = ANY (%(source_ids)s) RETURNING source_id
+
+-- name: newest
+-- The newest of some articles first. `fields`: those of an article.
+SELECT ${fields} FROM dedup.article a WHERE a.id = ANY (%(ids)s)
+ORDER BY coalesce(a.published_at, a.added_at) DESC, a.source_id
+
+-- name: newest_ids
+-- The newest articles that can be read.
+SELECT id FROM dedup.article WHERE status <> 'failed'
+ORDER BY coalesce(published_at, added_at) DESC, source_id LIMIT %(count)s
+
+-- name: analyze
+-- Tell the planner what the tables hold now.
+ANALYZE dedup.article, dedup.fingerprint
