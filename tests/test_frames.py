@@ -205,7 +205,7 @@ def test_pandas_and_duckdb_take_it_as_it_is(dd: Deduplicator) -> None:
 @pytest.mark.parametrize("statistics", STATISTICS)
 def test_pages_are_found_by_indexes(newsroom: Database, statistics: str) -> None:
     for name in NAMES:
-        query = columns._query(columns.TABLES[name], False, 100)
+        query = columns._query(columns.TABLES[name], None, 100).decode()
         values = {"id": 5, "article_id": 5, "other_id": 5, "page_bytes": 1, "since": None}
         with rolled_back(newsroom) as cursor:
             believe(cursor, statistics)

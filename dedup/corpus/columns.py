@@ -19,7 +19,10 @@ import numpy.typing as npt
 from dedup.corpus.connection import prefer_indexes
 from dedup.corpus.database import Cursor
 from dedup.corpus.known_times import delay, known
+from dedup.corpus.statements import Statements
 from dedup.numbers import Flags
+
+_sql = Statements("columns")
 
 PAGE_ROWS = 16_384
 """Rows of a page: of real news about 4 MB."""
@@ -71,12 +74,13 @@ class Table:
 
     columns: Mapping[str, Kind]  # name of each to its kind
     key: tuple[str, ...]  # columns by which rows are ordered and found; bigint, and unique together
-    source: str  # the rows of a page. `${after}`, `${since}` and `${limit}` stand for its bounds
-    count: str  # how many rows there are at most; `${since}` as above
-    since: str  # the condition on the time
+    # source, count, since: the statements of its rows after a key and of how many there are at most, and what
+    # both say about the time
+    source: str
+    count: str
+    since: str
 
 
-_SINCE = " AND coalesce(published_at, added_at) >= %(since)s"
 _MARK: dict[str, Kind] = {
     "source_id": "text",
     "url": "text",
@@ -101,10 +105,9 @@ TABLES: Mapping[TableName, Table] = {
             "archived": "bool",
         },
         ("id",),
-        "SELECT *, coalesce(original_source_id, source_id) AS story_source_id FROM dedup.mark"
-        " WHERE ${after}${since} ORDER BY id LIMIT ${limit}",
-        "SELECT count(*) FROM dedup.mark WHERE true${since}",
-        _SINCE,
+        "marks",
+        "count_marks",
+        "marks_since",
     ),
     "duplicates": Table(
         {
@@ -127,11 +130,9 @@ TABLES: Mapping[TableName, Table] = {
             "archived": "bool",
         },
         ("id",),
-        "SELECT *, extract(epoch FROM delay)::double precision AS delay_seconds FROM dedup.duplicate d"
-        " WHERE ${after}${since} ORDER BY id LIMIT ${limit}",
-        "SELECT count(*) FROM dedup.duplicate d WHERE true${since}",
-        # The view has no added_at.
-        f" AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = d.id{_SINCE})",
+        "duplicates",
+        "count_duplicates",
+        "duplicates_since",
     ),
     "matches": Table(
         {
@@ -145,10 +146,9 @@ TABLES: Mapping[TableName, Table] = {
             "containment": "share",
         },
         ("article_id", "other_id"),
-        "SELECT * FROM dedup.scored_pair p WHERE ${after}${since}"
-        " ORDER BY article_id, other_id LIMIT ${limit}",
-        "SELECT count(*) FROM dedup.scored_pair p WHERE true${since}",
-        f" AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = p.article_id{_SINCE})",
+        "matches",
+        "count_matches",
+        "matches_since",
     ),
     "stories": Table(
         {
@@ -169,30 +169,9 @@ TABLES: Mapping[TableName, Table] = {
             "archived": "bool",
         },
         ("id",),
-        # As dedup.story, which would count the copies of all stories for each page.
-        f"""
-        SELECT c.*, d.copies, 1 + d.copies AS articles, d.copied_by, d.also_in, d.copy_source_ids,
-               CASE WHEN coalesce(d.times_known, true) THEN greatest(c.first_at, d.last_at) END AS last_at,
-               coalesce(d.times_known, c.first_at IS NOT NULL) AS times_known
-        FROM (SELECT c.*, {known("c")} AS first_at
-              FROM (SELECT * FROM dedup.mark c WHERE status <> 'duplicate' AND ${{after}}${{since}}
-              ORDER BY id LIMIT ${{limit}}) AS c) AS c
-        CROSS JOIN LATERAL (
-            SELECT count(*) AS copies, max(at) AS last_at, bool_and(delay IS NOT NULL) AS times_known,
-                   coalesce(array_agg(DISTINCT publication ORDER BY publication)
-                            FILTER (WHERE publication IS NOT NULL AND delay IS NOT NULL), '{{}}')
-                       AS copied_by,
-                   coalesce(array_agg(DISTINCT publication ORDER BY publication)
-                            FILTER (WHERE publication IS NOT NULL AND delay IS NULL), '{{}}') AS also_in,
-                   coalesce(array_agg(source_id ORDER BY coalesce(published_at, added_at), source_id), '{{}}')
-                       AS copy_source_ids
-            FROM (SELECT m.*, at, {delay("at", "c.first_at")} AS delay
-                  FROM dedup.mark m CROSS JOIN LATERAL (SELECT {known("m")} AS at) AS k
-                  WHERE duplicate_of = c.id) AS m) AS d
-        """,
-        "SELECT count(*) FROM dedup.mark c WHERE status <> 'duplicate'${since}",
-        " AND (coalesce(published_at, added_at) >= %(since)s OR EXISTS (SELECT FROM dedup.mark d"
-        " WHERE d.duplicate_of = c.id AND coalesce(d.published_at, d.added_at) >= %(since)s))",
+        "stories",
+        "count_stories",
+        "stories_since",
     ),
 }
 """The tables. What `since` is compared with is the time of the article; of a pair that of the later one, of a
@@ -201,9 +180,14 @@ story that of any of its articles. Where the publication time is unknown it is t
 
 def count(cursor: Cursor, name: TableName, since: datetime | None = None) -> int:
     table = TABLES[name]
-    query = table.count.replace("${since}", table.since if since else "")
-    row = cursor.execute(query.encode(), {"since": since}).fetchone()
+    query = _sql(table.count, **_without(table, since))
+    row = cursor.execute(query, {"since": since}).fetchone()
     return int(row[0]) if row else 0
+
+
+def _without(table: Table, since: datetime | None) -> dict[str, str]:
+    """The part of its statements that asks for the time, where no time is asked for."""
+    return {table.since: ""} if since is None else {}
 
 
 def pages(
@@ -219,7 +203,7 @@ def pages(
     always taken. Yields the number of rows, and each column by its name.
     """
     table = TABLES[name]
-    query = _query(table, since is not None, rows).encode()
+    query = _query(table, since, rows)
     last = [-1] * len(table.key)
     prefer_indexes(cursor)
     # These would read, and sort, all that is left for each page.
@@ -237,24 +221,21 @@ def pages(
         yield found, {name: _column(kind, each) for name, kind in table.columns.items()}
 
 
-def _query(table: Table, since: bool, rows: int) -> str:
+def _query(table: Table, since: datetime | None, rows: int) -> bytes:
     """The statement that reads a page as one row."""
-    key = ", ".join(table.key)
-    after = f"({key}) > ({', '.join(f'%({name})s' for name in table.key)})"
-    source = table.source.replace("${after}", after).replace("${limit}", str(rows))
-    source = source.replace("${since}", table.since if since else "")
+    parts = {"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": str(rows)}
+    source = _sql(table.source, **parts, **_without(table, since))
     texts = [name for name, kind in table.columns.items() if kind in ("text", "word")]
-    sizes = [f"coalesce(octet_length({name}), 0)" for name in texts]
     joined = [_joined(f"int8send({name})") for name in table.key]
     for name, kind in table.columns.items():
         joined += _sent(name, kind)
-    return f"""
-        SELECT count(*), {", ".join(joined)}
-        FROM (SELECT *, sum({" + ".join(sizes)}) OVER (ORDER BY {key} ROWS BETWEEN UNBOUNDED PRECEDING
-                         AND 1 PRECEDING) AS bytes_before
-              FROM ({source}) AS page ORDER BY {key}) AS sized
-        WHERE bytes_before IS NULL OR bytes_before < %(page_bytes)s
-    """
+    return _sql(
+        "page",
+        joined=", ".join(joined),
+        sizes=" + ".join(f"coalesce(octet_length({name}), 0)" for name in texts),
+        key=", ".join(table.key),
+        source=source.decode(),
+    )
 
 
 _SEND = {

@@ -34,6 +34,11 @@ PARTS = {
         "check": "SELECT source_id FROM dedup.article",
         "text": body("a"),
     },
+    "columns": {
+        **{"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": "1"},
+        **{"joined": "string_agg(source_id, '')", "sizes": "octet_length(source_id)", "key": "id"},
+        "source": "SELECT * FROM dedup.article",
+    },
     "common_sentences": {"fingerprints": "dedup.fingerprint"},
     "outbox": dict.fromkeys(
         ("rows", "page"),

@@ -1,0 +1,81 @@
+-- What the views show, as columns.
+
+-- name: page
+-- A page of rows as one row. `joined`: each column as bytes; `sizes`: of its texts, which bound it beside the rows.
+SELECT count(*), ${joined}
+FROM (SELECT *, sum(${sizes}) OVER (ORDER BY ${key} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
+      FROM (${source}) AS page ORDER BY ${key}) AS sized
+WHERE bytes_before IS NULL OR bytes_before < %(page_bytes)s
+
+-- name: since
+-- An article that is not before a time.
+coalesce(published_at, added_at) >= %(since)s
+
+-- name: marks
+-- The next articles with their marks.
+SELECT *, coalesce(original_source_id, source_id) AS story_source_id
+FROM dedup.mark WHERE id > %(id)s ${marks_since} ORDER BY id LIMIT ${limit}
+
+-- name: count_marks
+-- How many there are.
+SELECT count(*) FROM dedup.mark WHERE true ${marks_since}
+
+-- name: marks_since
+-- By its time.
+AND ${since}
+
+-- name: duplicates
+-- The next duplicates.
+SELECT *, extract(epoch FROM delay)::double precision AS delay_seconds
+FROM dedup.duplicate d WHERE id > %(id)s ${duplicates_since} ORDER BY id LIMIT ${limit}
+
+-- name: count_duplicates
+-- How many there are.
+SELECT count(*) FROM dedup.duplicate d WHERE true ${duplicates_since}
+
+-- name: duplicates_since
+-- By its time: the view has no added_at.
+AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = d.id AND ${since})
+
+-- name: matches
+-- The next pairs.
+SELECT * FROM dedup.scored_pair p
+WHERE (article_id, other_id) > (%(article_id)s, %(other_id)s) ${matches_since}
+ORDER BY article_id, other_id LIMIT ${limit}
+
+-- name: count_matches
+-- How many there are.
+SELECT count(*) FROM dedup.scored_pair p WHERE true ${matches_since}
+
+-- name: matches_since
+-- By the time of the later article.
+AND EXISTS (SELECT FROM dedup.mark WHERE mark.id = p.article_id AND ${since})
+
+-- name: stories
+-- The next stories: as dedup.story, which would count the copies of all stories for each page.
+SELECT c.*, d.copies, 1 + d.copies AS articles, d.copied_by, d.also_in, d.copy_source_ids,
+       CASE WHEN coalesce(d.times_known, true) THEN greatest(c.first_at, d.last_at) END AS last_at,
+       coalesce(d.times_known, c.first_at IS NOT NULL) AS times_known
+FROM (SELECT c.*, ${first_at} AS first_at
+      FROM (SELECT * FROM dedup.mark c WHERE status <> 'duplicate' AND id > %(id)s ${stories_since}
+            ORDER BY id LIMIT ${limit}) AS c) AS c
+CROSS JOIN LATERAL (
+    SELECT count(*) AS copies, max(at) AS last_at, bool_and(delay IS NOT NULL) AS times_known,
+           coalesce(array_agg(DISTINCT publication ORDER BY publication)
+                    FILTER (WHERE publication IS NOT NULL AND delay IS NOT NULL), '{}') AS copied_by,
+           coalesce(array_agg(DISTINCT publication ORDER BY publication)
+                    FILTER (WHERE publication IS NOT NULL AND delay IS NULL), '{}') AS also_in,
+           coalesce(array_agg(source_id ORDER BY coalesce(published_at, added_at), source_id), '{}')
+               AS copy_source_ids
+    FROM (SELECT m.*, at, ${delay} AS delay
+          FROM dedup.mark m CROSS JOIN LATERAL (SELECT ${at} AS at) AS k
+          WHERE duplicate_of = c.id) AS m) AS d
+
+-- name: count_stories
+-- How many there are.
+SELECT count(*) FROM dedup.mark c WHERE status <> 'duplicate' ${stories_since}
+
+-- name: stories_since
+-- By the time of any of its articles.
+AND (${since} OR EXISTS (
+    SELECT FROM dedup.mark d WHERE d.duplicate_of = c.id AND coalesce(d.published_at, d.added_at) >= %(since)s))

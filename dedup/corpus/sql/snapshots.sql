@@ -1,0 +1,84 @@
+-- The corpus as `dedup verify` reads it: whole tables, no look-up by hash.
+
+-- name: choose
+-- The articles to check: all that are not archived, or a random sample of them.
+SELECT id FROM dedup.article WHERE NOT archived
+ORDER BY CASE WHEN %(sample)s::integer IS NULL THEN id ELSE random() END LIMIT %(sample)s
+
+-- name: count_articles
+-- How many articles there are, and how many of them are archived.
+SELECT count(*), count(*) FILTER (WHERE archived) FROM dedup.article
+
+-- name: common_sentences
+-- Sentences that are common.
+SELECT sentence_hash, carriers, effective_stories FROM dedup.common_sentence
+
+-- name: sentence_counts
+-- What is stored of every sentence that matters.
+SELECT sentence_hash, carriers, pairs FROM dedup.sentence_count
+
+-- name: count_sentences
+-- Carriers and agreeing pairs of every sentence that enough articles carry or that is pinned.
+WITH carrier AS (
+    SELECT s.sentence_hash, f.buckets
+    FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
+), counted AS (
+    SELECT sentence_hash, count(*)::integer AS carriers FROM carrier GROUP BY sentence_hash
+    HAVING count(*) > %(limit)s OR sentence_hash IN (SELECT sentence_hash FROM dedup.sentence_pin)
+), bucket AS (
+    SELECT c.sentence_hash, count(*) AS n
+    FROM carrier c JOIN counted USING (sentence_hash)
+    CROSS JOIN generate_series(1, %(bands)s) AS b (band)
+    GROUP BY c.sentence_hash, b.band, c.buckets[b.band]
+)
+SELECT sentence_hash, k.carriers, sum(b.n * b.n - b.n)::bigint
+FROM counted k JOIN bucket b USING (sentence_hash)
+GROUP BY sentence_hash, k.carriers
+
+-- name: sentence_pins
+-- What people have said about sentences.
+SELECT sentence_hash, common FROM dedup.sentence_pin
+
+-- name: pair_pins
+-- What people have said about pairs of articles that are there.
+SELECT a.id, o.id, p.relation FROM dedup.pair_pin p
+JOIN dedup.article a ON a.source_id = p.source_id
+JOIN dedup.article o ON o.source_id = p.other_source_id
+
+-- name: articles
+-- Articles with their marks, and the fingerprints of their present texts.
+SELECT a.id, a.source_id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s),
+       a.status, a.duplicate_of, a.score, a.reason, a.status <> 'pending' AND NOT a.stale,
+       a.takes_part, f.canonical, f.version,
+       f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.word_count, f.shingle_count
+FROM dedup.article a LEFT JOIN dedup.fingerprint f ON f.article_id = a.id AND f.revision = a.revision
+WHERE a.id = ANY (%(ids)s)
+
+-- name: canonical
+-- The canonical articles.
+SELECT f.article_id FROM dedup.fingerprint f JOIN dedup.article a ON a.id = f.article_id
+WHERE f.canonical AND a.takes_part
+
+-- name: pair
+-- The columns of a pair.
+article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment
+
+-- name: pairs
+-- The pairs of articles with earlier ones. One with the likest article counts only where its later article keeps it
+-- too.
+SELECT ${pair} FROM dedup.match WHERE article_id = ANY (%(ids)s) AND NOT likest
+UNION ALL
+SELECT ${pair} FROM (
+    SELECT m.*, row_number() OVER (
+        PARTITION BY m.article_id ORDER BY m.score DESC, m.rule COLLATE "C", o.time, o.source_id
+    ) AS rank
+    FROM dedup.match m JOIN (
+        SELECT id, source_id, dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s) AS time
+        FROM dedup.article
+    ) AS o ON o.id = m.other_id
+    WHERE m.article_id = ANY (%(ids)s)
+) AS ranked WHERE likest AND (rank <= %(pairs)s OR rule = 'pinned')
+
+-- name: likest_pairs
+-- The pairs of articles with the later one that is most like them.
+SELECT ${pair} FROM dedup.match WHERE other_id = ANY (%(ids)s) AND likest
