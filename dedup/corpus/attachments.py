@@ -141,6 +141,12 @@ def attachments(cursor: Cursor) -> list[Attachment]:
     return [_made(*row) for row in rows]
 
 
+def known(cursor: Cursor) -> bool:
+    """Whether the schema can have attachments; an old one cannot."""
+    row = cursor.execute(_sql("known")).fetchone()
+    return bool(row and row[0])
+
+
 def _made(
     id: int, name: str, schema: str, table: str, keys: list[str], types: list[str], *more: Any
 ) -> Attachment:
@@ -149,16 +155,16 @@ def _made(
 
 def find(cursor: Cursor, name: str) -> Attachment:
     """The attachment of a name, or of a table, `newsroom.news` or `news`, that is attached once."""
-    known = attachments(cursor)
-    for attachment in known:
+    everything = attachments(cursor)
+    for attachment in everything:
         if attachment.name == name:
             return attachment
-    fitting = [a for a in known if name in (a.table, f"{a.schema}.{a.table}")]
+    fitting = [a for a in everything if name in (a.table, f"{a.schema}.{a.table}")]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
         raise InputError(f"{name!r} is attached more than once; {_listed(a.name for a in fitting)}")
-    raise InputError(f"nothing is attached as {name!r}; {_listed(a.name for a in known)}")
+    raise InputError(f"nothing is attached as {name!r}; {_listed(a.name for a in everything)}")
 
 
 def _listed(names: Iterable[str]) -> str:

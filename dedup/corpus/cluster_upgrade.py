@@ -28,8 +28,11 @@ import psycopg
 
 from dedup.answer import Answer
 from dedup.corpus import embedded, embedded_files
+from dedup.corpus.statements import Statements
 from dedup.errors import EmbeddedServerError
 from dedup.progress import Progress, SilentProgress
+
+_sql = Statements("embedded")
 
 PORT = embedded.PORT + 1
 """Of both servers meanwhile: others look for theirs at `embedded.PORT`, and wait for the lock."""
@@ -42,17 +45,6 @@ _PLAIN = (
     "-c timezone=UTC -c datestyle=ISO -c intervalstyle=postgres -c bytea_output=hex -c extra_float_digits=1"
     " -c lc_monetary=C -c search_path=pg_catalog -c default_transaction_read_only=on"
 )
-_DATABASES = "SELECT datname FROM pg_database WHERE datallowconn ORDER BY datname"
-_ROLES = "SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY rolname"
-_TABLES = """
-    SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relkind = 'r' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
-      AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass
-                      AND d.objid = c.oid AND d.deptype = 'e')  -- an extension fills its own
-    ORDER BY 1
-"""
-_CONTENT = "SELECT count(*), coalesce(sum(hashtextextended((t.*)::text, 0)), 0) FROM ONLY {} t"
-"""Rows, and a sum over them that does not depend on their order and changes with any of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +186,7 @@ def _refuse_the_hopeless(data: Path, before: int) -> None:
 
 def _refuse_without_room(old: embedded._Postmaster) -> None:
     with old.connect("postgres") as db:
-        row = db.execute("SELECT sum(pg_database_size(oid)) FROM pg_database").fetchone()
+        row = db.execute(_sql("size")).fetchone()
     needed, free = int(row[0]) if row else 0, shutil.disk_usage(old.data.parent).free
     if free < needed:
         raise EmbeddedServerError(
@@ -229,13 +221,13 @@ def _make(new: Path, old: Path) -> None:
 
 def _content(server: embedded._Postmaster, told: Progress) -> _Content:
     with server.connect("postgres") as db:
-        databases = [row[0] for row in db.execute(_DATABASES).fetchall()]
-        roles = [row[0] for row in db.execute(_ROLES).fetchall()]
+        databases = [row[0] for row in db.execute(_sql("databases")).fetchall()]
+        roles = [row[0] for row in db.execute(_sql("roles")).fetchall()]
     tables = {}
     for database in databases:
         with psycopg.connect(server.url(database), autocommit=True, options=_PLAIN) as db:
-            for (table,) in db.execute(_TABLES).fetchall():
-                rows, content = db.execute(_CONTENT.format(table).encode()).fetchone() or (0, 0)
+            for (table,) in db.execute(_sql("tables")).fetchall():
+                rows, content = db.execute(_sql("content", table=table)).fetchone() or (0, 0)
                 tables[database, table] = (int(rows), int(content))
                 told.advance(int(rows))
     return _Content(databases, roles, tables)

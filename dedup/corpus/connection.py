@@ -20,11 +20,14 @@ from psycopg.conninfo import conninfo_to_dict
 
 from dedup.corpus import arrays
 from dedup.corpus.rendering import SchemaCursor
+from dedup.corpus.statements import Statements
 from dedup.schema import DEFAULT
 from dedup.timeouts import Timeouts, milliseconds
 
 Cursor = psycopg.Cursor[Any]
 _Value = TypeVar("_Value")
+
+_sql = Statements("connection")
 
 APPLICATION = "dedup"
 """What `pg_stat_activity` shows as the name of the program."""
@@ -67,14 +70,6 @@ ASKING_SECONDS = 5.0
 
 CANCEL_SECONDS = 2.0
 """For a statement to be cancelled by Ctrl-C or at the end of a worker, which has ten seconds in all."""
-
-_WORKING = """
-    SELECT coalesce(bool_or(
-        state IS NULL OR state NOT LIKE 'idle%%' OR clock_timestamp() - state_change < interval '1 s'), false)
-    FROM pg_stat_activity WHERE pid = %s
-"""
-"""Whether a server process works, or may do so, since of others' sessions not all may be seen. It is idle
-while it waits for its client."""
 
 _served: dict[int, float] = {}
 """Thread to when the server last did something for it, by the clock that cannot be set."""
@@ -138,7 +133,7 @@ class Connection(psycopg.Connection[Any]):
             return True
         try:
             other.patience = ASKING_SECONDS
-            row = other.execute(_WORKING, [self.pgconn.backend_pid]).fetchone()
+            row = other.execute(_sql("working"), {"pid": self.pgconn.backend_pid}).fetchone()
             return bool(row and row[0])
         except psycopg.Error:
             return False

@@ -50,9 +50,7 @@ def _attached(url: str, schema: str) -> bool:
     database = Database(url, schema=schema)
     try:
         with database.transaction() as cursor:
-            if cursor.execute("SELECT to_regclass('dedup.attachment')").fetchone() == (None,):
-                return False
-            return bool(attachments.attachments(cursor))
+            return attachments.known(cursor) and bool(attachments.attachments(cursor))
     finally:
         database.close()
 

@@ -20,8 +20,11 @@ from dedup.corpus import rulebooks
 from dedup.corpus.database import Database, translated
 from dedup.corpus.rendering import rendered_text
 from dedup.corpus.revision import current, folder, refuse_unknown
+from dedup.corpus.statements import Statements
 from dedup.errors import RightsError, SchemaError
 from dedup.schema import migration_lock
+
+_sql = Statements("roles")
 
 
 def upgrade(database: Database) -> tuple[str | None, str | None]:
@@ -69,11 +72,7 @@ def _explained(database: Database) -> Iterator[None]:
         if not isinstance(cause, pg.InsufficientPrivilege):
             raise
         with database.transaction() as cursor:
-            row = cursor.execute(
-                "SELECT current_user, current_database(),"
-                " NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = %s)",
-                [database.schema],
-            ).fetchone()
+            row = cursor.execute(_sql("may_make_schema"), {"schema": database.schema}).fetchone()
         assert row is not None
         role, name, missing = (sql.Identifier(row[0]), sql.Identifier(row[1]), row[2])
         if not missing:
@@ -95,8 +94,7 @@ def initialize(database: Database) -> tuple[str | None, str | None]:
     """
     revisions = upgrade(database)
     with database.transaction(settling=True) as cursor:
-        row = cursor.execute("SELECT fingerprint_digest IS NULL FROM dedup.corpus_state").fetchone()
-        if row and row[0]:
+        if rulebooks.load_state(cursor).fingerprints is None:
             rulebooks.adopt(cursor)
     return revisions
 

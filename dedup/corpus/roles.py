@@ -17,7 +17,10 @@ from dedup.article import ARTICLE_FIELDS
 from dedup.corpus.attachments import Attachment, raw
 from dedup.corpus.connection import Cursor
 from dedup.corpus.rendering import SCHEMA, own, written_out
+from dedup.corpus.statements import Statements
 from dedup.errors import InputError, RightsError
+
+_sql = Statements("roles")
 
 Role = Literal["worker", "scraper", "analyst", "reader"]
 """What a database role is for: it settles; it stores articles and asks about them; it reads the views; it
@@ -123,7 +126,7 @@ def callers(function: str) -> frozenset[Role]:
 
 def may_settle(cursor: Cursor) -> bool:
     """Whether the role of this session may write marks; a scraper may not."""
-    row = cursor.execute("SELECT has_table_privilege('dedup.settle_turn', 'UPDATE')").fetchone()
+    row = cursor.execute(_sql("may_settle")).fetchone()
     return bool(row and row[0])
 
 
@@ -137,11 +140,7 @@ def checked(cursor: Cursor, names: Iterable[str]) -> None:
                 f"{name[:20]!r}… is longer than {IDENTIFIER_BYTES} bytes:"
                 " Postgres would cut the name of the role"
             )
-        row = cursor.execute(
-            "SELECT r.rolname = pg_get_userbyid(n.nspowner) FROM pg_roles r"
-            " JOIN pg_namespace n ON n.oid = 'dedup'::regnamespace WHERE r.rolname = %s",
-            [name],
-        ).fetchone()
+        row = cursor.execute(_sql("owns_schema"), {"name": name}).fetchone()
         if row is None:
             raise InputError(f"there is no role {quoted(name)}; make it: CREATE ROLE {quoted(name)} LOGIN")
         if row[0]:
@@ -152,10 +151,7 @@ def require_owner(cursor: Cursor, place: str) -> None:
     """Make sure that this role may give rights: from others Postgres takes some statements and does nothing.
     Raises RightsError: it does not own the schema.
     """
-    row = cursor.execute(
-        "SELECT pg_has_role(nspowner, 'USAGE'), pg_get_userbyid(nspowner) FROM pg_namespace"
-        " WHERE oid = 'dedup'::regnamespace"
-    ).fetchone()
+    row = cursor.execute(_sql("owner")).fetchone()
     if row is None or not row[0]:
         owner = f", {quoted(row[1])}," if row else ""
         raise RightsError(f"{place}: only the owner of the schema{owner} gives rights; connect as the owner")
@@ -190,10 +186,7 @@ def _revoked(name: str) -> list[sql.Composed]:
 
 def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Composed]:
     found = [sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(SCHEMA, name)]
-    relations = cursor.execute(
-        "SELECT relname, relkind IN ('v', 'm') FROM pg_class WHERE relnamespace = 'dedup'::regnamespace"
-        " AND relkind IN ('r', 'p', 'v', 'm') ORDER BY relkind, relname"
-    ).fetchall()
+    relations = cursor.execute(_sql("relations")).fetchall()
     for relation, is_view in relations:
         if is_view:
             readable = role in VIEWS.get(relation, VIEW_READERS)
@@ -204,10 +197,7 @@ def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Compo
             found.append(
                 sql.SQL("GRANT {} ON {} TO {}").format(sql.SQL(", ".join(privileges)), own(relation), name)
             )
-    functions = cursor.execute(
-        "SELECT proname, pg_get_function_identity_arguments(oid) FROM pg_proc"
-        " WHERE pronamespace = 'dedup'::regnamespace AND prorettype <> 'trigger'::regtype ORDER BY 1, 2"
-    ).fetchall()
+    functions = cursor.execute(_sql("functions")).fetchall()
     for function, arguments in functions:
         if role in callers(function):
             found.append(
@@ -236,15 +226,8 @@ def of_attachment(cursor: Cursor, attachment: Attachment) -> list[sql.Composed]:
             ],
         ),
     ):
-        rows = cursor.execute(
-            """
-            SELECT r.rolname FROM pg_class c, aclexplode(c.relacl) AS a JOIN pg_roles r ON r.oid = a.grantee
-            WHERE c.relnamespace = 'dedup'::regnamespace AND c.relname = %s
-                AND a.privilege_type = %s AND a.grantee <> c.relowner
-            ORDER BY 1
-            """,
-            [relation, privilege],
-        ).fetchall()
+        values = {"relation": relation, "privilege": privilege}
+        rows = cursor.execute(_sql("holders"), values).fetchall()
         found += [
             sql.SQL("GRANT {} TO {}").format(right, sql.Identifier(name))
             for (name,) in rows
@@ -255,9 +238,7 @@ def of_attachment(cursor: Cursor, attachment: Attachment) -> list[sql.Composed]:
 
 def _temporary(cursor: Cursor, name: str) -> list[sql.Composed]:
     """A backfill counts sentences in temporary tables; mostly everyone may make these."""
-    row = cursor.execute(
-        "SELECT current_database(), has_database_privilege(%s::name, current_database(), 'TEMPORARY')", [name]
-    ).fetchone()
+    row = cursor.execute(_sql("may_make_temporary"), {"name": name}).fetchone()
     if row is None or row[1]:
         return []
     database, role = sql.Identifier(row[0]), sql.Identifier(name)

@@ -45,6 +45,8 @@ PARTS = {
         "(SELECT source_id, text_hash, title, url, publication, language, published_at, status,"
         " source_id AS original, score FROM dedup.article)",
     ),
+    "embedded": {"table": "dedup.article"},
+    "removal": {"table": "article"},
     "fingerprints": {"unfingerprinted": "true"},
 }
 """Such parts as the code gives, or others of the same type."""

@@ -6,6 +6,10 @@ SELECT id, name, schema_name, table_name, key_columns, key_types, columns, where
        leaving, attached_at, seen
 FROM dedup.attachment ORDER BY id
 
+-- name: known
+-- Whether the schema has attachments.
+SELECT to_regclass('dedup.attachment') IS NOT NULL
+
 -- name: next_id
 -- The number of the next attachment.
 SELECT coalesce(max(id), 0) + 1 FROM dedup.attachment

@@ -1,0 +1,39 @@
+-- Who may do what.
+
+-- name: may_settle
+-- Whether the role of this session may write marks.
+SELECT has_table_privilege('dedup.settle_turn', 'UPDATE')
+
+-- name: owns_schema
+-- Whether a role owns the schema; no row: there is no such role.
+SELECT r.rolname = pg_get_userbyid(n.nspowner)
+FROM pg_roles r JOIN pg_namespace n ON n.oid = 'dedup'::regnamespace WHERE r.rolname = %(name)s
+
+-- name: owner
+-- Whether the role of this session may act as the owner of the schema, and who that is.
+SELECT pg_has_role(nspowner, 'USAGE'), pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = 'dedup'::regnamespace
+
+-- name: relations
+-- Tables and views of the schema, and which of them are views.
+SELECT relname, relkind IN ('v', 'm') FROM pg_class
+WHERE relnamespace = 'dedup'::regnamespace AND relkind IN ('r', 'p', 'v', 'm') ORDER BY relkind, relname
+
+-- name: functions
+-- Functions of the schema that are called, with their arguments.
+SELECT proname, pg_get_function_identity_arguments(oid) FROM pg_proc
+WHERE pronamespace = 'dedup'::regnamespace AND prorettype <> 'trigger'::regtype ORDER BY 1, 2
+
+-- name: holders
+-- Roles that were given a right on a relation.
+SELECT r.rolname FROM pg_class c, aclexplode(c.relacl) AS a JOIN pg_roles r ON r.oid = a.grantee
+WHERE c.relnamespace = 'dedup'::regnamespace AND c.relname = %(relation)s
+  AND a.privilege_type = %(privilege)s AND a.grantee <> c.relowner
+ORDER BY 1
+
+-- name: may_make_temporary
+-- The database, and whether a role may make temporary tables in it.
+SELECT current_database(), has_database_privilege(%(name)s::name, current_database(), 'TEMPORARY')
+
+-- name: may_make_schema
+-- For who may not make the schema: the role, the database, and whether the schema is missing.
+SELECT current_user, current_database(), NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = %(schema)s)
