@@ -5,7 +5,7 @@ its result. It does no input or output of its own. `run` takes the steps on a co
 `run_async` on one of asyncio.
 
     def known(name: str) -> Steps[bool]:
-        rows = yield Ask(b"SELECT FROM dedup.article WHERE source_id = %s", [name])
+        rows = yield Ask(_sql("find"), {"source_id": name})
         return bool(rows)
 
     run(cursor, known("a1"))
