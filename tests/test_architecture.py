@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import subprocess
 import sys
 from collections.abc import Container, Iterator
@@ -319,42 +318,9 @@ def test_reading_texts_loads_nothing_of_the_lab() -> None:
     assert [module for module in loaded if is_within(module, LAB)] == []
 
 
-STATEMENTS = sorted((PACKAGE / "corpus" / "sql").glob("*.sql"))
-STRINGS = [
-    (name, node.value)
-    for name in NAMES
-    if name.startswith("corpus/")
-    for node in ast.walk(tree(name))
-    if isinstance(node, ast.Constant) and isinstance(node.value, str)
-]
-
-
-@each("path", STATEMENTS)
-def test_every_statement_is_used_and_begins_with_what_it_is_for(path: Path) -> None:
-    users = [name for name, value in STRINGS if value == path.stem]
-    assert users, "no module of corpus/ names it"
-    comment, *others = path.read_text("utf-8").split("\n")
-    assert re.fullmatch(r"-- [A-Z`].{20,}", comment)
-    last = next(i for i, line in enumerate([comment, *others]) if not line.startswith("--")) - 1
-    assert [comment, *others][last].endswith("."), "the comment is a sentence"
-    assert any(line.strip() and not line.startswith("--") for line in others)
-
-
-def test_every_statement_that_is_asked_for_is_there() -> None:
-    stems = {path.stem for path in STATEMENTS}
-    assert len(stems) > 10
-    asked = {
-        node.args[0].value
-        for name in NAMES
-        for node in ast.walk(tree(name))
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func).split(".")[-1] == "statement"
-        and node.args
-        and isinstance(node.args[0], ast.Constant)
-    }
-    assert asked
-    assert asked <= stems
-    assert not [path for path in PACKAGE.rglob("*.sql") if path not in STATEMENTS]
+def test_statements_stand_in_one_folder() -> None:
+    folders = {path.parent for path in PACKAGE.rglob("*.sql")}
+    assert folders == {PACKAGE / "corpus" / "sql"}
 
 
 PRINTERS = {"print", "typer.echo", "typer.secho", "click.echo", "rich.print", "pprint.pprint"}
