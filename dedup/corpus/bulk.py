@@ -76,14 +76,9 @@ def begin(cursor: Cursor, run: int, *, loading: bool) -> None:
     left behind stay, where they are of the present texts. `loading`: fingerprints are about to wait; nobody
     notes them one by one, so all sentences are counted.
     """
-    cursor.execute(
-        "UPDATE dedup.corpus_state SET bulk_run = %s, recount_all = recount_all OR %s", [run, loading]
-    )
-    cursor.execute("DELETE FROM dedup.bulk_change")
-    cursor.execute(
-        "DELETE FROM dedup.fingerprint_bulk f WHERE NOT EXISTS"
-        " (SELECT FROM dedup.article a WHERE a.id = f.article_id AND a.revision = f.revision)"
-    )
+    cursor.execute(_sql("begin"), {"run": run, "loading": loading})
+    cursor.execute(_sql("forget_changes"))
+    cursor.execute(_sql("delete_outdated"))
 
 
 def check(cursor: Cursor, rulebook: Rulebook, run: int) -> None:
@@ -97,26 +92,24 @@ def end(cursor: Cursor, run: int) -> None:
     """Say that no bulk engine is at work, unless another run took over. Needs the settle lock."""
     if rulebooks.bulk_run(cursor) != run:
         return
-    cursor.execute("UPDATE dedup.corpus_state SET bulk_run = NULL")
-    cursor.execute("DELETE FROM dedup.bulk_change")
+    cursor.execute(_sql("end"))
+    cursor.execute(_sql("forget_changes"))
 
 
 def left_behind(cursor: Cursor) -> bool:
     """Whether a bulk engine was stopped in the middle of its work."""
-    row = cursor.execute(
-        "SELECT bulk_run IS NOT NULL OR EXISTS (SELECT FROM dedup.fingerprint_bulk) FROM dedup.corpus_state"
-    ).fetchone()
+    row = cursor.execute(_sql("left_behind")).fetchone()
     return bool(row and row[0])
 
 
 def last_change(cursor: Cursor) -> int:
     """The number of the last change that people made since the engine began; 0 where there is none."""
-    row = cursor.execute("SELECT coalesce(max(id), 0) FROM dedup.bulk_change").fetchone()
+    row = cursor.execute(_sql("last_change")).fetchone()
     return int(row[0]) if row else 0
 
 
 def changed_since(cursor: Cursor, change: int) -> Bigints:
-    rows = cursor.execute("SELECT DISTINCT article_id FROM dedup.bulk_change WHERE id > %s", [change])
+    rows = cursor.execute(_sql("changed_since"), {"change": change})
     return bigints([row[0] for row in rows.fetchall()])
 
 
@@ -124,26 +117,24 @@ def changed_since(cursor: Cursor, change: int) -> Bigints:
 
 
 def waiting(cursor: Cursor) -> int:
-    row = cursor.execute("SELECT count(*) FROM dedup.fingerprint_bulk").fetchone()
+    row = cursor.execute(_sql("waiting")).fetchone()
     return int(row[0]) if row else 0
 
 
 def build_indexes(cursor: Cursor, bits: int, megabytes: int) -> None:
     """Build the indexes of the waiting fingerprints, which takes a while and no lock of others."""
-    cursor.execute("SELECT dedup.index_bulk(%s, %s)", [bits, f"{megabytes}MB"])
+    cursor.execute(_sql("build_indexes"), {"bits": bits, "memory": f"{megabytes}MB"})
 
 
 def index_progress(cursor: Cursor, process_id: int) -> tuple[int, int]:
     """How many pages of how many a server process has indexed."""
-    row = cursor.execute(
-        "SELECT blocks_done, blocks_total FROM pg_stat_progress_create_index WHERE pid = %s", [process_id]
-    ).fetchone()
+    row = cursor.execute(_sql("index_progress"), {"process": process_id}).fetchone()
     return (row[0], row[1]) if row else (0, 0)
 
 
 def publish(cursor: Cursor, bits: int) -> None:
     """Put the waiting fingerprints in use, in a moment. Needs the settle lock."""
-    cursor.execute("SELECT dedup.publish_bulk(%s)", [bits])
+    cursor.execute(_sql("publish"), {"bits": bits})
 
 
 # --- reading
@@ -199,9 +190,7 @@ _MARK_KINDS: tuple[Any, ...] = (np.int64, np.bool_, np.int8, np.int64, np.float6
 
 
 def unsettled(cursor: Cursor) -> Bigints:
-    row = cursor.execute(
-        "SELECT coalesce(array_agg(id), '{}') FROM dedup.article WHERE status = 'pending' OR stale"
-    ).fetchone()
+    row = cursor.execute(_sql("unsettled")).fetchone()
     assert row is not None
     return np.asarray(row[0])
 
@@ -224,26 +213,18 @@ _PAIR_KINDS: tuple[Any, ...] = (np.int64, np.int64, np.bool_, np.int8, *_FLOATS,
 
 def pinned_pairs(cursor: Cursor) -> list[tuple[int, int, Relation]]:
     """What people have said of pairs of stored articles, by their ids."""
-    rows = cursor.execute("""
-        SELECT a.id, o.id, p.relation FROM dedup.pair_pin p
-        JOIN dedup.article a ON a.source_id = p.source_id
-        JOIN dedup.article o ON o.source_id = p.other_source_id
-    """)
+    rows = cursor.execute(_sql("pinned_pairs"))
     return [(row[0], row[1], Relation(row[2])) for row in rows.fetchall()]
 
 
 def watched_sentences(cursor: Cursor) -> Bigints:
     """The sentences that are common or pinned: they are counted however few carry them."""
-    row = cursor.execute(
-        "SELECT array_agg(sentence_hash) FROM ("
-        "SELECT sentence_hash FROM dedup.common_sentence UNION SELECT sentence_hash FROM dedup.sentence_pin"
-        ") AS watched"
-    ).fetchone()
+    row = cursor.execute(_sql("watched_sentences")).fetchone()
     return np.empty(0, np.int64) if row is None or row[0] is None else np.sort(row[0])
 
 
 def common(cursor: Cursor) -> Bigints:
-    row = cursor.execute("SELECT array_agg(sentence_hash) FROM dedup.common_sentence").fetchone()
+    row = cursor.execute(_sql("common")).fetchone()
     return np.empty(0, np.int64) if row is None or row[0] is None else np.sort(row[0])
 
 
@@ -257,7 +238,7 @@ def _ranges(ids: Bigints) -> Iterator[tuple[int, int]]:
 
 def settled_through(cursor: Cursor, time: datetime | None) -> None:
     """Note up to which time articles are settled."""
-    cursor.execute("UPDATE dedup.corpus_state SET settled_through = greatest(settled_through, %s)", [time])
+    cursor.execute(_sql("settled_through"), {"time": time})
 
 
 def write_marks(cursor: Cursor, new: StoredMarks, *, stale: bool) -> None:
@@ -282,11 +263,7 @@ def write_marks(cursor: Cursor, new: StoredMarks, *, stale: bool) -> None:
 def keep_marks(cursor: Cursor, ids: Bigints, *, stale: bool) -> None:
     """Write of articles that keep their marks only that they take part, and whether they are settled."""
     if len(ids):
-        cursor.execute(
-            "UPDATE dedup.article SET stale = %(stale)s, takes_part = true, limit_fired = NULL"
-            " WHERE id = ANY (%(ids)s) AND (stale, takes_part) <> (%(stale)s, true)",
-            {"ids": ids, "stale": stale},
-        )
+        cursor.execute(_sql("keep_marks"), {"ids": ids, "stale": stale})
 
 
 def vacuum(connection: Connection) -> None:
@@ -302,21 +279,15 @@ LOOSE_INDEXES = ("article_unsettled", "article_pkey", "article_source_id_key", "
 
 def compact(cursor: Cursor, index: str) -> None:
     """Make an index anew: 1 to 2 µs an article, in which nobody writes to its table."""
-    cursor.execute("SELECT dedup.compact_index(%s)", [index])
+    cursor.execute(_sql("compact"), {"index": index})
 
 
 def drop_pairs(cursor: Cursor, articles: Bigints, others: Bigints) -> None:
     if len(articles):
-        cursor.execute(f"DELETE FROM dedup.match WHERE {_GIVEN}".encode(), [articles, others])
+        cursor.execute(_sql("drop_pairs"), {"articles": articles, "others": others})
 
 
 def set_not_likest(cursor: Cursor, articles: Bigints, others: Bigints) -> None:
     """Take away the flag of pairs that no longer are of the likest articles."""
     if len(articles):
-        cursor.execute(f"UPDATE dedup.match SET likest = false WHERE {_GIVEN}".encode(), [articles, others])
-
-
-_GIVEN = """ctid = ANY (ARRAY(
-    SELECT m.ctid FROM unnest(%s::bigint[], %s::bigint[]) AS given (article_id, other_id)
-    CROSS JOIN LATERAL (SELECT ctid FROM dedup.match
-        WHERE article_id = given.article_id AND other_id = given.other_id OFFSET 0) AS m))"""
+        cursor.execute(_sql("set_not_likest"), {"articles": articles, "others": others})
