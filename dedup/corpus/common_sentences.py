@@ -48,20 +48,14 @@ def take_changes(cursor: Cursor) -> tuple[bool, Bigints, int]:
     """The changes that this transaction sees; `finish` removes just these. Returns whether everything must be
     counted, the numbers of the changes that wait, and how many fingerprints there are, as the planner knows.
     """
-    row = cursor.execute("""
-        SELECT s.recount_all, coalesce((SELECT array_agg(id) FROM dedup.sentence_change), '{}'),
-               (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.fingerprint'::regclass)
-        FROM dedup.corpus_state s
-    """).fetchone()
+    row = cursor.execute(_sql("waiting_changes")).fetchone()
     assert row is not None
     return row[0], row[1], row[2]
 
 
 def anything_to_count(cursor: Cursor) -> bool:
     """Whether a sentence may have become common, or stopped being common, since the last count."""
-    row = cursor.execute(
-        "SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corpus_state"
-    ).fetchone()
+    row = cursor.execute(_sql("anything_to_count")).fetchone()
     return bool(row and row[0])
 
 
@@ -83,20 +77,18 @@ def count_changed(cursor: Cursor, settings: Settings) -> list[SentenceCount]:
     must be seen at one moment: call it in a REPEATABLE READ transaction, the one that took them.
     """
     prefer_indexes(cursor)
-    cursor.execute("DROP TABLE IF EXISTS pg_temp.taken_change, pg_temp.net_change, pg_temp.touched_sentence")
-    cursor.execute(
-        "CREATE TEMPORARY TABLE taken_change ON COMMIT DROP AS SELECT id FROM dedup.sentence_change"
-    )
-    cursor.execute("ANALYZE pg_temp.taken_change")
-    cursor.execute(_sql("net_changes"))
-    cursor.execute("ANALYZE pg_temp.net_change")
-    cursor.execute(_sql("touched_sentences"))
-    cursor.execute("CREATE INDEX ON pg_temp.touched_sentence (sentence_hash)")
-    cursor.execute("ANALYZE pg_temp.touched_sentence")
-    # What is joined next is small and of known size; the functions in it set their own ways to the rows.
-    cursor.execute(
-        "SELECT set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true)"
-    )
+    for statement in (
+        "drop_taken_changes",
+        "taken_changes",
+        "analyze_taken_changes",
+        "net_changes",
+        "analyze_net_changes",
+        "touched_sentences",
+        "index_touched_sentences",
+        "analyze_touched_sentences",
+        "prefer_hash_joins",
+    ):
+        cursor.execute(_sql(statement))
     rows = cursor.execute(_sql("count_kept_sentences")).fetchall()
     rows += cursor.execute(_sql("count_other_sentences"), {"limit": settings.common_stories}).fetchall()
     return [SentenceCount(*row) for row in rows]
@@ -116,7 +108,7 @@ def changes(
     """
     counted = {count.sentence_hash: count for count in counts}
     present = stored(cursor, None if everything else list(counted))
-    pins = dict(cursor.execute("SELECT sentence_hash, common FROM dedup.sentence_pin").fetchall())
+    pins = dict(cursor.execute(_sql("pins")).fetchall())
     if everything:
         for sentence in (present.keys() | pins.keys()) - counted.keys():
             found = (0, 0, None) if complete else _count_one(cursor, sentence)
@@ -138,11 +130,7 @@ def changes(
 def stored(cursor: Cursor, among: Sequence[int] | None = None) -> dict[int, tuple[int, float]]:
     """The common sentences, all or those among some, with their carriers and effective stories."""
     keys = None if among is None else arrays.bigints(among)
-    rows = cursor.execute(
-        "SELECT sentence_hash, carriers, effective_stories FROM dedup.common_sentence"
-        " WHERE %(keys)s::bigint[] IS NULL OR sentence_hash = ANY (%(keys)s::bigint[])",
-        {"keys": keys},
-    )
+    rows = cursor.execute(_sql("stored"), {"keys": keys})
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
 
 
@@ -154,7 +142,7 @@ def _count_one(cursor: Cursor, sentence: int) -> tuple[int, int, int | None]:
 
 
 def carriers(cursor: Cursor, sentences: Sequence[int]) -> list[int]:
-    rows = cursor.execute("SELECT DISTINCT article_id FROM dedup.carrier(%s)", [arrays.bigints(sentences)])
+    rows = cursor.execute(_sql("carriers"), {"sentences": arrays.bigints(sentences)})
     return [row[0] for row in rows.fetchall()]
 
 
@@ -169,24 +157,17 @@ def apply(
 ) -> None:
     if carriers:
         articles.withdraw(cursor, carriers)
-    cursor.execute(
-        "DELETE FROM dedup.common_sentence WHERE sentence_hash = ANY (%s::bigint[])",
-        [arrays.bigints([c.sentence_hash for c in changed if c.leaves])],
-    )
+    leaving = arrays.bigints([c.sentence_hash for c in changed if c.leaves])
+    cursor.execute(_sql("delete_common"), {"sentences": leaving})
     kept = [c for c in changed if not c.leaves]
     cursor.execute(
-        """
-        INSERT INTO dedup.common_sentence (sentence_hash, carriers, effective_stories, example)
-        SELECT * FROM unnest(%s::bigint[], %s::integer[], %s::double precision[], %s::text[])
-        ON CONFLICT (sentence_hash) DO UPDATE
-            SET carriers = excluded.carriers, effective_stories = excluded.effective_stories
-        """,
-        [
-            arrays.bigints([c.sentence_hash for c in kept]),
-            [c.carriers for c in kept],
-            [c.effective_stories for c in kept],
-            [examples.get(c.sentence_hash) for c in kept],
-        ],
+        _sql("write_common"),
+        {
+            "sentences": arrays.bigints([c.sentence_hash for c in kept]),
+            "carriers": [c.carriers for c in kept],
+            "stories": [c.effective_stories for c in kept],
+            "examples": [examples.get(c.sentence_hash) for c in kept],
+        },
     )
 
 
@@ -195,23 +176,17 @@ def finish(
 ) -> None:
     """Keep the counts and forget the changes that were taken, in one transaction. Needs the settle lock."""
     if everything:
-        cursor.execute("DELETE FROM dedup.sentence_count")
-        cursor.execute("UPDATE dedup.corpus_state SET recount_all = false WHERE recount_all")
+        cursor.execute(_sql("delete_all_counts"))
+        cursor.execute(_sql("note_counted"))
     few = [c.sentence_hash for c in counts if c.carriers <= settings.common_stories]
     many = [c for c in counts if c.carriers > settings.common_stories]
+    cursor.execute(_sql("delete_counts"), {"sentences": arrays.bigints(few)})
     cursor.execute(
-        "DELETE FROM dedup.sentence_count WHERE sentence_hash = ANY (%s::bigint[])", [arrays.bigints(few)]
+        _sql("write_counts"),
+        {
+            "sentences": arrays.bigints([c.sentence_hash for c in many]),
+            "carriers": [c.carriers for c in many],
+            "pairs": arrays.bigints([c.pairs for c in many]),
+        },
     )
-    cursor.execute(
-        """
-        INSERT INTO dedup.sentence_count (sentence_hash, carriers, pairs)
-        SELECT * FROM unnest(%s::bigint[], %s::integer[], %s::bigint[])
-        ON CONFLICT (sentence_hash) DO UPDATE SET carriers = excluded.carriers, pairs = excluded.pairs
-        """,
-        [
-            arrays.bigints([c.sentence_hash for c in many]),
-            [c.carriers for c in many],
-            arrays.bigints([c.pairs for c in many]),
-        ],
-    )
-    cursor.execute("DELETE FROM dedup.sentence_change WHERE id = ANY (%s)", [taken])
+    cursor.execute(_sql("delete_changes"), {"taken": taken})

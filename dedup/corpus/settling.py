@@ -96,9 +96,7 @@ def sharing(
 
 
 def common_among(cursor: Cursor, sentences: Bigints) -> Bigints:
-    rows = cursor.execute(
-        "SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%s)", [sentences]
-    ).fetchall()
+    rows = cursor.execute(_sql("common_among"), {"sentences": sentences}).fetchall()
     return bigints([row[0] for row in rows])
 
 
@@ -106,16 +104,7 @@ def pair_pins(cursor: Cursor, rows: Sequence[FingerprintRow]) -> PairPins:
     names = [row.order[1].decode() for row in rows if row.pinned]
     if not names:
         return {}
-    found = cursor.execute(
-        """
-        SELECT source_id, other_source_id, relation FROM dedup.pair_pin
-        WHERE source_id = ANY (%(names)s)
-        UNION
-        SELECT source_id, other_source_id, relation FROM dedup.pair_pin
-        WHERE other_source_id = ANY (%(names)s)
-        """,
-        {"names": names},
-    ).fetchall()
+    found = cursor.execute(_sql("pair_pins"), {"names": names}).fetchall()
     return {frozenset((row[0].encode(), row[1].encode())): Relation(row[2]) for row in found}
 
 
@@ -123,35 +112,20 @@ def reach(cursor: Cursor, settings: Settings, latest: datetime) -> datetime | No
     """Note that articles up to this time are being settled. Returns a time that no article settled before is
     later than; None where nothing was settled.
     """
-    row = cursor.execute(_REACH, [latest]).fetchone()
+    row = cursor.execute(_sql("reach"), {"time": latest}).fetchone()
     if row is None or row[0]:
         return row and row[0]
     # A new corpus; or marks that came by a restore of data alone.
-    row = cursor.execute(
-        "SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s))"
-        " FROM dedup.article WHERE takes_part",
-        order_parameters(settings),
-    ).fetchone()
+    row = cursor.execute(_sql("latest_taking_part"), order_parameters(settings)).fetchone()
     before: datetime | None = row[0] if row else None
     if before:
-        cursor.execute(_REACH, [before])
+        cursor.execute(_sql("reach"), {"time": before})
     return before
-
-
-_REACH = """
-    WITH before AS (SELECT settled_through FROM dedup.corpus_state)
-    UPDATE dedup.corpus_state s SET settled_through = greatest(s.settled_through, %s)
-    FROM before RETURNING before.settled_through
-"""
 
 
 def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:
     """How many articles are pending or stale, with a fingerprint or without; counting stops at `limit`."""
-    row = cursor.execute(
-        "SELECT count(*) FROM ("
-        "SELECT FROM dedup.article WHERE status = 'pending' OR stale LIMIT %s) AS found",
-        [limit],
-    ).fetchone()
+    row = cursor.execute(_sql("count_unsettled"), {"limit": limit}).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -166,9 +140,7 @@ def likest_later(cursor: Cursor, settings: Settings, ids: Collection[int]) -> di
 
 def kept_for_likest(cursor: Cursor, ids: Collection[int]) -> list[tuple[int, int]]:
     """The pairs of these articles with earlier ones that are most like them: (article_id, other_id)."""
-    return cursor.execute(
-        "SELECT article_id, other_id FROM dedup.match WHERE article_id = ANY (%s) AND likest", [bigints(ids)]
-    ).fetchall()
+    return cursor.execute(_sql("kept_for_likest"), {"ids": bigints(ids)}).fetchall()
 
 
 def lowest_kept(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, tuple[int, float]]:
@@ -186,11 +158,7 @@ def decided_by(cursor: Cursor, ids: Collection[int]) -> set[int]:
     """The later articles of the pairs of these: what was decided by their being canonical."""
     if not ids:
         return set()
-    rows = cursor.execute(
-        "SELECT m.article_id FROM unnest(%s::bigint[]) AS given (id) CROSS JOIN LATERAL ("
-        "SELECT article_id FROM dedup.match WHERE other_id = given.id OFFSET 0) AS m",
-        [bigints(ids)],
-    )
+    rows = cursor.execute(_sql("decided_by"), {"ids": bigints(ids)})
     return {row[0] for row in rows.fetchall()}
 
 
@@ -226,17 +194,8 @@ class Outcome:
 
 def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     """Write an outcome. Returns the ids that became stale by it."""
-    cursor.execute("DELETE FROM dedup.match WHERE article_id = ANY (%s)", [bigints(outcome.settled)])
-    no_longer = cursor.execute(
-        """
-        UPDATE dedup.match SET likest = false
-        WHERE ctid = ANY (ARRAY(
-            SELECT m.ctid FROM unnest(%s::bigint[]) AS given (id) CROSS JOIN LATERAL (
-                SELECT ctid FROM dedup.match WHERE other_id = given.id AND likest OFFSET 0) AS m))
-        RETURNING article_id, other_id
-        """,
-        [bigints(outcome.likest)],
-    ).fetchall()
+    cursor.execute(_sql("delete_pairs"), {"ids": bigints(outcome.settled)})
+    no_longer = cursor.execute(_sql("clear_likest"), {"ids": bigints(outcome.likest)}).fetchall()
     flagged = {flag: [id for id in outcome.flags if outcome.flags[id] is flag] for flag in (True, False)}
     write_flags(cursor, bigints(flagged[True]), bigints(flagged[False]))
     run(cursor, write_pairs(outcome.pairs))
@@ -249,9 +208,7 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
 def write_flags(cursor: Cursor, canonical: Bigints, duplicates: Bigints) -> None:
     for ids, flag in ((duplicates, False), (canonical, True)):
         if len(ids):
-            cursor.execute(
-                "UPDATE dedup.fingerprint SET canonical = %s WHERE article_id = ANY (%s)", [flag, ids]
-            )
+            cursor.execute(_sql("write_flags"), {"canonical": flag, "ids": ids})
 
 
 def write_pairs(pairs: PairRows) -> Steps[None]:
@@ -291,44 +248,16 @@ def _drop_pairs(cursor: Cursor, settings: Settings, pairs: Sequence[tuple[int, i
 
 
 def write_canonical(cursor: Cursor, marks: dict[int, Mark]) -> None:
-    if not marks:
-        return
-    cursor.execute(
-        f"""
-        UPDATE dedup.article a
-        SET status = CASE WHEN {_CHOSEN_REASON} IS NULL THEN 'unique' ELSE 'similar' END, stale = false,
-            takes_part = true, duplicate_of = NULL, reason = {_CHOSEN_REASON},
-            score = CASE WHEN {_CHOSEN_REASON} IS NOT NULL THEN {_CHOSEN_SCORE} END, limit_fired = NULL,
-            marked_at = now()
-        WHERE a.id = ANY (%(ids)s)
-        """.encode(),
-        _columns(marks),
-    )
+    if marks:
+        cursor.execute(_sql("write_canonical"), _columns(marks))
 
 
 def write_duplicates(cursor: Cursor, marks: dict[int, Mark], *, stale: bool = False) -> None:
     """Mark articles as duplicates. `stale`: the marks are provisional: to be settled again, and no reason to
     take part.
     """
-    if not marks:
-        return
-    cursor.execute(
-        f"""
-        UPDATE dedup.article a
-        SET status = 'duplicate', stale = %(stale)s, takes_part = a.takes_part OR NOT %(stale)s,
-            duplicate_of = (%(originals)s::bigint[])[{_PLACE}], score = {_CHOSEN_SCORE},
-            reason = {_CHOSEN_REASON}, limit_fired = NULL, marked_at = now()
-        WHERE a.id = ANY (%(ids)s)
-        """.encode(),
-        {"stale": stale, **_columns(marks)},
-    )
-
-
-# Values are taken from arrays by the place of the id. In a join the planner would choose where to begin: with
-# the whole table, if its statistics say that it is empty.
-_PLACE = "array_position(%(ids)s::bigint[], a.id)"
-_CHOSEN_SCORE = f"(%(scores)s::double precision[])[{_PLACE}]"
-_CHOSEN_REASON = f"(%(names)s::text[])[(%(reasons)s::bigint[])[{_PLACE}]]"
+    if marks:
+        cursor.execute(_sql("write_duplicates"), {"stale": stale, **_columns(marks)})
 
 
 def _columns(marks: dict[int, Mark]) -> dict[str, Any]:
@@ -347,7 +276,7 @@ def make_stale(cursor: Cursor, ids: Collection[int]) -> set[int]:
     """Have articles settled again; returns those that were settled."""
     if not ids:
         return set()
-    rows = cursor.execute("SELECT * FROM dedup.make_stale(%s)", [bigints(ids)])
+    rows = cursor.execute(_sql("make_stale"), {"ids": bigints(ids)})
     return {row[0] for row in rows.fetchall()}
 
 

@@ -85,7 +85,7 @@ def test_every_statement_is_described_and_used(feature: str) -> None:
 def test_every_statement_is_understood_by_the_server(database: Database, feature: str) -> None:
     """Prepared, or executed without values where the server prepares no such statement."""
     ask, parts, wrong = Statements(feature), parts_of(feature), []
-    with psycopg.connect(database.url) as connection:
+    with psycopg.connect(database.url) as connection, connection.transaction(force_rollback=True):
         for name in statements.read(feature):
             if name in parts:
                 continue  # no whole statement
@@ -98,7 +98,6 @@ def test_every_statement_is_understood_by_the_server(database: Database, feature
                         connection.execute(text.encode(), defaultdict(lambda: None))
             except psycopg.Error as error:
                 wrong.append(f"{feature} {name}: {error}")
-        connection.rollback()
     assert not wrong, "\n".join(wrong)
 
 

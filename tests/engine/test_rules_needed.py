@@ -78,9 +78,9 @@ SETTLING_MUTANTS = [
     ),
     Mutant(
         "pairs of an article that is settled again stay",
-        SETTLING,
-        '"DELETE FROM dedup.match WHERE article_id = ANY (%s)", [bigints(outcome.settled)]',
-        '"DELETE FROM dedup.match WHERE article_id = ANY (%s) AND false", [bigints(outcome.settled)]',
+        "settling.sql delete_pairs",
+        "article_id = ANY (%(ids)s)",
+        "article_id = ANY (%(ids)s) AND false",
     ),
     Mutant(
         "an article that loses its likest one is not settled again",
@@ -142,7 +142,7 @@ SETTLING_MUTANTS = [
     ),
     Mutant(
         "a canonical article does not take part",
-        SETTLING,
+        "settling.sql write_canonical",
         "takes_part = true, duplicate_of = NULL",
         "takes_part = a.takes_part, duplicate_of = NULL",
     ),
@@ -344,7 +344,7 @@ PIN_MUTANTS = [
     ),
     Mutant(
         "pins of the second article are not read",
-        SETTLING,
+        "settling.sql pair_pins",
         "WHERE other_source_id = ANY (%(names)s)",
         "WHERE false",
         theme="pins",
@@ -513,14 +513,14 @@ COMMON_MUTANTS = [
     Mutant(
         "counts from before a full count stay",
         COMMON,
-        'cursor.execute("DELETE FROM dedup.sentence_count")',
+        'cursor.execute(_sql("delete_all_counts"))',
         "pass",
         theme="settings",
     ),
     Mutant(
         "pinned sentences are ignored",
         COMMON,
-        'dict(cursor.execute("SELECT sentence_hash, common FROM dedup.sentence_pin").fetchall())',
+        'dict(cursor.execute(_sql("pins")).fetchall())',
         "{}",
         theme="common",
     ),

@@ -1,24 +1,66 @@
 -- Common sentences and their counts.
 
--- name: count_every_sentence
--- Every sentence that more than `limit` articles carry, and those that are watched: how many, how many ordered pairs
--- of them agree in the bucket key of a band, summed over the bands, and one of them. One pass over all fingerprints
--- finds which sentences these are, a second one reads the buckets of their carriers.
-WITH carried AS MATERIALIZED (
-    SELECT sentence_hash, count(*)::integer AS carriers, min(article_id) AS carrier
-    FROM ${fingerprints} f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
-    GROUP BY sentence_hash HAVING count(*) > %(limit)s OR sentence_hash = ANY (%(watched)s::bigint[])
-), agreeing AS (
-    SELECT sentence_hash, sum(copies * (copies - 1))::bigint AS pairs
-    FROM (
-        SELECT s.sentence_hash, count(*) AS copies
-        FROM ${fingerprints} f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
-        JOIN carried USING (sentence_hash)
-        CROSS JOIN unnest(f.buckets) WITH ORDINALITY AS b (bucket, band)
-        GROUP BY s.sentence_hash, b.band, b.bucket HAVING count(*) > 1
-    ) AS equal GROUP BY sentence_hash
+-- name: drop_taken_changes
+-- What an earlier count of this transaction left.
+DROP TABLE IF EXISTS pg_temp.taken_change, pg_temp.net_change, pg_temp.touched_sentence
+
+-- name: taken_changes
+-- The changes that this transaction sees.
+CREATE TEMPORARY TABLE taken_change ON COMMIT DROP AS SELECT id FROM dedup.sentence_change
+
+-- name: analyze_taken_changes
+-- The planner is to know how many they are.
+ANALYZE pg_temp.taken_change
+
+-- name: net_changes
+-- What the noted changes come to, article by article: the fingerprint that was counted before them, if any,
+-- with the sign -1, and the present one, if any, with +1. The changes of an article alternate: one came, one
+-- went; so the first and the last tell all.
+CREATE TEMPORARY TABLE net_change ON COMMIT DROP AS
+WITH edge AS (
+    SELECT c.article_id, min(c.id) AS first, max(c.id) AS last
+    FROM pg_temp.taken_change t JOIN dedup.sentence_change c USING (id)
+    WHERE c.article_id IS NOT NULL GROUP BY c.article_id
 )
-SELECT sentence_hash, carriers, coalesce(pairs, 0), carrier FROM carried LEFT JOIN agreeing USING (sentence_hash)
+SELECT e.article_id, -1 AS sign, c.sentence_hashes, c.buckets
+FROM edge e JOIN dedup.sentence_change c ON c.id = e.first AND c.sentence_hashes IS NOT NULL
+UNION ALL
+SELECT e.article_id, 1, f.sentence_hashes, f.buckets
+FROM edge e JOIN dedup.sentence_change c ON c.id = e.last AND c.sentence_hashes IS NULL
+JOIN dedup.fingerprint f ON f.article_id = e.article_id
+
+-- name: analyze_net_changes
+-- The same.
+ANALYZE pg_temp.net_change
+
+-- name: touched_sentences
+-- The sentences of the changes: by how much the number of their carriers changed, an article that carries it
+-- now, and the counts as they were, where they are kept.
+CREATE TEMPORARY TABLE touched_sentence ON COMMIT DROP AS
+SELECT sentence_hash, sum(sign)::integer AS change, max(carrier) AS carrier,
+       min(c.carriers) AS carriers, min(c.pairs) AS pairs
+FROM (
+    SELECT s.sentence_hash, n.sign, CASE WHEN n.sign > 0 THEN n.article_id END AS carrier
+    FROM pg_temp.net_change n CROSS JOIN unnest(n.sentence_hashes) AS s (sentence_hash)
+    UNION ALL
+    SELECT s.sentence_hash, 0, NULL
+    FROM pg_temp.taken_change t JOIN dedup.sentence_change c USING (id)
+    CROSS JOIN unnest(c.sentence_hashes) AS s (sentence_hash)
+    WHERE c.article_id IS NULL
+) AS touched LEFT JOIN dedup.sentence_count c USING (sentence_hash)
+GROUP BY sentence_hash
+
+-- name: index_touched_sentences
+-- For the joins of the counts.
+CREATE INDEX ON pg_temp.touched_sentence (sentence_hash)
+
+-- name: analyze_touched_sentences
+-- The planner is to know how many they are.
+ANALYZE pg_temp.touched_sentence
+
+-- name: prefer_hash_joins
+-- What is joined next is small and of known size; the functions in it set their own ways to the rows.
+SELECT set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true)
 
 -- name: count_kept_sentences
 -- Sentences whose counts are kept, changed by difference: the carriers of a sentence that 100,000 articles carry
@@ -50,18 +92,6 @@ SELECT t.sentence_hash, t.carriers + t.change, (t.pairs + coalesce(d.pairs, 0)):
 FROM pg_temp.touched_sentence t LEFT JOIN difference d USING (sentence_hash)
 WHERE t.carriers IS NOT NULL
 
--- name: count_one_sentence
--- The counts of one sentence from all its carriers.
-WITH carrier AS MATERIALIZED (
-    SELECT article_id, buckets FROM dedup.carrier(ARRAY[%(sentence)s::bigint])
-)
-SELECT (SELECT count(*)::integer FROM carrier),
-       coalesce((SELECT sum(copies * (copies - 1))::bigint FROM (
-           SELECT count(*) AS copies FROM carrier c
-           CROSS JOIN unnest(c.buckets) WITH ORDINALITY AS b (bucket, band)
-           GROUP BY b.band, b.bucket) AS equal), 0),
-       (SELECT min(article_id) FROM carrier)
-
 -- name: count_other_sentences
 -- Sentences whose counts are not kept: few articles carried them, so all their carriers are read. Only those
 -- matter that many carry now, or that are common or pinned.
@@ -87,36 +117,91 @@ WITH carrier AS MATERIALIZED (
 )
 SELECT sentence_hash, carriers, coalesce(pairs, 0), carrier FROM carried LEFT JOIN agreeing USING (sentence_hash)
 
--- name: net_changes
--- What the noted changes come to, article by article: the fingerprint that was counted before them, if any,
--- with the sign -1, and the present one, if any, with +1. The changes of an article alternate: one came, one
--- went; so the first and the last tell all.
-CREATE TEMPORARY TABLE net_change ON COMMIT DROP AS
-WITH edge AS (
-    SELECT c.article_id, min(c.id) AS first, max(c.id) AS last
-    FROM pg_temp.taken_change t JOIN dedup.sentence_change c USING (id)
-    WHERE c.article_id IS NOT NULL GROUP BY c.article_id
+-- name: count_every_sentence
+-- Every sentence that more than `limit` articles carry, and those that are watched: how many, how many ordered pairs
+-- of them agree in the bucket key of a band, summed over the bands, and one of them. One pass over all fingerprints
+-- finds which sentences these are, a second one reads the buckets of their carriers.
+WITH carried AS MATERIALIZED (
+    SELECT sentence_hash, count(*)::integer AS carriers, min(article_id) AS carrier
+    FROM ${fingerprints} f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
+    GROUP BY sentence_hash HAVING count(*) > %(limit)s OR sentence_hash = ANY (%(watched)s::bigint[])
+), agreeing AS (
+    SELECT sentence_hash, sum(copies * (copies - 1))::bigint AS pairs
+    FROM (
+        SELECT s.sentence_hash, count(*) AS copies
+        FROM ${fingerprints} f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
+        JOIN carried USING (sentence_hash)
+        CROSS JOIN unnest(f.buckets) WITH ORDINALITY AS b (bucket, band)
+        GROUP BY s.sentence_hash, b.band, b.bucket HAVING count(*) > 1
+    ) AS equal GROUP BY sentence_hash
 )
-SELECT e.article_id, -1 AS sign, c.sentence_hashes, c.buckets
-FROM edge e JOIN dedup.sentence_change c ON c.id = e.first AND c.sentence_hashes IS NOT NULL
-UNION ALL
-SELECT e.article_id, 1, f.sentence_hashes, f.buckets
-FROM edge e JOIN dedup.sentence_change c ON c.id = e.last AND c.sentence_hashes IS NULL
-JOIN dedup.fingerprint f ON f.article_id = e.article_id
+SELECT sentence_hash, carriers, coalesce(pairs, 0), carrier FROM carried LEFT JOIN agreeing USING (sentence_hash)
 
--- name: touched_sentences
--- The sentences of the changes: by how much the number of their carriers changed, an article that carries it
--- now, and the counts as they were, where they are kept.
-CREATE TEMPORARY TABLE touched_sentence ON COMMIT DROP AS
-SELECT sentence_hash, sum(sign)::integer AS change, max(carrier) AS carrier,
-       min(c.carriers) AS carriers, min(c.pairs) AS pairs
-FROM (
-    SELECT s.sentence_hash, n.sign, CASE WHEN n.sign > 0 THEN n.article_id END AS carrier
-    FROM pg_temp.net_change n CROSS JOIN unnest(n.sentence_hashes) AS s (sentence_hash)
-    UNION ALL
-    SELECT s.sentence_hash, 0, NULL
-    FROM pg_temp.taken_change t JOIN dedup.sentence_change c USING (id)
-    CROSS JOIN unnest(c.sentence_hashes) AS s (sentence_hash)
-    WHERE c.article_id IS NULL
-) AS touched LEFT JOIN dedup.sentence_count c USING (sentence_hash)
-GROUP BY sentence_hash
+-- name: count_one_sentence
+-- The counts of one sentence from all its carriers.
+WITH carrier AS MATERIALIZED (
+    SELECT article_id, buckets FROM dedup.carrier(ARRAY[%(sentence)s::bigint])
+)
+SELECT (SELECT count(*)::integer FROM carrier),
+       coalesce((SELECT sum(copies * (copies - 1))::bigint FROM (
+           SELECT count(*) AS copies FROM carrier c
+           CROSS JOIN unnest(c.buckets) WITH ORDINALITY AS b (bucket, band)
+           GROUP BY b.band, b.bucket) AS equal), 0),
+       (SELECT min(article_id) FROM carrier)
+
+-- name: anything_to_count
+-- Whether a sentence may have become common, or stopped being common, since the last count.
+SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corpus_state
+
+-- name: carriers
+-- The articles that carry one of these sentences.
+SELECT DISTINCT article_id FROM dedup.carrier(%(sentences)s)
+
+-- name: delete_all_counts
+-- Forget every count, before they are written anew.
+DELETE FROM dedup.sentence_count
+
+-- name: delete_changes
+-- Forget the changes that were counted.
+DELETE FROM dedup.sentence_change WHERE id = ANY (%(taken)s)
+
+-- name: delete_common
+-- Sentences that stop being common.
+DELETE FROM dedup.common_sentence WHERE sentence_hash = ANY (%(sentences)s::bigint[])
+
+-- name: delete_counts
+-- Forget the counts of sentences that few articles carry.
+DELETE FROM dedup.sentence_count WHERE sentence_hash = ANY (%(sentences)s::bigint[])
+
+-- name: note_counted
+-- Say that every sentence was counted.
+UPDATE dedup.corpus_state SET recount_all = false WHERE recount_all
+
+-- name: pins
+-- The sentences that people have pinned, and as what.
+SELECT sentence_hash, common FROM dedup.sentence_pin
+
+-- name: stored
+-- The common sentences, all or those among some.
+SELECT sentence_hash, carriers, effective_stories FROM dedup.common_sentence
+WHERE %(keys)s::bigint[] IS NULL OR sentence_hash = ANY (%(keys)s::bigint[])
+
+-- name: waiting_changes
+-- Whether everything must be counted, the changes that wait, and about how many fingerprints there are.
+SELECT s.recount_all, coalesce((SELECT array_agg(id) FROM dedup.sentence_change), '{}'),
+       (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.fingerprint'::regclass)
+FROM dedup.corpus_state s
+
+-- name: write_common
+-- Common sentences with their figures; those that are common already keep their example.
+INSERT INTO dedup.common_sentence (sentence_hash, carriers, effective_stories, example)
+SELECT * FROM unnest(%(sentences)s::bigint[], %(carriers)s::integer[], %(stories)s::double precision[],
+                     %(examples)s::text[])
+ON CONFLICT (sentence_hash) DO UPDATE
+    SET carriers = excluded.carriers, effective_stories = excluded.effective_stories
+
+-- name: write_counts
+-- The counts that are kept.
+INSERT INTO dedup.sentence_count (sentence_hash, carriers, pairs)
+SELECT * FROM unnest(%(sentences)s::bigint[], %(carriers)s::integer[], %(pairs)s::bigint[])
+ON CONFLICT (sentence_hash) DO UPDATE SET carriers = excluded.carriers, pairs = excluded.pairs

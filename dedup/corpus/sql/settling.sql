@@ -1,5 +1,39 @@
 -- Settling through the indexes.
 
+-- name: chosen_reason
+-- The new reason of `dedup.article a`, or null.
+(%(names)s::text[])[(%(reasons)s::bigint[])[${place}]]
+
+-- name: chosen_score
+-- The new score of `dedup.article a`.
+(%(scores)s::double precision[])[${place}]
+
+-- name: clear_likest
+-- Take away the flag of the pairs whose later article was most like one of these, and return the pairs.
+UPDATE dedup.match SET likest = false
+WHERE ctid = ANY (ARRAY(
+    SELECT m.ctid FROM unnest(%(ids)s::bigint[]) AS given (id) CROSS JOIN LATERAL (
+        SELECT ctid FROM dedup.match WHERE other_id = given.id AND likest OFFSET 0) AS m))
+RETURNING article_id, other_id
+
+-- name: common_among
+-- Of some sentences those that are common.
+SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%(sentences)s)
+
+-- name: count_unsettled
+-- How many articles are pending or stale; counting stops at the limit.
+SELECT count(*) FROM (SELECT FROM dedup.article WHERE status = 'pending' OR stale LIMIT %(limit)s) AS found
+
+-- name: decided_by
+-- The later articles of the pairs of some articles.
+SELECT m.article_id
+FROM unnest(%(ids)s::bigint[]) AS given (id)
+CROSS JOIN LATERAL (SELECT article_id FROM dedup.match WHERE other_id = given.id OFFSET 0) AS m
+
+-- name: delete_pairs
+-- The pairs in which some articles are the later one.
+DELETE FROM dedup.match WHERE article_id = ANY (%(ids)s)
+
 -- name: drop_pairs
 -- Drop those of some similar pairs that are not among the best of their later article. They were kept because the
 -- later one was most like the earlier. The rank is that of `kept_similar` in dedup/rules/marks.py.
@@ -18,6 +52,15 @@ WHERE ctid = ANY (ARRAY(
         OFFSET 0
     ) AS kept (place_on_disk, other_id, likest, rule, rank)
     WHERE kept.other_id = given.other_id AND NOT kept.likest AND kept.rule <> 'pinned' AND kept.rank > %(pairs)s))
+
+-- name: kept_for_likest
+-- The pairs of some articles with earlier ones that are most like them.
+SELECT article_id, other_id FROM dedup.match WHERE article_id = ANY (%(ids)s) AND likest
+
+-- name: latest_taking_part
+-- The last article that takes part, in canonical order: its time.
+SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s))
+FROM dedup.article WHERE takes_part
 
 -- name: row
 -- The columns in which settling reads an article, of `dedup.article a` and `dedup.fingerprint f`.
@@ -44,6 +87,10 @@ CROSS JOIN LATERAL (
     FROM (SELECT score FROM dedup.match WHERE article_id = given.id AND relation = 'similar' OFFSET 0) AS m
 ) AS kept (pairs, lowest)
 
+-- name: make_stale
+-- Have articles settled again; those that were settled.
+SELECT * FROM dedup.make_stale(%(ids)s)
+
 -- name: named
 -- Fingerprinted articles by their source_ids.
 SELECT ${row}
@@ -64,6 +111,25 @@ WHERE (a.status = 'pending' OR a.stale)
        < (SELECT horizon FROM dedup.corpus_state)) IS NOT TRUE
 ORDER BY coalesce(a.published_at, a.added_at), a.source_id
 LIMIT %(limit)s
+
+-- name: pair_pins
+-- What people have said of pairs in which one of these articles is.
+SELECT source_id, other_source_id, relation FROM dedup.pair_pin
+WHERE source_id = ANY (%(names)s)
+UNION
+SELECT source_id, other_source_id, relation FROM dedup.pair_pin
+WHERE other_source_id = ANY (%(names)s)
+
+-- name: place
+-- The place of `dedup.article a` in the arrays of new marks. In a join the planner would choose where to begin: with
+-- the whole table, if its statistics say that it is empty.
+array_position(%(ids)s::bigint[], a.id)
+
+-- name: reach
+-- Note up to which time articles are being settled; up to which they were before.
+WITH before AS (SELECT settled_through FROM dedup.corpus_state)
+UPDATE dedup.corpus_state s SET settled_through = greatest(s.settled_through, %(time)s)
+FROM before RETURNING before.settled_through
 
 -- name: sharing
 -- Fingerprinted articles that share a sentence, a bucket or, among short texts, the content hash: those that
@@ -97,6 +163,26 @@ CROSS JOIN LATERAL (
 WHERE a.id = ANY (%(ids)s) AND (a.status = 'pending' OR a.stale)
   AND (dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s)
        < (SELECT horizon FROM dedup.corpus_state)) IS NOT TRUE
+
+-- name: write_canonical
+-- The marks of canonical articles.
+UPDATE dedup.article a
+SET status = CASE WHEN ${chosen_reason} IS NULL THEN 'unique' ELSE 'similar' END, stale = false,
+    takes_part = true, duplicate_of = NULL, reason = ${chosen_reason},
+    score = CASE WHEN ${chosen_reason} IS NOT NULL THEN ${chosen_score} END, limit_fired = NULL, marked_at = now()
+WHERE a.id = ANY (%(ids)s)
+
+-- name: write_duplicates
+-- The marks of duplicates.
+UPDATE dedup.article a
+SET status = 'duplicate', stale = %(stale)s, takes_part = a.takes_part OR NOT %(stale)s,
+    duplicate_of = (%(originals)s::bigint[])[${place}], score = ${chosen_score},
+    reason = ${chosen_reason}, limit_fired = NULL, marked_at = now()
+WHERE a.id = ANY (%(ids)s)
+
+-- name: write_flags
+-- The flag of canonical articles, where fingerprints have it.
+UPDATE dedup.fingerprint SET canonical = %(canonical)s WHERE article_id = ANY (%(ids)s)
 
 -- name: write_pairs
 -- Rows of `match`; a pair that is there already is replaced.
