@@ -59,6 +59,11 @@ def anything_to_count(cursor: Cursor) -> bool:
     return bool(row and row[0])
 
 
+def count_again(cursor: Cursor) -> None:
+    """Have every sentence counted again."""
+    cursor.execute(_sql("count_again"))
+
+
 def count_all(
     cursor: Cursor, settings: Settings, table: str = "dedup.fingerprint", watched: Bigints = NO_BIGINTS
 ) -> list[SentenceCount]:

@@ -7,16 +7,19 @@ one transaction that makes stale whatever was made under the old ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from dedup.corpus import arrays, articles, fingerprints, pins
+from dedup.corpus import arrays, articles, common_sentences, fingerprints, pins
 from dedup.corpus.database import Cursor
+from dedup.corpus.statements import Statements
 from dedup.errors import SchemaError
 from dedup.settings import Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION, Fingerprinter
 from dedup.text.punkt import FILES, PunktModel
+
+_sql = Statements("rulebooks")
 
 MARKED_LATE = timedelta(minutes=10)
 """A mark carries the time at which its transaction began; none takes this long to be written."""
@@ -75,13 +78,13 @@ def load_rulebook(cursor: Cursor) -> Rulebook:
 
 
 def load_settings(cursor: Cursor) -> Settings:
-    rows = cursor.execute("SELECT name, adopted FROM dedup.setting WHERE adopted IS NOT NULL").fetchall()
+    rows = cursor.execute(_sql("settings_in_force")).fetchall()
     return Settings().with_values(dict(rows))
 
 
 def load_wanted(cursor: Cursor) -> Settings:
     """The settings that the next backfill adopts."""
-    rows = cursor.execute("SELECT name, value FROM dedup.setting WHERE value IS NOT NULL").fetchall()
+    rows = cursor.execute(_sql("settings_wanted")).fetchall()
     return Settings().with_values(dict(rows))
 
 
@@ -89,25 +92,19 @@ def load_models(cursor: Cursor, *, wanted: bool = False) -> dict[str, PunktModel
     """The sentence parameters trained for this corpus, by language. `wanted`: those that the next backfill
     adopts, in place of those in force.
     """
-    rows = cursor.execute(
-        "SELECT DISTINCT ON (language) language, abbrev_types, collocations, sent_starters, ortho_context"
-        " FROM dedup.sentence_model WHERE adopted OR %s ORDER BY language, adopted",
-        [wanted],
-    ).fetchall()
+    rows = cursor.execute(_sql("models"), {"wanted": wanted}).fetchall()
     return {row[0]: PunktModel.from_files(dict(zip(FILES, row[1:], strict=True))) for row in rows}
 
 
 def load_state(cursor: Cursor) -> State:
-    row = cursor.execute(
-        "SELECT fingerprint_digest, rule_digest, algorithm_revision, unicode_version FROM dedup.corpus_state"
-    ).fetchone()
+    row = cursor.execute(_sql("state")).fetchone()
     assert row is not None
     return State(*row)
 
 
 def bulk_run(cursor: Cursor) -> int | None:
     """The run that settles the whole corpus at once, if one is at work; nobody else settles meanwhile."""
-    row = cursor.execute("SELECT bulk_run FROM dedup.corpus_state").fetchone()
+    row = cursor.execute(_sql("bulk_run")).fetchone()
     return row[0] if row else None
 
 
@@ -116,40 +113,30 @@ def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
     articles they are adopted at once. Needs the settle lock.
     """
     Settings().with_values({name: "" for name in values if name not in _NAMES})  # raises for unknown names
-    stored = dict(cursor.execute("SELECT name, value FROM dedup.setting WHERE value IS NOT NULL").fetchall())
+    stored = dict(cursor.execute(_sql("settings_wanted")).fetchall())
     settings = Settings().with_values({n: v for n, v in {**stored, **values}.items() if v is not None})
     for name, value in values.items():
         if value is None:
-            cursor.execute("DELETE FROM dedup.setting WHERE name = %s AND adopted IS NULL", [name])
-            cursor.execute(
-                "UPDATE dedup.setting SET value = NULL, changed_at = now() WHERE name = %s", [name]
-            )
+            cursor.execute(_sql("delete_unadopted_setting"), {"name": name})
+            cursor.execute(_sql("reset_setting"), {"name": name})
         else:
-            cursor.execute(
-                "INSERT INTO dedup.setting (name, value) VALUES (%s, %s)"
-                " ON CONFLICT (name) DO UPDATE SET value = excluded.value, changed_at = now()",
-                [name, str(getattr(settings, name))],
-            )
-    cursor.execute("DELETE FROM dedup.setting WHERE value IS NULL AND name = ANY (%s)", [_AT_ONCE])
-    cursor.execute("UPDATE dedup.setting SET adopted = value WHERE name = ANY (%s)", [_AT_ONCE])
+            cursor.execute(_sql("write_setting"), {"name": name, "value": str(getattr(settings, name))})
+    cursor.execute(_sql("delete_reset_settings_among"), {"names": _AT_ONCE})
+    cursor.execute(_sql("adopt_settings_among"), {"names": _AT_ONCE})
     _adopt_where_empty(cursor)
     return settings
 
 
 def store_model(cursor: Cursor, language: str, model: PunktModel, articles: int) -> None:
     """Keep sentence parameters of a language, for the next backfill to adopt. Needs the settle lock."""
-    files = model.to_files()
     cursor.execute(
-        """
-        INSERT INTO dedup.sentence_model
-            (language, abbrev_types, collocations, sent_starters, ortho_context, checksum, articles)
-        VALUES (%s, %s, %s, %s, %s, %s, %s)
-        ON CONFLICT (language, adopted) DO UPDATE SET
-            abbrev_types = excluded.abbrev_types, collocations = excluded.collocations,
-            sent_starters = excluded.sent_starters, ortho_context = excluded.ortho_context,
-            checksum = excluded.checksum, articles = excluded.articles, trained_at = now()
-        """,
-        [language, *(files[name] for name in FILES), model.checksum, articles],
+        _sql("write_model"),
+        {
+            "language": language,
+            **{name.partition(".")[0]: content for name, content in model.to_files().items()},
+            "checksum": model.checksum,
+            "articles": articles,
+        },
     )
     _adopt_where_empty(cursor)
 
@@ -187,7 +174,7 @@ class Plan:
 
 def plan_adoption(cursor: Cursor) -> Plan:
     """What there is to adopt now. Raises SchemaError: the stored results were made by a newer program."""
-    row = cursor.execute("SELECT now() - %s", [MARKED_LATE]).fetchone()
+    row = cursor.execute(_sql("marked_since"), {"late": MARKED_LATE}).fetchone()
     assert row is not None
     fingerprinter = Fingerprinter(load_wanted(cursor), load_models(cursor, wanted=True))
     return Plan(waiting_adoption(cursor), _wanted_state(cursor), fingerprinter, row[0])
@@ -202,7 +189,7 @@ def keep_pinned_words(cursor: Cursor, plan: Plan) -> None:
 
 def page_of_articles(cursor: Cursor, after: int, limit: int) -> list[int]:
     """The next articles by id."""
-    rows = cursor.execute("SELECT id FROM dedup.article WHERE id > %s ORDER BY id LIMIT %s", [after, limit])
+    rows = cursor.execute(_sql("page_of_articles"), {"after": after, "limit": limit})
     return [row[0] for row in rows.fetchall()]
 
 
@@ -215,13 +202,7 @@ def withdraw_for(cursor: Cursor, plan: Plan, ids: Sequence[int]) -> None:
         articles.withdraw(cursor, ids)
     if not plan.adoption.fingerprints:
         return
-    rows = cursor.execute(
-        "SELECT f.article_id, f.version, a.language FROM dedup.article a"
-        " JOIN (SELECT article_id, version FROM dedup.fingerprint"
-        "       UNION ALL SELECT article_id, version FROM dedup.fingerprint_bulk) AS f ON f.article_id = a.id"
-        " WHERE a.id = ANY (%s)",
-        [arrays.bigints(ids)],
-    ).fetchall()
+    rows = cursor.execute(_sql("fingerprint_versions"), {"ids": arrays.bigints(ids)}).fetchall()
     fingerprints.drop(cursor, [row[0] for row in rows if row[1] != plan.fingerprinter.version(row[2])])
     fingerprints.read_again(cursor, ids)  # what could not be read before may be readable now
 
@@ -238,48 +219,34 @@ def adopt(cursor: Cursor, plan: Plan | None = None, through: int = 0) -> None:
     keep_pinned_words(cursor, present)
     before = load_rulebook(cursor).fingerprinter
     since = plan.since if plan else None
-    rows = cursor.execute(
-        "SELECT id FROM dedup.article WHERE id > %s OR %s::timestamptz IS NULL OR marked_at >= %s",
-        [through, since, since],
-    ).fetchall()
+    rows = cursor.execute(_sql("not_withdrawn"), {"through": through, "since": since}).fetchall()
     withdraw_for(cursor, plan or present, [row[0] for row in rows])
-    cursor.execute("DELETE FROM dedup.setting WHERE value IS NULL")
-    cursor.execute("UPDATE dedup.setting SET adopted = value WHERE adopted IS DISTINCT FROM value")
-    cursor.execute("""
-        DELETE FROM dedup.sentence_model old USING dedup.sentence_model new
-        WHERE old.adopted AND new.language = old.language AND NOT new.adopted
-    """)
-    cursor.execute("UPDATE dedup.sentence_model SET adopted = true WHERE NOT adopted")
+    cursor.execute(_sql("delete_reset_settings"))
+    cursor.execute(_sql("adopt_settings"))
+    cursor.execute(_sql("delete_replaced_models"))
+    cursor.execute(_sql("adopt_models"))
     after = load_rulebook(cursor).fingerprinter
     if after.settings.hash_key != before.settings.hash_key:
         pins.follow_hash_key(cursor, before, after)
     if present.adoption:
-        cursor.execute("UPDATE dedup.corpus_state SET recount_all = true")
-    cursor.execute(
-        "UPDATE dedup.corpus_state SET fingerprint_digest = %s, rule_digest = %s, algorithm_revision = %s,"
-        " unicode_version = %s",
-        [present.wanted.fingerprints, present.wanted.rules, present.wanted.algorithm, present.wanted.unicode],
-    )
+        common_sentences.count_again(cursor)
+    cursor.execute(_sql("write_state"), asdict(present.wanted))
 
 
 def nothing_unsettled(cursor: Cursor) -> bool:
     """Whether every article has its mark and none is stale."""
-    row = cursor.execute(
-        "SELECT NOT EXISTS (SELECT FROM dedup.article WHERE status = 'pending' OR stale)"
-    ).fetchone()
+    row = cursor.execute(_sql("nothing_unsettled")).fetchone()
     return bool(row and row[0])
 
 
 def _adopt_where_empty(cursor: Cursor) -> None:
-    row = cursor.execute("SELECT EXISTS (SELECT FROM dedup.article)").fetchone()
+    row = cursor.execute(_sql("any_article")).fetchone()
     if row and not row[0]:
         adopt(cursor)
 
 
 def _wanted_state(cursor: Cursor) -> State:
-    rows = cursor.execute("""
-        SELECT DISTINCT ON (language) language, checksum FROM dedup.sentence_model ORDER BY language, adopted
-    """).fetchall()
+    rows = cursor.execute(_sql("wanted_checksums")).fetchall()
     return _state(load_wanted(cursor), rows, ALGORITHM_REVISION, UNICODE_VERSION)
 
 
@@ -289,16 +256,14 @@ def default_state() -> State:
 
 def state_in_force(cursor: Cursor) -> State:
     """What the stored results are made with, going by the settings in force."""
-    rows = cursor.execute(
-        "SELECT language, checksum FROM dedup.sentence_model WHERE adopted ORDER BY language"
-    ).fetchall()
+    rows = cursor.execute(_sql("checksums")).fetchall()
     stored = load_state(cursor)
     return _state(load_settings(cursor), rows, stored.algorithm, stored.unicode)
 
 
 def damaged_models(cursor: Cursor) -> list[str]:
     """The languages whose sentence parameters are not those that their checksum was made of."""
-    rows = cursor.execute("SELECT language, checksum FROM dedup.sentence_model WHERE adopted").fetchall()
+    rows = cursor.execute(_sql("checksums")).fetchall()
     models = load_models(cursor)
     return sorted(language for language, checksum in rows if models[language].checksum != checksum)
 

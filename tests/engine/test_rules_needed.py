@@ -577,9 +577,9 @@ SETTINGS_MUTANTS = [
     ),
     Mutant(
         "a setting is in force before it is adopted",
-        RULEBOOKS,
-        '"SELECT name, adopted FROM dedup.setting WHERE adopted IS NOT NULL"',
-        '"SELECT name, value FROM dedup.setting WHERE value IS NOT NULL"',
+        "rulebooks.sql settings_in_force",
+        "SELECT name, adopted FROM dedup.setting WHERE adopted IS NOT NULL",
+        "SELECT name, value FROM dedup.setting WHERE value IS NOT NULL",
         theme="settings",
     ),
 ]

@@ -157,6 +157,10 @@ SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corp
 -- The articles that carry one of these sentences.
 SELECT DISTINCT article_id FROM dedup.carrier(%(sentences)s)
 
+-- name: count_again
+-- Have every sentence counted again.
+UPDATE dedup.corpus_state SET recount_all = true
+
 -- name: delete_all_counts
 -- Forget every count, before they are written anew.
 DELETE FROM dedup.sentence_count

@@ -1,0 +1,163 @@
+-- What later marks rest on: what is wrong, and how it is healed.
+
+-- name: settled
+-- Whether `dedup.article a` has a mark that counts.
+a.status IN ('unique', 'similar', 'duplicate') AND NOT a.stale AND NOT a.archived
+
+-- name: lost_fingerprints
+-- Fingerprints that belong to no article.
+dedup.fingerprint f WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = f.article_id)
+
+-- name: lost_pairs
+-- Pairs that belong to no article.
+dedup.match m
+WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = m.article_id)
+   OR NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = m.other_id)
+
+-- name: crossing_pairs
+-- Pairs of an archived article with one that is not.
+dedup.match m
+JOIN dedup.article a ON a.id = m.article_id
+JOIN dedup.article o ON o.id = m.other_id
+WHERE a.archived <> o.archived AND NOT a.stale AND NOT o.stale
+
+-- name: add_turn
+-- The row of the settle lock.
+INSERT INTO dedup.settle_turn DEFAULT VALUES ON CONFLICT DO NOTHING
+
+-- name: archived_with_fingerprint
+-- Archived articles that have a fingerprint.
+SELECT a.id, a.source_id
+FROM dedup.article a
+WHERE a.archived AND EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id)
+ORDER BY a.id
+
+-- name: count_crossing_pairs
+-- How many pairs are of an archived article with one that is not.
+SELECT count(*) FROM ${crossing_pairs}
+
+-- name: count_lost_fingerprints
+-- How many fingerprints belong to no article.
+SELECT count(*) FROM ${lost_fingerprints}
+
+-- name: count_lost_pairs
+-- How many pairs belong to no article.
+SELECT count(*) FROM ${lost_pairs}
+
+-- name: count_missing_turn
+-- How many rows the settle lock lacks.
+SELECT count(*) FROM (SELECT WHERE NOT EXISTS (SELECT FROM dedup.settle_turn)) AS missing
+
+-- name: count_triggers
+-- How many triggers do not fire always.
+SELECT count(*)
+FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+WHERE c.relnamespace = 'dedup'::regnamespace AND NOT t.tgisinternal AND t.tgenabled <> 'A'
+
+-- name: delete_crossing_pairs
+-- The pairs of an archived article with one that is not.
+DELETE FROM dedup.match WHERE ctid IN (SELECT m.ctid FROM ${crossing_pairs})
+
+-- name: delete_lost_fingerprints
+-- The fingerprints that belong to no article.
+DELETE FROM ${lost_fingerprints}
+
+-- name: delete_lost_pairs
+-- The pairs that belong to no article.
+DELETE FROM ${lost_pairs}
+
+-- name: failed_with_more
+-- Failed articles that have a fingerprint or pairs.
+SELECT a.id, a.source_id
+FROM dedup.article a
+WHERE a.status = 'failed' AND NOT a.archived
+  AND (EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id)
+       OR EXISTS (SELECT FROM dedup.match m WHERE m.article_id = a.id)
+       OR EXISTS (SELECT FROM dedup.match m WHERE m.other_id = a.id))
+ORDER BY a.id
+
+-- name: fire_always
+-- Have every trigger fire always.
+SELECT dedup.fire_always()
+
+-- name: flag_disagrees
+-- Articles whose mark and whose canonical flag disagree.
+SELECT a.id, a.source_id
+FROM dedup.article a
+JOIN dedup.fingerprint f ON f.article_id = a.id
+WHERE ${settled} AND f.canonical = (a.status = 'duplicate')
+ORDER BY a.id
+
+-- name: forget_digests
+-- Have the settings in force adopted again.
+UPDATE dedup.corpus_state SET rule_digest = NULL, fingerprint_digest = NULL
+
+-- name: forget_place
+-- Have it looked up again up to when articles are settled.
+UPDATE dedup.corpus_state SET settled_through = NULL
+
+-- name: later_than_noted
+-- Whether an article is settled that is later than is noted of all.
+SELECT max(dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s))
+       > (SELECT settled_through FROM dedup.corpus_state)
+FROM dedup.article a WHERE a.takes_part
+
+-- name: never_settled
+-- Articles that take part without a mark.
+SELECT a.id, a.source_id
+FROM dedup.article a
+WHERE a.takes_part AND a.status IN ('pending', 'failed')
+ORDER BY a.id
+
+-- name: no_fingerprint
+-- Settled articles without a fingerprint.
+SELECT a.id, a.source_id
+FROM dedup.article a
+WHERE ${settled} AND NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id)
+ORDER BY a.id
+
+-- name: original_archived
+-- Duplicates that are not archived, of an original that is.
+SELECT a.id, a.source_id
+FROM dedup.article a
+JOIN dedup.article o ON o.id = a.duplicate_of
+WHERE ${settled} AND o.archived
+ORDER BY a.id
+
+-- name: other_revision
+-- Settled articles whose fingerprint is of another revision of the text.
+SELECT a.id, a.source_id
+FROM dedup.article a
+JOIN dedup.fingerprint f ON f.article_id = a.id
+WHERE ${settled} AND f.revision <> a.revision
+ORDER BY a.id
+
+-- name: pairs_disagree
+-- Settled articles whose marks do not follow from their pairs.
+SELECT a.id, a.source_id
+FROM dedup.article a
+LEFT JOIN LATERAL (
+    SELECT m.relation, m.other_id, m.score, m.rule FROM dedup.match m
+    WHERE m.article_id = a.id AND (a.duplicate_of IS NULL OR m.other_id = a.duplicate_of)
+    UNION ALL
+    SELECT m.relation, m.article_id, m.score, m.rule FROM dedup.match m
+    WHERE m.other_id = a.id AND m.relation = 'similar'
+    ORDER BY score DESC, rule LIMIT 1
+) AS best ON true
+WHERE ${settled}
+  AND (coalesce(best.relation, 'unique'), best.score, best.rule) IS DISTINCT FROM (a.status, a.score, a.reason)
+ORDER BY a.id
+
+-- name: takes_no_part
+-- Settled articles that take no part.
+SELECT a.id, a.source_id
+FROM dedup.article a
+WHERE ${settled} AND NOT a.takes_part
+ORDER BY a.id
+
+-- name: unmark_without_original
+-- Have articles wait whose original is gone: a mark cannot point to it.
+UPDATE dedup.article a
+SET status = 'pending', stale = false, duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
+WHERE a.id = ANY (%(ids)s) AND a.duplicate_of IS NOT NULL AND NOT a.archived
+  AND NOT EXISTS (SELECT FROM dedup.article o WHERE o.id = a.duplicate_of)
