@@ -26,30 +26,6 @@ Place = tuple[datetime, str]
 Chunk = list[tuple[int, int]]
 """Articles by their ids, each with the revision that was found."""
 
-_COLUMNS = {
-    "article_id": "bigint",
-    "revision": "integer",
-    "version": "bigint",
-    "content_hash": "bigint",
-    "sentence_hashes": "bigint[]",
-    "signature": "bytea",
-    "buckets": "bigint[]",
-    "word_count": "integer",
-    "shingle_count": "integer",
-}
-_INSERT = f"""
-    INSERT INTO dedup.fingerprint ({", ".join(_COLUMNS)})
-    SELECT * FROM (SELECT {", ".join(f"%s::{kind} AS {name}" for name, kind in _COLUMNS.items())}) AS n
-    WHERE EXISTS (SELECT FROM dedup.article a WHERE a.id = n.article_id AND a.revision = n.revision
-                                                AND (a.status = 'pending' OR a.stale))
-    ON CONFLICT (article_id) DO NOTHING
-""".encode()
-
-_UNFINGERPRINTED = """
-    NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision)
-    AND NOT EXISTS (SELECT FROM dedup.fingerprint_bulk w
-                    WHERE w.article_id = a.id AND w.revision = a.revision)
-"""
 
 Target = Literal["fingerprint", "fingerprint_bulk"]
 """The table that fingerprints are stored in: the one in use, or the one where they wait without an index."""
@@ -72,8 +48,7 @@ def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> Page:
     prefer_indexes(cursor)
     last_time, last_source_id = after or (None, None)
     row = cursor.execute(
-        _sql("waiting_page", unfingerprinted=_UNFINGERPRINTED),
-        {"time": last_time, "source_id": last_source_id, "limit": limit},
+        _sql("waiting_page"), {"time": last_time, "source_id": last_source_id, "limit": limit}
     ).fetchone()
     if row is None:
         return Page([], [], None)
@@ -103,32 +78,20 @@ def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:
 
 
 def count_unfingerprinted(cursor: Cursor) -> int:
-    return _count(
-        cursor,
-        "SELECT count(*) FROM dedup.article a"
-        f" WHERE (a.status = 'pending' OR a.stale) AND {_UNFINGERPRINTED}",
-    )
+    return _count(cursor, "count_unfingerprinted")
 
 
 def count(cursor: Cursor) -> int:
     """About how many fingerprints there are, as the planner knows."""
-    return _count(
-        cursor,
-        "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.fingerprint'::regclass",
-    )
+    return _count(cursor, "count")
 
 
 def count_unsettled(cursor: Cursor) -> int:
-    return _count(
-        cursor,
-        "SELECT count(*) FROM dedup.article a"
-        " JOIN dedup.fingerprint f ON f.article_id = a.id AND f.revision = a.revision"
-        " WHERE a.status = 'pending' OR a.stale",
-    )
+    return _count(cursor, "count_unsettled")
 
 
-def _count(cursor: Cursor, query: str) -> int:
-    row = cursor.execute(query.encode()).fetchone()
+def _count(cursor: Cursor, statement: str) -> int:
+    row = cursor.execute(_sql(statement)).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -145,11 +108,11 @@ def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
     if failed:
         _remove_outdated(cursor, [article_id for article_id, _ in failed])
         _fail(cursor, failed)
-    _forget_attempts(cursor, bigints([r.article_id for r in results]))
+    forget_attempts(cursor, [r.article_id for r in results])
 
 
 def _insert(cursor: Cursor, made: Sequence[tuple[Fingerprinted, Fingerprint]]) -> int:
-    return sum(cursor.execute(_INSERT, _row(r, f)).rowcount for r, f in made)
+    return sum(cursor.execute(_sql("insert"), _row(r, f)).rowcount for r, f in made)
 
 
 class Batch:
@@ -183,7 +146,7 @@ class Batch:
         if self.failed:
             _fail(cursor, self.failed)
         if attempted:
-            _forget_attempts(cursor, self._ids)
+            forget_attempts(cursor, self._ids.tolist())
         return [self._chunk[i][0] for i in gone]
 
     def _storable(self, cursor: Cursor) -> tuple[set[int], set[int], list[int], bool]:
@@ -193,31 +156,20 @@ class Batch:
         return set(gone), set(there), outdated, row[3]
 
 
-def _forget_attempts(cursor: Cursor, ids: Bigints) -> None:
-    cursor.execute("DELETE FROM dedup.attempt WHERE article_id = ANY (%s)", [ids])
+def forget_attempts(cursor: Cursor, ids: Collection[int]) -> None:
+    cursor.execute(_sql("forget_attempts"), {"ids": bigints(ids)})
 
 
 def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
     """Remove fingerprints of another revision of their article, and have decided again what rests on them. An
     edit removes them. They are here where someone wrote a revision by hand, or restored half a backup.
     """
-    rows = cursor.execute(
-        """
-        DELETE FROM dedup.fingerprint f USING dedup.article a
-        WHERE f.article_id = ANY (%s) AND a.id = f.article_id AND f.revision <> a.revision
-        RETURNING a.id
-        """,
-        [bigints(ids)],
-    ).fetchall()
+    rows = cursor.execute(_sql("delete_outdated"), {"ids": bigints(ids)}).fetchall()
     removed = [row[0] for row in rows]
     if removed:
         articles.withdraw(cursor, removed)
         articles.remove_pairs(cursor, removed)
-    cursor.execute(
-        "DELETE FROM dedup.fingerprint_bulk f USING dedup.article a"
-        " WHERE f.article_id = ANY (%s) AND a.id = f.article_id AND f.revision <> a.revision",
-        [bigints(ids)],
-    )
+    cursor.execute(_sql("delete_outdated_waiting"), {"ids": bigints(ids)})
     return bool(removed)
 
 
@@ -225,18 +177,18 @@ def drop(cursor: Cursor, ids: Collection[int]) -> None:
     """Remove fingerprints, and have settled again what rests on them. Needs the settle lock."""
     articles.withdraw(cursor, ids)
     for table in get_args(Target):
-        cursor.execute(f"DELETE FROM dedup.{table} WHERE article_id = ANY (%s)".encode(), [bigints(ids)])
+        delete(cursor, ids, table)
+
+
+def delete(cursor: Cursor, ids: Collection[int], target: Target) -> None:
+    cursor.execute(_sql("delete", table=target), {"ids": bigints(ids)})
 
 
 def read_again(cursor: Cursor, ids: Collection[int]) -> list[int]:
     """Have those of these articles that failed read again, but for archived ones; returns them. Needs the
     settle lock.
     """
-    rows = cursor.execute(
-        "UPDATE dedup.article SET status = 'pending', reason = NULL, marked_at = NULL"
-        " WHERE id = ANY (%s) AND status = 'failed' AND NOT archived RETURNING id",
-        [bigints(ids)],
-    ).fetchall()
+    rows = cursor.execute(_sql("read_again"), {"ids": bigints(ids)}).fetchall()
     return [row[0] for row in rows]
 
 
@@ -245,32 +197,23 @@ def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
     article and revision to the reason.
     """
     ids, revisions = _columns(list(failed))
-    rows = cursor.execute(
-        """
-        UPDATE dedup.article a
-        SET status = 'failed', stale = false, takes_part = false, duplicate_of = NULL, score = NULL,
-            reason = f.reason, limit_fired = NULL, marked_at = now()
-        FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS f (id, revision, reason)
-        WHERE a.id = f.id AND a.revision = f.revision AND (a.status = 'pending' OR a.stale)
-        RETURNING a.id
-        """,
-        [ids, revisions, list(failed.values())],
-    ).fetchall()
+    values = {"ids": ids, "revisions": revisions, "reasons": list(failed.values())}
+    rows = cursor.execute(_sql("fail"), values).fetchall()
     articles.remove_pairs(cursor, [row[0] for row in rows])
 
 
-def _row(result: Fingerprinted, fingerprint: Fingerprint) -> tuple[object, ...]:
-    return (
-        result.article_id,
-        result.revision,
-        fingerprint.version,
-        fingerprint.content_hash,
-        bigints(fingerprint.sentence_hashes),
-        fingerprint.signature.tobytes(),
-        bigints(fingerprint.buckets),
-        fingerprint.word_count,
-        fingerprint.shingle_count,
-    )
+def _row(result: Fingerprinted, fingerprint: Fingerprint) -> dict[str, object]:
+    return {
+        "article_id": result.article_id,
+        "revision": result.revision,
+        "version": fingerprint.version,
+        "content_hash": fingerprint.content_hash,
+        "sentence_hashes": bigints(fingerprint.sentence_hashes),
+        "signature": fingerprint.signature.tobytes(),
+        "buckets": bigints(fingerprint.buckets),
+        "word_count": fingerprint.word_count,
+        "shingle_count": fingerprint.shingle_count,
+    }
 
 
 def from_columns(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import get_args
 
-from dedup.corpus import articles
+from dedup.corpus import articles, fingerprints
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.fingerprints import Target
@@ -40,7 +40,7 @@ class WindowState:
 
 
 def load(cursor: Cursor) -> WindowState:
-    row = cursor.execute("SELECT horizon, horizon_wanted, divided FROM dedup.corpus_state").fetchone()
+    row = cursor.execute(_sql("load")).fetchone()
     assert row is not None
     return WindowState(*row)
 
@@ -54,76 +54,53 @@ def dividing(horizon: datetime | None, settings: Settings) -> str:
 
 def want(cursor: Cursor, horizon: datetime) -> None:
     """Ask the next backfill to move the horizon there, unless it is to go further. Needs the settle lock."""
-    cursor.execute(
-        "UPDATE dedup.corpus_state SET horizon_wanted = greatest(horizon_wanted, %s)"
-        " WHERE horizon IS NULL OR horizon < %s",
-        [horizon, horizon],
-    )
+    cursor.execute(_sql("want"), {"horizon": horizon})
 
 
 def move(cursor: Cursor, horizon: datetime) -> bool:
     """Move the horizon forward; False where it is there already. Needs the settle lock. What is before it is
     archived by the next division.
     """
-    cursor.execute(
-        "UPDATE dedup.corpus_state SET horizon_wanted = NULL WHERE horizon_wanted <= %s", [horizon]
-    )
-    return (
-        cursor.execute(
-            "UPDATE dedup.corpus_state SET horizon = %s WHERE horizon IS NULL OR horizon < %s",
-            [horizon, horizon],
-        ).rowcount
-        > 0
-    )
+    cursor.execute(_sql("want_no_more"), {"horizon": horizon})
+    return cursor.execute(_sql("move"), {"horizon": horizon}).rowcount > 0
 
 
 def note_divided(cursor: Cursor, divided: str | None) -> None:
-    cursor.execute("UPDATE dedup.corpus_state SET divided = %s", [divided])
+    cursor.execute(_sql("note_divided"), {"divided": divided})
 
 
 def newest(cursor: Cursor, settings: Settings) -> datetime | None:
     """The time of the newest article that was settled, but no later than now; None where there is none. A
     wrong date in the future would archive everything.
     """
-    row = cursor.execute(
-        "SELECT least(now(), coalesce(settled_through, ("
-        "SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s))"
-        " FROM dedup.article WHERE takes_part))),"
-        " settled_through IS NULL AND NOT EXISTS (SELECT FROM dedup.article WHERE takes_part)"
-        " FROM dedup.corpus_state",
-        order_parameters(settings),
-    ).fetchone()
+    row = cursor.execute(_sql("newest"), order_parameters(settings)).fetchone()
     return None if row is None or row[1] else row[0]
 
 
 # --- which articles
 
 
-_TIME = "dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s)"
-_BEFORE = f"{_TIME} < (SELECT horizon FROM dedup.corpus_state)"
-
-
 def outside_among(cursor: Cursor, settings: Settings, ids: Collection[int]) -> list[int]:
     """Of these articles those that are before the horizon, archived or not yet."""
     if load(cursor).horizon is None:
         return []
-    return _ids(cursor, settings, f"a.id = ANY (%(ids)s) AND {_BEFORE}", ids=bigints(ids))
+    return _ids(cursor, settings, "outside_among", ids=bigints(ids))
 
 
 def unsettled_outside(cursor: Cursor, settings: Settings) -> list[int]:
     """The articles before the horizon that wait to be settled: they came or were edited since a division."""
     if load(cursor).horizon is None:
         return []
-    return _ids(cursor, settings, f"(a.status = 'pending' OR a.stale) AND {_BEFORE}")
+    return _ids(cursor, settings, "unsettled_outside")
 
 
 def not_archived_outside(cursor: Cursor, settings: Settings) -> list[int]:
     """All articles before the horizon that are not archived; reads every article's row."""
-    return _ids(cursor, settings, f"NOT a.archived AND {_BEFORE}")
+    return _ids(cursor, settings, "not_archived_outside")
 
 
 def archived_inside(cursor: Cursor, settings: Settings) -> list[int]:
-    return _ids(cursor, settings, f"a.archived AND ({_BEFORE}) IS NOT TRUE")
+    return _ids(cursor, settings, "archived_inside")
 
 
 def wrong_side(cursor: Cursor, settings: Settings) -> int:
@@ -131,17 +108,12 @@ def wrong_side(cursor: Cursor, settings: Settings) -> int:
     state = load(cursor)
     if state.divided != dividing(state.horizon, settings):
         return 0
-    row = cursor.execute(
-        "SELECT count(*) FROM dedup.article a WHERE NOT (a.status = 'pending' OR a.stale)"
-        f" AND a.archived <> (({_BEFORE}) IS TRUE) AND (a.archived OR a.status <> 'failed')".encode(),
-        order_parameters(settings),
-    ).fetchone()
+    row = cursor.execute(_sql("wrong_side"), order_parameters(settings)).fetchone()
     return int(row[0]) if row else 0
 
 
-def _ids(cursor: Cursor, settings: Settings, where: str, **values: object) -> list[int]:
-    query = f"SELECT a.id FROM dedup.article a WHERE {where} ORDER BY a.id"
-    rows = cursor.execute(query.encode(), {**order_parameters(settings), **values}).fetchall()
+def _ids(cursor: Cursor, settings: Settings, statement: str, **values: object) -> list[int]:
+    rows = cursor.execute(_sql(statement), {**order_parameters(settings), **values}).fetchall()
     return [row[0] for row in rows]
 
 
@@ -156,17 +128,7 @@ class Leaving:
 
 def count_leaving(cursor: Cursor, settings: Settings, horizon: datetime) -> Leaving:
     """What a horizon would do; reads every article's row."""
-    row = cursor.execute(
-        f"""
-        SELECT count(*) FILTER (WHERE NOT a.archived AND {_TIME} < %(horizon)s),
-               count(*) FILTER (WHERE a.archived),
-               count(*) FILTER (WHERE NOT a.archived AND {_TIME} >= %(horizon)s
-                                AND dedup.canonical_time(o.published_at, o.added_at, %(policy)s, %(earliest)s)
-                                    < %(horizon)s)
-        FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
-        """.encode(),
-        {**order_parameters(settings), "horizon": horizon},
-    ).fetchone()
+    row = cursor.execute(_sql("count_leaving"), {**order_parameters(settings), "horizon": horizon}).fetchone()
     assert row is not None
     return Leaving(*row)
 
@@ -183,8 +145,8 @@ def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int
     rows = cursor.execute(_sql("archive_pairs"), values).fetchall()
     stale = make_stale(cursor, {row[0] for row in rows})
     for table in get_args(Target):
-        cursor.execute(f"DELETE FROM dedup.{table} WHERE article_id = ANY (%(ids)s)".encode(), values)
-    cursor.execute("DELETE FROM dedup.attempt WHERE article_id = ANY (%(ids)s)", values)
+        fingerprints.delete(cursor, ids, table)
+    fingerprints.forget_attempts(cursor, ids)
     cursor.execute(_sql("archive_articles"), {**values, "never": NEVER_COMPARED})
     return stale
 
@@ -193,15 +155,6 @@ def bring_back(cursor: Cursor, ids: Collection[int]) -> int:
     """Have archived articles that are inside settled again; returns how many. Needs the settle lock. Their
     pairs go: they are with articles that stay archived, or are made again.
     """
-    rows = cursor.execute(
-        """
-        UPDATE dedup.article
-        SET archived = false, stale = status <> 'failed',
-            reason = CASE WHEN status <> 'failed' THEN reason END,
-            status = CASE WHEN status = 'failed' THEN 'pending' ELSE status END
-        WHERE id = ANY (%s) AND archived RETURNING id
-        """,
-        [bigints(ids)],
-    ).fetchall()
+    rows = cursor.execute(_sql("bring_back"), {"ids": bigints(ids)}).fetchall()
     articles.remove_pairs(cursor, [row[0] for row in rows])
     return len(rows)

@@ -47,7 +47,7 @@ PARTS = {
     ),
     "embedded": {"table": "dedup.article"},
     "removal": {"table": "article"},
-    "fingerprints": {"unfingerprinted": "true"},
+    "fingerprints": {"table": "fingerprint"},
 }
 """Such parts as the code gives, or others of the same type."""
 

@@ -1,5 +1,65 @@
 -- Fingerprints, and the texts that wait for one.
 
+-- name: unfingerprinted
+-- Whether the present text of `dedup.article a` has no fingerprint, in use or waiting.
+NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision)
+AND NOT EXISTS (SELECT FROM dedup.fingerprint_bulk w WHERE w.article_id = a.id AND w.revision = a.revision)
+
+-- name: count
+-- About how many fingerprints there are, as the planner knows.
+SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.fingerprint'::regclass
+
+-- name: count_unfingerprinted
+-- How many articles wait for a fingerprint.
+SELECT count(*) FROM dedup.article a WHERE (a.status = 'pending' OR a.stale) AND ${unfingerprinted}
+
+-- name: count_unsettled
+-- How many articles are to be settled, and have a fingerprint of their present text.
+SELECT count(*)
+FROM dedup.article a JOIN dedup.fingerprint f ON f.article_id = a.id AND f.revision = a.revision
+WHERE a.status = 'pending' OR a.stale
+
+-- name: delete
+-- The fingerprints of some articles.
+DELETE FROM dedup.${table} WHERE article_id = ANY (%(ids)s)
+
+-- name: delete_outdated
+-- Fingerprints of another revision of their article.
+DELETE FROM dedup.fingerprint f USING dedup.article a
+WHERE f.article_id = ANY (%(ids)s) AND a.id = f.article_id AND f.revision <> a.revision
+RETURNING a.id
+
+-- name: delete_outdated_waiting
+-- The same of those that are not yet in use.
+DELETE FROM dedup.fingerprint_bulk f USING dedup.article a
+WHERE f.article_id = ANY (%(ids)s) AND a.id = f.article_id AND f.revision <> a.revision
+
+-- name: fail
+-- Mark articles as failed, unless they changed or no longer wait.
+UPDATE dedup.article a
+SET status = 'failed', stale = false, takes_part = false, duplicate_of = NULL, score = NULL, reason = f.reason,
+    limit_fired = NULL, marked_at = now()
+FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[], %(reasons)s::text[]) AS f (id, revision, reason)
+WHERE a.id = f.id AND a.revision = f.revision AND (a.status = 'pending' OR a.stale)
+RETURNING a.id
+
+-- name: forget_attempts
+-- What was tried with the present texts of some articles.
+DELETE FROM dedup.attempt WHERE article_id = ANY (%(ids)s)
+
+-- name: insert
+-- A fingerprint, unless its article changed, went or no longer waits.
+INSERT INTO dedup.fingerprint (article_id, revision, version, content_hash, sentence_hashes, signature, buckets,
+                               word_count, shingle_count)
+SELECT * FROM (
+    SELECT %(article_id)s::bigint AS article_id, %(revision)s::integer AS revision, %(version)s::bigint AS version,
+           %(content_hash)s::bigint AS content_hash, %(sentence_hashes)s::bigint[] AS sentence_hashes,
+           %(signature)s::bytea AS signature, %(buckets)s::bigint[] AS buckets,
+           %(word_count)s::integer AS word_count, %(shingle_count)s::integer AS shingle_count) AS n
+WHERE EXISTS (SELECT FROM dedup.article a
+              WHERE a.id = n.article_id AND a.revision = n.revision AND (a.status = 'pending' OR a.stale))
+ON CONFLICT (article_id) DO NOTHING
+
 -- name: note_moved
 -- Of some articles that still wait, those whose text in an attached table is another one by now, or gone: noted, so
 -- that the row is looked at again. Triggers have noted them before, unless there are none.
@@ -10,6 +70,11 @@ CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = given.id OFFSET 0) AS
 WHERE a.revision = given.revision AND (a.status = 'pending' OR a.stale)
   AND a.attachment_id IS NOT NULL AND a.id <> ALL (%(read)s)
 GROUP BY a.attachment_id
+
+-- name: read_again
+-- Have failed articles read again, but for archived ones.
+UPDATE dedup.article SET status = 'pending', reason = NULL, marked_at = NULL
+WHERE id = ANY (%(ids)s) AND status = 'failed' AND NOT archived RETURNING id
 
 -- name: storable
 -- Of some articles and revisions, as places in the given order: which have changed, are gone or no longer wait;
@@ -33,7 +98,7 @@ LEFT JOIN LATERAL (
 -- The next articles whose present text has no fingerprint, in the order of the index of unsettled ones, without
 -- their texts: as arrays, which cost their reader nothing. Those that wait for another attempt are left out.
 WITH page AS MATERIALIZED (
-    SELECT a.id, a.revision, 
+    SELECT a.id, a.revision,
            coalesce(octet_length(a.text),
                     (SELECT octet_length(t.text) FROM dedup.article_text t WHERE t.article_id = a.id), 0) AS bytes,
            coalesce(a.published_at, a.added_at) AS time, a.source_id

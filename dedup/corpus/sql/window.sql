@@ -45,3 +45,87 @@ FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE duplicate_of = given.id OFFSET 0) AS copy
 WHERE (dedup.canonical_time(copy.published_at, copy.added_at, %(policy)s, %(earliest)s)
        < (SELECT horizon FROM dedup.corpus_state)) IS NOT TRUE
+
+-- name: time
+-- The time of `dedup.article a` in canonical order.
+dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s)
+
+-- name: before
+-- Whether `dedup.article a` is before the horizon; null where there is none.
+${time} < (SELECT horizon FROM dedup.corpus_state)
+
+-- name: archived_inside
+-- Archived articles that are not before the horizon.
+SELECT a.id FROM dedup.article a
+WHERE a.archived AND (${before}) IS NOT TRUE
+ORDER BY a.id
+
+-- name: bring_back
+-- Have archived articles settled again, and those that failed read again.
+UPDATE dedup.article
+SET archived = false, stale = status <> 'failed',
+    reason = CASE WHEN status <> 'failed' THEN reason END,
+    status = CASE WHEN status = 'failed' THEN 'pending' ELSE status END
+WHERE id = ANY (%(ids)s) AND archived RETURNING id
+
+-- name: count_leaving
+-- How many articles a horizon would archive, how many are archived already, and how many duplicates inside have an
+-- original that it would archive.
+SELECT count(*) FILTER (WHERE NOT a.archived AND ${time} < %(horizon)s),
+       count(*) FILTER (WHERE a.archived),
+       count(*) FILTER (WHERE NOT a.archived AND ${time} >= %(horizon)s
+                        AND dedup.canonical_time(o.published_at, o.added_at, %(policy)s, %(earliest)s) < %(horizon)s)
+FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
+
+-- name: load
+-- Where the horizon is.
+SELECT horizon, horizon_wanted, divided FROM dedup.corpus_state
+
+-- name: move
+-- Move the horizon forward.
+UPDATE dedup.corpus_state SET horizon = %(horizon)s WHERE horizon IS NULL OR horizon < %(horizon)s
+
+-- name: newest
+-- The time of the newest article that was settled, but no later than now; and whether there is none.
+SELECT least(now(), coalesce(settled_through, (
+           SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s))
+           FROM dedup.article WHERE takes_part))),
+       settled_through IS NULL AND NOT EXISTS (SELECT FROM dedup.article WHERE takes_part)
+FROM dedup.corpus_state
+
+-- name: not_archived_outside
+-- Articles before the horizon that are not archived.
+SELECT a.id FROM dedup.article a
+WHERE NOT a.archived AND ${before}
+ORDER BY a.id
+
+-- name: note_divided
+-- Note by what all articles are divided.
+UPDATE dedup.corpus_state SET divided = %(divided)s
+
+-- name: outside_among
+-- Those of some articles that are before the horizon.
+SELECT a.id FROM dedup.article a
+WHERE a.id = ANY (%(ids)s) AND ${before}
+ORDER BY a.id
+
+-- name: unsettled_outside
+-- Articles before the horizon that are pending or stale.
+SELECT a.id FROM dedup.article a
+WHERE (a.status = 'pending' OR a.stale) AND ${before}
+ORDER BY a.id
+
+-- name: want
+-- Ask the next backfill to move the horizon there, unless it is to go further.
+UPDATE dedup.corpus_state SET horizon_wanted = greatest(horizon_wanted, %(horizon)s)
+WHERE horizon IS NULL OR horizon < %(horizon)s
+
+-- name: want_no_more
+-- Ask no more for a horizon that is reached.
+UPDATE dedup.corpus_state SET horizon_wanted = NULL WHERE horizon_wanted <= %(horizon)s
+
+-- name: wrong_side
+-- How many settled articles are on the wrong side of the horizon.
+SELECT count(*) FROM dedup.article a
+WHERE NOT (a.status = 'pending' OR a.stale) AND a.archived <> ((${before}) IS TRUE)
+  AND (a.archived OR a.status <> 'failed')
