@@ -8,7 +8,7 @@ be seen. Two runs at once do no harm, since all that they write is written under
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,9 @@ from psycopg.types.json import Jsonb
 
 from dedup.answer import Answer
 from dedup.corpus.database import Cursor
+from dedup.corpus.statements import Statements
+
+_sql = Statements("runs")
 
 LEASE_SECONDS = 60.0
 """A run whose heartbeat is older is gone, whatever became of it."""
@@ -28,12 +31,6 @@ KEPT = 1_000
 
 SETTLING = ("backfill", "worker", "import")
 """Kinds of runs that exclude each other: each settles the whole corpus."""
-
-SERVED = """({row}.backend_pid IS NULL OR EXISTS (
-    SELECT FROM pg_stat_activity s WHERE s.pid = {row}.backend_pid
-    AND (s.backend_start IS NULL OR s.backend_start = {row}.backend_start)))"""
-"""Whether the session that `row` names is still there, as a condition. Of the sessions of other roles not all
-may be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +117,7 @@ class PastRun(Answer):
 def current(cursor: Cursor, what: str) -> Run | None:
     """The run that has not ended, alive or gone, and so keeps one of this kind from beginning."""
     row = cursor.execute(
-        """
-        SELECT id, host, process_id, started_at, stage, done, total,
-               extract(epoch FROM clock_timestamp() - heartbeat_at)::double precision,
-               extract(epoch FROM clock_timestamp() - progress_at)::double precision,
-               heartbeat_at < clock_timestamp() - make_interval(secs => %s)
-               OR NOT {served}, what
-        FROM dedup.run r WHERE what = ANY (%s) AND ended_at IS NULL
-        """.format(served=SERVED.format(row="r")).encode(),
-        [LEASE_SECONDS, list(SETTLING if what in SETTLING else (what,))],
+        _sql("current"), {"lease": LEASE_SECONDS, "kinds": list(SETTLING if what in SETTLING else (what,))}
     ).fetchone()
     return Run(*row) if row else None
 
@@ -142,16 +131,8 @@ def claim(cursor: Cursor, what: str, owner: Owner) -> int | None:
         return None
     if other:
         end(cursor, other.id, "taken over", None)
-    cursor.execute(
-        "DELETE FROM dedup.run WHERE ended_at IS NOT NULL"
-        " AND id <= (SELECT id FROM dedup.run ORDER BY id DESC OFFSET %s LIMIT 1)",
-        [KEPT - 1],
-    )
-    row = cursor.execute(
-        "INSERT INTO dedup.run (what, host, process_id, backend_pid, backend_start)"
-        " VALUES (%s, %s, %s, %s, %s) RETURNING id",
-        [what, owner.host, owner.process_id, owner.backend_pid, owner.backend_start],
-    ).fetchone()
+    cursor.execute(_sql("delete_old"), {"kept": KEPT - 1})
+    row = cursor.execute(_sql("begin"), {"what": what, **asdict(owner)}).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -160,30 +141,17 @@ def beat(
     cursor: Cursor, run: int, owner: Owner, stage: str, done: int, total: int, still_seconds: float
 ) -> bool:
     """Say that a run lives, and how far it is; False if it was ended by another one."""
-    beaten = cursor.execute(
-        """
-        UPDATE dedup.run
-        SET heartbeat_at = clock_timestamp(),
-            progress_at = clock_timestamp() - make_interval(secs => %s),
-            stage = %s, done = %s, total = %s, backend_pid = %s, backend_start = %s
-        WHERE id = %s AND ended_at IS NULL
-        """,
-        [still_seconds, stage, done, total, owner.backend_pid, owner.backend_start, run],
-    ).rowcount
-    if beaten:
+    values = {"run": run, "stage": stage, "done": done, "total": total, "still": still_seconds}
+    if cursor.execute(_sql("beat"), {**values, **asdict(owner)}).rowcount:
         return True
-    return cursor.execute("SELECT FROM dedup.run WHERE id = %s", [run]).fetchone() is None
+    return cursor.execute(_sql("find"), {"run": run}).fetchone() is None
 
 
 def end(cursor: Cursor, run: int, outcome: str, error: str | None) -> None:
     """End a run, unless it was ended before. `outcome`: "done", "stopped", "failed" or "taken over". `error`:
     the kind of error, never its message.
     """
-    cursor.execute(
-        "UPDATE dedup.run SET ended_at = clock_timestamp(), outcome = %s, error = %s"
-        " WHERE id = %s AND ended_at IS NULL RETURNING id",
-        [outcome, error, run],
-    )
+    cursor.execute(_sql("end"), {"run": run, "outcome": outcome, "error": error})
     if cursor.fetchone():
         _total(cursor, {(f"runs {outcome}", ""): 1})
 
@@ -191,18 +159,7 @@ def end(cursor: Cursor, run: int, outcome: str, error: str | None) -> None:
 def add(cursor: Cursor, run: int, did: Did) -> None:
     """Add to what a run did, and to what all runs did together."""
     counts = {name: getattr(did, name) for name in ("fingerprinted", "settled", "failed", "lost")}
-    cursor.execute(
-        """
-        UPDATE dedup.run
-        SET fingerprinted = fingerprinted + %(fingerprinted)s, settled = settled + %(settled)s,
-            failed = failed + %(failed)s, lost = lost + %(lost)s,
-            seconds = seconds || coalesce((
-                SELECT jsonb_object_agg(key, coalesce((seconds ->> key)::numeric, 0) + value::numeric)
-                FROM jsonb_each_text(%(stages)s)), '{}')
-        WHERE id = %(run)s
-        """,
-        {**counts, "stages": Jsonb(dict(did.seconds)), "run": run},
-    )
+    cursor.execute(_sql("add"), {**counts, "stages": Jsonb(dict(did.seconds)), "run": run})
     _total(
         cursor,
         {
@@ -215,35 +172,26 @@ def add(cursor: Cursor, run: int, did: Did) -> None:
 def _total(cursor: Cursor, values: Mapping[tuple[str, str], float]) -> None:
     found = sorted((name, stage, value) for (name, stage), value in values.items() if value)
     cursor.execute(
-        """
-        INSERT INTO dedup.run_total AS t (name, stage, value)
-        SELECT * FROM unnest(%s::text[], %s::text[], %s::double precision[])
-        ON CONFLICT (name, stage) DO UPDATE SET value = t.value + excluded.value
-        """,
-        [[f[0] for f in found], [f[1] for f in found], [float(f[2]) for f in found]],
+        _sql("add_totals"),
+        {
+            "names": [name for name, _, _ in found],
+            "stages": [stage for _, stage, _ in found],
+            "values": [float(value) for _, _, value in found],
+        },
     )
 
 
 def totals(cursor: Cursor) -> dict[tuple[str, str], float]:
-    rows = cursor.execute("SELECT name, stage, value FROM dedup.run_total ORDER BY name, stage").fetchall()
+    rows = cursor.execute(_sql("totals")).fetchall()
     return {(name, stage): value for name, stage, value in rows}
 
 
 def history(cursor: Cursor, limit: int) -> list[PastRun]:
-    rows: list[Any] = cursor.execute(
-        """
-        SELECT id, what, host, started_at, ended_at, seconds, outcome, error,
-               fingerprinted, settled, failed, lost, stage_seconds
-        FROM dedup.run_history ORDER BY id DESC LIMIT %s
-        """,
-        [limit],
-    ).fetchall()
+    rows: list[Any] = cursor.execute(_sql("history"), {"limit": limit}).fetchall()
     return [PastRun(*row) for row in rows]
 
 
 def session(cursor: Cursor) -> tuple[int, datetime | None]:
-    row = cursor.execute(
-        "SELECT pg_backend_pid(), (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())"
-    ).fetchone()
+    row = cursor.execute(_sql("session")).fetchone()
     assert row is not None
     return row[0], row[1]

@@ -1,0 +1,109 @@
+-- Who is at work on the corpus: runs and workers.
+
+-- name: run_served
+-- Whether the session that `dedup.run r` names is still there. Of the sessions of other roles not all may be seen.
+(r.backend_pid IS NULL OR EXISTS (
+    SELECT FROM pg_stat_activity s
+    WHERE s.pid = r.backend_pid AND (s.backend_start IS NULL OR s.backend_start = r.backend_start)))
+
+-- name: worker_served
+-- The same of `dedup.worker w`.
+(w.backend_pid IS NULL OR EXISTS (
+    SELECT FROM pg_stat_activity s
+    WHERE s.pid = w.backend_pid AND (s.backend_start IS NULL OR s.backend_start = w.backend_start)))
+
+-- name: worker_alive
+-- Whether `dedup.worker w` lives: it was seen lately, or its process is at work.
+(w.seen_at > clock_timestamp() - make_interval(secs => %(lease)s) AND ${worker_served}
+ OR EXISTS (
+    SELECT FROM dedup.run r
+    WHERE r.ended_at IS NULL AND (r.host, r.process_id) = (w.host, w.process_id)
+      AND r.heartbeat_at > clock_timestamp() - make_interval(secs => %(lease)s) AND ${run_served}))
+
+-- name: add
+-- Add to what a run did.
+UPDATE dedup.run
+SET fingerprinted = fingerprinted + %(fingerprinted)s, settled = settled + %(settled)s,
+    failed = failed + %(failed)s, lost = lost + %(lost)s,
+    seconds = seconds || coalesce((
+        SELECT jsonb_object_agg(key, coalesce((seconds ->> key)::numeric, 0) + value::numeric)
+        FROM jsonb_each_text(%(stages)s)), '{}')
+WHERE id = %(run)s
+
+-- name: add_totals
+-- Add to what all runs did together.
+INSERT INTO dedup.run_total AS t (name, stage, value)
+SELECT * FROM unnest(%(names)s::text[], %(stages)s::text[], %(values)s::double precision[])
+ON CONFLICT (name, stage) DO UPDATE SET value = t.value + excluded.value
+
+-- name: beat
+-- Say that a run lives, and how far it is, unless it was ended.
+UPDATE dedup.run
+SET heartbeat_at = clock_timestamp(), progress_at = clock_timestamp() - make_interval(secs => %(still)s),
+    stage = %(stage)s, done = %(done)s, total = %(total)s, backend_pid = %(backend_pid)s,
+    backend_start = %(backend_start)s
+WHERE id = %(run)s AND ended_at IS NULL
+
+-- name: begin
+-- A run that begins.
+INSERT INTO dedup.run (what, host, process_id, backend_pid, backend_start)
+VALUES (%(what)s, %(host)s, %(process_id)s, %(backend_pid)s, %(backend_start)s) RETURNING id
+
+-- name: begin_worker
+-- A worker that begins.
+INSERT INTO dedup.worker (host, process_id) VALUES (%(host)s, %(process_id)s) RETURNING id
+
+-- name: current
+-- The run of these kinds that has not ended, alive or gone.
+SELECT id, host, process_id, started_at, stage, done, total,
+       extract(epoch FROM clock_timestamp() - heartbeat_at)::double precision,
+       extract(epoch FROM clock_timestamp() - progress_at)::double precision,
+       heartbeat_at < clock_timestamp() - make_interval(secs => %(lease)s) OR NOT ${run_served}, what
+FROM dedup.run r WHERE what = ANY (%(kinds)s) AND ended_at IS NULL
+
+-- name: delete_gone_workers
+-- Workers that are gone, besides one.
+DELETE FROM dedup.worker w WHERE w.id IS DISTINCT FROM %(besides)s AND NOT ${worker_alive}
+
+-- name: delete_old
+-- Runs that ended long ago: all but the last ones.
+DELETE FROM dedup.run
+WHERE ended_at IS NOT NULL AND id <= (SELECT id FROM dedup.run ORDER BY id DESC OFFSET %(kept)s LIMIT 1)
+
+-- name: end
+-- A run that ends, unless it was ended before.
+UPDATE dedup.run SET ended_at = clock_timestamp(), outcome = %(outcome)s, error = %(error)s
+WHERE id = %(run)s AND ended_at IS NULL RETURNING id
+
+-- name: end_worker
+-- A worker that ends.
+DELETE FROM dedup.worker WHERE id = %(worker)s
+
+-- name: find
+-- Whether the row of a run is there.
+SELECT FROM dedup.run WHERE id = %(run)s
+
+-- name: history
+-- The last runs.
+SELECT id, what, host, started_at, ended_at, seconds, outcome, error,
+       fingerprinted, settled, failed, lost, stage_seconds
+FROM dedup.run_history ORDER BY id DESC LIMIT %(limit)s
+
+-- name: see_worker
+-- Say that a worker lives.
+UPDATE dedup.worker
+SET seen_at = clock_timestamp(), backend_pid = %(backend_pid)s, backend_start = %(backend_start)s,
+    idle_at = CASE WHEN %(idle)s THEN clock_timestamp() ELSE idle_at END
+WHERE id = %(worker)s
+
+-- name: session
+-- The session that asks.
+SELECT pg_backend_pid(), (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())
+
+-- name: totals
+-- What all runs did together.
+SELECT name, stage, value FROM dedup.run_total ORDER BY name, stage
+
+-- name: workers
+-- Every worker, and whether it lives.
+SELECT host, process_id, started_at, seen_at, idle_at, ${worker_alive} FROM dedup.worker w ORDER BY id
