@@ -1,0 +1,46 @@
+-- Whether anything waits: what a worker asks every second.
+
+-- name: look
+-- Whether there is anything to settle, and whether sentences are to be counted.
+SELECT EXISTS (
+    -- Articles to settle, but for those whose text is to be tried again later.
+    SELECT FROM dedup.article a WHERE (a.status = 'pending' OR a.stale) AND NOT EXISTS (
+        SELECT FROM dedup.attempt t, (VALUES (%(pauses)s::double precision[])) AS p (pauses)
+        WHERE t.article_id = a.id AND t.revision = a.revision
+          AND extract(epoch FROM clock_timestamp() - t.last_at)
+              < p.pauses[least(t.attempts, cardinality(p.pauses))])
+    UNION ALL
+    -- Changes of attached tables, but for those that a person must see to first. By the key: looked up in order.
+    SELECT FROM dedup.outbox WHERE id > 0 AND attachment_id NOT IN (
+        SELECT id FROM dedup.attachment WHERE seen -> 'problems' IS NOT NULL)
+    UNION ALL
+    -- Rows that can be articles now.
+    SELECT FROM dedup.refused_row r
+    WHERE octet_length(r.source_id) <= %(longest)s
+      AND NOT EXISTS (SELECT FROM dedup.article a WHERE a.source_id = r.source_id)
+    UNION ALL
+    -- Marks to be written into attached tables.
+    SELECT FROM dedup.mark_change WHERE failed IS NULL AND attachment_id NOT IN (
+        SELECT id FROM dedup.attachment WHERE seen -> 'problems' IS NOT NULL)
+    UNION ALL
+    -- Versions put aside.
+    SELECT FROM dedup.arrival
+    UNION ALL
+    -- A bulk run that was left behind.
+    SELECT FROM dedup.corpus_state WHERE bulk_run IS NOT NULL
+    UNION ALL
+    -- Fingerprints not yet in use.
+    SELECT FROM dedup.fingerprint_bulk
+    UNION ALL
+    -- A horizon that is to be moved, or was.
+    SELECT FROM dedup.corpus_state WHERE horizon_wanted IS NOT NULL OR divided IS NULL
+    UNION ALL
+    -- Changed settings.
+    SELECT FROM dedup.setting WHERE value IS DISTINCT FROM adopted
+    UNION ALL
+    -- New sentence parameters.
+    SELECT FROM dedup.sentence_model WHERE NOT adopted
+), EXISTS (
+    -- Every article that a hook settles leaves such a row behind.
+    SELECT FROM dedup.corpus_state WHERE recount_all UNION ALL SELECT FROM dedup.sentence_change
+)
