@@ -17,7 +17,11 @@ from psycopg.types.json import Jsonb
 
 from dedup.corpus.articles import body
 from dedup.corpus.database import Cursor
+from dedup.corpus.statements import Statements
 from dedup.errors import InputError, NotFoundError
+
+_sql = Statements("judgements")
+_BODIES = {"body": body("a"), "other_body": body("o")}
 
 Label = Literal["duplicate", "similar", "different", "unsure"]
 """What a person calls a pair. (A verdict is what the program says of an article.)"""
@@ -60,42 +64,29 @@ def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
         placed.append((drawn[item.stratum] / item.stratum_picked, item))
         drawn[item.stratum] += 1
     placed.sort(key=lambda entry: entry[0])
-    cursor.execute("DELETE FROM dedup.review_pair")
-    cursor.executemany(
-        "INSERT INTO dedup.review_pair"
-        " (source_id, other_source_id, place, stratum, stratum_size, stratum_picked, scores)"
-        " VALUES (%s, %s, %s, %s, %s, %s, %s)",
-        [
-            (*key(p.id, p.other_id), place, p.stratum, p.stratum_size, p.stratum_picked, _plain(p.scores))
-            for place, (_, p) in enumerate(placed, start=1)
-        ],
-    )
-    row = cursor.execute("""
-        SELECT count(*) FROM dedup.review_pair p
-        WHERE NOT EXISTS (SELECT FROM dedup.article WHERE source_id = p.source_id)
-           OR NOT EXISTS (SELECT FROM dedup.article WHERE source_id = p.other_source_id)
-    """).fetchone()
+    cursor.execute(_sql("delete_picks"))
+    cursor.executemany(_sql("write_pick"), [_row(p, place) for place, (_, p) in enumerate(placed, start=1)])
+    row = cursor.execute(_sql("count_missing")).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def _row(picked: Pick, place: int) -> dict[str, Any]:
+    a, b = key(picked.id, picked.other_id)
+    return {
+        "a": a,
+        "b": b,
+        "place": place,
+        "stratum": picked.stratum,
+        "size": picked.stratum_size,
+        "picked": picked.stratum_picked,
+        "scores": _plain(picked.scores),
+    }
 
 
 def _plain(scores: Mapping[str, float | None]) -> Jsonb:
     """Scores as JSON, which knows no NaN and no numbers of numpy."""
     return Jsonb({n: None if s is None or math.isnan(s) else round(float(s), 6) for n, s in scores.items()})
-
-
-_OWN = f"""
-    FROM dedup.review_pair p
-    LEFT JOIN dedup.article a ON a.source_id = p.source_id
-    LEFT JOIN dedup.article o ON o.source_id = p.other_source_id
-    LEFT JOIN dedup.judgement j ON (j.source_id, j.other_source_id) = (p.source_id, p.other_source_id)
-        AND j.judged_by = %(judge)s
-    CROSS JOIN LATERAL (SELECT
-        a.id IS NOT NULL AND o.id IS NOT NULL AS stored,
-        j.label IS NOT NULL AND dedup.text_hash({body("a")}) = j.text_hash
-            AND dedup.text_hash({body("o")}) = j.other_text_hash AS judged) AS s
-"""
-"""The selection as one judge sees it: `judged` only where both texts are still the ones that were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,32 +104,19 @@ class ReviewProgress:
 
 
 def progress(cursor: Cursor, judge: str) -> ReviewProgress:
-    row = cursor.execute(
-        f"""
-        SELECT count(*), count(*) FILTER (WHERE stored AND judged),
-               count(*) FILTER (WHERE stored AND NOT judged AND j.label IS NOT NULL),
-               count(*) FILTER (WHERE NOT stored) {_OWN}
-        """,
-        {"judge": judge},
-    ).fetchone()
+    row = cursor.execute(_sql("progress", **_BODIES), {"judge": judge}).fetchone()
     assert row is not None
     return ReviewProgress(*row)
 
 
 def waiting(cursor: Cursor, judge: str) -> list[Key]:
     """The pairs this judge can still judge, in the order in which they are asked."""
-    rows = cursor.execute(
-        f"SELECT p.source_id, p.other_source_id {_OWN} WHERE stored AND NOT judged ORDER BY p.place",
-        {"judge": judge},
-    )
+    rows = cursor.execute(_sql("waiting", **_BODIES), {"judge": judge})
     return [(row[0], row[1]) for row in rows.fetchall()]
 
 
 def judged(cursor: Cursor, judge: str) -> list[Key]:
-    rows = cursor.execute(
-        f"SELECT p.source_id, p.other_source_id {_OWN} WHERE stored AND judged ORDER BY j.judged_at, p.place",
-        {"judge": judge},
-    )
+    rows = cursor.execute(_sql("judged", **_BODIES), {"judge": judge})
     return [(row[0], row[1]) for row in rows.fetchall()]
 
 
@@ -169,19 +147,8 @@ class ReviewPair:
 
 def read(cursor: Cursor, pair: Key, judge: str) -> ReviewPair:
     """A pair of the selection."""
-    sides = ", ".join(
-        f"{t}.source_id, {t}.title, {t}.publication, coalesce({t}.published_at, {t}.added_at),"
-        f" {body(t)}, dedup.text_hash({body(t)})"
-        for t in ("a", "o")
-    )
-    row = cursor.execute(
-        f"""
-        SELECT {sides}, p.stratum, p.scores, CASE WHEN judged THEN j.label END,
-               CASE WHEN judged THEN j.note END {_OWN}
-        WHERE stored AND p.source_id = %(a)s AND p.other_source_id = %(b)s
-        """.encode(),
-        {"judge": judge, "a": pair[0], "b": pair[1]},
-    ).fetchone()
+    values = {"judge": judge, "a": pair[0], "b": pair[1]}
+    row = cursor.execute(_sql("read", **_BODIES), values).fetchone()
     if row is None:
         raise NotFoundError(f"the pair {pair[0]!r}, {pair[1]!r} is gone: run `dedup judge review` again")
     return ReviewPair(ReviewArticle(*row[:6]), ReviewArticle(*row[6:12]), *row[12:])
@@ -204,21 +171,8 @@ def record(
         raise InputError(f"the name of a judge has 1 to {LONGEST_JUDGE} characters: name one with --as")
     if pair != key(*pair) or pair[0] == pair[1]:
         raise InputError("a pair has two articles, in the order that `key` gives them")
-    present = f"(SELECT dedup.text_hash({body('a')}) FROM dedup.article a WHERE a.source_id = "
     cursor.execute(
-        f"""
-        INSERT INTO dedup.judgement
-            (source_id, other_source_id, judged_by, label, note, text_hash, other_text_hash)
-        SELECT %(a)s, %(b)s, %(judge)s, %(label)s, %(note)s, h.one, h.other
-        FROM (SELECT
-            coalesce(%(one)s, {present} %(a)s)),
-            coalesce(%(other)s, {present} %(b)s))
-        ) AS h (one, other)
-        WHERE h.one IS NOT NULL AND h.other IS NOT NULL
-        ON CONFLICT (source_id, other_source_id, judged_by) DO UPDATE SET
-            label = excluded.label, note = excluded.note, judged_at = clock_timestamp(),
-            text_hash = excluded.text_hash, other_text_hash = excluded.other_text_hash
-        """.encode(),
+        _sql("record", **_BODIES),
         {
             "a": pair[0],
             "b": pair[1],
@@ -235,10 +189,7 @@ def record(
 
 def take_back(cursor: Cursor, pair: Key, judge: str) -> bool:
     """Forget what a judge said about a pair; returns whether there was anything."""
-    cursor.execute(
-        "DELETE FROM dedup.judgement WHERE (source_id, other_source_id, judged_by) = (%s, %s, %s)",
-        [*pair, judge],
-    )
+    cursor.execute(_sql("take_back"), {"a": pair[0], "b": pair[1], "judge": judge})
     return cursor.rowcount > 0
 
 
@@ -260,11 +211,7 @@ def listed(cursor: Cursor) -> list[Judged]:
     earlier selection and are not in the present one have no known chance of having been drawn, so they are
     left out.
     """
-    rows = cursor.execute("""
-        SELECT p.source_id, p.other_source_id, j.label, j.stale IS NOT FALSE, p.stratum, p.scores
-        FROM dedup.review_pair p JOIN dedup.judged_pair j USING (source_id, other_source_id)
-        ORDER BY p.place, j.judged_by
-    """).fetchall()
+    rows = cursor.execute(_sql("listed")).fetchall()
     pairs: dict[Key, list[Any]] = defaultdict(list)
     for row in rows:
         pairs[row[0], row[1]].append(row)
@@ -278,9 +225,7 @@ def listed(cursor: Cursor) -> list[Judged]:
 
 def strata(cursor: Cursor) -> dict[str, int]:
     """The strata of the selection and how many pairs each has, judged or not."""
-    rows = cursor.execute(
-        "SELECT stratum, max(stratum_size) FROM dedup.review_pair GROUP BY stratum ORDER BY min(place)"
-    )
+    rows = cursor.execute(_sql("strata"))
     return dict(rows.fetchall())
 
 

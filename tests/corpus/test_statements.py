@@ -11,6 +11,7 @@ import pytest
 
 from dedup.corpus import statements
 from dedup.corpus.articles import body, fields
+from dedup.corpus.articles import body
 from dedup.corpus.browsing import day
 from dedup.corpus.browsing.lines import LABEL
 from dedup.corpus.database import Database
@@ -48,6 +49,7 @@ PARTS = {
     "embedded": {"table": "dedup.article"},
     "removal": {"table": "article"},
     "fingerprints": {"table": "fingerprint"},
+    "judgements": {"body": body("a"), "other_body": body("o")},
 }
 """Such parts as the code gives, or others of the same type."""
 

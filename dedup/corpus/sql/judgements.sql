@@ -1,0 +1,82 @@
+-- The pairs picked for people, and what people said about them.
+
+-- name: own
+-- The selection as one judge sees it: `judged` only where both texts are still the ones that were read.
+FROM dedup.review_pair p
+LEFT JOIN dedup.article a ON a.source_id = p.source_id
+LEFT JOIN dedup.article o ON o.source_id = p.other_source_id
+LEFT JOIN dedup.judgement j ON (j.source_id, j.other_source_id) = (p.source_id, p.other_source_id)
+    AND j.judged_by = %(judge)s
+CROSS JOIN LATERAL (SELECT
+    a.id IS NOT NULL AND o.id IS NOT NULL AS stored,
+    j.label IS NOT NULL AND dedup.text_hash(${body}) = j.text_hash
+        AND dedup.text_hash(${other_body}) = j.other_text_hash AS judged) AS s
+
+-- name: count_missing
+-- Pairs of the selection of which an article is not stored.
+SELECT count(*) FROM dedup.review_pair p
+WHERE NOT EXISTS (SELECT FROM dedup.article WHERE source_id = p.source_id)
+   OR NOT EXISTS (SELECT FROM dedup.article WHERE source_id = p.other_source_id)
+
+-- name: delete_picks
+-- The selection.
+DELETE FROM dedup.review_pair
+
+-- name: judged
+-- The pairs that a judge has judged, in that order.
+SELECT p.source_id, p.other_source_id
+${own}
+WHERE stored AND judged ORDER BY j.judged_at, p.place
+
+-- name: listed
+-- What all judges said of the selection, pair by pair.
+SELECT p.source_id, p.other_source_id, j.label, j.stale IS NOT FALSE, p.stratum, p.scores
+FROM dedup.review_pair p JOIN dedup.judged_pair j USING (source_id, other_source_id)
+ORDER BY p.place, j.judged_by
+
+-- name: progress
+-- How many pairs there are, how many a judge has judged, how many before a text was edited, and how many are missing.
+SELECT count(*), count(*) FILTER (WHERE stored AND judged),
+       count(*) FILTER (WHERE stored AND NOT judged AND j.label IS NOT NULL), count(*) FILTER (WHERE NOT stored)
+${own}
+
+-- name: read
+-- A pair with both texts, and what a judge said of it.
+SELECT a.source_id, a.title, a.publication, coalesce(a.published_at, a.added_at), ${body}, dedup.text_hash(${body}),
+       o.source_id, o.title, o.publication, coalesce(o.published_at, o.added_at), ${other_body},
+       dedup.text_hash(${other_body}),
+       p.stratum, p.scores, CASE WHEN judged THEN j.label END, CASE WHEN judged THEN j.note END
+${own}
+WHERE stored AND p.source_id = %(a)s AND p.other_source_id = %(b)s
+
+-- name: record
+-- What a judge says of a pair, in place of what this judge said before; nothing where an article is not stored.
+INSERT INTO dedup.judgement (source_id, other_source_id, judged_by, label, note, text_hash, other_text_hash)
+SELECT %(a)s, %(b)s, %(judge)s, %(label)s, %(note)s, h.one, h.other
+FROM (SELECT
+    coalesce(%(one)s, (SELECT dedup.text_hash(${body}) FROM dedup.article a WHERE a.source_id = %(a)s)),
+    coalesce(%(other)s, (SELECT dedup.text_hash(${other_body}) FROM dedup.article o WHERE o.source_id = %(b)s))
+) AS h (one, other)
+WHERE h.one IS NOT NULL AND h.other IS NOT NULL
+ON CONFLICT (source_id, other_source_id, judged_by) DO UPDATE SET
+    label = excluded.label, note = excluded.note, judged_at = clock_timestamp(),
+    text_hash = excluded.text_hash, other_text_hash = excluded.other_text_hash
+
+-- name: strata
+-- The strata of the selection, and how many pairs each has.
+SELECT stratum, max(stratum_size) FROM dedup.review_pair GROUP BY stratum ORDER BY min(place)
+
+-- name: take_back
+-- What a judge said of a pair.
+DELETE FROM dedup.judgement WHERE (source_id, other_source_id, judged_by) = (%(a)s, %(b)s, %(judge)s)
+
+-- name: waiting
+-- The pairs that a judge can still judge, in the order in which they are asked.
+SELECT p.source_id, p.other_source_id
+${own}
+WHERE stored AND NOT judged ORDER BY p.place
+
+-- name: write_pick
+-- A pair of the selection.
+INSERT INTO dedup.review_pair (source_id, other_source_id, place, stratum, stratum_size, stratum_picked, scores)
+VALUES (%(a)s, %(b)s, %(place)s, %(stratum)s, %(size)s, %(picked)s, %(scores)s)
