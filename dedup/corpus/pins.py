@@ -13,23 +13,17 @@ from dedup.corpus.arrays import bigints
 from dedup.corpus.articles import texts
 from dedup.corpus.database import Cursor
 from dedup.corpus.judgements import key
+from dedup.corpus.statements import Statements
 from dedup.errors import InputError
 from dedup.rules.pair import Relation
 from dedup.text.fingerprint import Fingerprinter
 
+_sql = Statements("pins")
+
 
 def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str | None) -> None:
     """Declare a sentence always or never common; the next backfill acts on it."""
-    cursor.execute(
-        """
-        INSERT INTO dedup.sentence_pin (sentence_hash, common, example)
-        VALUES (%(hash)s, %(common)s, coalesce(%(example)s::text,
-            (SELECT example FROM dedup.common_sentence WHERE sentence_hash = %(hash)s)))
-        ON CONFLICT (sentence_hash) DO UPDATE SET common = excluded.common, pinned_at = now(),
-            example = coalesce(excluded.example, sentence_pin.example)
-        """,
-        {"hash": sentence_hash, "common": common, "example": example},
-    )
+    cursor.execute(_sql("pin_sentence"), {"hash": sentence_hash, "common": common, "example": example})
 
 
 def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str | None]:
@@ -37,18 +31,14 @@ def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str 
     `fingerprinter`: the one in force.
     """
     found: dict[int, str | None] = {}
-    for sentence_hash, example in cursor.execute(
-        "SELECT sentence_hash, example FROM dedup.sentence_pin"
-    ).fetchall():
+    for sentence_hash, example in cursor.execute(_sql("examples")).fetchall():
         whole = example is not None and fingerprinter.sentence_hash(example) == sentence_hash
         found[sentence_hash] = example if whole else _words(cursor, fingerprinter, sentence_hash)
     return found
 
 
 def _words(cursor: Cursor, fingerprinter: Fingerprinter, sentence_hash: int) -> str | None:
-    rows = cursor.execute(
-        "SELECT article_id FROM dedup.carrier(%s) LIMIT 1", [bigints([sentence_hash])]
-    ).fetchall()
+    rows = cursor.execute(_sql("carrier"), {"sentences": bigints([sentence_hash])}).fetchall()
     for task in texts(cursor, [row[0] for row in rows]):
         for sentence, found in fingerprinter.sentences(task.text, task.language):
             if found == sentence_hash:
@@ -59,14 +49,7 @@ def _words(cursor: Cursor, fingerprinter: Fingerprinter, sentence_hash: int) -> 
 def keep_words(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
     """Keep the whole words of pinned sentences, while fingerprints lead to texts that have them."""
     words = {key: text for key, text in pinned_words(cursor, fingerprinter).items() if text is not None}
-    cursor.execute(
-        """
-        UPDATE dedup.sentence_pin p SET example = n.example
-        FROM unnest(%s::bigint[], %s::text[]) AS n (hash, example)
-        WHERE p.sentence_hash = n.hash AND p.example IS DISTINCT FROM n.example
-        """,
-        [bigints(list(words)), list(words.values())],
-    )
+    cursor.execute(_sql("write_examples"), {"hashes": bigints(list(words)), "examples": list(words.values())})
 
 
 def follow_hash_key(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> None:
@@ -75,22 +58,18 @@ def follow_hash_key(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> N
     """
     words = {key: text for key, text in pinned_words(cursor, old).items() if text is not None}
     cursor.execute(
-        """
-        UPDATE dedup.sentence_pin SET sentence_hash = n.hash, example = n.example
-        FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS n (old_hash, hash, example)
-        WHERE sentence_hash = n.old_hash
-        """,
-        [
-            bigints(list(words)),
-            bigints([new.sentence_hash(text) for text in words.values()]),
-            list(words.values()),
-        ],
+        _sql("follow_hash_key"),
+        {
+            "old": bigints(list(words)),
+            "new": bigints([new.sentence_hash(text) for text in words.values()]),
+            "examples": list(words.values()),
+        },
     )
 
 
 def unpin_sentences(cursor: Cursor, keys: list[int]) -> int:
     """Take pins back; returns how many there were."""
-    cursor.execute("DELETE FROM dedup.sentence_pin WHERE sentence_hash = ANY (%s)", [bigints(keys)])
+    cursor.execute(_sql("unpin_sentences"), {"sentences": bigints(keys)})
     return cursor.rowcount
 
 
@@ -107,17 +86,13 @@ class PairPin(Answer):
 
 
 def pair_pins(cursor: Cursor) -> list[PairPin]:
-    rows = cursor.execute(
-        "SELECT source_id, other_source_id, relation, pinned_by, reason, pinned_at FROM dedup.pinned_pair"
-        " ORDER BY pinned_at DESC, source_id, other_source_id"
-    )
+    rows = cursor.execute(_sql("pair_pins"))
     return [PairPin(*row) for row in rows.fetchall()]
 
 
 def relation_of(cursor: Cursor, a: str, b: str) -> Relation | None:
-    row = cursor.execute(
-        "SELECT relation FROM dedup.pair_pin WHERE (source_id, other_source_id) = (%s, %s)", [*key(a, b)]
-    ).fetchone()
+    first, second = key(a, b)
+    row = cursor.execute(_sql("relation_of"), {"a": first, "b": second}).fetchone()
     return Relation(row[0]) if row else None
 
 
@@ -127,21 +102,15 @@ def pin_pair(
     """Say what two articles are to each other, in place of what was said before."""
     first, second = _ordered(a, b)
     cursor.execute(
-        """
-        INSERT INTO dedup.pair_pin (source_id, other_source_id, relation, pinned_by, reason)
-        VALUES (%s, %s, %s, coalesce(%s, current_user), %s)
-        ON CONFLICT (source_id, other_source_id) DO UPDATE SET relation = excluded.relation,
-            pinned_by = excluded.pinned_by, reason = excluded.reason, pinned_at = now()
-        """,
-        [first, second, relation.value, by, reason],
+        _sql("pin_pair"),
+        {"a": first, "b": second, "relation": relation.value, "by": by, "reason": reason},
     )
 
 
 def unpin_pair(cursor: Cursor, a: str, b: str) -> bool:
     """Take a pin back, which restores the rules; returns whether there was one."""
-    cursor.execute(
-        "DELETE FROM dedup.pair_pin WHERE (source_id, other_source_id) = (%s, %s)", [*_ordered(a, b)]
-    )
+    first, second = _ordered(a, b)
+    cursor.execute(_sql("unpin_pair"), {"a": first, "b": second})
     return cursor.rowcount > 0
 
 
