@@ -18,9 +18,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from dedup.article import Article
-from dedup.corpus import articles, exports, fingerprints, rulebooks
+from dedup.corpus import articles, fingerprints, rulebooks
 from dedup.corpus import window as window_of
 from dedup.corpus.database import Cursor
+from dedup.corpus.statements import Statements
 from dedup.deduplicator import Deduplicator
 from dedup.engine.pool import FingerprintFunction
 from dedup.engine.settle import MAX_WORK, settle
@@ -35,6 +36,8 @@ from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import Hasher
 from dedup.text.normalize import words
 from dedup.text.tasks import TextTask
+
+EXPORTED = Statements("exports")
 
 START = datetime(2024, 3, 1, tzinfo=UTC)
 """The time of minute 0."""
@@ -124,8 +127,8 @@ class Answer:
 def answer(database: AnyDatabase) -> Answer:
     """What the database holds."""
     with database.transaction() as cursor:
-        marks = cursor.execute(exports.MARKS).fetchall()
-        pairs = cursor.execute(exports.MATCHES).fetchall()
+        marks = cursor.execute(EXPORTED("marks", conditions="true"), {"limit": None}).fetchall()
+        pairs = cursor.execute(EXPORTED("matches")).fetchall()
         common = cursor.execute(
             "SELECT sentence_hash, effective_stories FROM dedup.common_sentence"
         ).fetchall()

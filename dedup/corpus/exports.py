@@ -7,9 +7,12 @@ from datetime import datetime
 from typing import Any, TypedDict, cast
 
 from dedup.corpus.database import Database
+from dedup.corpus.statements import Statements
 from dedup.errors import InputError
 from dedup.rules.marks import Status
 from dedup.verdict import StatusName
+
+_sql = Statements("exports")
 
 PAGE = 5_000
 """Rows fetched from the server at a time."""
@@ -39,18 +42,6 @@ class MatchRow(TypedDict):
     containment: float
 
 
-MARKS = """
-    SELECT a.source_id AS id, a.status, a.original_source_id AS duplicate_of, a.score, a.reason, a.stale
-    FROM dedup.mark a
-"""
-
-MATCHES = """
-    SELECT source_id AS a, other_source_id AS b, relation, rule, score, sentence_jaccard, signature_jaccard,
-           containment
-    FROM dedup.scored_pair ORDER BY source_id, other_source_id
-"""
-
-
 def marks(
     database: Database,
     *,
@@ -74,27 +65,24 @@ def marks(
         "a.publication = %(publication)s": publication,
     }
     conditions = [condition for condition, value in asked.items() if value is not None]
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    query = f"{MARKS} {where} ORDER BY a.source_id"
+    query = _sql("marks", conditions=" AND ".join(conditions) or "true")
     given: dict[str, Any] = {
         "status": status,
         "since": since,
         "marked_since": marked_since,
         "publication": publication,
+        "limit": limit,
     }
-    if limit is not None:
-        query += " LIMIT %(limit)s"
-        given["limit"] = limit
     return cast("Iterator[MarkRow]", _rows(database, query, given))
 
 
 def matches(database: Database) -> Iterator[MatchRow]:
-    return cast("Iterator[MatchRow]", _rows(database, MATCHES, {}))
+    return cast("Iterator[MatchRow]", _rows(database, _sql("matches"), {}))
 
 
-def _rows(database: Database, query: str, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _rows(database: Database, query: bytes, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
     with database.transaction() as cursor:
-        cursor.execute(f"DECLARE export NO SCROLL CURSOR FOR {query}".encode(), values)  # constants above
+        cursor.execute(b"DECLARE export NO SCROLL CURSOR FOR " + query, values)
         while True:
             rows = cursor.execute(f"FETCH {PAGE} FROM export".encode()).fetchall()
             if not rows:

@@ -169,41 +169,22 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
 
 
 def _quiet_at(cursor: Cursor, everyone: list[Worker]) -> datetime | None:
-    row = cursor.execute("SELECT max(ended_at) FROM dedup.run WHERE outcome = 'done'").fetchone()
+    row = cursor.execute(_sql("last_done")).fetchone()
     times = [row[0] if row else None, *(worker.idle_at for worker in everyone)]
     return max((time for time in times if time is not None), default=None)
 
 
 def _failed(cursor: Cursor, lately: float) -> tuple[dict[str, int], int]:
-    rows = cursor.execute(
-        """
-        SELECT split_part(reason, ':', 1), count(*),
-               count(*) FILTER (WHERE marked_at > clock_timestamp() - make_interval(secs => %s))
-        FROM (
-            SELECT reason, marked_at FROM dedup.article WHERE status = 'failed' ORDER BY id DESC LIMIT %s
-        ) AS f
-        GROUP BY 1 ORDER BY 1
-        """,
-        [lately, SAMPLE],
-    ).fetchall()
+    rows = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()
     return {reason: count for reason, count, _ in rows}, sum(row[2] for row in rows)
 
 
 def _changes(cursor: Cursor) -> tuple[int, float | None]:
     """Changes of attached tables that were not read yet, and for how many seconds the first has waited."""
-    row = cursor.execute(
-        """
-        SELECT coalesce(sum(amount), 0)::bigint,
-               extract(epoch FROM clock_timestamp() - min(noted_at))::double precision
-        FROM (SELECT amount, noted_at FROM dedup.outbox ORDER BY id LIMIT %s) AS looked_at
-        """,
-        [SAMPLE + 1],
-    ).fetchone()
+    row = cursor.execute(_sql("changes"), {"limit": SAMPLE + 1}).fetchone()
     return (int(row[0]), row[1]) if row else (0, None)
 
 
 def _bounded_count(cursor: Cursor, table: str) -> int:
-    row = cursor.execute(
-        f"SELECT count(*) FROM (SELECT FROM {table} LIMIT %s) AS looked_at".encode(), [SAMPLE + 1]
-    ).fetchone()
+    row = cursor.execute(_sql("bounded_count", table=table), {"limit": SAMPLE + 1}).fetchone()
     return int(row[0]) if row else 0

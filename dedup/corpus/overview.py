@@ -97,18 +97,10 @@ _OVERVIEW = (
 
 
 def overview(cursor: Cursor) -> Overview:
-    counts = cursor.execute("SELECT status, count(*) FROM dedup.article GROUP BY status").fetchall()
-    limits = cursor.execute(
-        "SELECT limit_fired, count(*) FROM dedup.article"
-        " WHERE (status = 'pending' OR stale) AND limit_fired IS NOT NULL GROUP BY limit_fired"
-    ).fetchall()
-    failures = cursor.execute(
-        "SELECT split_part(reason, ':', 1), count(*) FROM dedup.article WHERE status = 'failed' GROUP BY 1"
-    ).fetchall()
-    sizes = cursor.execute("""
-        SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c
-        WHERE c.relnamespace = 'dedup'::regnamespace AND c.relkind = 'r' ORDER BY 2 DESC
-    """).fetchall()
+    counts = cursor.execute(_sql("statuses")).fetchall()
+    limits = cursor.execute(_sql("limits")).fetchall()
+    failures = cursor.execute(_sql("failures")).fetchall()
+    sizes = table_sizes(cursor)
     row = cursor.execute(_sql("overview")).fetchone()
     assert row is not None
     found = dict(zip(_OVERVIEW, row, strict=True))
@@ -117,8 +109,8 @@ def overview(cursor: Cursor) -> Overview:
         counts=dict(counts),
         limits=dict(limits),
         failures=dict(failures),
-        sizes=dict(sizes),
-        bytes_per_article=_per_article(dict(sizes), found.pop("text_bytes"), sum(dict(counts).values())),
+        sizes=sizes,
+        bytes_per_article=_per_article(sizes, found.pop("text_bytes"), sum(dict(counts).values())),
         backfill=None if run and run.gone else run,
         held_by=_holder(cursor),
         arrivals=arrivals.count(cursor),
@@ -143,17 +135,13 @@ def _per_article(sizes: dict[str, int], text_bytes: int, articles: int) -> dict[
     }
 
 
+def table_sizes(cursor: Cursor) -> dict[str, int]:
+    """Table to bytes, indexes and out-of-line texts included, the largest first."""
+    return dict(cursor.execute(_sql("sizes")).fetchall())
+
+
 def _holder(cursor: Cursor) -> Holder | None:
-    # Who waits for the row holds the same lock of its table; what tells them apart is the waiting.
-    row = cursor.execute("""
-        SELECT a.pid, a.application_name, a.state,
-               extract(epoch FROM clock_timestamp() - a.xact_start)::double precision
-        FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-        WHERE l.relation = 'dedup.settle_turn'::regclass AND l.mode = 'RowShareLock' AND l.granted
-          AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-          AND a.wait_event_type IS DISTINCT FROM 'Lock' AND a.pid <> pg_backend_pid()
-        ORDER BY a.xact_start LIMIT 1
-    """).fetchone()
+    row = cursor.execute(_sql("holder")).fetchone()
     return Holder(*row) if row else None
 
 
@@ -172,11 +160,5 @@ class CommonSentence(Answer):
 
 def common_sentences(cursor: Cursor, limit: int | None = None) -> list[CommonSentence]:
     """The common and the pinned sentences, those of most effective stories first."""
-    rows = cursor.execute(
-        """
-        SELECT sentence_hash, carriers, effective_stories, common, pin, example, since
-        FROM dedup.sentence ORDER BY effective_stories DESC NULLS LAST, sentence_hash LIMIT %s
-        """,
-        [limit],
-    )
+    rows = cursor.execute(_sql("common_sentences"), {"limit": limit})
     return [CommonSentence(*row) for row in rows.fetchall()]

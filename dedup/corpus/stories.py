@@ -9,7 +9,10 @@ from typing import Any
 from dedup.answer import Answer
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.known_times import delay, delay_between, known
+from dedup.corpus.statements import Statements
 from dedup.errors import NotFoundError
+
+_sql = Statements("stories")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,63 +102,27 @@ class Reprints(Answer):
     most: tuple[StorySummary, ...]
 
 
-_ARTICLE = "source_id, title, publication, coalesce(published_at, added_at), status, stale, score, reason"
-
-
 def story(cursor: Cursor, source_id: str) -> Story:
     """The story of the article with this source_id. Raises NotFoundError: it is not stored."""
     prefer_indexes(cursor)
-    rows = cursor.execute(
-        f"""
-        WITH original AS (SELECT coalesce(duplicate_of, id) AS id FROM dedup.mark WHERE source_id = %s)
-        SELECT {_ARTICLE} FROM dedup.mark
-        WHERE id = (SELECT id FROM original) OR duplicate_of = (SELECT id FROM original)
-        ORDER BY duplicate_of IS NOT NULL, coalesce(published_at, added_at), source_id
-        """.encode(),
-        [source_id],
-    ).fetchall()
+    rows = cursor.execute(_sql("story"), {"source_id": source_id}).fetchall()
     if not rows:
         raise NotFoundError.of(source_id)
     original, *copies = (StoryArticle(*row) for row in rows)
     return Story(original, tuple(copies))
 
 
-_LARGEST = f"""
-    WITH most AS MATERIALIZED (  -- and those with as many copies, which their source_ids decide between
-        SELECT duplicate_of AS id, count(*) AS copies FROM dedup.mark WHERE duplicate_of IS NOT NULL
-        GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
-    ), top AS MATERIALIZED (  -- the copies are looked into of these stories only
-        SELECT most.id, c.source_id, c.title, c.publication, most.copies, c.first_at
-        -- OFFSET 0: looked up one by one, whatever the statistics say.
-        FROM most CROSS JOIN LATERAL (
-            SELECT source_id, title, publication, {known("m")} AS first_at
-            FROM dedup.mark m WHERE id = most.id OFFSET 0) AS c
-        ORDER BY most.copies DESC, c.source_id LIMIT %(limit)s)
-    SELECT top.source_id, top.title, top.publication, top.copies, d.copied_by, top.first_at,
-           CASE WHEN d.times_known THEN greatest(top.first_at, d.last_at) END, d.also_in, d.times_known
-    FROM top CROSS JOIN LATERAL (
-        SELECT coalesce(array_agg(DISTINCT publication ORDER BY publication)
-                        FILTER (WHERE publication IS NOT NULL AND delay IS NOT NULL), '{{}}') AS copied_by,
-               coalesce(array_agg(DISTINCT publication ORDER BY publication)
-                        FILTER (WHERE publication IS NOT NULL AND delay IS NULL), '{{}}') AS also_in,
-               bool_and(delay IS NOT NULL) AS times_known, max(at) AS last_at
-        FROM (SELECT m.*, at, {delay("at", "top.first_at")} AS delay
-              FROM dedup.mark m CROSS JOIN LATERAL (SELECT {known("m")} AS at) AS k
-              WHERE duplicate_of = top.id) AS m) AS d
-    ORDER BY top.copies DESC, top.source_id
-"""
+_TIMES = {"known": known("m"), "delay": delay("at", "top.first_at")}
 
 
 def largest(cursor: Cursor, limit: int) -> list[StorySummary]:
     """The stories of the most copies, the largest first; ties by source_id."""
-    return [_summary(row) for row in cursor.execute(_LARGEST.encode(), {"limit": limit}).fetchall()]
+    return [_summary(row) for row in cursor.execute(_sql("largest", **_TIMES), {"limit": limit}).fetchall()]
 
 
 def reprints(cursor: Cursor, most: int) -> Reprints:
     """How many duplicates there are, of how many stories, and the stories of the most copies."""
-    row = cursor.execute(
-        "SELECT count(*), count(DISTINCT duplicate_of) FROM dedup.mark WHERE duplicate_of IS NOT NULL"
-    ).fetchone()
+    row = cursor.execute(_sql("reprints")).fetchone()
     assert row is not None
     duplicates, reprinted = row
     return Reprints(duplicates, reprinted, tuple(largest(cursor, most)))

@@ -9,7 +9,10 @@ from dedup.answer import Answer
 from dedup.article import ARTICLE_FIELDS, Article
 from dedup.corpus import articles
 from dedup.corpus.database import Cursor
+from dedup.corpus.statements import Statements
 from dedup.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Match, Verdict
+
+_sql = Statements("verdicts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,7 @@ class MarkedArticle(Answer):
 def marked_article(cursor: Cursor, source_id: str) -> MarkedArticle | None:
     """The article with this source_id, its mark and its pairs; None where it is not stored."""
     mark = stored_mark(cursor, source_id)
-    row = cursor.execute(
-        f"SELECT a.marked_at, {articles.fields('a')} FROM dedup.article a WHERE a.source_id = %s", [source_id]
-    ).fetchone()
+    row = cursor.execute(_sql("article", fields=articles.fields("a")), {"source_id": source_id}).fetchone()
     if mark is None or row is None:
         return None
     article = Article(**dict(zip(ARTICLE_FIELDS, row[1:], strict=True)))
@@ -60,18 +61,7 @@ def marked_article(cursor: Cursor, source_id: str) -> MarkedArticle | None:
 
 def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
     row = cursor.execute(
-        """
-        SELECT a.id, a.status, a.stale, o.source_id, a.score, coalesce(a.limit_fired, a.reason),
-               -- In the order of the index of unsettled articles, so that no other one can be chosen.
-               (SELECT count(*) FROM (SELECT FROM dedup.article u WHERE (u.status = 'pending' OR u.stale)
-                                      AND u.id <> a.id
-                                      ORDER BY coalesce(u.published_at, u.added_at), u.source_id
-                                      LIMIT %(limit)s) AS unsettled), a.archived
-        -- OFFSET 0: from one row to the next, whatever the statistics say of the tables.
-        FROM (SELECT * FROM dedup.article WHERE source_id = %(source_id)s OFFSET 0) AS a
-        LEFT JOIN LATERAL (
-            SELECT source_id FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
-        """,
+        _sql("stored_mark"),
         {"source_id": source_id, "limit": UNSETTLED_LIMIT},
     ).fetchone()
     return StoredMark(*row) if row else None
@@ -100,15 +90,7 @@ def copies(cursor: Cursor, article_id: int, *, settled: bool = False) -> tuple[t
     `settled`: without those that are to be settled again.
     """
     rows = cursor.execute(
-        """
-        SELECT source_id, reason, score, count(*) OVER () FROM (
-            -- In the order of the index of copies, so that no other one can be chosen.
-            SELECT source_id, reason, score FROM dedup.article
-            WHERE duplicate_of = %(id)s AND NOT (%(settled)s AND stale)
-            ORDER BY coalesce(published_at, added_at), id LIMIT %(count)s
-        ) AS copy
-        ORDER BY score DESC, source_id LIMIT %(limit)s
-        """,
+        _sql("copies"),
         {"id": article_id, "settled": settled, "count": COPIES_LIMIT, "limit": MATCHES_LIMIT},
     ).fetchall()
     return tuple(Copy(*row[:3]) for row in rows), rows[0][3] if rows else 0
@@ -124,21 +106,7 @@ def matches(cursor: Cursor, article_id: int) -> tuple[Match, ...]:
 def best_pairs(cursor: Cursor, article_id: int, relation: str | None = None) -> dict[int, Match]:
     """`matches` by the id of the other article. `relation`: only pairs of this one."""
     rows = cursor.execute(
-        """
-        SELECT m.id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,
-               m.containment
-        FROM (
-            -- WITH TIES: of an article that thousands are like, only the best are read.
-            (SELECT other_id AS id, m.* FROM dedup.match m
-             WHERE article_id = %(id)s AND (%(relation)s::text IS NULL OR relation = %(relation)s)
-             ORDER BY score DESC FETCH FIRST %(limit)s ROWS WITH TIES)
-            UNION ALL
-            (SELECT article_id, m.* FROM dedup.match m WHERE other_id = %(id)s AND relation = 'similar'
-             ORDER BY score DESC FETCH FIRST %(limit)s ROWS WITH TIES)
-            OFFSET 0
-        ) AS m CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = m.id OFFSET 0) AS o
-        ORDER BY m.score DESC, o.source_id LIMIT %(limit)s
-        """,
+        _sql("best_pairs"),
         {"id": article_id, "relation": relation, "limit": MATCHES_LIMIT},
     ).fetchall()
     return {row[0]: Match(*row[1:]) for row in rows}

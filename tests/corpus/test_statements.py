@@ -49,7 +49,11 @@ PARTS = {
     "embedded": {"table": "dedup.article"},
     "removal": {"table": "article"},
     "fingerprints": {"table": "fingerprint"},
+    "exports": {"conditions": "true"},
     "judgements": {"body": body("a"), "other_body": body("o")},
+    "monitoring": {"table": "dedup.arrival"},
+    "stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
+    "verdicts": {"fields": "a.id"},
 }
 """Such parts as the code gives, or others of the same type."""
 

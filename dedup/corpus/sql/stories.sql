@@ -1,0 +1,38 @@
+-- Stories: canonical articles with their duplicates.
+
+-- name: largest
+-- The stories of the most copies.
+WITH most AS MATERIALIZED (  -- and those with as many copies, which their source_ids decide between
+    SELECT duplicate_of AS id, count(*) AS copies FROM dedup.mark WHERE duplicate_of IS NOT NULL
+    GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
+), top AS MATERIALIZED (  -- the copies are looked into of these stories only
+    SELECT most.id, c.source_id, c.title, c.publication, most.copies, c.first_at
+    -- OFFSET 0: looked up one by one, whatever the statistics say.
+    FROM most CROSS JOIN LATERAL (
+        SELECT source_id, title, publication, ${known} AS first_at
+        FROM dedup.mark m WHERE id = most.id OFFSET 0) AS c
+    ORDER BY most.copies DESC, c.source_id LIMIT %(limit)s)
+SELECT top.source_id, top.title, top.publication, top.copies, d.copied_by, top.first_at,
+       CASE WHEN d.times_known THEN greatest(top.first_at, d.last_at) END, d.also_in, d.times_known
+FROM top CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(DISTINCT publication ORDER BY publication)
+                    FILTER (WHERE publication IS NOT NULL AND delay IS NOT NULL), '{}') AS copied_by,
+           coalesce(array_agg(DISTINCT publication ORDER BY publication)
+                    FILTER (WHERE publication IS NOT NULL AND delay IS NULL), '{}') AS also_in,
+           bool_and(delay IS NOT NULL) AS times_known, max(at) AS last_at
+    FROM (SELECT m.*, at, ${delay} AS delay
+          FROM dedup.mark m CROSS JOIN LATERAL (SELECT ${known} AS at) AS k
+          WHERE duplicate_of = top.id) AS m) AS d
+ORDER BY top.copies DESC, top.source_id
+
+-- name: reprints
+-- How many duplicates there are, and of how many stories.
+SELECT count(*), count(DISTINCT duplicate_of) FROM dedup.mark WHERE duplicate_of IS NOT NULL
+
+-- name: story
+-- The articles of a story, the canonical one first.
+WITH original AS (SELECT coalesce(duplicate_of, id) AS id FROM dedup.mark WHERE source_id = %(source_id)s)
+SELECT source_id, title, publication, coalesce(published_at, added_at), status, stale, score, reason
+FROM dedup.mark
+WHERE id = (SELECT id FROM original) OR duplicate_of = (SELECT id FROM original)
+ORDER BY duplicate_of IS NOT NULL, coalesce(published_at, added_at), source_id

@@ -1,0 +1,44 @@
+-- The mark of one article and the pairs behind it.
+
+-- name: article
+-- A stored article, and when it was marked.
+SELECT a.marked_at, ${fields} FROM dedup.article a WHERE a.source_id = %(source_id)s
+
+-- name: best_pairs
+-- The best pairs of an article, or those of one relation.
+SELECT m.id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,
+       m.containment
+FROM (
+    -- WITH TIES: of an article that thousands are like, only the best are read.
+    (SELECT other_id AS id, m.* FROM dedup.match m
+     WHERE article_id = %(id)s AND (%(relation)s::text IS NULL OR relation = %(relation)s)
+     ORDER BY score DESC FETCH FIRST %(limit)s ROWS WITH TIES)
+    UNION ALL
+    (SELECT article_id, m.* FROM dedup.match m WHERE other_id = %(id)s AND relation = 'similar'
+     ORDER BY score DESC FETCH FIRST %(limit)s ROWS WITH TIES)
+    OFFSET 0
+) AS m CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = m.id OFFSET 0) AS o
+ORDER BY m.score DESC, o.source_id LIMIT %(limit)s
+
+-- name: copies
+-- The best copies of an article, and how many it has.
+SELECT source_id, reason, score, count(*) OVER () FROM (
+    -- In the order of the index of copies, so that no other one can be chosen.
+    SELECT source_id, reason, score FROM dedup.article
+    WHERE duplicate_of = %(id)s AND NOT (%(settled)s AND stale)
+    ORDER BY coalesce(published_at, added_at), id LIMIT %(count)s
+) AS copy
+ORDER BY score DESC, source_id LIMIT %(limit)s
+
+-- name: stored_mark
+-- The mark of an article, and how many others are not settled.
+SELECT a.id, a.status, a.stale, o.source_id, a.score, coalesce(a.limit_fired, a.reason),
+       -- In the order of the index of unsettled articles, so that no other one can be chosen.
+       (SELECT count(*) FROM (SELECT FROM dedup.article u WHERE (u.status = 'pending' OR u.stale)
+                              AND u.id <> a.id
+                              ORDER BY coalesce(u.published_at, u.added_at), u.source_id
+                              LIMIT %(limit)s) AS unsettled), a.archived
+-- OFFSET 0: from one row to the next, whatever the statistics say of the tables.
+FROM (SELECT * FROM dedup.article WHERE source_id = %(source_id)s OFFSET 0) AS a
+LEFT JOIN LATERAL (
+    SELECT source_id FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
