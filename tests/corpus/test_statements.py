@@ -12,7 +12,7 @@ import pytest
 from dedup.corpus import statements
 from dedup.corpus.articles import body, fields
 from dedup.corpus.articles import body
-from dedup.corpus.browsing import day
+from dedup.corpus.browsing import day, words
 from dedup.corpus.browsing.lines import LABEL
 from dedup.corpus.database import Database
 from dedup.corpus.known_times import delay, known
@@ -29,6 +29,11 @@ PARTS = {
         "publication": LABEL.format("publication"),
         "known": known("a"),
         "delay": delay("c.known_at", "o.known_at"),
+        "column": "url",
+        "condition": "true",
+        "indexed": words.WORDS,
+        "order": "carriers",
+        "page": "1",
     },
     "bulk": {"place": "1"},
     "cluster": {

@@ -11,8 +11,11 @@ from dedup.corpus.browsing.lines import ArticleLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.judgements import key
 from dedup.corpus.pins import PairPin
+from dedup.corpus.statements import Statements
 from dedup.errors import NotFoundError
 from dedup.verdict import Match, Verdict
+
+_sql = Statements("browsing")
 
 TEXT_CHARACTERS = 100_000
 """Of a text that are shown."""
@@ -103,15 +106,7 @@ class ArticlePage(Answer):
 def article(cursor: Cursor, source_id: str) -> ArticlePage:
     """An article with all that is known of it. Raises NotFoundError: it is not stored."""
     mark = verdicts.stored_mark(cursor, source_id)
-    row = cursor.execute(
-        """
-        SELECT a.url, a.language, a.published_at, a.added_at, a.marked_at, t.name, a.limit_fired
-        FROM dedup.article a
-        LEFT JOIN LATERAL (SELECT name FROM dedup.attachment WHERE id = a.attachment_id OFFSET 0) AS t ON true
-        WHERE a.source_id = %s
-        """,
-        [source_id],
-    ).fetchone()
+    row = cursor.execute(_sql("article"), {"source_id": source_id}).fetchone()
     if mark is None or row is None:
         raise NotFoundError.of(source_id)
     url, language, published_at, added_at, marked_at, attachment, limit = row
@@ -138,65 +133,29 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
 
 def text_of(cursor: Cursor, article_id: int) -> Text | None:
     """The text of an article; None where it is in an attached table and no longer there."""
-    row = cursor.execute(
-        "SELECT left(text, %s), length(text) FROM dedup.article_text WHERE article_id = %s",
-        [TEXT_CHARACTERS, article_id],
-    ).fetchone()
+    row = cursor.execute(_sql("text"), {"characters": TEXT_CHARACTERS, "id": article_id}).fetchone()
     return Text(*row) if row else None
 
 
 def _figures(cursor: Cursor, article_id: int) -> FingerprintFigures | None:
-    row = cursor.execute(
-        """
-        SELECT word_count, cardinality(sentence_hashes),
-               -- OFFSET 0: looked up one by one, whatever the statistics say.
-               (SELECT count((SELECT true FROM dedup.common_sentence WHERE sentence_hash = s.hash OFFSET 0))
-                FROM unnest(sentence_hashes) AS s (hash)),
-               shingle_count, buckets = '{}'
-        FROM dedup.fingerprint WHERE article_id = %s
-        """,
-        [article_id],
-    ).fetchone()
+    row = cursor.execute(_sql("figures"), {"id": article_id}).fetchone()
     return FingerprintFigures(*row) if row else None
 
 
-_PIN = "source_id, other_source_id, relation, pinned_by, reason, pinned_at"
-_JUDGEMENT = "source_id, other_source_id, judged_by, label, note, judged_at, stale IS NOT FALSE"
-
-
 def _pins(cursor: Cursor, source_id: str) -> tuple[PairPin, ...]:
-    rows = cursor.execute(
-        f"""
-        SELECT * FROM (SELECT {_PIN} FROM dedup.pair_pin WHERE source_id = %(id)s UNION ALL
-                       SELECT {_PIN} FROM dedup.pair_pin WHERE other_source_id = %(id)s) AS p
-        ORDER BY pinned_at DESC, source_id, other_source_id LIMIT %(limit)s
-        """,
-        {"id": source_id, "limit": SAID},
-    )
+    rows = cursor.execute(_sql("pins_of_article"), {"id": source_id, "limit": SAID})
     return tuple(PairPin(*row) for row in rows.fetchall())
 
 
 def _judgements(cursor: Cursor, source_id: str) -> tuple[PairJudgement, ...]:
-    rows = cursor.execute(
-        f"""
-        SELECT * FROM (SELECT {_JUDGEMENT} FROM dedup.judged_pair WHERE source_id = %(id)s UNION ALL
-                       SELECT {_JUDGEMENT} FROM dedup.judged_pair WHERE other_source_id = %(id)s) AS j
-        ORDER BY judged_at DESC, source_id, other_source_id, judged_by LIMIT %(limit)s
-        """,
-        {"id": source_id, "limit": SAID},
-    )
+    rows = cursor.execute(_sql("judgements_of_article"), {"id": source_id, "limit": SAID})
     return tuple(PairJudgement(*row) for row in rows.fetchall())
 
 
 def said_of(cursor: Cursor, a: str, b: str) -> tuple[PairPin | None, tuple[PairJudgement, ...]]:
     """What people have said of a pair: its pin, and the judgements, the newest first."""
-    pair = [*key(a, b)]
-    pin = cursor.execute(
-        f"SELECT {_PIN} FROM dedup.pair_pin WHERE source_id = %s AND other_source_id = %s", pair
-    ).fetchone()
-    rows = cursor.execute(
-        f"SELECT {_JUDGEMENT} FROM dedup.judged_pair WHERE source_id = %s AND other_source_id = %s"
-        " ORDER BY judged_at DESC, judged_by LIMIT %s",
-        [*pair, SAID],
-    )
+    first, second = key(a, b)
+    values = {"a": first, "b": second, "limit": SAID}
+    pin = cursor.execute(_sql("pin_of_pair"), values).fetchone()
+    rows = cursor.execute(_sql("judgements_of_pair"), values)
     return PairPin(*pin) if pin else None, tuple(PairJudgement(*row) for row in rows.fetchall())

@@ -132,11 +132,7 @@ _COUNTS = ", ".join(
 
 def newest_day(cursor: Cursor) -> date | None:
     """The day of the newest article that is not in the future, in UTC."""
-    row = cursor.execute(
-        "SELECT coalesce(published_at, added_at) FROM dedup.mark"
-        " WHERE coalesce(published_at, added_at) <= now()"
-        " ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1"
-    ).fetchone()
+    row = cursor.execute(_sql("newest_day")).fetchone()
     return row[0].date() if row else None
 
 

@@ -7,12 +7,15 @@ from datetime import datetime
 from typing import Any
 
 from dedup.answer import Answer
-from dedup.corpus import monitoring, rulebooks, runs
+from dedup.corpus import monitoring, overview, rulebooks, runs
 from dedup.corpus.browsing import words
 from dedup.corpus.database import Cursor
 from dedup.corpus.monitoring import Vitals
 from dedup.corpus.runs import PastRun
+from dedup.corpus.statements import Statements
 from dedup.settings import Settings, masked
+
+_sql = Statements("browsing")
 
 RUNS = 20
 """Runs that are shown."""
@@ -60,21 +63,14 @@ class Health(Answer):
 
 def health(cursor: Cursor) -> Health:
     vitals = monitoring.vitals(cursor, LATE_SECONDS)
-    sizes = cursor.execute("""
-        SELECT relname, pg_total_relation_size(oid) FROM pg_class
-        WHERE relnamespace = 'dedup'::regnamespace AND relkind = 'r' ORDER BY 2 DESC, 1
-    """).fetchall()
-    row = cursor.execute(
-        "SELECT horizon, pg_database_size(current_database()),"
-        " ARRAY(SELECT name FROM dedup.attachment ORDER BY id) FROM dedup.corpus_state"
-    ).fetchone()
+    row = cursor.execute(_sql("health")).fetchone()
     assert row is not None
     horizon, database_bytes, attachments = row
     return Health(
         vitals=vitals,
         problems=tuple(vitals.problems(LATE_SECONDS)),
         runs=tuple(runs.history(cursor, RUNS)),
-        sizes=dict(sizes),
+        sizes=overview.table_sizes(cursor),
         database_bytes=database_bytes,
         settings=tuple(_settings(rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor))),
         horizon=horizon,

@@ -10,6 +10,9 @@ from dedup.answer import Answer
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.known_times import delay_between, known
+from dedup.corpus.statements import Statements
+
+_sql = Statements("browsing")
 
 LABEL_CHARACTERS = 300
 """Of a title or an outlet in a list; the rest is cut, and an ellipsis says so."""
@@ -85,22 +88,8 @@ class CopyLine(Answer):
     containment: float | None
 
 
-TIME = "coalesce(published_at, added_at)"
-"""The time of an article, by which pages order; as the indexes have it."""
-
 LABEL = f"left({{}}, {LABEL_CHARACTERS + 1})"
 """A column of which no more is read than is shown."""
-
-_LINES = f"""
-    SELECT a.id, a.source_id, {LABEL.format("a.title")}, {LABEL.format("a.publication")}, {TIME},
-           {known("a")} IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
-           {LABEL.format("a.reason")}
-    FROM unnest(%s) AS given (id)
-    -- OFFSET 0: looked up one by one, whatever the statistics say.
-    CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = given.id OFFSET 0) AS a
-    LEFT JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
-""".encode()
-
 
 _LABELS = (1, 2, 10)
 """The places of title, publication and reason in a line."""
@@ -108,7 +97,8 @@ _LABELS = (1, 2, 10)
 
 def lines_of(cursor: Cursor, ids: Collection[int]) -> dict[int, ArticleLine]:
     found = {}
-    for id, *values in cursor.execute(_LINES, [bigints(list(ids))]).fetchall():
+    given = {"ids": bigints(list(ids)), "characters": LABEL_CHARACTERS + 1}
+    for id, *values in cursor.execute(_sql("lines", known=known("a")), given).fetchall():
         for place in _LABELS:
             values[place] = cut(values[place])
         found[id] = ArticleLine(*values)

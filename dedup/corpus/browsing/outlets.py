@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 
 from dedup.answer import Answer
 from dedup.corpus.browsing import reading
-from dedup.corpus.browsing.lines import TIME, ArticleLine, CopyLine, lines_of
+from dedup.corpus.browsing.lines import ArticleLine, CopyLine, lines_of
 from dedup.corpus.browsing.reading import COUNTED
 from dedup.corpus.database import Cursor
 from dedup.corpus.known_times import delay, known
@@ -124,7 +124,7 @@ def copied(
         "scanned": CELL_SCANNED,
         "page": CELL_PAGE + 1,
     }
-    rows = cursor.execute(_COPIED.encode(), given).fetchall()
+    rows = cursor.execute(_sql("copied"), given).fetchall()
     shown = rows[:CELL_PAGE]
     lines = lines_of(cursor, {id for row in shown for id in row[:2]})
     place, more = None, False
@@ -132,7 +132,7 @@ def copied(
         final = shown[-1][0]
         place = lines[final].time, final
     else:
-        place = cursor.execute(_SCANNED_TO.encode(), given).fetchone()
+        place = cursor.execute(_sql("copied_until"), given).fetchone()
         more = place is not None
     return CopiedPage(
         tuple(
@@ -142,28 +142,3 @@ def copied(
         reading.token(microseconds(place[0]), place[1]) if place else None,
         more,
     )
-
-
-# As the index of outlets has it.
-_OF_COPIER = f"""
-    SELECT id, {TIME} AS at, publication, duplicate_of FROM dedup.article
-    WHERE left(publication, 100) COLLATE "C" = left(%(copier)s, 100) AND publication IS NOT NULL
-      AND {TIME} >= %(since)s AND ({TIME}, id) < (%(until)s, %(before)s)
-    ORDER BY {TIME} DESC, id DESC LIMIT %(scanned)s
-"""
-
-# OFFSET 0: looked up one by one, whatever the statistics say.
-_COPIED = f"""
-    SELECT c.id, c.duplicate_of, p.sentence_jaccard, p.signature_jaccard, p.containment
-    FROM (SELECT c.id, c.duplicate_of FROM ({_OF_COPIER}) AS c
-          CROSS JOIN LATERAL (SELECT publication FROM dedup.article
-                              WHERE id = c.duplicate_of OFFSET 0) AS o
-          WHERE c.publication = %(copier)s AND o.publication = %(original)s LIMIT %(page)s) AS c
-    LEFT JOIN LATERAL (SELECT * FROM dedup.match WHERE article_id = c.id AND other_id = c.duplicate_of
-                       OFFSET 0) AS p ON true
-"""
-
-_SCANNED_TO = f"""
-    SELECT at, id FROM (SELECT at, id, row_number() OVER () AS place FROM ({_OF_COPIER}) AS c) AS scanned
-    WHERE place = %(scanned)s
-"""

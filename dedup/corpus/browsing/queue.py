@@ -13,10 +13,13 @@ from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import ArticleLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.pins import PairPin
+from dedup.corpus.statements import Statements
 from dedup.errors import InputError
 from dedup.settings import Settings
 from dedup.times import microseconds
 from dedup.verdict import Match
+
+_sql = Statements("browsing")
 
 QueueKind = Literal["duplicate", "similar", "picked"]
 """Near a threshold of duplicates; near one of similar articles; or picked by `dedup judge pairs`.
@@ -64,25 +67,6 @@ class PinsPage(Answer):
     after: str | None
 
 
-_FREE = """
-    NOT EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = least(a.source_id, o.source_id)
-                AND p.other_source_id = greatest(a.source_id, o.source_id))
-    AND NOT EXISTS (SELECT FROM dedup.judgement j WHERE j.source_id = least(a.source_id, o.source_id)
-                    AND j.other_source_id = greatest(a.source_id, o.source_id))
-"""
-"""Nobody has said anything of the pair of the articles a and o."""
-
-_NEAR = """
-    SELECT m.article_id, m.other_id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard,
-           m.signature_jaccard, m.containment
-    FROM (SELECT * FROM dedup.match WHERE {among} ORDER BY {column} {direction} LIMIT %(nearest)s) AS m
-    -- OFFSET 0: one by one, until there are enough.
-    CROSS JOIN LATERAL (SELECT source_id, archived FROM dedup.article WHERE id = m.article_id OFFSET 0) AS a
-    CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = m.other_id OFFSET 0) AS o
-    WHERE NOT a.archived AND {free} LIMIT %(limit)s
-"""
-
-
 def queue(cursor: Cursor, kind: QueueKind) -> tuple[DoubtfulPair, ...]:
     """The pairs most worth judging. Raises InputError: there is no such kind."""
     if kind not in get_args(QueueKind):
@@ -105,20 +89,16 @@ def queue(cursor: Cursor, kind: QueueKind) -> tuple[DoubtfulPair, ...]:
 
 def _near(cursor: Cursor, settings: Settings, kind: QueueKind) -> Iterator[tuple[Any, ...]]:
     """The pairs on both sides of each threshold, as far as they are stored: below "similar" none is."""
-    scored = "rule IN ('sentences', 'signature') AND score {sign} %(threshold)s"
     sides = []
     for threshold in {getattr(settings, name) for name in _thresholds(kind)}:
-        sides.append((scored.format(sign=">="), "score", "ASC", threshold))
+        sides.append(("scored_above", threshold))
         if kind == "duplicate":
-            sides.append((scored.format(sign="<"), "score", "DESC", threshold))
+            sides.append(("scored_below", threshold))
     if kind == "similar":
-        contained = "rule = 'containment' AND containment >= %(threshold)s"
-        sides.append((contained, "containment", "ASC", settings.similar_containment))
-    for among, column, direction, threshold in sides:
-        near = _NEAR.format(among=among, column=column, direction=direction, free=_FREE)
-        yield from cursor.execute(
-            near.encode(), {"threshold": threshold, "nearest": NEAREST, "limit": QUEUE_PAIRS}
-        ).fetchall()
+        sides.append(("contained_above", settings.similar_containment))
+    for statement, threshold in sides:
+        values = {"threshold": threshold, "nearest": NEAREST, "limit": QUEUE_PAIRS}
+        yield from cursor.execute(_sql(statement), values).fetchall()
 
 
 def _thresholds(kind: QueueKind) -> tuple[str, str]:
@@ -138,17 +118,7 @@ def _margin(match: Match, settings: Settings, kind: QueueKind) -> tuple[str, flo
 
 def _picked(cursor: Cursor) -> tuple[DoubtfulPair, ...]:
     """The pairs that were picked for people, in the order in which they are asked."""
-    rows = cursor.execute(
-        f"""
-        SELECT a.id, o.id, r.scores FROM dedup.review_pair r
-        CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article
-                            WHERE source_id = r.source_id OFFSET 0) AS a
-        CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article
-                            WHERE source_id = r.other_source_id OFFSET 0) AS o
-        WHERE {_FREE} ORDER BY r.place LIMIT %s
-        """.encode(),
-        [QUEUE_PAIRS],
-    ).fetchall()
+    rows = cursor.execute(_sql("picked"), {"limit": QUEUE_PAIRS}).fetchall()
     lines = lines_of(cursor, {id for row in rows for id in row[:2]})
     found = []
     for a, o, scores in rows:
@@ -161,27 +131,17 @@ def _picked(cursor: Cursor) -> tuple[DoubtfulPair, ...]:
 
 
 def _match(cursor: Cursor, earlier: int, later: int) -> Match | None:
-    row = cursor.execute(
-        "SELECT o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,"
-        " m.containment FROM dedup.match m JOIN dedup.article o ON o.id = m.other_id"
-        " WHERE m.article_id = %s AND m.other_id = %s",
-        [later, earlier],
-    ).fetchone()
+    row = cursor.execute(_sql("pair"), {"later": later, "earlier": earlier}).fetchone()
     return Match(*row) if row else None
 
 
 def pins(cursor: Cursor, after: str | None) -> PinsPage:
     """What people have said of pairs, the newest first. Raises InputError: `after` is of no page."""
-    until: list[Any] = [datetime.max.replace(tzinfo=UTC), "", ""]
+    until = {"time": datetime.max.replace(tzinfo=UTC), "a": "", "b": ""}
     if after is not None:
-        time, *names = reading.place(after, int, str, str)
-        until = [reading.moment_of(time), *names]
-    rows = cursor.execute(
-        "SELECT source_id, other_source_id, relation, pinned_by, reason, pinned_at FROM dedup.pair_pin"
-        " WHERE (pinned_at, source_id, other_source_id) < (%s, %s, %s)"
-        " ORDER BY pinned_at DESC, source_id DESC, other_source_id DESC LIMIT %s",
-        [*until, PINS_PAGE + 1],
-    ).fetchall()
+        time, a, b = reading.place(after, int, str, str)
+        until = {"time": reading.moment_of(time), "a": a, "b": b}
+    rows = cursor.execute(_sql("pins_page"), {**until, "limit": PINS_PAGE + 1}).fetchall()
     found = [PairPin(*row) for row in rows[:PINS_PAGE]]
     last = found[-1] if len(rows) > PINS_PAGE else None
     return PinsPage(

@@ -10,8 +10,11 @@ from typing import Any
 from dedup.article import storable
 from dedup.corpus.connection import set_values
 from dedup.corpus.database import Cursor
+from dedup.corpus.statements import Statements
 from dedup.errors import InputError
 from dedup.times import from_microseconds
+
+_sql = Statements("browsing")
 
 _WAYS = {
     "enable_seqscan": "off",
@@ -114,9 +117,5 @@ def counted_from(cursor: Cursor, since: datetime, earliest: list[int]) -> dateti
     those that are counted: its time in microseconds, and its id.
     """
     time, id = from_microseconds(earliest[0]), earliest[1]
-    row = cursor.execute(
-        "SELECT EXISTS (SELECT FROM dedup.article WHERE coalesce(published_at, added_at) >= %s"
-        " AND (coalesce(published_at, added_at), id) < (%s, %s))",
-        [since, time, id],
-    ).fetchone()
+    row = cursor.execute(_sql("any_before"), {"since": since, "time": time, "id": id}).fetchone()
     return time if row and row[0] else None

@@ -11,11 +11,14 @@ from typing import Any
 from dedup.answer import Answer
 from dedup.corpus.arrays import bigints
 from dedup.corpus.browsing import reading, words
-from dedup.corpus.browsing.lines import TIME, ArticleLine, lines_of
+from dedup.corpus.browsing.lines import ArticleLine, lines_of
 from dedup.corpus.database import Cursor
+from dedup.corpus.statements import Statements
 from dedup.errors import InputError
 from dedup.times import microseconds
 from dedup.verdict import StatusName
+
+_sql = Statements("browsing")
 
 SEARCH_PAGE = 50
 """Articles of a page."""
@@ -144,14 +147,8 @@ def _named(cursor: Cursor, what: Wanted) -> list[Place]:
     """The articles of an address or a source_id, the newest first."""
     column, value = ("url", what.url) if what.source_id is None else ("source_id", what.source_id)
     condition, values = what.others
-    # OFFSET 0: looked up by that alone, and not by time.
     rows = cursor.execute(
-        f"""
-        SELECT at, id FROM (SELECT *, {TIME} AS at FROM dedup.article WHERE {column} = %(value)s
-                            LIMIT %(limit)s OFFSET 0) AS named
-        WHERE at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND {condition}
-        ORDER BY at DESC, id DESC LIMIT {SEARCH_PAGE + 1}
-        """.encode(),
+        _sql("named", column=column, condition=condition, page=str(SEARCH_PAGE + 1)),
         {**values, **_bounds(what), "value": value, "limit": SCANNED},
     )
     return [(at, id) for at, id in rows.fetchall()]
@@ -160,33 +157,21 @@ def _named(cursor: Cursor, what: Wanted) -> list[Place]:
 def _in_order(cursor: Cursor, what: Wanted) -> tuple[list[Place], Place | None]:
     """The newest articles, or those of an outlet; and where to go on after `SCANNED` of them."""
     condition, values = what.others
-    among = "true"
-    if what.publication is not None:
-        # As the index of outlets has it.
-        among = 'left(publication, 100) COLLATE "C" = left(%(publication)s, 100) AND publication IS NOT NULL'
-    scanned = f"""
-        SELECT {TIME} AS at, id, publication, status FROM dedup.article
-        WHERE {among} AND {TIME} >= %(since)s AND ({TIME}, id) < (%(until)s, %(before)s)
-        ORDER BY {TIME} DESC, id DESC LIMIT %(limit)s
-    """
+    outlet = {"of_outlet": "true"} if what.publication is None else {}
     given = {**values, **_bounds(what), "limit": SCANNED}
     rows = cursor.execute(
-        f"SELECT at, id FROM ({scanned}) AS scanned WHERE {condition} LIMIT {SEARCH_PAGE + 1}".encode(), given
+        _sql("in_order", condition=condition, page=str(SEARCH_PAGE + 1), **outlet), given
     ).fetchall()
     places = [(at, id) for at, id in rows]
     if len(places) > SEARCH_PAGE or condition == "true":
         return places, None
-    ends = cursor.execute(
-        f"SELECT at, id FROM (SELECT at, id, row_number() OVER () AS place FROM ({scanned}) AS scanned) AS s"
-        " WHERE place = %(limit)s".encode(),
-        given,
-    ).fetchone()
+    ends = cursor.execute(_sql("in_order_until", **outlet), given).fetchone()
     return places, (ends[0], ends[1]) if ends else None
 
 
 def _with_words(cursor: Cursor, what: Wanted, given: str) -> tuple[list[Place], Place | None]:
     """The newest articles with these words; and where to go on after `STEPS` looks."""
-    row = cursor.execute("SELECT numnode(plainto_tsquery('simple', %s))", [given]).fetchone()
+    row = cursor.execute(_sql("count_words"), {"words": given}).fetchone()
     if row is None or not row[0]:
         raise InputError("there is no word in what is searched for")
     marks = [] if what.publication is None else [words.outlet_mark(what.publication)]
@@ -219,12 +204,7 @@ def _matching(cursor: Cursor, what: Wanted, marks: list[str], limit: int | None)
     """The articles with the words and these marks, the newest first; and whether these are all of them."""
     condition, values = what.others
     found = cursor.execute(
-        f"""
-        SELECT at, id, at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND {condition}
-        FROM (SELECT *, {TIME} AS at FROM dedup.article
-              WHERE {words.WORDS} @@ (plainto_tsquery('simple', %(words)s) && %(marks)s::text::tsquery)
-              LIMIT %(limit)s) AS matching
-        """.encode(),
+        _sql("matching", condition=condition, indexed=words.WORDS),
         {**values, **_bounds(what), "words": what.words, "marks": words.query(marks),
          "limit": None if limit is None else limit + 1},
     ).fetchall()  # fmt: skip
@@ -235,11 +215,8 @@ def _matching(cursor: Cursor, what: Wanted, marks: list[str], limit: int | None)
 def _newest(cursor: Cursor, until: Place, since: datetime) -> datetime | None:
     """The time of the newest article of a range."""
     reading.allow(cursor, "indexscan", "indexonlyscan")
-    row = cursor.execute(
-        f"SELECT {TIME} FROM dedup.article WHERE ({TIME}, id) < (%s, %s) AND {TIME} >= %s"
-        f" ORDER BY {TIME} DESC, id DESC LIMIT 1".encode(),
-        [*until, since],
-    ).fetchone()
+    values = {"until": until[0], "before": until[1], "since": since}
+    row = cursor.execute(_sql("newest"), values).fetchone()
     reading.forbid(cursor, "indexscan", "indexonlyscan")
     return row[0] if row else None
 
@@ -250,10 +227,8 @@ def _bounds(what: Wanted) -> dict[str, Any]:
 
 def _snippets(cursor: Cursor, ids: Sequence[int], given: str) -> dict[int, Snippet]:
     """Of each text the words around the first of those that were searched for."""
-    rows = cursor.execute(
-        "SELECT id, left(text, %s) FROM dedup.article WHERE id = ANY (%s) AND text IS NOT NULL",
-        [SNIPPET_FROM, bigints(list(ids))],
-    ).fetchall()
+    values = {"characters": SNIPPET_FROM, "ids": bigints(list(ids))}
+    rows = cursor.execute(_sql("beginnings"), values).fetchall()
     pattern = _pattern(re.findall(r"\w+", given))
     return {id: snippet for id, text in rows if (snippet := _snippet(text, pattern))}
 

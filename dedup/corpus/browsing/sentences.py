@@ -11,7 +11,10 @@ from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import ArticleLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.overview import CommonSentence
+from dedup.corpus.statements import Statements
 from dedup.errors import InputError, NotFoundError
+
+_sql = Statements("browsing")
 
 SentenceOrder = Literal["carriers", "stories"]
 """The sentences of the most articles first, or those of the most effective stories."""
@@ -49,33 +52,18 @@ class SentencePage(Answer):
     articles: tuple[ArticleLine, ...]
 
 
-_PIN = "CASE p.common WHEN true THEN 'always' WHEN false THEN 'never' END"
-_COMMON = f"""
-    c.sentence_hash, c.carriers, c.effective_stories, true, {_PIN}, coalesce(c.example, p.example), c.since
-    FROM dedup.common_sentence c LEFT JOIN dedup.sentence_pin p ON p.sentence_hash = c.sentence_hash
-"""
-_PINNED = f"""
-    p.sentence_hash, c.carriers, c.effective_stories, c.sentence_hash IS NOT NULL, {_PIN},
-    coalesce(c.example, p.example), c.since
-    FROM dedup.sentence_pin p LEFT JOIN dedup.common_sentence c ON c.sentence_hash = p.sentence_hash
-"""
-
-
 def common_sentences(cursor: Cursor, order: SentenceOrder, after: str | None) -> SentencesPage:
     """A page of common sentences. Raises InputError: there is no such order, or `after` is of no page."""
     if order not in _ORDERS:
         raise InputError(f"there is no order {order!r}; there are {', '.join(get_args(SentenceOrder))}")
     column, kind = _ORDERS[order]
-    begins, values = "true", []
-    if after is not None:
-        begins, values = (
-            f"(c.{column}, ~c.sentence_hash) < (%s, ~%s::bigint)",
-            reading.place(after, kind, int),
-        )
-    found = cursor.execute(
-        f"SELECT {_COMMON} WHERE {begins} ORDER BY c.{column} DESC, ~c.sentence_hash DESC LIMIT %s".encode(),
-        [*values, SENTENCES_PAGE + 1],
-    ).fetchall()
+    values = {"limit": SENTENCES_PAGE + 1}
+    if after is None:
+        statement = _sql("sentences", order=column)
+    else:
+        statement = _sql("sentences_after", order=column)
+        values["place"], values["hash"] = reading.place(after, kind, int)
+    found = cursor.execute(statement, values).fetchall()
     shown = [CommonSentence(*row) for row in found[:SENTENCES_PAGE]]
     last = shown[-1] if len(found) > SENTENCES_PAGE else None
     return SentencesPage(
@@ -86,37 +74,21 @@ def common_sentences(cursor: Cursor, order: SentenceOrder, after: str | None) ->
 
 
 def _pinned(cursor: Cursor) -> tuple[CommonSentence, ...]:
-    rows: list[tuple[Any, ...]] = cursor.execute(
-        f"SELECT {_PINNED} ORDER BY p.pinned_at DESC, p.sentence_hash DESC LIMIT %s".encode(),
-        [SENTENCES_PAGE],
-    ).fetchall()
+    rows: list[tuple[Any, ...]] = cursor.execute(_sql("pinned"), {"limit": SENTENCES_PAGE}).fetchall()
     return tuple(CommonSentence(*row) for row in rows)
 
 
 def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:
     """A common or pinned sentence, with some of its articles, the originals first."""
-    row = cursor.execute(
-        f"SELECT {_COMMON} WHERE c.sentence_hash = %(hash)s UNION ALL SELECT {_PINNED}"
-        " WHERE p.sentence_hash = %(hash)s AND c.sentence_hash IS NULL".encode(),
-        {"hash": sentence_hash},
-    ).fetchone()
+    row = cursor.execute(_sql("sentence"), {"hash": sentence_hash}).fetchone()
     if row is None:
         raise NotFoundError(f"sentence {sentence_hash} is neither common nor pinned")
     reading.allow(cursor, "bitmapscan")
     reading.forbid(cursor, "indexscan", "indexonlyscan")
     ids: list[int] = []
-    for among, fold in (("", "folded"), ("NOT ", "folded_duplicate")):
-        # As `dedup.carrier` looks for them, but no more of them than are shown.
-        found = cursor.execute(
-            f"""
-            SELECT article_id FROM dedup.fingerprint f
-            WHERE dedup.{fold}(dedup.keys(f.sentence_hashes, f.buckets, f.content_hash))
-                  @> dedup.{fold}(ARRAY[%(hash)s::bigint])
-              AND %(hash)s = ANY (f.sentence_hashes) AND {among}f.canonical LIMIT %(limit)s
-            """.encode(),
-            {"hash": sentence_hash, "limit": CARRIERS - len(ids)},
-        ).fetchall()
-        ids += [id for (id,) in found]
+    for statement in ("canonical_carriers", "duplicate_carriers"):
+        values = {"hash": sentence_hash, "limit": CARRIERS - len(ids)}
+        ids += [id for (id,) in cursor.execute(_sql(statement), values).fetchall()]
     reading.allow(cursor, "indexscan", "indexonlyscan")
     reading.forbid(cursor, "bitmapscan")
     lines = lines_of(cursor, ids)

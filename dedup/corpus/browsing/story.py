@@ -9,12 +9,15 @@ from typing import Any
 from dedup.answer import Answer
 from dedup.corpus.arrays import bigints
 from dedup.corpus.browsing import reading
-from dedup.corpus.browsing.lines import TIME, ArticleLine, CopyLine, lines_of
+from dedup.corpus.browsing.lines import ArticleLine, CopyLine, lines_of
 from dedup.corpus.database import Cursor
+from dedup.corpus.statements import Statements
 from dedup.corpus.verdicts import best_pairs
 from dedup.errors import NotFoundError
 from dedup.times import microseconds
 from dedup.verdict import Match
+
+_sql = Statements("browsing")
 
 STORY_PAGE = 200
 """Copies of a page."""
@@ -92,9 +95,7 @@ class StoryPage(Answer):
 def story(cursor: Cursor, source_id: str, after: str | None = None) -> StoryPage:
     """The story of an article."""
     since = reading.moment_place(after, _FIRST, 0)
-    row = cursor.execute(
-        "SELECT coalesce(duplicate_of, id) FROM dedup.article WHERE source_id = %s", [source_id]
-    ).fetchone()
+    row = cursor.execute(_sql("story_of"), {"source_id": source_id}).fetchone()
     if row is None:
         raise NotFoundError.of(source_id)
     number = row[0]
@@ -117,37 +118,20 @@ def story(cursor: Cursor, source_id: str, after: str | None = None) -> StoryPage
     )
 
 
-_COPIES = f"""
-    SELECT a.id, p.sentence_jaccard, p.signature_jaccard, p.containment
-    FROM (SELECT id FROM dedup.article WHERE duplicate_of = %(story)s AND ({TIME}, id) > (%(time)s, %(id)s)
-          ORDER BY {TIME}, id LIMIT %(limit)s) AS a
-    -- OFFSET 0: looked up one by one, whatever the statistics say.
-    LEFT JOIN LATERAL (SELECT * FROM dedup.match WHERE article_id = a.id AND other_id = %(story)s
-                       OFFSET 0) AS p ON true
-"""
-
-
 def _copies(cursor: Cursor, number: int, since: tuple[datetime, int]) -> list[Any]:
     time, id = since
-    return cursor.execute(
-        _COPIES.encode(), {"story": number, "time": time, "id": id, "limit": STORY_PAGE + 1}
-    ).fetchall()
+    values = {"story": number, "time": time, "id": id, "limit": STORY_PAGE + 1}
+    return cursor.execute(_sql("copies"), values).fetchall()
 
 
 def _count(cursor: Cursor, number: int) -> int:
-    row = cursor.execute(
-        "SELECT count(*) FROM (SELECT FROM dedup.article WHERE duplicate_of = %s LIMIT %s) AS copies",
-        [number, COPIES_COUNTED + 1],
-    ).fetchone()
+    row = cursor.execute(_sql("count_copies"), {"story": number, "limit": COPIES_COUNTED + 1}).fetchone()
     return int(row[0]) if row else 0
 
 
 def _prints(cursor: Cursor, number: int) -> list[int]:
     """The canonical article and its earliest copies."""
-    rows = cursor.execute(
-        f"SELECT id FROM dedup.article WHERE duplicate_of = %s ORDER BY {TIME}, id LIMIT %s".encode(),
-        [number, STORY_PRINTS - 1],
-    )
+    rows = cursor.execute(_sql("earliest_copies"), {"story": number, "limit": STORY_PRINTS - 1})
     return [number, *(id for (id,) in rows.fetchall())]
 
 
@@ -159,8 +143,4 @@ def _beside(cursor: Cursor, number: int) -> tuple[Beside, ...]:
 
 
 def _words(cursor: Cursor, ids: list[int]) -> dict[int, int]:
-    return dict(
-        cursor.execute(
-            "SELECT article_id, word_count FROM dedup.fingerprint WHERE article_id = ANY (%s)", [bigints(ids)]
-        ).fetchall()
-    )
+    return dict(cursor.execute(_sql("word_counts"), {"ids": bigints(ids)}).fetchall())

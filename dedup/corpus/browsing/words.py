@@ -15,8 +15,11 @@ from datetime import UTC, date, datetime, timedelta
 
 from dedup.corpus.connection import set_values
 from dedup.corpus.database import Cursor, Database, translated
+from dedup.corpus.statements import Statements
 from dedup.errors import BusyError, InputError
 from dedup.schema import migration_lock, program
+
+_sql = Statements("browsing")
 
 INDEX = "article_words"
 
@@ -115,9 +118,5 @@ def change(database: Database, *, wanted: bool) -> bool:
 
 def _present(cursor: Cursor) -> bool | None:
     """Whether the index is complete; None where there is none."""
-    row = cursor.execute(
-        "SELECT i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
-        " WHERE c.relname = %s AND c.relnamespace = 'dedup'::regnamespace",
-        [INDEX],
-    ).fetchone()
+    row = cursor.execute(_sql("index_of_words"), {"index": INDEX}).fetchone()
     return bool(row[0]) if row else None

@@ -1,5 +1,75 @@
 -- What the pages show.
 
+-- name: pin_columns
+-- What is shown of a pin of a pair.
+source_id, other_source_id, relation, pinned_by, reason, pinned_at
+
+-- name: judgement_columns
+-- What is shown of a judgement.
+source_id, other_source_id, judged_by, label, note, judged_at, stale IS NOT FALSE
+
+-- name: any_before
+-- Whether a range has articles before these: of a time, and among them of an id.
+SELECT EXISTS (
+    SELECT FROM dedup.article
+    WHERE coalesce(published_at, added_at) >= %(since)s
+      AND (coalesce(published_at, added_at), id) < (%(time)s, %(id)s))
+
+-- name: article
+-- What is told of one article besides its mark.
+SELECT a.url, a.language, a.published_at, a.added_at, a.marked_at, t.name, a.limit_fired
+FROM dedup.article a
+LEFT JOIN LATERAL (SELECT name FROM dedup.attachment WHERE id = a.attachment_id OFFSET 0) AS t ON true
+WHERE a.source_id = %(source_id)s
+
+-- name: beginnings
+-- How some texts begin.
+SELECT id, left(text, %(characters)s) FROM dedup.article WHERE id = ANY (%(ids)s) AND text IS NOT NULL
+
+-- name: canonical_carriers
+-- Canonical articles with a sentence: as `dedup.carrier` looks for them, but no more of them than are shown.
+SELECT article_id FROM dedup.fingerprint f
+WHERE dedup.folded(dedup.keys(f.sentence_hashes, f.buckets, f.content_hash)) @> dedup.folded(ARRAY[%(hash)s::bigint])
+  AND %(hash)s = ANY (f.sentence_hashes) AND f.canonical LIMIT %(limit)s
+
+-- name: contained_above
+-- The pairs that a threshold of containment has just let in, as far as nobody has said anything of them.
+SELECT ${pair_columns}
+FROM (SELECT * FROM dedup.match WHERE rule = 'containment' AND containment >= %(threshold)s
+      ORDER BY containment ASC LIMIT %(nearest)s) AS m
+${unsaid}
+
+-- name: copied
+-- The copies behind a cell. OFFSET 0: looked up one by one, whatever the statistics say.
+SELECT c.id, c.duplicate_of, p.sentence_jaccard, p.signature_jaccard, p.containment
+FROM (SELECT c.id, c.duplicate_of FROM (${of_copier}) AS c
+      CROSS JOIN LATERAL (SELECT publication FROM dedup.article WHERE id = c.duplicate_of OFFSET 0) AS o
+      WHERE c.publication = %(copier)s AND o.publication = %(original)s LIMIT %(page)s) AS c
+LEFT JOIN LATERAL (
+    SELECT * FROM dedup.match WHERE article_id = c.id AND other_id = c.duplicate_of OFFSET 0) AS p ON true
+
+-- name: copied_until
+-- The last article that was looked at for a cell, where there may be more.
+SELECT at, id FROM (SELECT at, id, row_number() OVER () AS place FROM (${of_copier}) AS c) AS scanned
+WHERE place = %(scanned)s
+
+-- name: copies
+-- A page of the copies of a story. OFFSET 0: looked up one by one, whatever the statistics say.
+SELECT a.id, p.sentence_jaccard, p.signature_jaccard, p.containment
+FROM (SELECT id FROM dedup.article
+      WHERE duplicate_of = %(story)s AND (coalesce(published_at, added_at), id) > (%(time)s, %(id)s)
+      ORDER BY coalesce(published_at, added_at), id LIMIT %(limit)s) AS a
+LEFT JOIN LATERAL (
+    SELECT * FROM dedup.match WHERE article_id = a.id AND other_id = %(story)s OFFSET 0) AS p ON true
+
+-- name: count_copies
+-- How many copies a story has; counting stops at the limit.
+SELECT count(*) FROM (SELECT FROM dedup.article WHERE duplicate_of = %(story)s LIMIT %(limit)s) AS copies
+
+-- name: count_words
+-- How many words there are in what is searched for.
+SELECT numnode(plainto_tsquery('simple', %(words)s))
+
 -- name: day
 -- Figures of a range of days, of its newest articles: one row. Times are microseconds since 1970.
 WITH counted AS MATERIALIZED (
@@ -57,6 +127,113 @@ SELECT (SELECT count(*) FROM counted),
         FROM counted WHERE status IN ('pending', 'failed') OR stale GROUP BY 1, 2
         ORDER BY articles DESC LIMIT %(troubles)s) AS t)
 
+-- name: duplicate_carriers
+-- Duplicates with a sentence, in the same way.
+SELECT article_id FROM dedup.fingerprint f
+WHERE dedup.folded_duplicate(dedup.keys(f.sentence_hashes, f.buckets, f.content_hash))
+      @> dedup.folded_duplicate(ARRAY[%(hash)s::bigint])
+  AND %(hash)s = ANY (f.sentence_hashes) AND NOT f.canonical LIMIT %(limit)s
+
+-- name: earliest_copies
+-- The earliest copies of a story.
+SELECT id FROM dedup.article WHERE duplicate_of = %(story)s
+ORDER BY coalesce(published_at, added_at), id LIMIT %(limit)s
+
+-- name: figures
+-- What is kept of a text, in figures. OFFSET 0: looked up one by one, whatever the statistics say.
+SELECT word_count, cardinality(sentence_hashes),
+       (SELECT count((SELECT true FROM dedup.common_sentence WHERE sentence_hash = s.hash OFFSET 0))
+        FROM unnest(sentence_hashes) AS s (hash)),
+       shingle_count, buckets = '{}'
+FROM dedup.fingerprint WHERE article_id = %(id)s
+
+-- name: free
+-- Whether nobody has said anything of the pair of the articles a and o.
+NOT EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = least(a.source_id, o.source_id)
+            AND p.other_source_id = greatest(a.source_id, o.source_id))
+AND NOT EXISTS (SELECT FROM dedup.judgement j WHERE j.source_id = least(a.source_id, o.source_id)
+                AND j.other_source_id = greatest(a.source_id, o.source_id))
+
+-- name: health
+-- The horizon, the bytes of the database, and the attached tables.
+SELECT horizon, pg_database_size(current_database()), ARRAY(SELECT name FROM dedup.attachment ORDER BY id)
+FROM dedup.corpus_state
+
+-- name: in_order
+-- The newest articles, or those of an outlet, of which all that is wanted holds.
+SELECT at, id FROM (${scanned}) AS scanned WHERE ${condition} LIMIT ${page}
+
+-- name: in_order_until
+-- The last article that was looked at for such a page, where there may be more.
+SELECT at, id FROM (SELECT at, id, row_number() OVER () AS place FROM (${scanned}) AS scanned) AS s
+WHERE place = %(limit)s
+
+-- name: index_of_words
+-- Whether an index is complete.
+SELECT i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE c.relname = %(index)s AND c.relnamespace = 'dedup'::regnamespace
+
+-- name: judgements_of_article
+-- The newest judgements of pairs with an article.
+SELECT * FROM (SELECT ${judgement_columns} FROM dedup.judged_pair WHERE source_id = %(id)s
+               UNION ALL
+               SELECT ${judgement_columns} FROM dedup.judged_pair WHERE other_source_id = %(id)s) AS j
+ORDER BY judged_at DESC, source_id, other_source_id, judged_by LIMIT %(limit)s
+
+-- name: judgements_of_pair
+-- The newest judgements of a pair.
+SELECT ${judgement_columns} FROM dedup.judged_pair WHERE source_id = %(a)s AND other_source_id = %(b)s
+ORDER BY judged_at DESC, judged_by LIMIT %(limit)s
+
+-- name: lines
+-- Articles as lists show them; no more of a label is read than is shown. OFFSET 0: looked up one by one, whatever the
+-- statistics say.
+SELECT a.id, a.source_id, left(a.title, %(characters)s), left(a.publication, %(characters)s),
+       coalesce(published_at, added_at), ${known} IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
+       left(a.reason, %(characters)s)
+FROM unnest(%(ids)s::bigint[]) AS given (id)
+CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = given.id OFFSET 0) AS a
+LEFT JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
+
+-- name: matching
+-- Articles with some words and marks, and whether all that is wanted holds of each.
+SELECT at, id, at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition}
+FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.article
+      WHERE ${indexed} @@ (plainto_tsquery('simple', %(words)s) && %(marks)s::text::tsquery)
+      LIMIT %(limit)s) AS matching
+
+-- name: named
+-- The articles of an address or a source_id, the newest first. OFFSET 0: looked up by that alone, and not by time.
+SELECT at, id
+FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.article
+      WHERE ${column} = %(value)s LIMIT %(limit)s OFFSET 0) AS named
+WHERE at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition}
+ORDER BY at DESC, id DESC LIMIT ${page}
+
+-- name: newest
+-- The time of the newest article of a range.
+SELECT coalesce(published_at, added_at) FROM dedup.article
+WHERE (coalesce(published_at, added_at), id) < (%(until)s, %(before)s)
+  AND coalesce(published_at, added_at) >= %(since)s
+ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
+
+-- name: newest_day
+-- The time of the newest article that is not in the future.
+SELECT coalesce(published_at, added_at) FROM dedup.mark WHERE coalesce(published_at, added_at) <= now()
+ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
+
+-- name: of_copier
+-- The newest articles of an outlet, by the index of outlets.
+SELECT id, coalesce(published_at, added_at) AS at, publication, duplicate_of FROM dedup.article
+WHERE left(publication, 100) COLLATE "C" = left(%(copier)s, 100) AND publication IS NOT NULL
+  AND coalesce(published_at, added_at) >= %(since)s
+  AND (coalesce(published_at, added_at), id) < (%(until)s, %(before)s)
+ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(scanned)s
+
+-- name: of_outlet
+-- Whether an article is of an outlet, as the index of outlets has it.
+left(publication, 100) COLLATE "C" = left(%(publication)s, 100) AND publication IS NOT NULL
+
 -- name: outlets
 -- Who copied whom in a range of days, of its newest articles: cells of the outlets of most copies, and what is left.
 WITH counted AS MATERIALIZED (
@@ -93,3 +270,114 @@ SELECT (SELECT count(*) FROM counted),
     ARRAY(SELECT name FROM outlet ORDER BY copies DESC, name COLLATE "C"),
     (SELECT jsonb_agg(jsonb_build_array(copier, original, copies, median_delay)
                       ORDER BY copies DESC, copier COLLATE "C", original COLLATE "C") FROM shown)
+
+-- name: pair
+-- A pair as it is stored.
+SELECT o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard, m.containment
+FROM dedup.match m JOIN dedup.article o ON o.id = m.other_id
+WHERE m.article_id = %(later)s AND m.other_id = %(earlier)s
+
+-- name: pair_columns
+-- What is shown of a stored pair.
+m.article_id, m.other_id, o.source_id, m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard,
+m.containment
+
+-- name: picked
+-- The pairs picked for people, as far as nobody has said anything of them, in the order in which they are asked.
+SELECT a.id, o.id, r.scores
+FROM dedup.review_pair r
+CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article WHERE source_id = r.source_id OFFSET 0) AS a
+CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article WHERE source_id = r.other_source_id OFFSET 0) AS o
+WHERE ${free} ORDER BY r.place LIMIT %(limit)s
+
+-- name: pin_of_pair
+-- The pin of a pair.
+SELECT ${pin_columns} FROM dedup.pair_pin WHERE source_id = %(a)s AND other_source_id = %(b)s
+
+-- name: pinned
+-- The pinned sentences, the newest first.
+SELECT ${pinned_sentence} ORDER BY p.pinned_at DESC, p.sentence_hash DESC LIMIT %(limit)s
+
+-- name: pins_of_article
+-- The newest pins of pairs with an article.
+SELECT * FROM (SELECT ${pin_columns} FROM dedup.pair_pin WHERE source_id = %(id)s
+               UNION ALL
+               SELECT ${pin_columns} FROM dedup.pair_pin WHERE other_source_id = %(id)s) AS p
+ORDER BY pinned_at DESC, source_id, other_source_id LIMIT %(limit)s
+
+-- name: pins_page
+-- A page of pins of pairs, the newest first.
+SELECT ${pin_columns} FROM dedup.pair_pin
+WHERE (pinned_at, source_id, other_source_id) < (%(time)s, %(a)s, %(b)s)
+ORDER BY pinned_at DESC, source_id DESC, other_source_id DESC LIMIT %(limit)s
+
+-- name: scanned
+-- The newest articles of a range, or those of an outlet.
+SELECT coalesce(published_at, added_at) AS at, id, publication, status FROM dedup.article
+WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
+  AND (coalesce(published_at, added_at), id) < (%(until)s, %(before)s)
+ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(limit)s
+
+-- name: scored_above
+-- The pairs that a threshold has just let in, as far as nobody has said anything of them.
+SELECT ${pair_columns}
+FROM (SELECT * FROM dedup.match WHERE rule IN ('sentences', 'signature') AND score >= %(threshold)s
+      ORDER BY score ASC LIMIT %(nearest)s) AS m
+${unsaid}
+
+-- name: scored_below
+-- The pairs that a threshold has just kept out, in the same way.
+SELECT ${pair_columns}
+FROM (SELECT * FROM dedup.match WHERE rule IN ('sentences', 'signature') AND score < %(threshold)s
+      ORDER BY score DESC LIMIT %(nearest)s) AS m
+${unsaid}
+
+-- name: common_sentence
+-- What is shown of a common sentence, and where from.
+c.sentence_hash, c.carriers, c.effective_stories, true, ${said}, coalesce(c.example, p.example), c.since
+FROM dedup.common_sentence c LEFT JOIN dedup.sentence_pin p ON p.sentence_hash = c.sentence_hash
+
+-- name: pinned_sentence
+-- What is shown of a pinned sentence, and where from.
+p.sentence_hash, c.carriers, c.effective_stories, c.sentence_hash IS NOT NULL, ${said},
+coalesce(c.example, p.example), c.since
+FROM dedup.sentence_pin p LEFT JOIN dedup.common_sentence c ON c.sentence_hash = p.sentence_hash
+
+-- name: said
+-- What the pin of a sentence says.
+CASE p.common WHEN true THEN 'always' WHEN false THEN 'never' END
+
+-- name: sentence
+-- A common or pinned sentence.
+SELECT ${common_sentence} WHERE c.sentence_hash = %(hash)s
+UNION ALL
+SELECT ${pinned_sentence} WHERE p.sentence_hash = %(hash)s AND c.sentence_hash IS NULL
+
+-- name: sentences
+-- The first page of common sentences.
+SELECT ${common_sentence}
+ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
+
+-- name: sentences_after
+-- A later page of them.
+SELECT ${common_sentence}
+WHERE (c.${order}, ~c.sentence_hash) < (%(place)s, ~%(hash)s::bigint)
+ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
+
+-- name: story_of
+-- The story that an article is of, by its canonical article.
+SELECT coalesce(duplicate_of, id) FROM dedup.article WHERE source_id = %(source_id)s
+
+-- name: text
+-- How a text begins, and how long it is.
+SELECT left(text, %(characters)s), length(text) FROM dedup.article_text WHERE article_id = %(id)s
+
+-- name: unsaid
+-- The articles of the pairs m. OFFSET 0: one by one, until there are enough.
+CROSS JOIN LATERAL (SELECT source_id, archived FROM dedup.article WHERE id = m.article_id OFFSET 0) AS a
+CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = m.other_id OFFSET 0) AS o
+WHERE NOT a.archived AND ${free} LIMIT %(limit)s
+
+-- name: word_counts
+-- How many words some articles have.
+SELECT article_id, word_count FROM dedup.fingerprint WHERE article_id = ANY (%(ids)s)
