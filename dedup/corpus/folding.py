@@ -8,6 +8,9 @@ n articles s * s / n for each key, where s share an entry. Which articles it fin
 from __future__ import annotations
 
 from dedup.corpus.database import Cursor
+from dedup.corpus.statements import Statements
+
+_sql = Statements("bulk")
 
 KEYS_PER_ARTICLE = 72
 """News of 2.8 kB: 20 sentences, and one bucket per band, each folded twice. Only the size depends on it."""
@@ -31,7 +34,7 @@ def fold_bits(articles: int) -> int:
 
 
 def present_bits(cursor: Cursor) -> int:
-    row = cursor.execute("SELECT dedup.folded(ARRAY[2147483647])").fetchone()
+    row = cursor.execute(_sql("largest_key")).fetchone()
     assert row is not None
     return int(row[0][0]).bit_length()
 

@@ -1,4 +1,4 @@
--- What the pages show.
+-- What the pages show, read by indexes alone.
 
 -- name: pin_columns
 -- What is shown of a pin of a pair.

@@ -69,6 +69,10 @@ SELECT blocks_done, blocks_total FROM pg_stat_progress_create_index WHERE pid = 
 UPDATE dedup.article SET stale = %(stale)s, takes_part = true, limit_fired = NULL
 WHERE id = ANY (%(ids)s) AND (stale, takes_part) <> (%(stale)s, true)
 
+-- name: largest_key
+-- The largest key of the indexes of fingerprints: its bits are those of every key.
+SELECT dedup.folded(ARRAY[2147483647])
+
 -- name: last_change
 -- The number of the last change that people made since the engine began.
 SELECT coalesce(max(id), 0) FROM dedup.bulk_change
