@@ -11,7 +11,6 @@ import pytest
 
 from dedup.corpus import statements
 from dedup.corpus.articles import body, fields
-from dedup.corpus.articles import body
 from dedup.corpus.browsing import day, words
 from dedup.corpus.browsing.lines import LABEL
 from dedup.corpus.database import Database

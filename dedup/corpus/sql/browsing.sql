@@ -87,7 +87,8 @@ WITH counted AS MATERIALIZED (
 ), earliest AS (
     SELECT at, id FROM counted ORDER BY at, id LIMIT 1
 ), story AS (
-    SELECT duplicate_of AS id, count(*) AS copies, count(DISTINCT outlet) AS outlets, CASE WHEN bool_and(known_at IS NOT NULL) THEN max(known_at) END AS last_at
+    SELECT duplicate_of AS id, count(*) AS copies, count(DISTINCT outlet) AS outlets,
+           CASE WHEN bool_and(known_at IS NOT NULL) THEN max(known_at) END AS last_at
     FROM counted WHERE duplicate_of IS NOT NULL GROUP BY duplicate_of
 ), print AS (  -- the first one of each other outlet
     SELECT o.id, o.known_at AS began, c.outlet, min(c.known_at) AS at

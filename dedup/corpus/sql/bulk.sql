@@ -90,7 +90,8 @@ SELECT array_agg(id), array_agg(takes_part::integer::bigint),
 FROM dedup.article WHERE id BETWEEN %(first)s AND %(last)s
 
 -- name: order
--- The articles that have a fingerprint of their present text, in use or waiting, in canonical order; and the time of the last.
+-- The articles that have a fingerprint of their present text, in use or waiting, in canonical order; and the time of
+-- the last.
 SELECT coalesce(array_agg(a.id ORDER BY
            dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id), '{}'),
        max(dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s))
