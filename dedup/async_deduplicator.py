@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Self, TypeVar
 
+from dedup.api import checks
 from dedup.article import Article
 from dedup.corpus.async_connection import MAX_CONNECTIONS, AsyncPool
 from dedup.corpus.stories import Story
 from dedup.corpus.verdicts import MarkedArticle
 from dedup.deduplicator import Deduplicator
-from dedup.door import checks
 from dedup.engine.async_submit import AsyncSubmissions
 from dedup.errors import ClosedError
 from dedup.timeouts import Timeouts, check_seconds
@@ -146,7 +146,7 @@ class AsyncDeduplicator:
         return await opened.in_thread(lambda: opened.blocking.story(source_id))
 
     async def delete(self, source_id: str) -> bool:
-        """Delete an article; its duplicates and partners are judged anew. False if it is unknown.
+        """Delete an article; its duplicates and partners are judged again. False if it is unknown.
 
         Raises BusyError: others held it for longer than `Timeouts.lock`.
         """
@@ -178,7 +178,7 @@ class _Open:
         database = blocking._database
         self.blocking, self.timeouts = blocking, database.timeouts
         self._threads = threads
-        self._pool = AsyncPool(database.url, database.place, database.timeouts, database.schema)
+        self._pool = AsyncPool(database.url, database.location, database.timeouts, database.schema)
         self.submissions = AsyncSubmissions(self._pool, blocking._submissions, self.in_thread)
 
     @classmethod

@@ -1,7 +1,7 @@
 """The library's one door: a corpus, what goes into it, and every question it answers.
 
 The command line uses this door and no other. What is behind it is in `engine/` and `corpus/`; what hangs on a
-`Deduplicator` beside its own methods is in `door/`.
+`Deduplicator` beside its own methods is in `api/`.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from dedup.api import checks
+from dedup.api.questions import Questions
 from dedup.article import Article
 from dedup.corpus import attempts, opening, rulebooks
 from dedup.corpus.database import Database, retried
-from dedup.door import checks
-from dedup.door.questions import Questions
 from dedup.engine import hook
 from dedup.engine.submit import Submissions
 from dedup.engines import BATCH_ARTICLES, ENGINE_NAMES, MAX_BATCH, MIN_MEMORY, EngineName
@@ -31,10 +31,10 @@ from dedup.verdict import Verdict
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from dedup.door.attachments import Attachments
-    from dedup.door.judgements import Judgements
-    from dedup.door.pins import CommonSentences, PairPins
-    from dedup.door.settings import CorpusSettings
+    from dedup.api.attachments import Attachments
+    from dedup.api.judgements import Judgements
+    from dedup.api.pins import CommonSentences, PairPins
+    from dedup.api.settings import CorpusSettings
     from dedup.engine.backfill import BackfillReport
     from dedup.engine.cluster_import import ImportReport
     from dedup.engine.load import LoadPreview
@@ -92,7 +92,7 @@ class Deduplicator(Questions):
             before, after = migrate.initialize(database)
         finally:
             database.close()
-        return Initialized(database.place, before, after)
+        return Initialized(database.location, before, after)
 
     def __enter__(self) -> Self:
         self._database.check_open()
@@ -105,9 +105,9 @@ class Deduplicator(Questions):
         return repr(self._database).replace("Database", "Deduplicator", 1)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Host and database, for people; never a password."""
-        return self._database.place
+        return self._database.location
 
     def close(self) -> None:
         """Close the connections; this object cannot be used any more."""
@@ -268,7 +268,7 @@ class Deduplicator(Questions):
             StuckError: another backfill lives and makes no progress, or this one does the same again and
                 again.
         """
-        from dedup.engine import backfill as bulk
+        from dedup.engine import backfill as settling
 
         checks.whole_number("batch", batch, 1, MAX_BATCH)
         if workers is not None:
@@ -277,7 +277,7 @@ class Deduplicator(Questions):
             raise InputError(f"engine must be one of {', '.join(ENGINE_NAMES)}, not {engine!r}")
         if memory is not None:
             checks.whole_number("memory", memory, MIN_MEMORY)
-        return bulk.backfill(
+        return settling.backfill(
             self._database,
             batch=batch,
             workers=workers,
@@ -308,11 +308,11 @@ class Deduplicator(Questions):
             InputError: it is neither, or the horizon is there or later already, or no article is settled.
             WorkerError, StuckError: as of `backfill`.
         """
-        from dedup.engine import backfill as bulk
+        from dedup.engine import backfill as settling
         from dedup.engine import window as pruning
 
         pruning.want(self._database, older_than)
-        return bulk.backfill(self._database, progress=progress, stop=stop)
+        return settling.backfill(self._database, progress=progress, stop=stop)
 
     def preview_prune(self, older_than: str) -> PrunePreview:
         """What `prune` would do; nothing is changed.
@@ -360,7 +360,7 @@ class Deduplicator(Questions):
         return total
 
     def delete(self, source_id: str) -> bool:
-        """Delete an article; its duplicates and partners are judged anew. False if it is unknown.
+        """Delete an article; its duplicates and partners are judged again. False if it is unknown.
 
         Raises BusyError: others held it for longer than `Timeouts.lock`.
         """
@@ -381,34 +381,34 @@ class Deduplicator(Questions):
     @property
     def settings(self) -> CorpusSettings:
         """The settings of the corpus, and the sentence parameters of its languages."""
-        from dedup.door.settings import CorpusSettings
+        from dedup.api.settings import CorpusSettings
 
         return CorpusSettings(self._database)
 
     @property
     def pins(self) -> PairPins:
         """What people say two articles are to each other."""
-        from dedup.door.pins import PairPins
+        from dedup.api.pins import PairPins
 
         return PairPins(self._database)
 
     @property
     def common_sentences(self) -> CommonSentences:
         """The sentences that are ignored, and the pins on them."""
-        from dedup.door.pins import CommonSentences
+        from dedup.api.pins import CommonSentences
 
         return CommonSentences(self._database)
 
     @property
     def attachments(self) -> Attachments:
         """Tables of others whose rows are articles."""
-        from dedup.door.attachments import Attachments
+        from dedup.api.attachments import Attachments
 
         return Attachments(self._database)
 
     @property
     def judgements(self) -> Judgements:
         """What people say of pairs of articles, and what follows from it."""
-        from dedup.door.judgements import Judgements
+        from dedup.api.judgements import Judgements
 
         return Judgements(self._database)

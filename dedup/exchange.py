@@ -70,7 +70,7 @@ MATCH: Table = {
     "sentence_jaccard": Column("double"),
     "signature_jaccard": Column("double"),
     "containment": Column("double"),
-    "likest": Column("boolean"),
+    "best_match": Column("boolean"),
 }
 """As `dedup.match`: `source_id` is the later article of a pair."""
 

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from dedup.api import checks
 from dedup.corpus.columns import TABLE_NAMES, TableName
 from dedup.deduplicator import Deduplicator
-from dedup.door import checks
 from dedup.errors import InputError
 from dedup.times import Time
 

@@ -1,6 +1,6 @@
 """HTML becomes the text of an article, with trafilatura, which is optional and imported only here.
 
-trafilatura gets not the page but its tags written anew within bounds: the parser below takes minutes for a
+trafilatura gets not the page but its tags written again within bounds: the parser below takes minutes for a
 tag of 100,000 attributes, and gives up on deep nesting.
 """
 
@@ -167,7 +167,7 @@ def _after(html: str, mark: str, start: int) -> int:
 
 
 def _attributes(html: str, position: int) -> tuple[int, str]:
-    """Where a tag ends, and its first attributes, written anew."""
+    """Where a tag ends, and its first attributes, written again."""
     kept: list[str] = []
     while True:
         skipped = _SKIP.match(html, position)

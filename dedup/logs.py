@@ -46,8 +46,8 @@ def settled(report: BackfillReport, seconds: float | None = None) -> None:
     words = ", ".join(f"{name} {count}" for name, count in counts.items())
     took: object
     if seconds is None:
-        counts["held"], took = report.held, report.seconds
-        words += f", held by others {report.held}"
+        counts["deferred"], took = report.deferred, report.seconds
+        words += f", held by others {report.deferred}"
     else:
         took = round(seconds, 3)
         words += f" in {seconds:.3f} s"

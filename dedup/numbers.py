@@ -84,16 +84,16 @@ class Components:
     def join(self, pairs: Pairs) -> None:
         """Join the ends of some pairs, in any order."""
         while len(pairs):
-            ends = np.sort(self._followed(pairs), axis=1)
+            ends = np.sort(self._ends(pairs), axis=1)
             apart = ends[:, 0] != ends[:, 1]
             pairs, ends = pairs[apart], ends[apart]
             np.minimum.at(self._above, ends[:, 1], ends[:, 0])
 
     def firsts(self) -> Groups:
         """Of each thing the first of its component."""
-        return self._followed(np.arange(len(self._above), dtype=np.int32))
+        return self._ends(np.arange(len(self._above), dtype=np.int32))
 
-    def _followed(self, things: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def _ends(self, things: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Where the pointers from some things end."""
         while True:
             further = self._above[self._above[things]]

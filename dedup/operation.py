@@ -67,9 +67,9 @@ class Operation:
         self._database.close()
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Host and database, for people; never a password."""
-        return self._database.place
+        return self._database.location
 
     @property
     def schema(self) -> str:
@@ -115,7 +115,7 @@ class Operation:
         with self._database.transaction() as cursor:
             revision.require_head(revision.current(cursor), self._database)
             roles.checked(cursor, names)
-            roles.require_owner(cursor, self.place)
+            roles.require_owner(cursor, self.location)
             wanted = roles.statements(cursor, given, revoke=revoke)
             if not dry_run:
                 for statement in wanted:
@@ -139,13 +139,13 @@ class Operation:
         """
         with self._database.transaction() as cursor:
             revision.require_head(revision.current(cursor), self._database)
-            roles.require_owner(cursor, self.place)
+            roles.require_owner(cursor, self.location)
         return words.change(self._database, wanted=wanted)
 
     def contents(self) -> Contents:
         """What `uninstall` would remove. Raises SchemaError: there is no schema."""
         with self._database.transaction() as cursor:
-            return removal.contents(cursor, self.place)
+            return removal.contents(cursor, self.location)
 
     def uninstall(self) -> Contents:
         """Remove the schema with everything in it, and nothing else; there is no way back but a backup.
@@ -157,4 +157,4 @@ class Operation:
             BusyError: others work with it.
         """
         with self._database.transaction() as cursor:
-            return removal.remove(cursor, self.place)
+            return removal.remove(cursor, self.location)

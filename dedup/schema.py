@@ -90,10 +90,10 @@ class Initialized(Answer):
     """What `Deduplicator.initialize` found and left.
 
     Attributes:
-        place: host and database, for people.
+        location: host and database, for people.
         before, after: revisions of the schema; None where there was none.
     """
 
-    place: str
+    location: str
     before: str | None
     after: str | None

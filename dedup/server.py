@@ -8,16 +8,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dedup.corpus import cluster_upgrade, embedded, embedded_files
-from dedup.corpus.cluster_upgrade import ClusterUpgrade
-from dedup.corpus.database import URL_VARIABLE, place, safe_address
+from dedup.corpus import embedded, embedded_files, server_upgrade
+from dedup.corpus.database import URL_VARIABLE, location, safe_address
 from dedup.corpus.embedded import ServerStatus
+from dedup.corpus.server_upgrade import ServerUpgrade
 from dedup.progress import Progress
 from dedup.schema import chosen
 
 __all__ = [
-    "ClusterUpgrade",
     "ServerStatus",
+    "ServerUpgrade",
     "address",
     "client",
     "dump",
@@ -38,7 +38,7 @@ def other_database() -> str | None:
     Raises InputError: the variable holds no address.
     """
     given = os.environ.get(URL_VARIABLE)
-    return place(given) if given else None
+    return location(given) if given else None
 
 
 def address() -> str | None:
@@ -103,13 +103,13 @@ def restore(path: Path, *, schema: str | None = None) -> None:
     embedded_files.restore(path, chosen(schema))
 
 
-def upgrade(progress: Progress | None = None) -> ClusterUpgrade:
+def upgrade(progress: Progress | None = None) -> ServerUpgrade:
     """Bring the data of the embedded server to its version of PostgreSQL, if they are of an older one.
 
     The old data stay in a folder beside; `remove_old` removes it. The server is stopped. Raises
     EmbeddedServerError: it failed, and the old data are as they were.
     """
-    return cluster_upgrade.upgrade(progress)
+    return server_upgrade.upgrade(progress)
 
 
 def remove_old() -> list[Path]:
@@ -117,4 +117,4 @@ def remove_old() -> list[Path]:
 
     Raises EmbeddedServerError: a folder cannot be removed.
     """
-    return cluster_upgrade.remove_old()
+    return server_upgrade.remove_old()

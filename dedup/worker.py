@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dedup.api import checks
 from dedup.corpus import opening
-from dedup.door import checks
 from dedup.engine import choice, daemon
 from dedup.engine.backfill import RETRY_SECONDS, Options
 from dedup.engine.daemon import POLL_SECONDS, Daemon, Pace

@@ -2,7 +2,7 @@
 
     .venv/bin/python scripts/command_pages.py
 
-Writes the page anew. Help texts are changed in `dedup/cli/`, not in the page. It shows the names, values and
+Writes the page again. Help texts are changed in `dedup/cli/`, not in the page. It shows the names, values and
 defaults of options by itself, so that neither the version of Python or Typer nor the width of a terminal
 changes the page. Exit codes and variables of the environment are told here, with their numbers from the code.
 """

@@ -90,7 +90,7 @@ def read_settings(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def fresh_corpus(database: Database) -> None:
-    """Drop the schema, with all that is in it, and make it anew. Only for a server of `throwaway_server`."""
+    """Drop the schema, with all that is in it, and make it again. Only for a server of `throwaway_server`."""
     with database.transaction() as cursor:
         cursor.execute("DROP SCHEMA IF EXISTS dedup CASCADE")
     migrate.initialize(database)

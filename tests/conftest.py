@@ -211,7 +211,7 @@ def empty(database: Database) -> None:
 
 SMALL = (
     *("common_sentence", "sentence_count", "sentence_pin", "pair_pin", "sentence_change", "setting"),
-    *("sentence_model", "review_pair", "judgement", "arrival", "run", "bulk_change"),
+    *("sentence_model", "review_pair", "judgement", "deferred_article", "run", "bulk_change"),
     *("worker", "run_total"),
     *("attachment", "outbox", "mark_change", "refused_row"),
 )

@@ -263,29 +263,29 @@ def assert_right(database: AnyDatabase) -> Answer:
     """After a backfill: everything equals the oracle's answer. Returns it."""
     found, wanted = answer(database), expected(database)
     assert_equal(found, wanted)
-    assert_likest(database)
+    assert_best_match(database)
     return found
 
 
-def assert_likest(database: AnyDatabase) -> None:
+def assert_best_match(database: AnyDatabase) -> None:
     """Where nothing is unsettled: of the pairs just those are marked whose later article is most like the
     earlier one."""
     with database.transaction() as cursor:
         settings = rulebooks.load_settings(cursor)
         rows = cursor.execute("""
             SELECT o.source_id, a.source_id, o.published_at, o.added_at, a.published_at, a.added_at,
-                   m.score, m.rule, m.likest
+                   m.score, m.rule, m.best_match
             FROM dedup.match m JOIN dedup.article a ON a.id = m.article_id AND NOT a.archived
             JOIN dedup.article o ON o.id = m.other_id WHERE m.relation = 'similar'
         """).fetchall()
     best: dict[str, Any] = {}
     marked = set()
-    for earlier, later, earlier_published, earlier_added, published, added, score, rule, likest in rows:
+    for earlier, later, earlier_published, earlier_added, published, added, score, rule, best_match in rows:
         before = order_key(settings, earlier_published, earlier_added, earlier)
         after = order_key(settings, published, added, later)
         for one, other, order in ((earlier, later, after), (later, earlier, before)):
             best[one] = min(best.get(one, (1,)), (-score, rule, order, other, one == earlier))
-        if likest:
+        if best_match:
             marked.add((later, earlier))
     assert marked == {(found[3], one) for one, found in best.items() if found[4]}
 
@@ -301,7 +301,7 @@ def assert_consistent(database: AnyDatabase) -> None:
     wanted = expected(database, found.common)
     wanted.common = found.common
     assert_equal(found, wanted)
-    assert_likest(database)
+    assert_best_match(database)
 
 
 def divided(database: AnyDatabase) -> bool:

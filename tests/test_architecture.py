@@ -136,7 +136,7 @@ ROOMS = (
     *("text", "exchange", "rules", "files", "demo"),
     *("pages", "spark"),
     *("corpus", "server", "operation", "metrics"),
-    *("judging", "engine", "door"),
+    *("judging", "engine", "api"),
     *("worker", "deduplicator", "frames", "async_deduplicator", "spooling", "scrapy"),
     *("lab", "serve", "browse", "cli"),
 )

@@ -19,7 +19,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Scope
 
 from dedup.browse.editing import ACTIONS, DONE, Action
-from dedup.browse.views import EXACT, PLACES, Place, View, asked_new, go
+from dedup.browse.views import EXACT, PLACES, Position, View, asked_new, go
 from dedup.browse.visitors import ENTER, STATIC, Visitor, Visitors
 from dedup.deduplicator import Deduplicator
 from dedup.pages.environment import environment
@@ -60,7 +60,7 @@ def make_app(
         site.router(),
         limits,
         visitors,
-        dd.place,
+        dd.location,
         paths=frozenset(place.path for place in PLACES),
         nowhere=NOWHERE,
         refuse=site.refuse,
@@ -71,7 +71,7 @@ def make_app(
 class Site:
     def __init__(self, dd: Deduplicator, limits: Limits, visitors: Visitors, *, editing: bool) -> None:
         self._dd, self._visitors, self._editing = dd, visitors, editing
-        self._handling = Handling(limits, dd.place)
+        self._handling = Handling(limits, dd.location)
         self._templates = environment("dedup.browse")
         self._files = _static_files()
         self._common = {
@@ -105,7 +105,7 @@ class Site:
 
     # What the addresses do.
 
-    def _page(self, place: Place) -> Callable[[Request], Awaitable[Response]]:
+    def _page(self, place: Position) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             given = _fields(request.scope["query_string"], (*place.fields, "done"), "the query")
             visitor = self._visitors.met(request.scope)

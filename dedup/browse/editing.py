@@ -38,7 +38,7 @@ def judge(dd: Deduplicator, given: Fields) -> str:
         raise InputError("a pair has two articles; both ids are the same")
     if len(reason) > LONGEST_REASON:
         raise InputError(f"the reason has more than {LONGEST_REASON:,} characters")
-    from dedup.door.judgements import key
+    from dedup.api.judgements import key
 
     dd.judgements.record(key(a, b), by, LABELS[say], reason or None)
     if say == "unsure":
@@ -48,7 +48,7 @@ def judge(dd: Deduplicator, given: Fields) -> str:
 
 
 def undo(dd: Deduplicator, given: Fields) -> str:
-    from dedup.door.judgements import key
+    from dedup.api.judgements import key
 
     a, b = given["a"], given["b"]
     found = dd.browsing.compare(a, b)

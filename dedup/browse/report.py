@@ -9,9 +9,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dedup.api.browsing import StoryPage
 from dedup.browse.views import SEARCHED, Fields, day_values, found_by, side_by_side, story_values
 from dedup.deduplicator import Deduplicator
-from dedup.door.browsing import StoryPage
 from dedup.pages.environment import environment
 from dedup.pages.words import line
 

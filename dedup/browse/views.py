@@ -9,9 +9,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from dedup.api.browsing import SPREAD_OUTLETS, Compared, Day, Matrix, Page, StoryPage
 from dedup.article import Article
 from dedup.deduplicator import Deduplicator
-from dedup.door.browsing import SPREAD_OUTLETS, Compared, Day, Matrix, Page, StoryPage
 from dedup.errors import InputError, NotFoundError
 from dedup.pages.charts import Bar, Print, bars, story_timeline
 from dedup.pages.comparison import Block, compare
@@ -297,7 +297,7 @@ def health(dd: Deduplicator, _given: Fields) -> View:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """A page."""
 
     path: str
@@ -307,18 +307,18 @@ class Place:
 
 
 PLACES = (
-    Place("/", "Today", ("first", "last"), today),
-    Place("/search", "Search", (*SEARCHED, "after"), search),
-    Place("/new", "Is this new?", (), new),
-    Place("/outlets", "Who copies whom", ("first", "last"), outlets),
-    Place("/sentences", "Sentences", ("order", "after"), sentences),
-    Place("/judge", "Judge", ("kind", "by", "after"), judge),
-    Place("/health", "Health", (), health),
-    Place("/story", None, ("id", "after"), story),
-    Place("/article", None, ("id",), article),
-    Place("/compare", None, ("a", "b", "by"), compared),
-    Place("/copied", None, ("copier", "original", "first", "last", "after"), copied),
-    Place("/sentence", None, ("hash",), sentence),
+    Position("/", "Today", ("first", "last"), today),
+    Position("/search", "Search", (*SEARCHED, "after"), search),
+    Position("/new", "Is this new?", (), new),
+    Position("/outlets", "Who copies whom", ("first", "last"), outlets),
+    Position("/sentences", "Sentences", ("order", "after"), sentences),
+    Position("/judge", "Judge", ("kind", "by", "after"), judge),
+    Position("/health", "Health", (), health),
+    Position("/story", None, ("id", "after"), story),
+    Position("/article", None, ("id",), article),
+    Position("/compare", None, ("a", "b", "by"), compared),
+    Position("/copied", None, ("copier", "original", "first", "last", "after"), copied),
+    Position("/sentence", None, ("hash",), sentence),
 )
 
 

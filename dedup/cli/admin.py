@@ -136,8 +136,8 @@ def train_sentences(
     Unsupervised (Punkt): some thousand articles are enough. Articles that name another language are left
     out. Every text of the language is read again by the next backfill.
     """
+    from dedup.api.settings import language_code
     from dedup.article import Article
-    from dedup.door.settings import language_code
     from dedup.files.dates import DateRule
     from dedup.files.readers import read_articles
     from dedup.text.fingerprint import base_language

@@ -70,7 +70,7 @@ def browse(
         visitors = Visitors(token, None if token is not None else LOOPBACK_NAMES | {host.lower()})
         app = make_app(dd, limits, visitors, editing=edit, log_requests=log_requests)
         output.say(
-            f"pages of {dd.place}, {'for judging too' if edit else 'read-only'},"
+            f"pages of {dd.location}, {'for judging too' if edit else 'read-only'},"
             f" at {' and '.join(addresses)}; SIGTERM or Ctrl-C ends it"
         )
         if open_it:

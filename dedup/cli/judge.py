@@ -12,7 +12,7 @@ from dedup.cli import output
 from dedup.cli.shared import LAB_PACKAGES, JsonOption, MinJaccardOption, TruthOption, corpus, ending, needs
 
 if TYPE_CHECKING:
-    from dedup.door.judgements import Estimate, GroupScore, Quality, SettingsEffect, Tuned
+    from dedup.api.judgements import Estimate, GroupScore, Quality, SettingsEffect, Tuned
 
 OTHERS = "sentences,spotsigs,minhash,tfidf"
 """Methods asked beside the product's own rule: each sees something else, and together they take minutes."""

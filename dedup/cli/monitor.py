@@ -59,14 +59,14 @@ def status(
         run_check(max_age, max_wait, json)
         return
     with corpus() as dd:
-        place, found = dd.place, dd.status()
+        location, found = dd.location, dd.status()
     if json:
-        output.write_json({"database": place, **found.as_dict()})
+        output.write_json({"database": location, **found.as_dict()})
         return
     total = sum(found.counts.values())
     order = ("unique", "similar", "duplicate", "pending", "failed")
     output.table(
-        f"{place}: {total:,} articles",
+        f"{location}: {total:,} articles",
         ("status", "articles", "share"),
         (
             (name, count, f"{100 * count / total:.1f} %")
@@ -93,7 +93,7 @@ def status(
         ),
         ("backfill", found.backfill.state if found.backfill else "not running"),
         ("settle lock", f"held by {found.held_by}" if found.held_by else "free"),
-        ("put aside, to be stored", f"{found.arrivals:,}"),
+        ("deferred, to be stored", f"{found.deferred:,}"),
         ("changes of attached tables, to be read", f"{found.changes:,}"),
         ("wait for another attempt", f"{found.attempted:,}"),
         ("database size", output.size(found.database_bytes)),
@@ -115,7 +115,7 @@ def status(
         output.say("next, once the cause is gone: dedup retry")
     if (run := found.backfill) and run.stuck:
         output.say(f"the {run.what} is probably stuck: see process {run.process_id} on its host")
-    if found.counts.get("pending") or found.stale or found.uncounted or found.arrivals or found.changes:
+    if found.counts.get("pending") or found.stale or found.uncounted or found.deferred or found.changes:
         output.say("next: dedup backfill")
 
 

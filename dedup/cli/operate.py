@@ -16,7 +16,7 @@ MEGABYTE = 1_000_000
 
 _NOUNS = {
     "article": ("article", "articles"),
-    "arrival": ("article put aside", "articles put aside"),
+    "deferred_article": ("article deferred", "articles deferred"),
     "sentence_pin": ("pin of a sentence", "pins of sentences"),
     "pair_pin": ("pin of a pair", "pins of pairs"),
     "setting": ("setting", "settings"),
@@ -101,7 +101,7 @@ def uninstall(
         listed = [counted(count, *_NOUNS[table]) for table, count in found.rows.items()]
         size = f"{found.bytes / MEGABYTE:,.0f} MB"
         output.say(
-            f"{owner.place}: the schema {owner.schema} with {', '.join(listed) or 'nothing in it'} ({size})"
+            f"{owner.location}: schema {owner.schema} with {', '.join(listed) or 'nothing in it'} ({size})"
         )
         if found.attached:
             output.say(f"{', '.join(found.attached)}: to be detached, and left as found, with all rows")

@@ -18,9 +18,9 @@ from dedup.cli.shared import corpus
 from dedup.errors import InputError
 
 if TYPE_CHECKING:
+    from dedup.api.judgements import Judgements, Key, ReviewArticle, ReviewPair
     from dedup.cli.columns import Page, Row
     from dedup.cli.terminal import Terminal
-    from dedup.door.judgements import Judgements, Key, ReviewArticle, ReviewPair
 
 NARROWEST_COLUMNS = 80  # Columns from which two texts stand side by side; below, one under the other
 CONTEXT = 2  # Rows shown above the difference that a key jumps to

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dedup.api.judgements import Judgements, ReviewArticle, key
 from dedup.cli import output
-from dedup.door.judgements import Judgements, ReviewArticle, key
 from dedup.errors import InputError, NotFoundError
 
 

@@ -86,6 +86,6 @@ def serve(
         configure(log_format, log_level)
         limits = Limits(body_bytes=bound, rate=rate)
         app = make_app(dd, limits, access, texts=texts, log_requests=log_requests)
-        output.say(f"serving {dd.place} at {places}; SIGTERM or Ctrl-C ends it")
+        output.say(f"serving {dd.location} at {places}; SIGTERM or Ctrl-C ends it")
         server.serve(app, sockets, stop.is_set)
         output.say("stopped as asked")

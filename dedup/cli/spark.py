@@ -336,7 +336,7 @@ def _show_estimate(found: Estimate) -> None:
         ("common sentences", f"{found.common:,}"),
         ("keys that several texts have", f"{found.keys:,}"),
         ("pairs, if all were compared", f"{found.pairs:,}"),
-        ("pairs of the first round", f"{found.first_round:,} (window {found.window:,})"),
+        ("pairs of the first round", f"{found.first_round:,} (head {found.head:,})"),
         ("stored up to the groups", output.size(found.step_bytes)),
         ("pairs of the first round, bytes", output.size(found.pair_bytes)),
     ]

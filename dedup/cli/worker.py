@@ -99,5 +99,5 @@ def _once(workers: int | None) -> None:
         logs.settled(report)
     if report.stopped:
         unfinished()
-    if report.held:
+    if report.deferred:
         raise typer.Exit(1)

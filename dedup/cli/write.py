@@ -95,7 +95,7 @@ def init(
         return
     already = made.before == made.after
     has = "has the schema" if already else "now has the schema"
-    output.say(f"{made.place} {has} {made.after}{' already' if already else ''}")
+    output.say(f"{made.location} {has} {made.after}{' already' if already else ''}")
     if made.before and not already:
         output.say("if roles have rights from `dedup grant`: run it again, for what is new")
     if wanted:
@@ -186,7 +186,7 @@ def backfill(
         _say_done(report)
     if report.stopped:
         unfinished()
-    if report.held or report.problems:
+    if report.deferred or report.problems:
         raise typer.Exit(1)
 
 
@@ -211,9 +211,9 @@ def _say_done(report: BackfillReport) -> None:
             output.say("next: dedup stories, dedup marks, dedup status")
     for line in report.problems:
         output.say(line)
-    if report.held:
+    if report.deferred:
         output.say(
-            f"{report.held:,} articles are held by others' transactions (`dedup status`): run it again"
+            f"{report.deferred:,} articles are held by others' transactions (`dedup status`): run it again"
         )
 
 
@@ -329,7 +329,7 @@ def delete(
     source_ids: Annotated[list[str], Argument(metavar="SOURCE_ID", help="The articles' own ids.")],
     json: shared.JsonOption = False,
 ) -> None:
-    """Delete articles; their duplicates and partners are judged anew.
+    """Delete articles; their duplicates and partners are judged again.
 
     Exit code 1 if one of them is unknown; the others are deleted all the same.
     """

@@ -110,12 +110,12 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
 
 
 class AsyncPool:
-    """The connections of one event loop; they are opened when they are needed. `url`: in libpq form. `place`:
-    host and database, for people. `schema`: of the corpus.
+    """The connections of one event loop; opened when needed. `url`: in libpq form. `location`: host and
+    database, for people. `schema`: of the corpus.
     """
 
-    def __init__(self, url: str, place: str, timeouts: Timeouts, schema: str) -> None:
-        self._url, self._place, self._timeouts, self._schema = url, place, timeouts, schema
+    def __init__(self, url: str, location: str, timeouts: Timeouts, schema: str) -> None:
+        self._url, self._location, self._timeouts, self._schema = url, location, timeouts, schema
         self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
         self._idle: list[AsyncConnection] = []
         self._closed = False
@@ -127,7 +127,7 @@ class AsyncPool:
         """
         await self._take_turn()
         try:
-            with translated(self._place):
+            with translated(self._location):
                 connection = await self._connection()
                 try:
                     async with connection.limited(self._timeouts, seconds) as cursor:
@@ -148,13 +148,13 @@ class AsyncPool:
                 await self._slots.acquire()
         except TimeoutError:
             raise BusyError(
-                f"{self._place}: all {MAX_CONNECTIONS} connections of this program were in use for"
+                f"{self._location}: all {MAX_CONNECTIONS} connections of this program were in use for"
                 f" {self._timeouts.lock:g} s; submit fewer articles at once"
             ) from None
 
     async def _connection(self) -> AsyncConnection:
         if self._closed:
-            raise ClosedError(f"{self._place}: this AsyncDeduplicator is closed; open another one")
+            raise ClosedError(f"{self._location}: this AsyncDeduplicator is closed; open another one")
         while self._idle:
             connection = self._idle.pop()
             try:

@@ -46,7 +46,7 @@ def made(attachment: Attachment, shape: Shape) -> list[Part]:
             sql.SQL("ADD COLUMN IF NOT EXISTS {} {}").format(prefixed(name), raw(kind))
             for name, kind in zip(MARK_COLUMNS, kinds, strict=True)
         ]
-        parts.append(sql.SQL("ALTER TABLE {} {}").format(attachment.place, joined(columns)))
+        parts.append(sql.SQL("ALTER TABLE {} {}").format(attachment.identifier, joined(columns)))
     functions = [*reading(attachment, shape)]
     if attachment.mark_columns:
         functions.append(writing(attachment))
@@ -185,14 +185,14 @@ def _triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
         yield sql.SQL("CREATE TRIGGER {} AFTER {} ON {} {} EXECUTE FUNCTION {}()").format(
             attachment.trigger(what),
             raw(what.upper()),
-            attachment.place,
+            attachment.identifier,
             raw(each.strip()),
             attachment.function("changed"),
         )
         # In replica mode too.
         only = raw("ONLY " if what == "truncate" else "")
         yield sql.SQL("ALTER TABLE {}{} ENABLE ALWAYS TRIGGER {}").format(
-            only, attachment.place, attachment.trigger(what)
+            only, attachment.identifier, attachment.trigger(what)
         )
 
 

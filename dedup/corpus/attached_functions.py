@@ -165,7 +165,7 @@ def reading(attachment: Attachment, shape: Shape) -> Iterator[Function]:
         "(text)",
         "text",
         sql.SQL("\nBEGIN\n    RETURN (SELECT {} FROM {} t WHERE {} AND {});\nEND ").format(
-            body, attachment.place, by_key(attachment, sql.SQL("$1")), where
+            body, attachment.identifier, by_key(attachment, sql.SQL("$1")), where
         ),
     )
     # OFFSET 0: looked up one by one, whatever the statistics say.
@@ -176,13 +176,13 @@ def reading(attachment: Attachment, shape: Shape) -> Iterator[Function]:
         sql.SQL(
             "\n#variable_conflict use_column\nBEGIN\n    RETURN QUERY SELECT r.* FROM unnest($1) AS g (id)\n"
             "    CROSS JOIN LATERAL (SELECT {} FROM {} t WHERE {} AND {} OFFSET 0) AS r;\nEND "
-        ).format(row, attachment.place, by_key(attachment, sql.Identifier("g", "id")), where),
+        ).format(row, attachment.identifier, by_key(attachment, sql.Identifier("g", "id")), where),
     )
     keys = joined([sql.Identifier("t", key) for key in attachment.keys])
     after = joined(attachment.key(sql.SQL("$1")))
     page = "    RETURN QUERY SELECT {row} FROM {table} t WHERE {where}{beyond} ORDER BY {keys} LIMIT $2;\n"
     first, later = (
-        sql.SQL(page).format(row=row, table=attachment.place, where=where, keys=keys, beyond=beyond)
+        sql.SQL(page).format(row=row, table=attachment.identifier, where=where, keys=keys, beyond=beyond)
         for beyond in (sql.SQL(""), sql.SQL(" AND ({}) > ({})").format(keys, after))
     )
     yield Function(
@@ -230,7 +230,7 @@ BEGIN
     PERFORM set_config('dedup.writing', coalesce(before, ''), true);
 END """).format(
             original=attachment.original_from(sql.Identifier("g", "original")),
-            table=attachment.place,
+            table=attachment.identifier,
             marked=_present_marks(attachment),
             by_key=by_key(attachment, sql.Identifier("g", "id")),
             columns=joined([prefixed(name) for name in MARK_COLUMNS]),

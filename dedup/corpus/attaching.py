@@ -264,7 +264,7 @@ def _watched(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...
             # One statement at a time is all that a binary cursor takes.
             cursor.execute(
                 sql.SQL("CREATE TEMP VIEW dedup_condition AS SELECT 1 AS one FROM {} t WHERE ({}\n)").format(
-                    attachment.place, raw(attachment.where or "true")
+                    attachment.identifier, raw(attachment.where or "true")
                 )
             )
             rows = cursor.execute(_sql("looked_at")).fetchall()

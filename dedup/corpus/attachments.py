@@ -53,7 +53,7 @@ class Attachment(Answer):
         return f"{self.name}/"
 
     @property
-    def place(self) -> Part:
+    def identifier(self) -> Part:
         return sql.Identifier(self.schema, self.table)
 
     @property

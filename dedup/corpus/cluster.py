@@ -44,7 +44,7 @@ class Wanted:
     pairs: dict[tuple[str, str], Relation]
     sentences: dict[int, bool]
     horizon: datetime | None  # articles before it do not belong to the corpus
-    failures: bool  # failed articles stay failed: neither texts nor fingerprints are about to be read anew
+    failures: bool  # failed articles stay failed: neither texts nor fingerprints are about to be read again
 
     @property
     def settings(self) -> Settings:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from dedup.answer import Answer
-from dedup.corpus import articles, bulk, common_sentences, window
+from dedup.corpus import articles, common_sentences, memory_engine, window
 from dedup.corpus.arrays import bigints
 from dedup.corpus.cluster import Wanted, versions, wanted
 from dedup.corpus.common_sentences import CommonChange, SentenceCount
@@ -82,7 +82,7 @@ _OF_ARTICLES: tuple[tuple[str, str, str], ...] = (
 _OF_PAIRS: tuple[tuple[str, str, str], ...] = (
     ("pairs contradict the marks", _SPOILED, "contradicting_pairs"),
     ("pairs come twice", _SPOILED, "paired_twice"),
-    ("articles have two likest ones", _SPOILED, "two_likest"),
+    ("articles have two best_match ones", _SPOILED, "two_best_match"),
     ("marks do not follow from the pairs", _SPOILED, "marks_disagree"),
 )
 
@@ -169,7 +169,7 @@ def _unknown_pairs(cursor: Cursor) -> int:
 
 def _check_common(cursor: Cursor, found: Wanted, checked: Checked) -> None:
     settings = found.settings
-    watched = bulk.watched_sentences(cursor)
+    watched = memory_engine.watched_sentences(cursor)
     counts = common_sentences.count_all(cursor, settings, "pg_temp.import_fingerprint", watched)
     changes = common_sentences.changes(cursor, counts, settings, everything=True, complete=True)
     present = common_sentences.stored(cursor)

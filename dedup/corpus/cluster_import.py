@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dedup.corpus import articles, bulk, common_sentences, settling
+from dedup.corpus import articles, common_sentences, memory_engine, settling
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.cluster_checks import Checked
 from dedup.corpus.connection import set_values
@@ -61,7 +61,7 @@ def write(
     statement may take minutes, and the work goes on.
     """
     whole_tables(cursor)
-    changed = bulk.changed_since(cursor, since)
+    changed = memory_engine.changed_since(cursor, since)
     gone, rewritten = _ids(cursor, "gone", changed), _ids(cursor, "rewritten", changed)
     orphans = _ids(cursor, "orphans", gone)
     left = bigints({*changed.tolist(), *orphans.tolist()})
@@ -78,7 +78,7 @@ def write(
     cursor.execute(_sql("forget_waiting"))
     cursor.execute(_sql("forget_attempts"))
     row = cursor.execute(_sql("last_settled")).fetchone()
-    bulk.settled_through(cursor, row[0] if row else None)
+    memory_engine.settled_through(cursor, row[0] if row else None)
     _take_back(cursor, left, gone, rewritten)
     return written
 

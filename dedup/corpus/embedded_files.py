@@ -87,16 +87,16 @@ def restore(path: Path, schema: str) -> None:
 def _make_room(database: Database) -> None:
     with database.transaction() as cursor:
         try:
-            found = removal.contents(cursor, database.place)
+            found = removal.contents(cursor, database.location)
         except SchemaError:
             return
         if found.rows:
             listed = ", ".join(f"{table} ({rows:,} rows)" for table, rows in found.rows.items())
             raise InputError(
-                f"{database.place} has a corpus: {listed}; keep it (`dedup db dump`), then `dedup uninstall`,"
-                " or choose another folder by DEDUP_HOME"
+                f"{database.location} has a corpus: {listed}; keep it (`dedup db dump`), then"
+                " `dedup uninstall`, or choose another folder by DEDUP_HOME"
             )
-        removal.remove(cursor, database.place)
+        removal.remove(cursor, database.location)
 
 
 def _run(name: str, *words: str) -> str:

@@ -1,4 +1,4 @@
-"""How many bits the keys of the index of fingerprints have, and when it should be made anew with others.
+"""How many bits the keys of the index of fingerprints have, and when it should be made again with others.
 
 An article has some 36 keys (sentences and buckets). Folded to few bits they share the entries of the index,
 which makes it small. Each is folded twice, and a look-up wants both, so it reads hardly a row for nothing: of
@@ -10,17 +10,17 @@ from __future__ import annotations
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
 
-_sql = Statements("bulk")
+_sql = Statements("memory_engine")
 
 KEYS_PER_ARTICLE = 72
 """News of 2.8 kB: 20 sentences, and one bucket per band, each folded twice. Only the size depends on it."""
 
 WANTED_SHARERS = 256
-"""Keys that share an entry, at most, in an index that is made anew; at least half as many. A quarter as many
+"""Keys that share an entry, at most, in an index that is made again; at least half as many. A quarter as many
 make a look-up a third quicker, and the index a quarter larger."""
 
 MOST_SHARERS = 1_024
-"""With more of them the index is made anew: to add an article costs the more, the longer the lists are."""
+"""With more of them the index is made again: to add an article costs the more, the longer the lists are."""
 
 FEWEST_BITS = 16
 """Of an empty corpus, as `migrations/sql/fingerprints.sql` makes it: enough for 233,000 articles."""

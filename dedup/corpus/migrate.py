@@ -40,7 +40,7 @@ def upgrade(database: Database) -> tuple[str | None, str | None]:
     """
     config = configuration()
     engine, lock = database.engine(database.schema), migration_lock(database.schema)
-    with translated(database.place), engine.connect() as connection:
+    with translated(database.location), engine.connect() as connection:
         connection.execute(text(f"SELECT pg_advisory_lock({lock})"))
         connection.commit()
         try:
@@ -77,12 +77,12 @@ def _explained(database: Database) -> Iterator[None]:
         role, name, missing = (sql.Identifier(row[0]), sql.Identifier(row[1]), row[2])
         if not missing:
             raise RightsError(
-                f"{database.place}: the role {row[0]} may not change the schema; connect as its owner"
+                f"{database.location}: the role {row[0]} may not change the schema; connect as its owner"
             ) from None
         grant = sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(name, role).as_string()
         raise RightsError(
-            f"{database.place}: the role {row[0]} may not make a schema; have the owner of the database run"
-            f" `{grant}`, or connect as the owner"
+            f"{database.location}: the role {row[0]} may not make a schema; have the owner of the"
+            f" database run `{grant}`, or connect as the owner"
         ) from None
 
 

@@ -22,7 +22,11 @@ _sql = Statements("monitoring")
 SAMPLE = 10_000
 """Articles of a kind that are looked at: about 20 ms."""
 
-QUEUES = {"arrivals": "dedup.arrival", "attempts": "dedup.attempt", "marks to write": "dedup.mark_change"}
+QUEUES = {
+    "deferred": "dedup.deferred_article",
+    "attempts": "dedup.attempt",
+    "marks to write": "dedup.mark_change",
+}
 """Tables of what waits, by the name of their number in `Vitals.queues`."""
 
 WAIT_SECONDS = 900.0

@@ -21,7 +21,7 @@ _sql = Statements("outbox")
 
 
 @dataclass(slots=True)
-class Followed:
+class Synced:
     """What became of noted rows: articles that are new, were changed or are gone."""
 
     notes: int = 0  # how many changes were read, some of the same row
@@ -33,7 +33,7 @@ class Followed:
     # tables that are not read until a person has seen to them; one line each, with the command
     problems: list[str] = field(default_factory=list)
 
-    def add(self, other: Followed) -> None:
+    def add(self, other: Synced) -> None:
         self.notes += other.notes
         self.new += other.new
         self.changed += other.changed
@@ -93,7 +93,7 @@ def note_freed(cursor: Cursor) -> None:
     cursor.execute(_sql("note_freed"), {"longest": MAX_SOURCE_ID_BYTES})
 
 
-def follow(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> Followed:
+def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> Synced:
     """Make articles what their rows are now. Needs the settle lock."""
     _following(cursor)
     row = cursor.execute(
@@ -109,12 +109,12 @@ def follow(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) ->
     *counts, ids, before, after = row
     if len(ids):  # the trigger left it to us, for all at once
         cursor.execute(_sql("edited"), {"ids": ids, "before": before, "after": after})
-    return Followed(0, *counts)
+    return Synced(0, *counts)
 
 
 def _following(cursor: Cursor) -> None:
     """For the rest of the transaction: say that articles of attached tables follow their rows."""
-    cursor.execute(set_values({"dedup.following": "on"}, local=True))
+    cursor.execute(set_values({"dedup.syncing": "on"}, local=True))
 
 
 def changed(

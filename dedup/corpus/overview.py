@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dedup.answer import Answer
-from dedup.corpus import arrivals, attempts, outbox, runs
+from dedup.corpus import attempts, deferred, outbox, runs
 from dedup.corpus.attempts import Suspect
 from dedup.corpus.database import Cursor
 from dedup.corpus.runs import Run
@@ -46,7 +46,7 @@ class Overview(Answer):
         uncounted: whether the next backfill counts common sentences.
         backfill: the one at work, or the import; None where neither is.
         held_by: who holds the settle lock at this moment, or None.
-        arrivals: versions of articles put aside by a hook, since others held them.
+        deferred: versions of articles deferred by a hook, since others held them.
         changes: changes of attached tables that are noted and not read yet.
         attempted: articles that lost a worker process and wait for another attempt; suspects: some of them.
     """
@@ -64,7 +64,7 @@ class Overview(Answer):
     uncounted: bool
     backfill: Run | None
     held_by: Holder | None
-    arrivals: int
+    deferred: int
     changes: int
     attempted: int
     suspects: list[Suspect]
@@ -113,7 +113,7 @@ def overview(cursor: Cursor) -> Overview:
         bytes_per_article=_per_article(sizes, found.pop("text_bytes"), sum(dict(counts).values())),
         backfill=None if run and run.gone else run,
         held_by=_holder(cursor),
-        arrivals=arrivals.count(cursor),
+        deferred=deferred.count(cursor),
         changes=outbox.count(cursor),
         attempted=attempts.waiting(cursor, [0.0]).articles,
         suspects=attempts.suspects(cursor, SUSPECTS_SHOWN),

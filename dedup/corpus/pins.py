@@ -52,13 +52,13 @@ def keep_words(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
     cursor.execute(_sql("write_examples"), {"hashes": bigints(list(words)), "examples": list(words.values())})
 
 
-def follow_hash_key(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> None:
+def rehash(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> None:
     """Give the pinned sentences their hashes under a new key. A pin whose words are nowhere keeps its old
     hash, and acts on nothing until the old key is back.
     """
     words = {key: text for key, text in pinned_words(cursor, old).items() if text is not None}
     cursor.execute(
-        _sql("follow_hash_key"),
+        _sql("rehash"),
         {
             "old": bigints(list(words)),
             "new": bigints([new.sentence_hash(text) for text in words.values()]),

@@ -29,16 +29,16 @@ class Contents(Answer):
 
 
 KEPT = (
-    *("article", "arrival", "sentence_pin", "pair_pin", "setting", "sentence_model"),
+    *("article", "deferred_article", "sentence_pin", "pair_pin", "setting", "sentence_model"),
     *("judgement", "review_pair", "attachment"),
 )
 """Tables with rows that nothing can make again."""
 
 
-def contents(cursor: Cursor, place: str) -> Contents:
+def contents(cursor: Cursor, location: str) -> Contents:
     """What is in the corpus. Raises SchemaError: there is no schema."""
     if revision.current(cursor) is None:
-        raise SchemaError(f"{place} has no dedup schema, so there is nothing to remove")
+        raise SchemaError(f"{location} has no dedup schema, so there is nothing to remove")
     tables = cursor.execute(_sql("tables")).fetchall()
     rows = {}
     for table, _ in tables:
@@ -56,14 +56,14 @@ def _attached(cursor: Cursor) -> tuple[str, ...]:
     return tuple(f"{a.schema}.{a.table}" for a in attachments.present(attachments.attachments(cursor)))
 
 
-def remove(cursor: Cursor, place: str) -> Contents:
+def remove(cursor: Cursor, location: str) -> Contents:
     """Drop the schema; see `dedup.operation`."""
-    found = contents(cursor, place)
+    found = contents(cursor, location)
     if found.outside:
         named = ", ".join(found.outside[:LISTED])
         more = f" and {len(found.outside) - LISTED} more" if len(found.outside) > LISTED else ""
         raise InputError(
-            f"{place}: these rest on the schema and would go with it: {named}{more}; drop them first"
+            f"{location}: these rest on the schema and would go with it: {named}{more}; drop them first"
         )
     if found.attached:
         for attachment in attachments.present(attachments.attachments(cursor)):

@@ -41,12 +41,12 @@ def require_head(found: str | None, database: Database) -> None:
     Raises:
         SchemaError: there is none, or it is older or newer than this program.
     """
-    place, init = database.place, f"{program(database.schema)} init"
+    location, init = database.location, f"{program(database.schema)} init"
     refuse_unknown(found, database)
     if found is None:
-        raise SchemaError(f"{place} has no dedup schema; run `{init}`")
+        raise SchemaError(f"{location} has no dedup schema; run `{init}`")
     if found != head():
-        raise SchemaError(f"{place} has the schema of an older dedup; run `{init}` to upgrade it")
+        raise SchemaError(f"{location} has the schema of an older dedup; run `{init}` to upgrade it")
 
 
 def refuse_unknown(found: str | None, database: Database) -> None:
@@ -58,12 +58,14 @@ def refuse_unknown(found: str | None, database: Database) -> None:
     if found is None or found in revisions():
         return
     if found > head():
-        raise SchemaError(f"{database.place} has the schema of a newer dedup ({found}); upgrade this program")
+        raise SchemaError(
+            f"{database.location} has the schema of a newer dedup ({found}); upgrade this program"
+        )
     dedup, schema = program(database.schema), database.schema
     left_out = " ".join(f"-T {schema}.{table}" for table in MADE_BY_INIT)
     raise SchemaError(
-        f"{database.place} has the schema {found}, from before the first release, which cannot be upgraded;"
-        f' load its rows into a new one: `URL="$({dedup} db url)" &&'
+        f"{database.location} has the schema {found}, from before the first release, which cannot be"
+        f' upgraded; load its rows into a new one: `URL="$({dedup} db url)" &&'
         f' pg_dump --data-only -n {schema} {left_out} -f rows.sql "$URL" && {dedup} uninstall --yes &&'
         f" {dedup} init && grep -vx 'SET transaction_timeout = 0;' rows.sql | psql -1 -v ON_ERROR_STOP=1"
         f' "$URL"`, then `{dedup} remap` for each attached table, and `{dedup} backfill`'

@@ -46,7 +46,7 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
         "scraper": (f"SELECT ({_ASKED})", f"INSERT ({_GIVEN})"),
         "reader": _READ,
     },
-    "arrival": {
+    "deferred_article": {
         "worker": ("SELECT", "INSERT", "DELETE"),
         "scraper": ("SELECT (source_id)", f"INSERT ({_GIVEN})"),
         "reader": ("SELECT (source_id)",),  # it counts them

@@ -194,7 +194,7 @@ def page_of_articles(cursor: Cursor, after: int, limit: int) -> list[int]:
 
 
 def withdraw_for(cursor: Cursor, plan: Plan, ids: Sequence[int]) -> None:
-    """Withdraw articles whose marks or fingerprints the plan makes anew. Needs the settle lock. They keep
+    """Withdraw articles whose marks or fingerprints the plan makes again. Needs the settle lock. They keep
     their marks. It is right whether or not the plan is adopted in the end: what is withdrawn is settled
     again, by the rules in force then.
     """
@@ -227,7 +227,7 @@ def adopt(cursor: Cursor, plan: Plan | None = None, through: int = 0) -> None:
     cursor.execute(_sql("adopt_models"))
     after = load_rulebook(cursor).fingerprinter
     if after.settings.hash_key != before.settings.hash_key:
-        pins.follow_hash_key(cursor, before, after)
+        pins.rehash(cursor, before, after)
     if present.adoption:
         common_sentences.count_again(cursor)
     cursor.execute(_sql("write_state"), asdict(present.wanted))

@@ -130,17 +130,17 @@ def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:
     return int(row[0])
 
 
-def likest_later(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, OrderKey]:
+def best_match_later(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, OrderKey]:
     """Of these canonical articles those that are most like a later one: the id to the order of that one."""
     rows = cursor.execute(
-        _sql("likest_later"), {**order_parameters(settings), "ids": bigints(ids)}
+        _sql("best_match_later"), {**order_parameters(settings), "ids": bigints(ids)}
     ).fetchall()
     return {row[0]: (row[1], row[2].encode()) for row in rows}
 
 
-def kept_for_likest(cursor: Cursor, ids: Collection[int]) -> list[tuple[int, int]]:
+def kept_for_best_match(cursor: Cursor, ids: Collection[int]) -> list[tuple[int, int]]:
     """The pairs of these articles with earlier ones that are most like them: (article_id, other_id)."""
-    return cursor.execute(_sql("kept_for_likest"), {"ids": bigints(ids)}).fetchall()
+    return cursor.execute(_sql("kept_for_best_match"), {"ids": bigints(ids)}).fetchall()
 
 
 def lowest_kept(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, tuple[int, float]]:
@@ -174,7 +174,7 @@ class PairRows(Columns):
     sentence_jaccard: Shares
     signature_jaccard: Shares
     containment: Shares
-    likest: Flags  # whether the later article is, of all, the one most like the earlier
+    best_match: Flags  # whether the later article is, of all, the one most like the earlier
 
 
 @dataclass(slots=True)
@@ -188,14 +188,14 @@ class Outcome:
     flags: dict[int, bool]  # new values of the stored canonical flag, where it changes
     pairs: PairRows  # all pairs in which a settled article is the later one, and new pairs of others
     settled: frozenset[int]  # the settled articles
-    likest: list[int]  # ids for which it is decided anew which article is most like them
+    best_match: list[int]  # ids for which it is decided again which article is most like them
     unsettled: set[int]  # ids, settled before, that have to be settled again
 
 
 def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     """Write an outcome. Returns the ids that became stale by it."""
     cursor.execute(_sql("delete_pairs"), {"ids": bigints(outcome.settled)})
-    no_longer = cursor.execute(_sql("clear_likest"), {"ids": bigints(outcome.likest)}).fetchall()
+    no_longer = cursor.execute(_sql("clear_best_match"), {"ids": bigints(outcome.best_match)}).fetchall()
     flagged = {flag: [id for id in outcome.flags if outcome.flags[id] is flag] for flag in (True, False)}
     write_flags(cursor, bigints(flagged[True]), bigints(flagged[False]))
     run(cursor, write_pairs(outcome.pairs))
@@ -227,7 +227,7 @@ def write_pairs(pairs: PairRows) -> Steps[None]:
             "sentences": pairs.sentence_jaccard,
             "signatures": pairs.signature_jaccard,
             "containments": pairs.containment,
-            "likest": pairs.likest.astype(np.int64),
+            "best_match": pairs.best_match.astype(np.int64),
         },
     )
 

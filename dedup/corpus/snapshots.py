@@ -107,7 +107,7 @@ def texts(cursor: Cursor, ids: Sequence[int]) -> Iterator[TextTask]:
 
 def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, set[Pair]]:
     """The stored pairs of some articles with earlier ones, by the later article. A pair that is marked as one
-    with the likest article counts only where its later article keeps it too.
+    with the best match counts only where its later article keeps it too.
     """
     values = {**order_parameters(settings), "ids": bigints(ids), "pairs": settings.similar_pairs}
     rows = cursor.execute(_sql("pairs"), values)
@@ -117,9 +117,9 @@ def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, s
     return found
 
 
-def likest_pairs(cursor: Cursor, ids: Sequence[int]) -> dict[int, set[Pair]]:
+def best_match_pairs(cursor: Cursor, ids: Sequence[int]) -> dict[int, set[Pair]]:
     """The stored pairs of some articles with the later article that is most like them, by the earlier one."""
-    rows = cursor.execute(_sql("likest_pairs"), {"ids": bigints(ids)})
+    rows = cursor.execute(_sql("best_match_pairs"), {"ids": bigints(ids)})
     found: dict[int, set[Pair]] = {id: set() for id in ids}
     for row in rows.fetchall():
         found[row[1]].add(Pair(*row))

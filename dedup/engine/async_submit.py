@@ -1,7 +1,7 @@
 """Submitting from asyncio: the plain case on a connection of the event loop, everything else in a thread.
 
 Plain is a new article that is unique or a duplicate, compared with a few others at most: what it takes is
-decided by the same steps as in the blocking hook (`newcomers.py`). The rest is rarer and may compute for
+decided by the same steps as in the blocking hook (`fast_path.py`). The rest is rarer and may compute for
 longer than an event loop can stand still; it is done by the blocking hook itself (`submit.py`).
 """
 
@@ -13,7 +13,7 @@ from dedup.article import Article
 from dedup.corpus.async_connection import AsyncPool
 from dedup.corpus.rulebooks import StaleRulesError
 from dedup.corpus.steps import run_async
-from dedup.engine import hook, newcomers
+from dedup.engine import fast_path, hook
 from dedup.engine.submit import IN_USE, Submissions
 from dedup.errors import BusyError, CollisionError
 from dedup.verdict import Verdict
@@ -55,7 +55,7 @@ class AsyncSubmissions:
             return None
         try:
             async with self._pool.transaction(seconds) as cursor:
-                steps = newcomers.settle_new(rulebook, article, made, FEW_SHARED)
+                steps = fast_path.settle_new(rulebook, article, made, FEW_SHARED)
                 return (await run_async(cursor, steps))[0]
         except (CollisionError, StaleRulesError):
             return None

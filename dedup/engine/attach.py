@@ -17,8 +17,8 @@ from dedup.corpus.database import Cursor, Database, retried
 from dedup.corpus.remapping import Remap, remapped
 from dedup.corpus.rendering import written_out
 from dedup.corpus.statements import Statements
-from dedup.engine.follow import UnfitError, compare
 from dedup.engine.holding import fitting_batch
+from dedup.engine.sync import UnfitError, compare
 from dedup.errors import DatabaseError, InputError
 from dedup.timeouts import milliseconds
 

@@ -27,15 +27,15 @@ from dedup.corpus.runs import Did, Run
 from dedup.corpus.stories import Reprints
 from dedup.engine import choice
 from dedup.engine.adopt import adopt
-from dedup.engine.arrivals import store_arrivals
-from dedup.engine.bulk.run import BulkRun
+from dedup.engine.deferred import store_deferred
 from dedup.engine.fingerprinting import Fingerprinting, PoolOptions, Read, analyze, endless
-from dedup.engine.follow import follow, write_marks
 from dedup.engine.heartbeat import Heartbeat
 from dedup.engine.holding import fitting_batch
+from dedup.engine.memory.run import MemoryRun
 from dedup.engine.pool import Factory, Limits, make_function
 from dedup.engine.refresh import refresh
 from dedup.engine.settle import Settled, settle
+from dedup.engine.sync import sync, write_marks
 from dedup.engine.window import Window
 from dedup.engines import BATCH_ARTICLES, EngineName
 from dedup.progress import Both, Progress, SilentProgress, timed
@@ -65,9 +65,9 @@ class BackfillReport(Answer):
         common_entered, common_left: sentences that became common, or stopped.
         settled: marks written, an article counted again if it was settled again.
         compared: pairs of articles scored.
-        held: articles put aside by a hook that others still hold.
+        deferred: articles deferred by a hook that others still hold.
         archived: articles that are before the horizon and were archived; see docs/semantics.md, section 10.
-        followed: changes of attached tables that were read.
+        synced: changes of attached tables that were read.
         refused: rows of attached tables that cannot be articles: the key is longer than 1,000 bytes, or an
             article that is no row has its source_id.
         written_back: rows of attached tables into which marks were written.
@@ -91,9 +91,9 @@ class BackfillReport(Answer):
     common_left: int = 0
     settled: int = 0
     compared: int = 0
-    held: int = 0
+    deferred: int = 0
     archived: int = 0
-    followed: int = 0
+    synced: int = 0
     refused: int = 0
     written_back: int = 0
     problems: list[str] = field(default_factory=list)
@@ -238,12 +238,12 @@ class _Run:
 
     def once(self) -> tuple[int, ...]:
         """Go through all steps; returns what was done, as something to compare: empty if nothing was."""
-        self._report.held = store_arrivals(self._database)
+        self._report.deferred = store_deferred(self._database)
         with self._timed("reading changes"):
-            followed = follow(self._database, self._progress, self._stop)
-        self._report.followed += followed.notes
-        self._report.refused += followed.refused
-        self._report.problems = followed.problems
+            synced = sync(self._database, self._progress, self._stop)
+        self._report.synced += synced.notes
+        self._report.refused += synced.refused
+        self._report.problems = synced.problems
         with self._timed("adopting"):
             if adopt(self._database):
                 self._report.adopted = True
@@ -254,7 +254,7 @@ class _Run:
         with self._timed("archiving"):
             self._window.divide(rulebook)
         self._report.archived = self._window.archived
-        loading = choice.loads_anew(self._database, self._options.engine)
+        loading = choice.loads_without_indexes(self._database, self._options.engine)
         self._fingerprinting.target = "fingerprint_bulk" if loading else "fingerprint"
         if loading:
             return self._settle_in_memory(rulebook, None)
@@ -287,7 +287,7 @@ class _Run:
 
         Unless texts were read before, they are fingerprinted here, and the indexes are built after it.
         """
-        with BulkRun(
+        with MemoryRun(
             self._database,
             rulebook,
             self._heartbeat.run,

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dedup import machine
-from dedup.corpus import bulk, fingerprints, folding
+from dedup.corpus import fingerprints, folding, memory_engine
 from dedup.corpus.database import Database
 from dedup.engines import EngineName
 
 MEMORY_SHARE = 0.25  # Of the machine's memory, what the memory engine uses at most if not told otherwise
-BULK_ARTICLES = 10_000  # Fewer articles are settled through the indexes in any case: that takes seconds
+IN_MEMORY_ARTICLES = 10_000  # Fewer articles are settled through the indexes in any case: that takes seconds
 
-BULK_SHARE = 0.04
+IN_MEMORY_SHARE = 0.04
 """From so large a share of unsettled articles it is quicker to read the whole corpus and settle it in memory
 than to look up each of them: 30 µs an article of the corpus beside 700 µs an unsettled one."""
 
 LOADED_SHARE = 0.3
-"""From so large a share of new fingerprints it is quicker to build the indexes anew than to add each of them:
+"""From so large a share of new fingerprints it is quicker to build the indexes again than to add each one:
 35 µs an article of the corpus beside 130 µs a new one."""
 
 
@@ -24,10 +24,10 @@ def usual_memory() -> int:
     return int(MEMORY_SHARE * machine.memory())
 
 
-def loads_anew(database: Database, engine: EngineName) -> bool:
-    """Whether fingerprints are to be written without indexes, which are then built anew."""
+def loads_without_indexes(database: Database, engine: EngineName) -> bool:
+    """Whether fingerprints are to be written without indexes, which are then built again."""
     with database.transaction() as cursor:
-        if bulk.left_behind(cursor):
+        if memory_engine.left_behind(cursor):
             return True  # whoever was stopped in the middle of this: it is brought to its end
         if engine == "postgres":
             return False
@@ -35,7 +35,7 @@ def loads_anew(database: Database, engine: EngineName) -> bool:
         present = fingerprints.count(cursor)
     if engine == "memory":
         return waiting > 0
-    return waiting >= BULK_ARTICLES and waiting >= LOADED_SHARE * present
+    return waiting >= IN_MEMORY_ARTICLES and waiting >= LOADED_SHARE * present
 
 
 def settles_in_memory(database: Database, engine: EngineName) -> bool:
@@ -45,7 +45,7 @@ def settles_in_memory(database: Database, engine: EngineName) -> bool:
     with database.transaction() as cursor:
         unsettled, present = fingerprints.count_unsettled(cursor), fingerprints.count(cursor)
         if unsettled and folding.too_coarse(cursor, present):
-            return True  # the indexes are made anew on the way
+            return True  # the indexes are made again on the way
     if engine == "memory":
         return unsettled > 0
-    return unsettled >= BULK_ARTICLES and unsettled >= BULK_SHARE * present
+    return unsettled >= IN_MEMORY_ARTICLES and unsettled >= IN_MEMORY_SHARE * present

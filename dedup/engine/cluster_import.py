@@ -15,7 +15,15 @@ from functools import partial
 from pathlib import Path
 
 from dedup.answer import Answer
-from dedup.corpus import bulk, cluster, cluster_checks, cluster_import, common_sentences, folding, rulebooks
+from dedup.corpus import (
+    cluster,
+    cluster_checks,
+    cluster_import,
+    common_sentences,
+    folding,
+    memory_engine,
+    rulebooks,
+)
 from dedup.corpus.arrays import Bigints
 from dedup.corpus.cluster_checks import Checked, Disagreement
 from dedup.corpus.cluster_import import Written
@@ -25,14 +33,14 @@ from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.runs import Did
 from dedup.engine import choice
 from dedup.engine.adopt import adopt
-from dedup.engine.bulk.indexing import IndexBuild, publish
-from dedup.engine.bulk.room import COMPACT_SHARE, compact, vacuum
-from dedup.engine.bulk.run import BulkRun
 from dedup.engine.cluster_read import ResultFolder
 from dedup.engine.fingerprinting import analyze
-from dedup.engine.follow import write_marks
 from dedup.engine.heartbeat import Heartbeat
+from dedup.engine.memory.indexing import IndexBuild, publish
+from dedup.engine.memory.room import COMPACT_SHARE, compact, vacuum
+from dedup.engine.memory.run import MemoryRun
 from dedup.engine.refresh import examples_of
+from dedup.engine.sync import write_marks
 from dedup.errors import BusyError, InputError
 from dedup.exchange import RUN_FILE, Basis
 from dedup.files import exchanged
@@ -115,7 +123,7 @@ def _guarded(work: _Work, heartbeat: Heartbeat, progress: Progress) -> None:
             heartbeat.end("failed", type(error).__name__)
         if isinstance(error, StaleRulesError):
             raise BusyError(
-                f"{work.database.place}: the settings changed meanwhile, or a backfill took over;"
+                f"{work.database.location}: the settings changed meanwhile, or a backfill took over;"
                 " no mark was changed: run it again"
             ) from None
         raise
@@ -144,7 +152,7 @@ class _Work:
         if self._connection.pooled:
             self._connection.close()
             raise InputError(
-                f"{self.database.place} is behind a pooler that lends connections for a transaction only;"
+                f"{self.database.location} is behind a pooler that lends connections for a transaction only;"
                 " an import needs one for itself: connect to the server"
             )
         return self
@@ -170,7 +178,9 @@ class _Work:
         with self.database.transaction() as cursor:
             rulebook = rulebooks.load_rulebook(cursor)
         memory = choice.usual_memory()
-        with BulkRun(self.database, rulebook, run, memory, progress, self._timed, self._stop, loading=False):
+        with MemoryRun(
+            self.database, rulebook, run, memory, progress, self._timed, self._stop, loading=False
+        ):
             checked, since, taken, present = self._check(progress)
             self.report.problems = checked.problems
             if checked.problems:
@@ -222,7 +232,7 @@ class _Work:
         progress.start("comparing with the corpus", None)
         with self._timed("comparing"), self._transaction(snapshot=True) as cursor:
             cluster_import.whole_tables(cursor)
-            since = bulk.last_change(cursor)
+            since = memory_engine.last_change(cursor)
             _, taken, present = common_sentences.take_changes(cursor)
             # Once more, at the moment that counts: since the first look somebody may have pinned something.
             if problems := cluster_checks.differences(cursor, self._basis):
@@ -245,7 +255,7 @@ class _Work:
         """
         progress.start("storing fingerprints", checked.missing)
         with self._timed("storing"), self._transaction() as cursor:
-            bulk.check(cursor, rulebook, run)
+            memory_engine.check(cursor, rulebook, run)
             cluster_import.whole_tables(cursor)
             cluster_import.store_fingerprints(cursor)
         bits = folding.fold_bits(present + checked.missing)
@@ -267,9 +277,9 @@ class _Work:
         tell: Callable[[int], object],
     ) -> Written:
         with self._transaction(settling=True) as cursor:
-            bulk.check(cursor, rulebook, run)
+            memory_engine.check(cursor, rulebook, run)
             written = cluster_import.write(cursor, rulebook.settings, checked, words, since, taken, tell)
-            bulk.end(cursor, run)
+            memory_engine.end(cursor, run)
         return written
 
     def _tidy_up(self) -> None:
@@ -286,7 +296,7 @@ class _Work:
     def _transaction(self, *, settling: bool = False, snapshot: bool = False) -> Iterator[Cursor]:
         """A transaction of the session that has the staged tables."""
         with (
-            translated(self.database.place),
+            translated(self.database.location),
             self._session.transaction(settling=settling, snapshot=snapshot) as cursor,
         ):
             yield cursor

@@ -83,7 +83,7 @@ class Daemon:
 
     def run(self) -> None:
         """Work until told to stop. Raises `FATAL`: the database is there, and refuses."""
-        log.info("worker started on %s", self._database.place, extra={"event": "started"})
+        log.info("worker started on %s", self._database.location, extra={"event": "started"})
         told = False
         try:
             while not self._stop():

@@ -57,7 +57,7 @@ class Heartbeat:
 
     def claim(self) -> bool:
         """Begin the run; False if another one lives. Raises StuckError: that one makes no progress."""
-        with translated(self._database.place), self._connection.cursor() as cursor:
+        with translated(self._database.location), self._connection.cursor() as cursor:
             owner = self._owner(cursor)
         until = time.monotonic() + GRACE_SECONDS
         while True:

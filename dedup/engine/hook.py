@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dedup.article import Article, storable
-from dedup.corpus import arrivals, articles, fingerprints, rulebooks, settling, verdicts, window
+from dedup.corpus import articles, deferred, fingerprints, rulebooks, settling, verdicts, window
 from dedup.corpus.articles import Known
 from dedup.corpus.database import Cursor, Database, hold_settle_lock, leave_less
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.statements import Statements
 from dedup.corpus.steps import run
-from dedup.engine import newcomers
+from dedup.engine import fast_path
 from dedup.engine.lookup import copies_among, mark_of, related_to, verdict_of, with_copies
 from dedup.engine.settle import Settled, TooManyCandidatesError, settle
 from dedup.errors import BusyError, CollisionError, DedupError
@@ -27,7 +27,7 @@ from dedup.settings import Settings
 from dedup.text.tasks import Fingerprinted, TextTask, fingerprint_task
 from dedup.verdict import Verdict
 
-_sql = Statements("newcomers")
+_sql = Statements("fast_path")
 
 MAX_CASCADE = 500
 """Articles settled in one hook; a story of that size whose original is edited takes about 0.3 s."""
@@ -40,7 +40,7 @@ MANY_UNSETTLED = 1_000
 being settled would be compared with all of it, and have to be settled again after every batch."""
 
 STORE_SECONDS = 0.1
-"""How long an article that is not settled now may wait to be stored, before it is put aside."""
+"""How long an article that is not settled now may wait to be stored, before it is deferred."""
 
 DELETED = "the article was deleted while it was being stored; submit it again"
 
@@ -61,7 +61,7 @@ def submit(
     """
     new, started = False, time.monotonic()
     if made.fingerprint is not None:
-        verdict, new = run(cursor, newcomers.settle_new(rulebook, article, made.fingerprint))
+        verdict, new = run(cursor, fast_path.settle_new(rulebook, article, made.fingerprint))
         if verdict is not None:
             return verdict
     else:
@@ -72,7 +72,7 @@ def submit(
     partners: list[int] = []
     if not new:
         partners = articles.partners(cursor, [article.source_id])  # an edit makes them stale
-        arrivals.store(cursor, [article.source_id])
+        deferred.store(cursor, [article.source_id])
     known = store(cursor, article)
     if not known.settled and window.outside_among(cursor, rulebook.settings, [known.id]):
         if rulebooks.bulk_run(cursor) is None:  # it is left to the next round of the backfill
@@ -100,11 +100,11 @@ def store(cursor: Cursor, article: Article) -> Known:
 def store_for_later(database: Database, article: Article, *, may_edit: bool = True) -> None:
     """Store an article, or put it aside where another transaction holds it; the next backfill settles it.
 
-    Without `may_edit`, where there is no right but to insert, a new version of a stored one is put aside too.
+    Without `may_edit`, where there is no right but to insert, a new version of a stored one is deferred too.
     """
     try:
         with database.transaction(seconds=STORE_SECONDS) as cursor:
-            if not arrivals.any_of(cursor, article.source_id):
+            if not deferred.any_of(cursor, article.source_id):
                 if may_edit:
                     articles.store(cursor, [article])
                     return
@@ -113,14 +113,14 @@ def store_for_later(database: Database, article: Article, *, may_edit: bool = Tr
     except (BusyError, CollisionError):
         pass
     with database.transaction() as cursor:
-        arrivals.add(cursor, article)
+        deferred.add(cursor, article)
 
 
 def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> list[str]:
     """Delete articles and settle what that unsettles, under the settle lock; returns the source_ids that
     existed."""
     partners = articles.partners(cursor, source_ids)
-    arrivals.delete(cursor, source_ids)
+    deferred.delete(cursor, source_ids)
     deleted = articles.delete(cursor, source_ids)
     settle_some(cursor, settings, partners)
     return deleted

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from dedup.corpus import fingerprints
-from dedup.corpus.database import Connection, Cursor, Database, Session, place, retried, translated
+from dedup.corpus.database import Connection, Cursor, Database, Session, location, retried, translated
 from dedup.corpus.fingerprints import Batch, Chunk, Target
 from dedup.corpus.rulebooks import State
 from dedup.settings import Settings
@@ -80,12 +80,12 @@ class Reader:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._place = place(source.url, source.schema)
+        self._location = location(source.url, source.schema)
         self._connection: Connection | None = None
 
     def connect(self) -> None:
         if self._connection is None or self._connection.closed:
-            with translated(self._place):
+            with translated(self._location):
                 source = self._source
                 self._connection = Connection.open(source.url, source.timeouts, source.schema)
 
@@ -124,7 +124,7 @@ class Reader:
         self.connect()
         assert self._connection
         session = Session(self._connection, self._source.timeouts)
-        with translated(self._place), session.transaction(settling=settling) as cursor:
+        with translated(self._location), session.transaction(settling=settling) as cursor:
             yield cursor
 
 

@@ -2,7 +2,7 @@
 
 The state of a corpus is locally consistent when every settled article agrees with the canonical flags of the
 articles before it, when the pairs that it keeps with earlier ones are among the rows of `match`, and when its
-mark tells of its likest article of all. `settle` keeps it so: it decides some unsettled articles in canonical
+mark tells of its best match of all. `settle` keeps it so: it decides some unsettled articles in canonical
 order, and gives new pairs and marks to the settled articles around them, or makes them stale where it cannot
 know what they need. When nothing is unsettled, every article is consistent, and by induction along the
 canonical order there is only one such state: the oracle's. Hence the result depends neither on which
@@ -29,9 +29,9 @@ from dedup.corpus import settling
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import Among, FingerprintRow, Outcome, PairRows
+from dedup.engine.best_match import BestMatch, by_likeness
 from dedup.engine.candidates import sharing, without_common
 from dedup.engine.index import CODE, NO_RELATIONS, Nodes, Relations
-from dedup.engine.likest import Likest, by_likeness
 from dedup.rules.marks import Mark, Status
 from dedup.rules.pair import Related, Relation, Rule
 from dedup.rules.pairs import RULES
@@ -131,7 +131,7 @@ class _Batch:
         # Which are canonical by the decisions made so far; nobody inside before it is decided.
         self._canonical = taking_part & ~self._is_inside
         self._settled = np.array([row.settled for row in nodes.rows], np.bool_) & self._canonical
-        self._likest = Likest(nodes.rows, self._is_inside, self._settled)
+        self._best_match = BestMatch(nodes.rows, self._is_inside, self._settled)
         self._kept: dict[int, Relations] = {}
         self._late: list[tuple[int, int, bool, float]] = []
         self._unsettled: set[int] = set()
@@ -164,7 +164,7 @@ class _Batch:
         self._through = settling.reach(cursor, self._settings, rows[self._inside[-1]].order[0])
         if self._through is not None and rows[self._inside[0]].order[0] <= self._through:
             outside = [rows[place].id for place in np.flatnonzero(self._settled).tolist()]
-            self._likest.know_places(settling.likest_later(cursor, self._settings, outside))
+            self._best_match.know_places(settling.best_match_later(cursor, self._settings, outside))
         for place in self._inside.tolist():
             row = rows[place]
             mark = self._decide(place)
@@ -182,8 +182,8 @@ class _Batch:
         self._unsettled |= self._unsettled_duplicates(appeared)
         retained = self._retained()
         entered = self._entered()
-        gained = [place for place in self._likest.gained() if rows[place].id not in self._unsettled]
-        marks = {rows[place].id: self._likest.mark(place) for place in [*canonical, *gained]}
+        gained = [place for place in self._best_match.gained() if rows[place].id not in self._unsettled]
+        marks = {rows[place].id: self._best_match.mark(place) for place in [*canonical, *gained]}
         same = {row.id for row in map(rows.__getitem__, gained) if _same(row, marks[row.id])}
         return Outcome(
             duplicates,
@@ -217,7 +217,7 @@ class _Batch:
         self._kept[place] = self._best(before, by_likeness(before, settings.similar_pairs))
         if not row.canonical:
             self._appear(place, found[~earlier])
-        self._likest.compare(place, similar, appeared=not row.canonical)
+        self._best_match.compare(place, similar, appeared=not row.canonical)
         return None
 
     def _best(self, found: Relations, ranked: npt.NDArray[np.int64]) -> Relations:
@@ -237,17 +237,17 @@ class _Batch:
     def _retained(self) -> list[tuple[int, int]]:
         """Pairs of the batch with earlier articles outside that were, and still are, most like them.
 
-        An article outside whose likest one is no longer, or no longer sure, has to be settled again.
+        An article outside whose best match is no longer, or no longer sure, has to be settled again.
         """
         rows, found = self._nodes.rows, []
-        for id, other_id in settling.kept_for_likest(self._cursor, self._ids):
+        for id, other_id in settling.kept_for_best_match(self._cursor, self._ids):
             if other_id in self._ids:
                 continue
             place, other = self._place[id], self._place.get(other_id)
             stays = rows[place].canonical and self._canonical[place]
             if not stays or other is None or not self._similar(place, other):
                 self._unsettled.add(other_id)
-            elif not self._likest.has_gained(other):
+            elif not self._best_match.has_gained(other):
                 found.append((place, other))
         return found
 
@@ -283,11 +283,13 @@ class _Batch:
     def _pairs(
         self, known: list[int], retained: list[tuple[int, int]], entered: list[tuple[int, int]]
     ) -> PairRows:
-        """The rows of the batch, and new ones of others; of the canonical ones in `known` the likest was
+        """The rows of the batch, and new ones of others; of the canonical ones in `known` the best match was
         decided."""
         rows = self._nodes.rows
-        likest = {(other, place) for place in known if (other := self._likest.later(place)) is not None}
-        extra = {*retained, *entered, *likest}
+        best_match = {
+            (other, place) for place in known if (other := self._best_match.later(place)) is not None
+        }
+        extra = {*retained, *entered, *best_match}
         articles: list[Bigints] = []
         parts: list[Relations] = []
         for place, kept in self._kept.items():
@@ -300,7 +302,7 @@ class _Batch:
         if not parts:
             return NO_PAIRS
         found, later = Relations.joined(parts), np.concatenate(articles)
-        likest |= set(retained)
+        best_match |= set(retained)
         ids = bigints([row.id for row in rows])
         return PairRows(
             ids[later],
@@ -311,7 +313,9 @@ class _Batch:
             found.sentence_jaccard,
             found.signature_jaccard,
             found.containment,
-            np.array([pair in likest for pair in zip(later.tolist(), found.places.tolist(), strict=True)]),
+            np.array(
+                [pair in best_match for pair in zip(later.tolist(), found.places.tolist(), strict=True)]
+            ),
         )
 
     def _unsettled_duplicates(self, appeared: list[int]) -> set[int]:

@@ -22,10 +22,10 @@ import psycopg
 
 from dedup.answer import Answer, plain
 from dedup.corpus import (
-    arrivals,
     attachments,
     bookkeeping,
     common_sentences,
+    deferred,
     drift,
     outbox,
     rulebooks,
@@ -37,10 +37,10 @@ from dedup.corpus.database import Cursor, Database, retried
 from dedup.corpus.rendering import schema_of
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.snapshots import StoredArticle
-from dedup.engine.follow import UnfitError, fitting
+from dedup.engine.sync import UnfitError, fitting
 from dedup.progress import Progress, SilentProgress
 from dedup.rules.common import effective_stories, is_common
-from dedup.rules.marks import Mark, Pair, Partner, Status, decide, kept_originals, kept_similar, likest
+from dedup.rules.marks import Mark, Pair, Partner, Status, best_match, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation, relate
 from dedup.text.fingerprint import UnreadableError
 
@@ -165,8 +165,8 @@ def _check_bookkeeping(cursor: Cursor, rulebook: Rulebook, result: Verification)
         result.differs("the settings in force are not those that the results were made with", Repair.ADOPT)
     for language in rulebooks.damaged_models(cursor):
         result.differs(f"the sentence parameters of {language} are not those of their checksum", Repair.ADOPT)
-    if put_aside := arrivals.count(cursor):
-        result.skipped.append(f"{put_aside:,} versions of articles that were put aside; {FIRST}")
+    if put_aside := deferred.count(cursor):
+        result.skipped.append(f"{put_aside:,} versions of articles that were deferred; {FIRST}")
 
 
 def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> set[int]:
@@ -320,11 +320,14 @@ class _Block:
         That one is checked here from the side of the earlier article, so that a block suffices.
         """
         ids = [article.id for article in self._articles]
-        stored, likest = snapshots.pairs(cursor, self._settings, ids), snapshots.likest_pairs(cursor, ids)
+        stored, best_match = (
+            snapshots.pairs(cursor, self._settings, ids),
+            snapshots.best_match_pairs(cursor, ids),
+        )
         for article in self._articles:
             for kind, found, expected in (
                 ("pair", stored[article.id], self._pairs(article)),
-                ("pair with the likest article", likest[article.id], self._likest(article)),
+                ("pair with the best_match article", best_match[article.id], self._best_match(article)),
             ):
                 for pair in sorted(found ^ expected, key=lambda p: (p.article_id, p.other_id)):
                     where = "missing from" if pair in expected else "wrongly in"
@@ -364,9 +367,9 @@ class _Block:
         )
         return {Pair.of(article.id, other, related) for _, other, related in kept}
 
-    def _likest(self, article: StoredArticle) -> set[Pair]:
+    def _best_match(self, article: StoredArticle) -> set[Pair]:
         """What a canonical article keeps with a later one."""
-        found = None if self._originals(article) else likest(self._similar(article))
+        found = None if self._originals(article) else best_match(self._similar(article))
         return {Pair.of(found[1], article.id, found[2])} if found and found[0] > article.order else set()
 
     def _similar(self, article: StoredArticle) -> list[Partner]:

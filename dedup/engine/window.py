@@ -1,7 +1,7 @@
 """The horizon moves, and articles cross it: docs/semantics.md, section 10.
 
 A backfill moves the horizon when all is settled, so that what leaves has its mark. Then, and whenever
-canonical order changed, all articles are divided anew: some are archived, some may come back. Between two
+canonical order changed, all articles are divided again: some are archived, some may come back. Between two
 divisions only unsettled articles can be on the wrong side: those that came or were edited. No settler takes
 them up, and each round of a backfill archives them; the hook does so at once.
 
@@ -64,11 +64,11 @@ class Window:
         with self._database.transaction() as cursor:
             state = window.load(cursor)
             wanted = window.dividing(state.horizon, settings)
-            anew = wanted != state.divided
-            if state.horizon is None and not anew:
+            again = wanted != state.divided
+            if state.horizon is None and not again:
                 return
-            back = window.archived_inside(cursor, settings) if anew else []
-            find = window.not_archived_outside if anew else window.unsettled_outside
+            back = window.archived_inside(cursor, settings) if again else []
+            find = window.not_archived_outside if again else window.unsettled_outside
             leaving = find(cursor, settings)
         if back or leaving:
             self._progress.start("archiving", len(back) + len(leaving))
@@ -79,7 +79,7 @@ class Window:
             window.note_divided(cursor, wanted)
             return 0
 
-        if anew and not self._stop():
+        if again and not self._stop():
             self._do(rulebook, note, ())
 
     def advance(self) -> bool:

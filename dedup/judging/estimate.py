@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dedup.judging.sampling import Numbers
 from dedup.numbers import Flags
 
-REPLICATES = 1_000  # Samples drawn anew for an interval: its ends then move by about 0.002 from seed to seed
+REPLICATES = 1_000  # Samples drawn again for an interval: its ends then move by about 0.002 from seed to seed
 CONFIDENCE = 0.95  # Share of intervals that hold the truth, at least; where answers are all alike it is more
 
 DOUBT = 0.5
@@ -80,7 +80,7 @@ class Design:
         finite: bool = True,
         count: int = REPLICATES,
     ) -> Weights:
-        """The weights of `count` samples drawn anew; shape (count, 2 n): of the judged pairs, then of their
+        """The weights of `count` samples drawn again; shape (count, 2 n): of the judged pairs, then of their
         twins.
 
         The rescaling bootstrap with its finite population correction (Rao and Wu 1988; Chipperfield and

@@ -40,7 +40,7 @@ class Tuned:
     """The best thresholds for one relation, with 95 % intervals."""
 
     level: Level
-    # sentence, signature: the thresholds. Their intervals hold the best thresholds of samples drawn anew: a
+    # sentence, signature: the thresholds. Their intervals hold the best thresholds of samples drawn again: a
     # wide one says that the judged pairs do not tell where the threshold should be.
     sentence: Estimate
     signature: Estimate

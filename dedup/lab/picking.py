@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from dedup.api.judgements import Pick
 from dedup.deduplicator import Deduplicator
-from dedup.door.judgements import Pick
 from dedup.errors import InputError
 from dedup.judging.sampling import draw, permanent_numbers, stratify
 from dedup.lab.documents import Corpus, Document

@@ -106,12 +106,12 @@ def kept_originals(originals: Iterable[Partner], settings: Settings) -> list[Par
 def kept_similar(earlier: Iterable[Partner], settings: Settings) -> list[Partner]:
     """Of the earlier canonical articles that a canonical one is similar to, those whose pairs it keeps.
 
-    Besides these, each article keeps the pair with its `likest` of all. A pinned pair is always kept.
+    Besides these, each article keeps the pair with its `best_match` of all. A pinned pair is always kept.
     """
     return _kept(sorted(earlier, key=_likeness), settings)
 
 
-def likest(similar: Iterable[Partner]) -> Partner | None:
+def best_match(similar: Iterable[Partner]) -> Partner | None:
     """Of all canonical articles, earlier or later, that a canonical one is similar to, the most similar."""
     return min(similar, key=_likeness, default=None)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dedup.rules.common import agreeing_pairs, effective_stories, is_common
-from dedup.rules.marks import Mark, OrderKey, Pair, Partner, decide, kept_originals, kept_similar, likest
+from dedup.rules.marks import Mark, OrderKey, Pair, Partner, best_match, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation, relate
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
@@ -84,7 +84,7 @@ def marks(
     for subject in canonical:
         id = subject.id
         pairs |= {Pair.of(id, other, r) for _, other, r in kept_similar(earlier[id], settings)}
-        best = likest(similar[id])
+        best = best_match(similar[id])
         if best and best[0] > subject.order:
             pairs.add(Pair.of(best[1], id, best[2]))
     return {s.id: decide(originals[s.id], (r for _, _, r in similar[s.id])) for s in subjects}, pairs

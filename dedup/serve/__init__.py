@@ -1,4 +1,4 @@
 """The HTTP door, for scrapers in other languages: the extra `newsdedup[serve]`.
 
-It stands before the library's door: every answer is that of a `Deduplicator`, as JSON.
+It stands before the Python API: every answer is that of a `Deduplicator`, as JSON.
 """

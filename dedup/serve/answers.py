@@ -1,4 +1,4 @@
-"""Answers of the library as those of the HTTP door: the same values, and no text unless asked for."""
+"""Answers of the library as those of the HTTP service: the same values, and no text unless asked for."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The endpoints of the HTTP door: a request becomes a question to a `Deduplicator`, its answer JSON.
+"""The endpoints of the HTTP service: a request becomes a question to a `Deduplicator`, its answer JSON.
 
-Requests pass `guard.py` first; `operations.py` lists what there is to ask.
+Requests pass `guard.py` first; `endpoints.py` lists what there is to ask.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from dedup.errors import DatabaseError, NotFoundError
 from dedup.files.body import MissingExtraError, RefusedError, article_of, read_article, read_items
 from dedup.printable import as_json
 from dedup.serve.answers import explanation, judged, marked, story
+from dedup.serve.endpoints import ENDPOINTS, JSON, LINES, PATHS, PROBES, Endpoint
 from dedup.serve.guard import HEADERS, Access, Guard
 from dedup.serve.handling import Handling, fields_of, too_many
 from dedup.serve.limits import Limits
 from dedup.serve.openapi import document
-from dedup.serve.operations import JSON, LINES, OPERATIONS, PATHS, PROBES, Operation
 from dedup.serve.problems import OUTAGE_SECONDS, ProblemError, problem_of
 from dedup.serve.threads import Threads
 from dedup.verdict import Verdict
@@ -42,7 +42,7 @@ def make_app(
         service.router(),
         limits,
         access,
-        dd.place,
+        dd.location,
         paths=PATHS,
         probes=PROBES,
         nowhere="/openapi.json has those that there are",
@@ -51,31 +51,31 @@ def make_app(
 
 
 class Service:
-    """Answers requests. Each operation is a method of its name."""
+    """Answers requests. Each endpoint is a method of its name."""
 
     def __init__(self, dd: Deduplicator, limits: Limits, *, texts: bool) -> None:
         self._dd, self._limits, self._texts = dd, limits, texts
-        self._handling = Handling(limits, dd.place)
+        self._handling = Handling(limits, dd.location)
         self._probe = Probe(dd, limits)
 
     def router(self) -> Router:
-        paths: dict[str, dict[str, Operation]] = {}
-        for operation in OPERATIONS:
-            paths.setdefault(operation.path, {})[operation.method] = operation
+        paths: dict[str, dict[str, Endpoint]] = {}
+        for endpoint in ENDPOINTS:
+            paths.setdefault(endpoint.path, {})[endpoint.method] = endpoint
         routes = [Route(path, self._endpoint(found), methods=[*found]) for path, found in paths.items()]
         return Router(routes, redirect_slashes=False)
 
-    def _endpoint(self, by_method: dict[str, Operation]) -> Callable[[Request], Awaitable[Response]]:
+    def _endpoint(self, by_method: dict[str, Endpoint]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            operation = by_method.get("GET" if request.method == "HEAD" else request.method)
-            if operation is None:
+            endpoint = by_method.get("GET" if request.method == "HEAD" else request.method)
+            if endpoint is None:
                 raise HTTPException(405, headers={"Allow": ", ".join(by_method)})
-            answer = getattr(self, operation.name)
-            return _json(await answer(request, _query(request, operation)))
+            answer = getattr(self, endpoint.name)
+            return _json(await answer(request, _query(request, endpoint)))
 
         return endpoint
 
-    # The operations.
+    # The endpoints.
 
     async def submit(self, request: Request, query: dict[str, Any]) -> dict[str, Any]:
         with await self._handling.body(request, JSON) as body:
@@ -157,7 +157,7 @@ class Service:
                     raise
                 if isinstance(error, DatabaseError):
                     self._handling.note(error)
-                    error = problem_of(error, self._dd.place)
+                    error = problem_of(error, self._dd.location)
                 why = error.detail
                 break
         return {"verdicts": verdicts, "left": len(given) - len(verdicts), "reason": why}
@@ -191,16 +191,16 @@ class Probe:
         except TimeoutError:
             return ProblemError(503, f"the database has not answered in {self._seconds:g} s", OUTAGE_SECONDS)
         except DatabaseError as error:
-            return problem_of(error, self._dd.place)
+            return problem_of(error, self._dd.location)
         return None
 
 
-def _query(request: Request, operation: Operation) -> dict[str, Any]:
+def _query(request: Request, endpoint: Endpoint) -> dict[str, Any]:
     """The parameters of a request; ProblemError if one is missing, unknown, double or of another type."""
-    known = {parameter.name for parameter in operation.parameters}
+    known = {parameter.name for parameter in endpoint.parameters}
     given = fields_of(request.scope["query_string"], known, "the query")
     found: dict[str, Any] = {}
-    for parameter in operation.parameters:
+    for parameter in endpoint.parameters:
         value = given.get(parameter.name)
         if value is None and parameter.default is None:
             raise ProblemError(400, f"the parameter {parameter.name} is missing")

@@ -1,4 +1,4 @@
-"""The bounds of the HTTP door, and what counts against them. No HTTP here."""
+"""The bounds of the HTTP service, and what counts against them. No HTTP here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The description of the HTTP door, OpenAPI 3.1, made of the operations and of the types of the answers."""
+"""The description of the HTTP service, OpenAPI 3.1, made of the endpoints and of the types of the answers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dedup import Explanation, MarkedArticle, Story, Verdict
 from dedup.article import ARTICLE_FIELDS, MAX_FIELD_BYTES
 from dedup.files.body import FIELDS
 from dedup.serve.answers import NAMES
+from dedup.serve.endpoints import ANY_REFUSAL, ENDPOINTS, JSON, LINES, OPEN, Endpoint, Parameter
 from dedup.serve.limits import BATCH_ARTICLES
-from dedup.serve.operations import ANY_REFUSAL, JSON, LINES, OPEN, OPERATIONS, Operation, Parameter
 from dedup.serve.problems import MEDIA_TYPE
 
 Schema = dict[str, Any]
@@ -27,8 +27,8 @@ STATUSES = ("unique", "similar", "duplicate", "pending", "failed")
 @cache
 def document() -> Schema:
     paths: dict[str, Schema] = {}
-    for operation in OPERATIONS:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
+    for endpoint in ENDPOINTS:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _described(endpoint)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -47,7 +47,7 @@ def document() -> Schema:
 
 
 def _statuses() -> list[int]:
-    named = {status for operation in OPERATIONS for status in operation.refusals}
+    named = {status for endpoint in ENDPOINTS for status in endpoint.refusals}
     return sorted({*ANY_REFUSAL, 405, *named})
 
 
@@ -62,26 +62,26 @@ def _refusal(status: int) -> Schema:
     return made
 
 
-def _operation(operation: Operation) -> Schema:
-    refusals = sorted({*ANY_REFUSAL, *operation.refusals})
+def _described(endpoint: Endpoint) -> Schema:
+    refusals = sorted({*ANY_REFUSAL, *endpoint.refusals})
     made: Schema = {
-        "operationId": operation.name,
-        "summary": operation.about,
-        "parameters": [_parameter(found) for found in operation.parameters],
+        "operationId": endpoint.name,
+        "summary": endpoint.about,
+        "parameters": [_parameter(found) for found in endpoint.parameters],
         "responses": {
             "200": {
                 "description": "The answer.",
-                "content": {JSON: {"schema": _reference(operation.answer)}},
+                "content": {JSON: {"schema": _reference(endpoint.answer)}},
             },
             **{str(status): {"$ref": f"#/components/responses/{status}"} for status in refusals},
         },
     }
-    if operation.path in OPEN:
+    if endpoint.path in OPEN:
         made["security"] = []
-    if operation.body is not None:
-        made["requestBody"] = {"required": True, "content": {JSON: {"schema": _reference(operation.body)}}}
-    if operation.body == "Articles":
-        # In words alone: generators of clients leave out an operation of which they do not know a media type.
+    if endpoint.body is not None:
+        made["requestBody"] = {"required": True, "content": {JSON: {"schema": _reference(endpoint.body)}}}
+    if endpoint.body == "Articles":
+        # In words alone: generators of clients leave out an endpoint of which they do not know a media type.
         made["requestBody"]["description"] = f"Or the same articles as {LINES}, one a line."
     return made
 

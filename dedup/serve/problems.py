@@ -1,4 +1,4 @@
-"""What the HTTP door says when it says no: application/problem+json (RFC 9457), in the words of the library.
+"""What the HTTP service says when it says no: application/problem+json (RFC 9457).
 
 Never a traceback, the text of an article, or the host of the database.
 """

@@ -1,4 +1,4 @@
-"""The server under the HTTP door: sockets, connections that take too long, and the end.
+"""The server under the HTTP service: sockets, connections that take too long, and the end.
 
 uvicorn waits for ever for the head of a request; this does not. Where all connections are taken, one that
 waits for its client gives way.

@@ -129,10 +129,12 @@ def settle(
     originals = steps.table(
         "originals", lambda: results.originals(edges, gone, members, own, settings), schema.ORIGINAL
     )
-    likest = steps.table("likest", lambda: results.likest(edges, gone), schema.LIKEST)
-    similar = steps.table("similar", lambda: results.similar(edges, gone, likest, settings), schema.SIMILAR)
+    best_match = steps.table("best_match", lambda: results.best_match(edges, gone), schema.BEST_MATCH)
+    similar = steps.table(
+        "similar", lambda: results.similar(edges, gone, best_match, settings), schema.SIMILAR
+    )
     marks = steps.table(
-        "marks", lambda: results.marks(found.articles, fingerprints, originals, likest), schema.MARK
+        "marks", lambda: results.marks(found.articles, fingerprints, originals, best_match), schema.MARK
     )
     matches = steps.table(
         "matches", lambda: results.matches(found.articles, originals, similar), schema.MATCH

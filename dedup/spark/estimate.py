@@ -21,7 +21,7 @@ from dedup.spark.corpus import Corpus
 from dedup.spark.engine import Grouped, grouped
 from dedup.spark.kinds import KIND_NAMES
 from dedup.spark.options import Options
-from dedup.spark.options import window as window_of
+from dedup.spark.options import head as head_of
 from dedup.spark.reading import configured
 from dedup.spark.steps import Told
 from dedup.spark.taking import Taken, take
@@ -55,7 +55,7 @@ class Estimate(Answer):
         common: sentences that are common, and make no pairs.
         keys: that several texts have.
         pairs: of texts that share a key, counted for each key: what comparing everything would join.
-        window: members of a key, from the earliest on, that the first round compares with each other.
+        head: members of a key, from the earliest on, that the first round compares with each other.
         first_round: pairs that it joins.
         step_bytes: of the steps up to the groups, as they are stored.
         pair_bytes: of the pairs of the first round, before compression.
@@ -69,7 +69,7 @@ class Estimate(Answer):
     common: int
     keys: int
     pairs: int
-    window: int
+    head: int
     first_round: int
     step_bytes: int
     pair_bytes: int
@@ -119,9 +119,9 @@ def _estimated(taken: Taken, corpus: Corpus, options: Options, sample: float) ->
     }
     texts, share = steps.rows("nodes"), 1 / sample
     # Pairs grow with the square of the share: each of the two must be in the sample.
-    window = window_of(histogram, options.window_minimum, options.budget_for(texts))
+    head = head_of(histogram, options.head_minimum, options.budget_for(texts))
     pairs = _pairs(histogram, max(histogram, default=0)) * share**2
-    first = _pairs(histogram, window) * share**2
+    first = _pairs(histogram, head) * share**2
     return Estimate(
         sample=sample,
         articles=round(steps.rows("order") * share),
@@ -129,7 +129,7 @@ def _estimated(taken: Taken, corpus: Corpus, options: Options, sample: float) ->
         common=steps.rows("common"),
         keys=sum(histogram.values()),
         pairs=round(pairs),
-        window=window,
+        head=head,
         first_round=round(first),
         step_bytes=round(sum(steps.sizes().values()) * share),
         pair_bytes=round(first * PAIR_BYTES),
@@ -138,11 +138,9 @@ def _estimated(taken: Taken, corpus: Corpus, options: Options, sample: float) ->
     )
 
 
-def _pairs(histogram: Mapping[int, int], window: int) -> int:
-    """Pairs of the first members of each key, up to the window."""
-    return sum(
-        keys * (min(nodes, window) * (min(nodes, window) - 1) // 2) for nodes, keys in histogram.items()
-    )
+def _pairs(histogram: Mapping[int, int], head: int) -> int:
+    """Pairs of the first members of each key, up to the head."""
+    return sum(keys * (min(nodes, head) * (min(nodes, head) - 1) // 2) for nodes, keys in histogram.items())
 
 
 def _worst(found: Grouped, sizes: DataFrame, share: float) -> list[WorstKey]:

@@ -11,11 +11,11 @@ from dedup.errors import InputError
 from dedup.exchange import pins_digest
 from dedup.rules.pair import Relation
 
-WINDOW_MINIMUM = 16
-"""Places in the smallest window. A story of edited copies is mostly decided by the first few of them."""
+HEAD_MINIMUM = 16
+"""Places in the smallest head. A story of edited copies is mostly decided by the first few of them."""
 
 PAIRS_PER_ENTRY = 8
-"""Pairs of places a round may look at, for each entry of a group: what a window of 16 costs at most."""
+"""Pairs of places a round may look at, for each entry of a group: what a head of 16 costs at most."""
 
 EDGES_IN_ONE_TASK = 2_000_000
 """Duplicates among undecided nodes that one task decides: 32 MB of numbers, and about two seconds."""
@@ -57,7 +57,7 @@ class Options:
     """How the work is divided. No option changes the result.
 
     Attributes:
-        window_minimum: members of a key that each round compares with each other at least.
+        head_minimum: members of a key that each round compares with each other at least.
         budget: pairs that a round may join, where that leaves more than the minimum; None: in proportion to
             the corpus.
         collapse: whether articles with equal fingerprints are treated as one.
@@ -71,7 +71,7 @@ class Options:
         InputError: a number out of range.
     """
 
-    window_minimum: int = WINDOW_MINIMUM
+    head_minimum: int = HEAD_MINIMUM
     budget: int | None = None
     collapse: bool = True
     partitions: int | None = None
@@ -80,7 +80,7 @@ class Options:
 
     def __post_init__(self) -> None:
         for name, low in (
-            *(("window_minimum", 1), ("budget", 0), ("partitions", 1), ("edges_in_one_task", 0)),
+            *(("head_minimum", 1), ("budget", 0), ("partitions", 1), ("edges_in_one_task", 0)),
             ("allow_pairs", 0),
         ):
             value = getattr(self, name)
@@ -102,8 +102,8 @@ class Options:
         return json.dumps(values, sort_keys=True)
 
 
-def window(sizes: Mapping[int, int], minimum: int, budget: int) -> int:
-    """w, the largest window with sum over keys of min(n, w)^2 / 2 <= budget, or the smallest allowed.
+def head(sizes: Mapping[int, int], minimum: int, budget: int) -> int:
+    """w, the largest head with sum over keys of min(n, w)^2 / 2 <= budget, or the smallest allowed.
 
     `sizes` has for a number n of undecided nodes under a key how many keys have so many.
     """

@@ -66,7 +66,7 @@ def own_scores(
     return pairs.mapInArrow(partial(related, settings=replace(settings, hash_key="")), EDGE)
 
 
-def likest(edges: DataFrame, gone: DataFrame) -> DataFrame:
+def best_match(edges: DataFrame, gone: DataFrame) -> DataFrame:
     """Of each canonical article the one that is most like it, earlier or later; schema `LIKEST`."""
     found = _similar(edges, gone)
     later = found.select(fn.col("b").alias("id"), fn.col("a").alias("other"), "rule", "score")
@@ -75,21 +75,23 @@ def likest(edges: DataFrame, gone: DataFrame) -> DataFrame:
     return later.union(earlier).withColumn("rank", fn.row_number().over(best)).where("rank = 1")
 
 
-def similar(edges: DataFrame, gone: DataFrame, likest: DataFrame, settings: Settings) -> DataFrame:
+def similar(edges: DataFrame, gone: DataFrame, best_match: DataFrame, settings: Settings) -> DataFrame:
     """The pairs that canonical articles keep; schema `SIMILAR`."""
     best = Window.partitionBy("b").orderBy(fn.desc("score"), "rule", "a")
     ranked = _similar(edges, gone).withColumn("rank", fn.row_number().over(best))
-    of_earlier = likest.select(fn.col("id").alias("a"), fn.col("other").alias("best"))
+    of_earlier = best_match.select(fn.col("id").alias("a"), fn.col("other").alias("best"))
     flag = fn.coalesce(fn.col("best") == fn.col("b"), fn.lit(False))
-    found = ranked.join(of_earlier, "a", "left").withColumn("likest", flag)
-    kept = found.where(_kept(settings) | fn.col("likest"))
+    found = ranked.join(of_earlier, "a", "left").withColumn("best_match", flag)
+    kept = found.where(_kept(settings) | fn.col("best_match"))
     return kept.withColumnsRenamed({"b": "id", "a": "other"})
 
 
-def marks(articles: DataFrame, fingerprints: DataFrame, originals: DataFrame, likest: DataFrame) -> DataFrame:
+def marks(
+    articles: DataFrame, fingerprints: DataFrame, originals: DataFrame, best_match: DataFrame
+) -> DataFrame:
     """The mark of every article; schema `MARK`. A fingerprint with a `reason` is none: its article failed."""
     copies = originals.where("rank = 1").select("id", "original", "score", "rule")
-    alike = likest.select("id", fn.lit(None).cast("long").alias("original"), "score", "rule")
+    alike = best_match.select("id", fn.lit(None).cast("long").alias("original"), "score", "rule")
     names = articles.select("id", "source_id")
     named = names.select(fn.col("id").alias("original"), fn.col("source_id").alias("duplicate_of"))
     status = (
@@ -119,10 +121,10 @@ def matches(articles: DataFrame, originals: DataFrame, similar: DataFrame) -> Da
         fn.lit(Relation.DUPLICATE.value).alias("relation"),
         "rule",
         *_SCORES,
-        fn.lit(False).alias("likest"),
+        fn.lit(False).alias("best_match"),
     )
     relation = fn.lit(Relation.SIMILAR.value).alias("relation")
-    alike = similar.select("id", "other", relation, "rule", *_SCORES, "likest")
+    alike = similar.select("id", "other", relation, "rule", *_SCORES, "best_match")
     names = articles.select("id", "source_id")
     others = names.select(fn.col("id").alias("other"), fn.col("source_id").alias("other_source_id"))
     found = copies.union(alike).join(names, "id").join(others, "other")

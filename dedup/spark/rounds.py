@@ -1,12 +1,12 @@
 """The rounds: which nodes are canonical, and every pair that matters, as in `tests/reference/rounds.py`.
 
-A round looks at undecided nodes. Those are *eligible* that are among the first, up to the *window*, in all
-their keys: all their earlier candidates that are undecided are in the window too. WINDOW scores each newly
+A round looks at undecided nodes. Those are *eligible* that are among the first, up to the *head*, in all
+their keys: all their earlier candidates that are undecided are in the head too. HEAD scores each newly
 eligible node with its earlier candidates. DECIDE gives the eligible ones their fate by the sequential rule.
 STAR compares each new canonical node with the candidates that it has not met; the later duplicates of it are
 out.
 
-So a story of n copies costs a window of pairs, and n for each of its canonical nodes. Each part is a step.
+So a story of n copies costs a head of pairs, and n for each of its canonical nodes. Each part is a step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dedup.settings import Settings
 from dedup.spark.candidates import check_allowed, key_sizes, pairs_of, score_pairs
 from dedup.spark.deciding import fates
 from dedup.spark.options import Options
-from dedup.spark.options import window as window_of
+from dedup.spark.options import head as head_of
 from dedup.spark.schema import EDGE, ELIGIBLE, FATE, GROUP, OPEN, PAIR
 from dedup.spark.steps import Steps
 
@@ -63,20 +63,20 @@ class Rounds:
         """Do a round; returns the groups of the nodes that are undecided after it, None where none is."""
         sizes = key_sizes(places).groupBy("nodes").agg(fn.count("*").alias("keys")).collect()
         histogram = {row.nodes: row["keys"] for row in sizes}
-        window = window_of(histogram, self.options.window_minimum, self.budget)
-        last = window >= max(histogram, default=0)
+        head = head_of(histogram, self.options.head_minimum, self.budget)
+        last = head >= max(histogram, default=0)
         if self.options.allow_pairs is not None:
-            near = fn.least("nodes", fn.lit(window))
+            near = fn.least("nodes", fn.lit(head))
             counted = key_sizes(places).withColumn("pairs", near * (near - 1) / 2)
             check_allowed(counted, self.options.allow_pairs)
-        about: dict[str, Any] = {"window": window, "eligible": None}
+        about: dict[str, Any] = {"head": head, "eligible": None}
         self._report.append(about)
         if not (last and number == 1):  # otherwise every node is eligible, at once and for ever
             name = self._name(number, "eligible")
-            self.steps.table(name, lambda: self._new_eligible(number, places, window), ELIGIBLE)
+            self.steps.table(name, lambda: self._new_eligible(number, places, head), ELIGIBLE)
             self._eligible.append(name)
             about["eligible"] = self.steps.rows(name)
-        edges = self._window(number, places, window, about)
+        edges = self._head(number, places, head, about)
         chosen = self._decide(number, edges, last)
         if last and number == 1:
             self._gone += chosen
@@ -95,21 +95,21 @@ class Rounds:
         found = self.steps.table(left, lambda: _placed(places.join(decided, "node", "left_anti")), GROUP)
         return found if self.steps.rows(left) else None
 
-    # WINDOW
+    # HEAD
 
-    def _new_eligible(self, number: int, places: DataFrame, window: int) -> DataFrame:
-        within = places.groupBy("node").agg(fn.max("place").alias("place")).where(fn.col("place") <= window)
+    def _new_eligible(self, number: int, places: DataFrame, head: int) -> DataFrame:
+        within = places.groupBy("node").agg(fn.max("place").alias("place")).where(fn.col("place") <= head)
         before = self.steps.tables(self._eligible, ELIGIBLE).select("node")
         return within.join(before, "node", "left_anti").withColumn("round", fn.lit(number))
 
-    def _window(self, number: int, places: DataFrame, window: int, about: dict[str, Any]) -> DataFrame:
+    def _head(self, number: int, places: DataFrame, head: int, about: dict[str, Any]) -> DataFrame:
         """Score each newly eligible node with its earlier candidates among the undecided."""
-        inside = later = places.where(fn.col("place") <= window)
+        inside = later = places.where(fn.col("place") <= head)
         if self._eligible:
             later = inside.join(self.steps.tables(self._eligible[-1:], ELIGIBLE), "node", "left_semi")
         one = inside.select("kind", "key", _as("node", "a"), _as("packed", "packed_a"))
         other = later.select("kind", "key", _as("node", "b"), _as("packed", "packed_b"))
-        return self._scored(number, "window", one.join(other, ["kind", "key"]).where("a < b"), about)
+        return self._scored(number, "head", one.join(other, ["kind", "key"]).where("a < b"), about)
 
     def _scored(self, number: int, part: str, joined: DataFrame, about: dict[str, Any]) -> DataFrame:
         """The related ones of pairs that were joined by their keys."""

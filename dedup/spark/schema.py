@@ -62,10 +62,10 @@ FATE = "node long, out boolean, round int"
 ORIGINAL = f"id long, original long, rule int, {SCORES}, rank int"
 """The pairs that duplicates keep, by the number of the article; `rank` 1 is its original."""
 
-SIMILAR = f"id long, other long, rule int, {SCORES}, likest boolean"
+SIMILAR = f"id long, other long, rule int, {SCORES}, best_match boolean"
 """The pairs that canonical articles keep, the later one first."""
 
-LIKEST = "id long, other long, rule int, score double"
+BEST_MATCH = "id long, other long, rule int, score double"
 """Of a canonical article the one that is most like it, earlier or later."""
 
 

@@ -10,7 +10,7 @@ Such a function is one to one, so different hashes never meet in a whole value. 
 from the lowest byte of the hash alone: two hashes that agree there agree there under every function, and
 texts whose hashes all end alike had equal signatures. So each value is mixed before its byte is taken, by
 MurmurHash3's 32-bit finaliser (Appleby 2011), which is one to one too: equal values stay equal, and others
-agree in the byte under each function anew. To mix the hashes before the functions would change nothing of
+agree in the byte under each function again. To mix the hashes before the functions would change nothing of
 that, and there are only as many values as functions, however long the text.
 """
 

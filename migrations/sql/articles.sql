@@ -93,7 +93,7 @@ COMMENT ON COLUMN dedup.article.attachment_id IS 'The attached table it is a row
 COMMENT ON COLUMN dedup.article.text_hash IS 'SHA-256 of the text in the attached table when it was last looked at.';
 COMMENT ON COLUMN dedup.article.archived IS 'It is before the horizon: compared with nothing any more, with the mark that it had when it left.';
 
-CREATE TABLE dedup.arrival (
+CREATE TABLE dedup.deferred_article (
     id bigint GENERATED ALWAYS AS IDENTITY,
     source_id text COLLATE "C" NOT NULL,
     url text,
@@ -103,20 +103,20 @@ CREATE TABLE dedup.arrival (
     added_at timestamptz NOT NULL DEFAULT now(),
     language text,
     text text NOT NULL,
-    CONSTRAINT arrival_pkey PRIMARY KEY (id)
+    CONSTRAINT deferred_article_pkey PRIMARY KEY (id)
 );
-CREATE INDEX arrival_source_id ON dedup.arrival (source_id, id);
-COMMENT ON TABLE dedup.arrival IS
+CREATE INDEX deferred_article_source_id ON dedup.deferred_article (source_id, id);
+COMMENT ON TABLE dedup.deferred_article IS
     'Articles that could not be stored at once, because another transaction held them: the next backfill stores them, or the next hook of the same article.';
-COMMENT ON COLUMN dedup.arrival.id IS 'Order of arrival.';
-COMMENT ON COLUMN dedup.arrival.source_id IS 'As in dedup.article, and so are all other columns; not unique here.';
-COMMENT ON COLUMN dedup.arrival.url IS 'Null keeps what is stored.';
-COMMENT ON COLUMN dedup.arrival.title IS 'Null keeps what is stored.';
-COMMENT ON COLUMN dedup.arrival.publication IS 'Null keeps what is stored.';
-COMMENT ON COLUMN dedup.arrival.published_at IS 'Null keeps what is stored.';
-COMMENT ON COLUMN dedup.arrival.added_at IS 'When it arrived, unless the caller said something else.';
-COMMENT ON COLUMN dedup.arrival.language IS 'Null keeps what is stored.';
-COMMENT ON COLUMN dedup.arrival.text IS 'The body.';
+COMMENT ON COLUMN dedup.deferred_article.id IS 'Order of arrival.';
+COMMENT ON COLUMN dedup.deferred_article.source_id IS 'As in dedup.article, and so are all other columns; not unique here.';
+COMMENT ON COLUMN dedup.deferred_article.url IS 'Null keeps what is stored.';
+COMMENT ON COLUMN dedup.deferred_article.title IS 'Null keeps what is stored.';
+COMMENT ON COLUMN dedup.deferred_article.publication IS 'Null keeps what is stored.';
+COMMENT ON COLUMN dedup.deferred_article.published_at IS 'Null keeps what is stored.';
+COMMENT ON COLUMN dedup.deferred_article.added_at IS 'When it arrived, unless the caller said something else.';
+COMMENT ON COLUMN dedup.deferred_article.language IS 'Null keeps what is stored.';
+COMMENT ON COLUMN dedup.deferred_article.text IS 'The body.';
 
 -- What only settling may say: an article always begins as a pending one, whatever an INSERT claims. It may
 -- come with its mark where a settler brings it: see dedup.store_new. As with dedup.article_marks, the right
@@ -264,7 +264,7 @@ CREATE FUNCTION dedup.article_edited() RETURNS trigger
 BEGIN
     -- Who follows attached tables calls it once for all that one statement has changed. That nobody else gets here
     -- with the parameter set is what "article_attached_update" is for.
-    IF NEW.attachment_id IS NULL OR current_setting('dedup.following', true) IS DISTINCT FROM 'on' THEN
+    IF NEW.attachment_id IS NULL OR current_setting('dedup.syncing', true) IS DISTINCT FROM 'on' THEN
         PERFORM articles_edited(ARRAY[OLD.id], ARRAY[OLD.revision], ARRAY[NEW.revision]);
     END IF;
     RETURN NULL;

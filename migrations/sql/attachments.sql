@@ -95,7 +95,7 @@ CREATE FUNCTION dedup.article_attached() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
     IF NOT has_table_privilege('dedup.outbox', 'DELETE')
-       OR TG_OP <> 'INSERT' AND current_setting('dedup.following', true) IS DISTINCT FROM 'on' THEN
+       OR TG_OP <> 'INSERT' AND current_setting('dedup.syncing', true) IS DISTINCT FROM 'on' THEN
         RAISE EXCEPTION 'the article is a row of an attached table, and is changed there'
             USING ERRCODE = 'object_not_in_prerequisite_state', HINT = '`dedup attachments` lists the tables.';
     END IF;

@@ -118,7 +118,7 @@ COMMENT ON FUNCTION dedup.folded_duplicate(bigint[]) IS 'Keys as the index of du
 -- is in the first, where nearly all of them stay: a row is written once, and not again by being settled.
 -- fastupdate = off: a probe would scan the whole pending list of the index.
 --
--- What is built is named anew, and takes the place of the old at the end, so that look-ups wait for a moment
+-- What is built is named again, and takes the place of the old at the end, so that look-ups wait for a moment
 -- only. The indexes hold the expression itself, for the functions that it is made of come later in a dump.
 CREATE FUNCTION dedup.make_indexes(owner regclass, bits integer) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
@@ -177,7 +177,7 @@ BEGIN
     PERFORM make_indexes('dedup.fingerprint', bits);
     PERFORM use_indexes(bits);
 END $$;
-COMMENT ON FUNCTION dedup.refold(integer) IS 'Make the indexes of fingerprints anew, with keys of so many bits; dedup/corpus/folding.py says how many.';
+COMMENT ON FUNCTION dedup.refold(integer) IS 'Make the indexes of fingerprints again, with keys of so many bits; dedup/corpus/folding.py says how many.';
 
 -- With the rights of the schema's owner, as for the indexes of fingerprints. It takes no settle lock: whoever
 -- edits an article holds its table, and then waits for that lock.
@@ -188,11 +188,11 @@ BEGIN
     IF index_name IS NULL OR index_name NOT IN (
         'article_unsettled', 'article_pkey', 'article_source_id_key', 'fingerprint_pkey'
     ) THEN
-        RAISE EXCEPTION 'no index to be made anew' USING ERRCODE = 'invalid_parameter_value';
+        RAISE EXCEPTION 'no index to be made again' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     EXECUTE format('REINDEX INDEX dedup.%I', index_name);
 END $$;
-COMMENT ON FUNCTION dedup.compact_index(text) IS 'Make an index anew that a large load has left half empty; nobody writes to its table meanwhile.';
+COMMENT ON FUNCTION dedup.compact_index(text) IS 'Make an index again that a large load has left half empty; nobody writes to its table meanwhile.';
 
 -- With the rights of the schema's owner: who runs a backfill need not own the tables. Much memory, and several
 -- processes where the server has them: it is to be quick, and its pages fill up again as articles come.

@@ -9,14 +9,14 @@ CREATE TABLE dedup.match (
     sentence_jaccard double precision NOT NULL,
     signature_jaccard double precision NOT NULL,
     containment double precision NOT NULL,
-    likest boolean NOT NULL DEFAULT false,
+    best_match boolean NOT NULL DEFAULT false,
     CONSTRAINT match_pkey PRIMARY KEY (article_id, other_id),
     CONSTRAINT match_article_id_fkey FOREIGN KEY (article_id) REFERENCES dedup.article (id) ON DELETE CASCADE,
     CONSTRAINT match_other_id_fkey FOREIGN KEY (other_id) REFERENCES dedup.article (id) ON DELETE CASCADE,
     CONSTRAINT match_relation_check CHECK (relation IN ('duplicate', 'similar')),
     CONSTRAINT match_rule_check CHECK (rule IN ('pinned', 'content', 'sentences', 'signature', 'containment'))
 );
-CREATE UNIQUE INDEX match_likest ON dedup.match (other_id) WHERE likest;
+CREATE UNIQUE INDEX match_best_match ON dedup.match (other_id) WHERE best_match;
 -- What is like an article, by how much: an item of a template is like thousands.
 CREATE INDEX match_other ON dedup.match (other_id, score);
 -- The pairs near a threshold.
@@ -32,7 +32,7 @@ COMMENT ON COLUMN dedup.match.score IS 'The larger of the two Jaccards; 1 for eq
 COMMENT ON COLUMN dedup.match.sentence_jaccard IS 'Shared sentences over all sentences of both, common sentences left out.';
 COMMENT ON COLUMN dedup.match.signature_jaccard IS 'Estimated Jaccard of the shingles of both; 0 where one has none.';
 COMMENT ON COLUMN dedup.match.containment IS 'How much of the shorter article is in the longer one.';
-COMMENT ON COLUMN dedup.match.likest IS 'Of all articles, earlier and later, the later one of the pair is the one most like the earlier one.';
+COMMENT ON COLUMN dedup.match.best_match IS 'Of all articles, earlier and later, the later one of the pair is the one most like the earlier one.';
 
 CREATE TABLE dedup.common_sentence (
     sentence_hash bigint NOT NULL,
@@ -60,7 +60,7 @@ CREATE TABLE dedup.sentence_count (
     CONSTRAINT sentence_count_pkey PRIMARY KEY (sentence_hash)
 );
 COMMENT ON TABLE dedup.sentence_count IS
-    'What decides whether a sentence is common, of every sentence that enough articles carry; changed by difference, never counted anew each night.';
+    'What decides whether a sentence is common, of every sentence that enough articles carry; changed by difference, never counted again each night.';
 COMMENT ON COLUMN dedup.sentence_count.sentence_hash IS 'Hash of the normalised sentence.';
 COMMENT ON COLUMN dedup.sentence_count.carriers IS 'Articles that carry it; more than the setting common_stories.';
 COMMENT ON COLUMN dedup.sentence_count.pairs IS 'Ordered pairs of carriers with an equal bucket key, summed over the bands.';
@@ -163,7 +163,7 @@ COMMENT ON FUNCTION dedup.make_stale(bigint[]) IS 'Have articles settled again; 
 
 -- Articles whose place or scores change: they take no part until they are settled again, and what was
 -- decided by them is decided again. Their pairs stay visible until those that replace them are written: each
--- pair is written anew when its later article is settled, and that article is stale. Each row is written once.
+-- pair is written again when its later article is settled, and that article is stale. Each row is written once.
 -- Needs the settle lock.
 CREATE FUNCTION dedup.withdraw(ids bigint[]) RETURNS void
     LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp SET enable_seqscan = off AS $$
@@ -321,7 +321,7 @@ BEGIN
                                     state.unicode_version] THEN
         outcome := 'rules';
     ELSIF EXISTS (SELECT FROM article a WHERE a.source_id = submit_new.source_id)
-          OR EXISTS (SELECT FROM arrival w WHERE w.source_id = submit_new.source_id) THEN
+          OR EXISTS (SELECT FROM deferred_article w WHERE w.source_id = submit_new.source_id) THEN
         outcome := 'known';
     -- In the order of the index of unsettled articles, so that no other one can be chosen.
     ELSIF state.bulk_run IS NOT NULL OR state.settled_through IS NULL OR EXISTS (

@@ -69,7 +69,7 @@ def grown(read: Callable[[], Iterable[Article]], have: int, count: int) -> Itera
     """`count` articles, in the order of the given ones, each with its copies; nothing is held in memory.
 
     Args:
-        read: gives the articles anew; have: how many they are.
+        read: gives the articles again; have: how many they are.
 
     Raises:
         TooManyError: that needs more copies than there are.

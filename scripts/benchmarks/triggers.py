@@ -120,7 +120,7 @@ def note(took: Took, kind: str, name: str, seconds: float) -> None:
 
 
 def emptied(connection: psycopg.Connection, name: str) -> None:
-    """Begin anew: an empty table, no notes, and nothing left to write down."""
+    """Begin again: an empty table, no notes, and nothing left to write down."""
     connection.execute(f"TRUNCATE {name}".encode())
     connection.execute("TRUNCATE dedup.outbox")
     connection.execute("CHECKPOINT")

@@ -11,7 +11,7 @@ import pytest
 
 from dedup import Article, Deduplicator
 from dedup.browse import report
-from dedup.browse.views import PLACES, Place
+from dedup.browse.views import PLACES, Position
 from tests.browse.conftest import EACH, Browser, Document, corpus_of, crawl, form_of, opened
 from tests.conftest import Server
 
@@ -155,7 +155,7 @@ ODD = ("a\0b", "\n", "é\u202e", "x" * 2_000, "'; DROP TABLE dedup.article; --",
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: str(place.path))
-def test_no_query_makes_a_page_fail(hostile: Browser, place: Place) -> None:
+def test_no_query_makes_a_page_fail(hostile: Browser, place: Position) -> None:
     for name in place.fields:
         for value in ODD if place.path != "/compare" else ODD[:3]:
             given = {"a": "words", "b": "a word", "copier": "x", "original": "y", "id": "words"}

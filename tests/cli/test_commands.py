@@ -137,7 +137,7 @@ def test_check_names_the_copies_that_came_before_their_original(dedup: Dedup, tm
     assert ([copy["id"] for copy in oldest["copies"]], oldest["copy_count"]) == (["day 11", "day 12"], 2)
 
 
-def test_delete_judges_the_copies_anew(dedup: Dedup, news: Path) -> None:
+def test_delete_judges_the_copies_again(dedup: Dedup, news: Path) -> None:
     dedup("load", str(news))
     dedup("backfill", "--workers", "0")
     result = dedup("delete", "first", "nobody")

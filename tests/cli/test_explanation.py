@@ -19,7 +19,7 @@ EDITED = HARBOUR.replace("Port Marlow", "Port Marlowe").replace(
 
 @pytest.fixture
 def edited(dedup: Dedup, tmp_path: Path) -> Dedup:
-    """The harbour story and an edit of it, which spells a name anew and has one more sentence."""
+    """The harbour story and an edit of it, which spells a name again and has one more sentence."""
     rows = [
         {"id": "first", "text": HARBOUR, "published_at": "2026-03-11T08:00Z"},
         {"id": "edit", "text": EDITED, "published_at": "2026-03-12T08:00Z"},

@@ -99,7 +99,7 @@ def section(path: str) -> str:
 
 def test_the_page_of_commands_is_what_the_help_tells() -> None:
     if page() != SCRIPT.page():
-        pytest.fail(f"docs/commands.md is not what the help tells; make it anew: {SCRIPT.REMAKE}")
+        pytest.fail(f"docs/commands.md is not what the help tells; make it again: {SCRIPT.REMAKE}")
 
 
 def test_the_page_is_the_same_whatever_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dedup.api.settings import CorpusSettings
 from dedup.article import Article, stored_size
 from dedup.corpus import articles
 from dedup.corpus.database import Cursor, Database
-from dedup.door.settings import CorpusSettings
 from dedup.engine import load
 from dedup.errors import InputError, UnreachableError
 from dedup.files.record import MAX_RECORD_BYTES

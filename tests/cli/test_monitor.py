@@ -286,7 +286,7 @@ def test_metrics_of_a_corpus(dedup: Dedup, settled: Database) -> None:
     assert found["dedup_articles_failed_total",] == 1
     assert found["dedup_failed_articles", "empty"] == 1
     assert found["dedup_limited_articles", "too many"] == 1
-    assert found["dedup_queue_rows", "arrivals"] == 0
+    assert found["dedup_queue_rows", "deferred"] == 0
     assert found["dedup_runs_total", "done"] == 2
     assert found["dedup_stage_seconds_total", "settling"] > 0
     assert found["dedup_last_success_timestamp_seconds",] > 1.7e9
@@ -375,7 +375,7 @@ def test_a_look_reads_no_table_as_a_whole(settled: Database) -> None:
     assert len(statements) >= 8
     assert {"article_unsettled", "article_failed"} <= {node.get("Index Name") for node in found}
     whole = {node.get("Relation Name") for node in found if node["Node Type"] == "Seq Scan"}
-    tables = {"article", "fingerprint", "match", "arrival", "attempt", "sentence_change", "outbox"}
+    tables = {"article", "fingerprint", "match", "deferred_article", "attempt", "sentence_change", "outbox"}
     assert not whole & tables
 
 

@@ -58,8 +58,8 @@ def ties() -> Corpus:
         made(name, [*window(start, 4, ring=100), code(60 + start)], 4)
         for name, start in (("y", 0), ("x", 40))
     ]
-    likest = [made(f"like {i}", window(i, 6), 9) for i in (3, 11)]
-    return Corpus([*copies, *sides, between, *likest], {"duplicate_sentence_jaccard": 0.5})
+    best_match = [made(f"like {i}", window(i, 6), 9) for i in (3, 11)]
+    return Corpus([*copies, *sides, between, *best_match], {"duplicate_sentence_jaccard": 0.5})
 
 
 def wire_story() -> Corpus:

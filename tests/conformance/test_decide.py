@@ -1,5 +1,5 @@
-"""The bulk engine's decisions over the corpora of all engines, without a database: so cheap that every corpus
-is decided in steps of several sizes, as it is and with many more pins.
+"""The memory engine's decisions over the corpora of all engines, without a database: so cheap that each
+corpus is decided in steps of several sizes, as it is and with many more pins.
 
 `tests/engine/test_decide.py` does the same with corpora that Hypothesis makes.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from dedup.engine.bulk.decide import COMPARED_AT_ONCE
+from dedup.engine.memory.decide import COMPARED_AT_ONCE
 from dedup.rules.marks import order_key
 from dedup.rules.oracle import Subject
 from dedup.settings import Settings

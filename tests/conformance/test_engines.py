@@ -19,7 +19,7 @@ from dedup import AsyncDeduplicator
 from dedup.corpus import pins, window
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
-from dedup.engine.bulk.decide import COMPARED_AT_ONCE
+from dedup.engine.memory.decide import COMPARED_AT_ONCE
 from dedup.engines import EngineName
 from dedup.rules import oracle
 from dedup.rules.marks import order_key
@@ -128,7 +128,7 @@ class InMemory:
     def run(self, database: Database, corpus: Corpus) -> None:
         pin(database, corpus)
         load(database, *corpus.articles)
-        with patch.dict("dedup.engine.bulk.decide.decide.__kwdefaults__", at_once=self._at_once):
+        with patch.dict("dedup.engine.memory.decide.decide.__kwdefaults__", at_once=self._at_once):
             backfill(database, workers=0, factory=make_function, engine="memory", memory=self._memory)
 
 

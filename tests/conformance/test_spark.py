@@ -12,7 +12,7 @@ from tests.conformance.corpora import CORPORA
 from tests.conformance.test_engines import reference
 from tests.corpora import assert_equal, sentence_hash
 from tests.spark.conftest import spark as spark
-from tests.spark.corpora import Abstract, answer, entries, likest_of, said, settle
+from tests.spark.corpora import Abstract, answer, best_match_of, entries, said, settle
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -28,4 +28,4 @@ def test_spark_gives_the_oracles_answer(spark: Any, tmp_path: Path, name: str) -
     small = {} if sum(map(ord, name)) % 2 else {"window_minimum": window, "budget": 0}
     found = answer(settle(spark, tmp_path / "work", corpus, settings, **small))
     assert_equal(found.answer, reference(name))
-    assert found.likest == likest_of(found.answer, corpus.entries, settings)
+    assert found.best_match == best_match_of(found.answer, corpus.entries, settings)

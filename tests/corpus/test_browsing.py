@@ -510,7 +510,7 @@ def test_the_pairs_most_worth_judging(newsroom: Deduplicator, kind: queue.QueueK
 
 
 def test_the_pairs_that_were_picked(newsroom: Deduplicator) -> None:
-    from dedup.door.judgements import Pick
+    from dedup.api.judgements import Pick
 
     kinds = ("plain", "plain", "methods disagree", "methods disagree")
     newsroom.judgements.pick(
@@ -579,10 +579,10 @@ STORABLE = st.text(st.characters(exclude_categories=("Cs",), exclude_characters=
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | STORABLE, max_size=4))
 def test_a_place_is_read_as_it_was_written(given_values: list[Any]) -> None:
     word = reading.token(*given_values)
-    assert reading.place(word, *map(type, given_values)) == given_values
+    assert reading.position(word, *map(type, given_values)) == given_values
 
 
 @given(st.text(max_size=60))
 def test_nothing_else_is_a_place(word: str) -> None:
     with pytest.raises(InputError, match="no page"):
-        reading.place(word, int, int, int, str)
+        reading.position(word, int, int, int, str)

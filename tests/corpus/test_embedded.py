@@ -111,7 +111,7 @@ def home(make_home: Callable[[str], Path]) -> Path:
 
 @pytest.fixture
 def copied(first: First, home: Path) -> Path:
-    """A home folder with a whole, stopped cluster, which holds the row (1, 'before')."""
+    """A home folder with a whole, stopped data folder, which holds the row (1, 'before')."""
     return copy(first, home)
 
 
@@ -143,9 +143,7 @@ def test_a_new_cluster_is_private_and_durable_and_has_our_settings(first: First)
         "full_page_writes": "on",
         "synchronous_commit": "on",
         "data_checksums": "on",
-        "shared_buffers": str(
-            int(embedded.NEW_CLUSTER["shared_buffers"].removesuffix("MB")) * 128
-        ),  # of 8 kB
+        "shared_buffers": str(int(embedded.NEW_DATA["shared_buffers"].removesuffix("MB")) * 128),  # of 8 kB
         "work_mem": str(32 * 1024),
         "max_wal_size": "2048",
         "jit": "off",
@@ -326,7 +324,7 @@ def test_as_root_closed_folders_stay_closed(
     assert before[home] & 0o777 == before[outside] & 0o777 == 0o700
     old_mask = os.umask(0o077)
     try:
-        url = embedded.start(home)  # a new cluster
+        url = embedded.start(home)  # a new data folder
     finally:
         os.umask(old_mask)
     with psycopg.connect(url) as db:

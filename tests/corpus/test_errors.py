@@ -79,7 +79,7 @@ def told(url: str) -> str:
         return "".join(traceback.format_exception(error))
     with pytest.raises(DedupError) as caught:
         database.connect()
-    return "".join([database.place, str(database), *traceback.format_exception(caught.value)])
+    return "".join([database.location, str(database), *traceback.format_exception(caught.value)])
 
 
 @given(st.sampled_from(URLS), PASSWORDS)

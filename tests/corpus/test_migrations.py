@@ -126,7 +126,7 @@ def test_the_schema_is_the_one_described(fresh: Database) -> None:
 
 KEPT = {
     "article": "(source_id, text) VALUES ('a', 'words')",
-    "arrival": "(source_id, text) VALUES ('a', 'words')",
+    "deferred_article": "(source_id, text) VALUES ('a', 'words')",
     "sentence_pin": "(sentence_hash, common) VALUES (1, true)",
     "pair_pin": "(source_id, other_source_id, relation) VALUES ('a', 'b', 'unrelated')",
     "setting": "(name, value) VALUES ('hash_key', 'the only copy of the key')",

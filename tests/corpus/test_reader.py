@@ -12,10 +12,10 @@ import psycopg
 import pytest
 
 from dedup import Article, Deduplicator
+from dedup.api.browsing import Browsing
+from dedup.api.judgements import Pick
 from dedup.corpus import roles
 from dedup.corpus.database import Database
-from dedup.door.browsing import Browsing
-from dedup.door.judgements import Pick
 from dedup.errors import RightsError
 from dedup.operation import Operation
 from tests.attached import attach, news, owned, put
@@ -201,4 +201,4 @@ def everything(dd: Deduplicator) -> list[object]:
     """What an attempt to write could have changed."""
     found: list[object] = [list(dd.marks()), dd.pins.list(), dd.common_sentences.list(), dd.settings.wanted()]
     found += [dd.browsing.article("a0").judgements, dd.browsing.queue("picked"), dd.attachments.list()]
-    return [*found, dd.status().arrivals, dd.attachments.waiting()]
+    return [*found, dd.status().deferred, dd.attachments.waiting()]

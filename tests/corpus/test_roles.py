@@ -146,7 +146,7 @@ def test_a_reader_writes_nothing(database: Database, granted: Names) -> None:
 def test_a_scraper_reads_no_text_and_writes_no_mark(database: Database, granted: Names) -> None:
     lines = [line.split(maxsplit=1)[1] for line in matrix(database, granted) if line.startswith("scraper")]
     texts = [line for line in lines if line.startswith("column ") and ".text:" in line]
-    assert texts == ["column arrival.text: INSERT", "column article.text: INSERT"]
+    assert texts == ["column article.text: INSERT", "column deferred_article.text: INSERT"]
     written = {line for line in lines if "UPDATE" in line or "DELETE" in line or "TRUNCATE" in line}
     assert written == set()
 
@@ -512,7 +512,7 @@ def test_plain_sql_of_a_scraper_inserts_and_does_nothing_else(settled: Database,
             "SELECT dedup.settle_lock()",
             "SELECT * FROM dedup.settle_turn FOR UPDATE",
             "SELECT * FROM dedup.mark",
-            "SELECT * FROM dedup.arrival",
+            "SELECT * FROM dedup.deferred_article",
             "CREATE TABLE dedup.mine ()",
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):

@@ -51,7 +51,7 @@ def test_the_index_is_made_once_and_dropped_once(owner: Operation, corpus: Dedup
         names(corpus, "rain")
 
 
-def test_what_was_broken_off_is_made_anew(owner: Operation, corpus: Deduplicator) -> None:
+def test_what_was_broken_off_is_made_again(owner: Operation, corpus: Deduplicator) -> None:
     corpus.load([Article("a", "Rain in Norfolk.")])
     owner.make_searchable()
     with corpus._database.transaction() as cursor:

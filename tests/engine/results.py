@@ -125,7 +125,7 @@ def result_of(
     for number, mark in marks.items():
         original = None if mark.duplicate_of is None else names[mark.duplicate_of]
         _mark(result, names[number], mark.status.value, original, mark.score, mark.reason)
-    likest = _likest(kept, orders)
+    best_match = _best_match(kept, orders)
     for pair in kept:
         result.tables["match"].append(
             {
@@ -137,7 +137,7 @@ def result_of(
                 "sentence_jaccard": pair.sentence_jaccard,
                 "signature_jaccard": pair.signature_jaccard,
                 "containment": pair.containment,
-                "likest": likest.get(pair.other_id) == pair.article_id,
+                "best_match": best_match.get(pair.other_id) == pair.article_id,
             }
         )
     return result
@@ -150,7 +150,7 @@ def _mark(
     result.tables["mark"].append(row)
 
 
-def _likest(kept: set[oracle.Pair], orders: Mapping[int, OrderKey]) -> dict[int, int]:
+def _best_match(kept: set[oracle.Pair], orders: Mapping[int, OrderKey]) -> dict[int, int]:
     """Of each article the one that is most like it: the pair with it is always kept."""
     found: dict[int, tuple[Any, ...]] = {}
     for pair in kept:

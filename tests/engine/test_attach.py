@@ -13,7 +13,7 @@ from psycopg import errors as pg
 from psycopg import sql
 
 from dedup.corpus.database import Database
-from dedup.engine.follow import follow
+from dedup.engine.sync import sync
 from dedup.errors import DatabaseError, InputError
 from dedup.progress import SilentProgress
 from tests.attached import COLUMNS, SCHEMA, attach, news, owned, put, right, settle
@@ -178,7 +178,7 @@ def test_progress_never_says_more_than_all(database: Database, owner: Owner) -> 
     owner.execute("INSERT INTO news (id, body) SELECT n, 'words' FROM generate_series(1, 4000) n")
     attach(database)
     told = Told()
-    follow(database, told, lambda: False)
+    sync(database, told, lambda: False)
     assert told.stages == ["reading changes"]
     assert told.steps[-1] == (4001, 4001)
     assert all(total is not None and done <= total for done, total in told.steps)
@@ -223,7 +223,7 @@ def test_a_text_that_changes_while_it_is_read_leaves_no_fingerprint_of_another(
     news(owner)
     put(owner, 1, window(0, 6), 0)
     attach(database)
-    follow(database, SilentProgress(), lambda: False)
+    sync(database, SilentProgress(), lambda: False)
     owner.execute("UPDATE news SET body = %s", [text(window(6, 6))])
     with database.transaction(settling=True) as cursor:
         fingerprint_waiting(cursor)
@@ -381,7 +381,7 @@ def test_a_text_that_moved_unseen_is_noted_when_it_is_read(database: Database, o
     news(owner)
     put(owner, 1, window(0, 6), 0)
     attach(database, triggers=False)
-    follow(database, SilentProgress(), lambda: False)
+    sync(database, SilentProgress(), lambda: False)
     owner.execute("UPDATE news SET body = %s", [text(window(5, 6))])
     right(database)
 

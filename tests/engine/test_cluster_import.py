@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from dedup.article import Article
-from dedup.corpus import bulk, pins, rulebooks
+from dedup.corpus import memory_engine, pins, rulebooks
 from dedup.corpus.database import Database
 from dedup.engine import backfill as backfilling
 from dedup.engine import cluster_import
@@ -86,7 +86,7 @@ def assert_taken_up(database: Database) -> Answer:
         checked = door.verify()
     assert (checked.differences, checked.skipped) == ([], [])
     with database.transaction() as cursor:
-        assert not bulk.left_behind(cursor)
+        assert not memory_engine.left_behind(cursor)
         assert cursor.execute("SELECT count(*) FROM dedup.bulk_change").fetchone() == (0,)
     assert_idle(database)
     return found
@@ -273,7 +273,7 @@ def test_an_attached_table(database: Database, tmp_path: Path) -> None:
         door.attachments.attach("newsroom.news", keys=["id"], columns=attached.COLUMNS, mark_columns=True)
         own = [article(f"own {i}", window(i, 6), 50 + i, added_at=at(0)) for i in range(5)]
         load(database, *own)
-        backfilling.follow(database, backfilling.SilentProgress(), lambda: False)
+        backfilling.sync(database, backfilling.SilentProgress(), lambda: False)
         with database.transaction() as cursor:
             found = cursor.execute(
                 "SELECT a.source_id, t.text, a.title, a.published_at, a.added_at, a.language"
@@ -383,7 +383,7 @@ def test_stopped_in_any_stage_no_mark_has_changed_and_the_next_one_ends_it(
             raise Stopped
 
     with monkeypatch.context() as patch:
-        patch.setattr("dedup.engine.bulk.run.BulkRun.__exit__", lambda *_: None)
+        patch.setattr("dedup.engine.memory.run.MemoryRun.__exit__", lambda *_: None)
         patch.setattr("dedup.engine.heartbeat.Heartbeat.end", lambda *_: None)
         with pytest.raises(Stopped):
             take(database, result, tmp_path / "first", progress=Meddling(happens))
@@ -407,7 +407,7 @@ def test_stopped_in_any_stage_a_backfill_goes_on(
 
     with monkeypatch.context() as patch:
         if gone:  # else it could still say that it ends, and the next one need not be in memory
-            patch.setattr("dedup.engine.bulk.run.BulkRun.__exit__", lambda *_: None)
+            patch.setattr("dedup.engine.memory.run.MemoryRun.__exit__", lambda *_: None)
         with pytest.raises(Stopped):
             take(database, result_of(given, SETTINGS), tmp_path / "result", progress=Meddling(happens))
     report = settle(database)

@@ -354,7 +354,7 @@ def test_pages_that_were_overwritten(corpus: Database, tmp_path: Path) -> None:
         ("mark", {"source_id": "a\0b"}, "holds a NUL"),
         ("mark", {"source_id": None}, "values are missing in the column source_id"),
         ("mark", {"status": None}, "values are missing in the column status"),
-        ("match", {"likest": None}, "values are missing in the column likest"),
+        ("match", {"best_match": None}, "values are missing in the column best_match"),
         ("fingerprint", {"added_at": None}, "values are missing in the column added_at"),
         ("fingerprint", {"added_at": 2**62}, "outside the years 1 to 9999"),
         ("fingerprint", {"published_at": -(2**62)}, "outside the years 1 to 9999"),

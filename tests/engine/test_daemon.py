@@ -355,7 +355,7 @@ def test_an_idle_look_finds_every_kind_of_work_and_no_other(database: Database) 
     dd.backfill(workers=0)
     assert look() == (False, False)
     with database.transaction(settling=True) as cursor:
-        cursor.execute("INSERT INTO dedup.arrival (source_id, text) VALUES ('b', 'other words')")
+        cursor.execute("INSERT INTO dedup.deferred_article (source_id, text) VALUES ('b', 'other words')")
     assert look()[0]
     dd.backfill(workers=0)
     load(database, article("lost", window(0, 6)))

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.engine.bulk.decide import Decisions, Profiles, decide
-from dedup.engine.bulk.keys import Entries, in_slices, shared
+from dedup.engine.memory.decide import Decisions, Profiles, decide
+from dedup.engine.memory.keys import Entries, in_slices, shared
 from dedup.rules import oracle
 from dedup.rules.marks import Mark, Pair, Status
 from dedup.rules.oracle import Pins, Subject
@@ -87,17 +87,17 @@ def check(subjects: list[Subject], settings: Settings, pins: Pins, at_once: int)
     ordered = sorted(subjects, key=lambda s: s.order)
     found = decide(profiles(ordered, set(common), pins), settings, at_once=at_once)
     assert as_oracle(ordered, found) == wanted
-    check_likest(ordered, found)
+    check_best_match(ordered, found)
     check_components(found)
     return found
 
 
-def check_likest(ordered: list[Subject], found: Decisions) -> None:
-    """A pair is flagged as the likest one of its earlier article if that article's mark tells of it."""
+def check_best_match(ordered: list[Subject], found: Decisions) -> None:
+    """A pair is flagged as the best match of its earlier article if that article's mark tells of it."""
     pairs = found.pairs
-    flagged = pairs.earlier[found.likest]
+    flagged = pairs.earlier[found.best_match]
     assert len(set(flagged.tolist())) == len(flagged)
-    for i in np.flatnonzero(found.likest).tolist():
+    for i in np.flatnonzero(found.best_match).tolist():
         earlier = pairs.earlier[i]
         assert (pairs.score[i], pairs.rule[i]) == (found.score[earlier], found.rule[earlier])
 

@@ -11,7 +11,7 @@ import pytest
 from psycopg.abc import PQGen
 
 from dedup import Article, Deduplicator
-from dedup.corpus import newcomers, rulebooks
+from dedup.corpus import fast_path, rulebooks
 from dedup.corpus.connection import Connection
 from dedup.corpus.database import Cursor, Database, hold_settle_lock
 from dedup.corpus.steps import run
@@ -59,7 +59,7 @@ def test_a_look_up_says_what_submitting_would(database: Database) -> None:
             assert before != answer(database)
 
 
-def test_an_edit_that_takes_the_original_away_judges_its_copies_anew(database: Database) -> None:
+def test_an_edit_that_takes_the_original_away_judges_its_copies_again(database: Database) -> None:
     with deduplicator(database) as dd:
         for minute, name in enumerate("abc"):
             dd.submit(article(name, window(0, 6), minute))
@@ -297,7 +297,7 @@ def test_a_newcomer_is_settled_under_the_settings_of_all_settling(database: Data
         hold_settle_lock(cursor)
         settling = _session(cursor)
     with database.transaction() as cursor:
-        assert run(cursor, newcomers.meet(rulebook, given, made)).outcome == "stored"
+        assert run(cursor, fast_path.meet(rulebook, given, made)).outcome == "stored"
         newcomer = _session(cursor)
     changed = {name for name in settling if settling[name] != before[name]}
     assert {"lock_timeout", "enable_seqscan", f"{outer(database.schema)}.settling"} <= changed

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from dedup.corpus.settling import FingerprintRow, PairPins
 from dedup.engine import index
+from dedup.engine.best_match import by_likeness
 from dedup.engine.index import Nodes
-from dedup.engine.likest import by_likeness
 from dedup.rules.marks import Partner, kept_similar
 from dedup.rules.pair import Profile, Related, Relation, relate
 from dedup.rules.pairs import RULES

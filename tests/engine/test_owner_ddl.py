@@ -621,7 +621,7 @@ def test_drift_harms_nobody_is_named_and_healed(
     assert deduplicator(database).attachments.remap("news", **drift.given).statements == planned.statements
     settle(database)
     assert_followed(database, owner, drift.now, table=drift.table, key=drift.key)
-    assert [row[:2] for row in of_news(owner)] == [row[:2] for row in before], "articles were made anew"
+    assert [row[:2] for row in of_news(owner)] == [row[:2] for row in before], "articles were made again"
     if not drift.changed:
         assert of_news(owner) == before, "marks were lost"
     written(owner, drift)

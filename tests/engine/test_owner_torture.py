@@ -20,7 +20,7 @@ import pytest
 from psycopg import sql
 
 from dedup.corpus.database import Database
-from dedup.engine.follow import follow
+from dedup.engine.sync import sync
 from dedup.progress import SilentProgress
 from tests.attached import COLUMNS, SCHEMA, settle
 from tests.conftest import Server, Told, empty
@@ -617,9 +617,9 @@ def same_as_fresh(database: Database, tables: list[Table]) -> None:
             )
     for table in tables:
         door.attach(table.place, name=table.name, keys=[table.key], columns=table.columns, mark_columns=True)
-    follow(database, SilentProgress(), lambda: False)
+    sync(database, SilentProgress(), lambda: False)
     with database.transaction(settling=True) as cursor:  # where no date tells, this does
-        cursor.execute("SELECT set_config('dedup.following', 'on', true)")
+        cursor.execute("SELECT set_config('dedup.syncing', 'on', true)")
         cursor.executemany(
             "UPDATE dedup.article SET added_at = %s WHERE source_id = %s", [row[::-1] for row in added]
         )

@@ -342,7 +342,7 @@ def test_no_statement_of_settling_depends_on_statistics(
         with explained(monkeypatch) as statements:
             assert len(settle(cursor, rulebook.settings, limit=1_000).ids) >= 110
             kept = [id for id in ids if id % 4]
-            settling.likest_later(cursor, rulebook.settings, kept)
+            settling.best_match_later(cursor, rulebook.settings, kept)
             settling.lowest_kept(cursor, rulebook.settings, kept)
             settling._drop_pairs(cursor, rulebook.settings, [(id, id - 1) for id in kept])
         assert {"INSERT INTO dedup.match", "DELETE FROM dedup.match", "UPDATE dedup.match"} <= {

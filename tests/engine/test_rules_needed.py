@@ -49,7 +49,7 @@ class Mutant:
 
 
 SETTLE, SETTLING, COMMON = "dedup.engine.settle", "dedup.corpus.settling", "dedup.corpus.common_sentences"
-LIKEST, CANDIDATES = "dedup.engine.likest", "dedup.engine.candidates"
+BEST_MATCH, CANDIDATES = "dedup.engine.best_match", "dedup.engine.candidates"
 HOOK, RULEBOOKS, INDEX, LOOKUP = (
     "dedup.engine.hook",
     "dedup.corpus.rulebooks",
@@ -83,7 +83,7 @@ SETTLING_MUTANTS = [
         "article_id = ANY (%(ids)s) AND false",
     ),
     Mutant(
-        "an article that loses its likest one is not settled again",
+        "an article that loses its best_match one is not settled again",
         SETTLE,
         "                self._unsettled.add(other_id)",
         "                pass",
@@ -91,7 +91,7 @@ SETTLING_MUTANTS = [
     ),
     Mutant(
         "an article that gains a similar one is not marked again",
-        LIKEST,
+        BEST_MATCH,
         "self._gained[others[~self._inside[others]]] = True",
         "pass",
     ),
@@ -171,13 +171,13 @@ FAMILY_MUTANTS = [
     ),
     Mutant(
         "not the best pairs are kept",
-        LIKEST,
+        BEST_MATCH,
         "found.rule[among], -found.score",
         "found.rule[among], found.score",
     ),
     Mutant(
         "of equal pairs the latest are kept",
-        LIKEST,
+        BEST_MATCH,
         "np.lexsort((found.places[among], found.rule",
         "np.lexsort((-found.places[among], found.rule",
         rare=True,
@@ -203,39 +203,39 @@ FAMILY_MUTANTS = [
         rare=True,
     ),
     Mutant(
-        "the likest article of all is not kept",
+        "the best_match article of all is not kept",
         SETTLE,
-        "for place in known if (other := self._likest.later(place)) is not None}",
+        "for place in known if (other := self._best_match.later(place)) is not None}",
         "for place in known if (other := None)}",
     ),
     Mutant(
-        "the likest article of before is not kept",
+        "the best_match article of before is not kept",
         SETTLE,
-        "extra = {*retained, *entered, *likest}",
-        "extra = {*entered, *likest}",
+        "extra = {*retained, *entered, *best_match}",
+        "extra = {*entered, *best_match}",
     ),
     Mutant(
-        "pairs that are the likest no more stay",
+        "pairs that are the best_match no more stay",
         SETTLING,
         "    _drop_pairs(cursor, settings, no_longer)",
         "    pass",
         rare=True,
     ),
     Mutant(
-        "pairs that are the likest no more go though they are among the best",
+        "pairs that are the best_match no more go though they are among the best",
         "settling.sql drop_pairs",
         "AND kept.rank > %(pairs)s",
         "",
     ),
     Mutant(
-        "of two likest articles any is kept",
+        "of two best_match articles any is kept",
         SETTLE,
-        "self._likest.know_places(settling.likest_later(cursor, self._settings, outside))",
+        "self._best_match.know_places(settling.best_match_later(cursor, self._settings, outside))",
         "pass",
         rare=True,
     ),
     Mutant(
-        "an article that takes part again is retained as the likest",
+        "an article that takes part again is retained as the best_match",
         SETTLE,
         "stays = rows[place].canonical and self._canonical[place]",
         "stays = self._canonical[place]",

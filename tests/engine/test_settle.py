@@ -202,11 +202,11 @@ def test_what_can_no_longer_be_read_gives_up_its_place_and_gets_it_back(database
     assert run(database) == {"a": "unique", "b": "duplicate:a"}
 
 
-def test_a_changed_threshold_settles_anew_without_reading_texts(database: Database) -> None:
+def test_a_changed_threshold_settles_again_without_reading_texts(database: Database) -> None:
     load(database, article("a", window(0, 6), 0), article("b", window(1, 6), 1))
     assert run(database)["b"] == "duplicate:a"
     with database.transaction() as cursor:
-        cursor.execute("UPDATE dedup.fingerprint SET word_count = word_count + 1")  # would be made anew
+        cursor.execute("UPDATE dedup.fingerprint SET word_count = word_count + 1")  # would be made again
     change_settings(database, duplicate_sentence_jaccard=0.9, duplicate_signature_jaccard=0.95)
     report = backfill(database, workers=0)
     assert (report.fingerprinted, report.settled) == (0, 2)

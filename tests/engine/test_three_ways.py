@@ -67,8 +67,8 @@ def settle(database: Database) -> None:
 
 def everything(database: Database, given: list[Article], rng: random.Random) -> None:
     """Each article in each of the three ways, and some backfills, in mixed order."""
-    arrivals = [(way, article) for way in WAYS for article in given]
-    steps: list[Any] = [*arrivals, *[None] * BACKFILLS]
+    deferred = [(way, article) for way in WAYS for article in given]
+    steps: list[Any] = [*deferred, *[None] * BACKFILLS]
     rng.shuffle(steps)
     for step in steps:
         if step is None:

@@ -151,7 +151,7 @@ def its_original_edited(database: Database, original: Article) -> None:
     night(database)
     sql(
         database,
-        "UPDATE dedup.article SET text = repeat('It is told anew. ', 20) WHERE source_id = 'zero'",
+        "UPDATE dedup.article SET text = repeat('It is told again. ', 20) WHERE source_id = 'zero'",
     )
 
 

@@ -65,7 +65,7 @@ TAMPERING = {
     "DELETE FROM dedup.match": "missing from the matches",
     "UPDATE dedup.match SET containment = 0.1": "wrongly in the matches",
     "UPDATE dedup.match SET rule = 'pinned'": "wrongly in the matches",
-    "UPDATE dedup.match SET likest = false": "the matches",
+    "UPDATE dedup.match SET best_match = false": "the matches",
     "INSERT INTO dedup.match (article_id, other_id, relation, rule, score, sentence_jaccard,"
     " signature_jaccard, containment) SELECT f.id, a.id, 'similar', 'content', 1, 1, 1, 1"
     " FROM dedup.article a, dedup.article f WHERE a.source_id = 'a0' AND f.status = 'failed'": "or pairs",
@@ -155,7 +155,7 @@ def test_what_is_not_checked_is_said(filled: Database) -> None:
     tamper(filled, "INSERT INTO dedup.sentence_pin VALUES (8, true)")
     skipped = " ".join(check(filled).skipped)
     assert "the marks of 1 pending or stale" in skipped
-    assert "1 versions of articles that were put aside" in skipped
+    assert "1 versions of articles that were deferred" in skipped
     assert "the common sentences" in skipped
 
 

@@ -28,8 +28,8 @@ from dedup import Deduplicator
 from dedup.corpus import connection as connection_module
 from dedup.corpus import migrate
 from dedup.corpus.database import Database, retried
-from dedup.engine.arrivals import store_arrivals
 from dedup.engine.backfill import backfill
+from dedup.engine.deferred import store_deferred
 from dedup.errors import BusyError, CollisionError, DatabaseError, InputError, UnreachableError
 from dedup.timeouts import Timeouts, milliseconds
 from tests.conftest import Server
@@ -100,13 +100,13 @@ def test_versions_that_were_put_aside_are_stored_in_order(hasty: Database) -> No
         corpus = deduplicator(hasty)
         corpus.submit(article("x", window(0, 6), 0, title="First"))
         corpus.submit(article("x", window(1, 6), 1))
-        assert store_arrivals(hasty) == 1
+        assert store_deferred(hasty) == 1
         connection.commit()
     corpus.submit(article("x", window(2, 6), 2, url="https://third.example"))
     with hasty.transaction() as cursor:
         row = cursor.execute("SELECT title, url, text, revision FROM dedup.article").fetchone()
     assert row == ("First", "https://third.example", article("x", window(2, 6)).text, 3)
-    assert store_arrivals(hasty) == 0
+    assert store_deferred(hasty) == 0
 
 
 def test_a_deleted_article_does_not_come_back(hasty: Database) -> None:

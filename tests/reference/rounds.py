@@ -8,13 +8,13 @@ It decides *nodes* (`nodes.py`), classes of articles with equal fingerprints. A 
 member, whose number in canonical order it bears. Nodes *meet* where they share a key. While some are
 undecided:
 
-    place     of a node under a key: how manieth it is of the undecided nodes with that key
-    window    w: the largest one whose pairs of places are within the budget
+    place     of a node under a key: how nth it is of the undecided nodes with that key
+    head    w: the largest one whose pairs of places are within the budget
     eligible  the nodes whose place is at most w under ALL their keys; who is eligible stays so
-    WINDOW    score each newly eligible b with each undecided a < b that it meets
+    HEAD    score each newly eligible b with each undecided a < b that it meets
     DECIDE    an eligible b is out if one of the duplicates a < b so found is canonical; it is canonical if
               all of them are out; otherwise it waits
-    STAR      score each newly canonical c with each x that it meets and that WINDOW has not shown it:
+    STAR      score each newly canonical c with each x that it meets and that HEAD has not shown it:
               1. x > c that was never eligible; if it is undecided and a duplicate of c, it is out
               2. x < c that was out before c was eligible, and has a member after c
 
@@ -27,10 +27,10 @@ all. Only the originals differ: those of a member are the canonical duplicates o
 
 *Nothing is missed.* A canonical c is scored with each x that it meets, where marks or pairs can rest on it;
 once; and with all the keys that they share.
- - x > c. If x became eligible while c was undecided, WINDOW scored them. If later or never, STAR 1 of c did.
- - x < c. If x was undecided when c became eligible, WINDOW scored them. Otherwise x had been decided: if it
+ - x > c. If x became eligible while c was undecided, HEAD scored them. If later or never, STAR 1 of c did.
+ - x < c. If x was undecided when c became eligible, HEAD scored them. Otherwise x had been decided: if it
    is canonical, its own STAR 1 scored them; if it is out, STAR 2 of c does, if a member of x comes after c.
- - An eligible b is within the window under all its keys, and an undecided a < b stands before it: so WINDOW
+ - An eligible b is within the head under all its keys, and an undecided a < b stands before it: so HEAD
    sees all that b shares with it. STAR looks at all members of the keys of c.
 
 *It is right.* A node that is out has an earlier canonical duplicate. Let b be canonical and a < b a duplicate
@@ -41,7 +41,7 @@ earlier canonical node is a duplicate of it, and only one set of nodes is so (se
 *It ends.* The first undecided node has the first place under all its keys, so it is eligible. All before it
 is decided, so DECIDE decides it: each round decides one node at least.
 
-None of this asks how wide the window is, how classes are divided, or whether all start who might.
+None of this asks how wide the head is, how classes are divided, or whether all start who might.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from dedup.rules.marks import Mark, Pair, Partner, decide, kept_originals, kept_similar, likest
+from dedup.rules.marks import Mark, Pair, Partner, best_match, decide, kept_originals, kept_similar
 from dedup.rules.oracle import Pins, Subject
 from dedup.rules.pair import Profile, Related, Relation, relate, relate_scored, score_counted
 from dedup.settings import Settings
-from dedup.spark.options import PAIRS_PER_ENTRY, WINDOW_MINIMUM, window
+from dedup.spark.options import HEAD_MINIMUM, PAIRS_PER_ENTRY, head
 from tests.reference.nodes import Groups, Kind, Node, NodePair, Said, groups, in_order, nodes, numbered
 
 Meetings = Mapping[NodePair, Sequence[Kind]]
@@ -66,15 +66,15 @@ class Options:
     """What an engine is free to choose. The result does not depend on it.
 
     Attributes:
-        window_minimum: places in the smallest window, from 1 on.
-        budget: pairs of places a round may look at, summed over the keys, unless the smallest window has
+        head_minimum: places in the smallest head, from 1 on.
+        budget: pairs of places a round may look at, summed over the keys, unless the smallest head has
             more; None: `PAIRS_PER_ENTRY` for each entry of a group.
         part: how classes are divided into nodes; see `nodes`.
-        starts: of the round, from 1, and a node inside the window: whether it becomes eligible in this round.
+        starts: of the round, from 1, and a node inside the head: whether it becomes eligible in this round.
             The first undecided node always does.
     """
 
-    window_minimum: int = WINDOW_MINIMUM
+    head_minimum: int = HEAD_MINIMUM
     budget: int | None = None
     part: Callable[[int], int] = lambda _: 0
     starts: Callable[[int, int], bool] = lambda _round, _node: True
@@ -85,20 +85,20 @@ class Round:
     """What happened in a round; each attribute but the first counts nodes or pairs.
 
     Attributes:
-        window: places in the window.
+        head: places in the head.
         undecided: at the start of the round.
         eligible: that became so in this round.
         waiting: eligible and undecided at the end of the round.
-        window_pairs, star_later, star_earlier: scored by WINDOW, and by the two cases of STAR.
+        head_pairs, star_later, star_earlier: scored by HEAD, and by the two cases of STAR.
         put_out: by STAR.
         edges: related pairs among all that were scored.
     """
 
-    window: int
+    head: int
     undecided: int
     eligible: int
     waiting: int
-    window_pairs: int
+    head_pairs: int
     star_later: int
     star_earlier: int
     put_out: int
@@ -107,7 +107,7 @@ class Round:
     @property
     def pairs(self) -> int:
         """Pairs scored."""
-        return self.window_pairs + self.star_later + self.star_earlier
+        return self.head_pairs + self.star_later + self.star_earlier
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +117,13 @@ class Result:
     Attributes:
         marks: of every article, by id.
         pairs: the rows of `match`.
-        likest: (article_id, other_id) of those whose later article is the one most like the earlier one.
+        best match: (article_id, other_id) of those whose later article is the one most like the earlier one.
         rounds: what happened.
     """
 
     marks: dict[int, Mark]
     pairs: set[Pair]
-    likest: set[tuple[int, int]]
+    best_match: set[tuple[int, int]]
     rounds: list[Round]
 
 
@@ -134,7 +134,7 @@ class State:
     Attributes:
         eligible_in, decided_in: in which round they became so.
         canonical: of those that are decided.
-        duplicates: of an eligible node the earlier duplicates that WINDOW has found.
+        duplicates: of an eligible node the earlier duplicates that HEAD has found.
         edges: the related pairs.
     """
 
@@ -178,8 +178,8 @@ def eligible(places: Groups, w: int, undecided: Collection[int]) -> set[int]:
     return set(undecided).difference(*(own[w:] for own in places.values()))
 
 
-def window_meetings(places: Groups, w: int, newly: Set[int]) -> Meetings:
-    """WINDOW: the pairs of a newly eligible node and an earlier undecided one, within the window."""
+def head_meetings(places: Groups, w: int, newly: Set[int]) -> Meetings:
+    """HEAD: the pairs of a newly eligible node and an earlier undecided one, within the head."""
     found: dict[NodePair, list[Kind]] = {}
     for (kind, _), own in places.items():
         for at, b in enumerate(own[:w]):
@@ -190,7 +190,7 @@ def window_meetings(places: Groups, w: int, newly: Set[int]) -> Meetings:
 
 
 def star_meetings(given: Groups, newly: Set[int], last: Mapping[int, int], state: State) -> Meetings:
-    """STAR: the pairs of a newly canonical node and any that WINDOW has not shown it.
+    """STAR: the pairs of a newly canonical node and any that HEAD has not shown it.
 
     Args:
         last: node to the number of its last member.
@@ -239,7 +239,7 @@ def peel(
     """DECIDE: of the eligible undecided nodes those that can be decided, and whether they are canonical.
 
     Args:
-        duplicates: of each the earlier duplicates that WINDOW has found.
+        duplicates: of each the earlier duplicates that HEAD has found.
         canonical: of the nodes that are decided.
     """
     found: dict[int, bool] = {}
@@ -269,7 +269,7 @@ def decided(
     while state.undecided:
         number, undecided = len(report) + 1, len(state.undecided)
         places = place(given, state.undecided)
-        w = window(Counter(len(own) for own in places.values()), options.window_minimum, budget)
+        w = head(Counter(len(own) for own in places.values()), options.head_minimum, budget)
         first = min(state.undecided)
         newly = {
             node
@@ -277,7 +277,7 @@ def decided(
             if node == first or options.starts(number, node)
         }
         state.eligible_in |= dict.fromkeys(newly, number)
-        met = window_meetings(places, w, newly)
+        met = head_meetings(places, w, newly)
         edges = score(met, profiles, settings, said)
         for (a, b), related in edges.items():
             if related.relation is Relation.DUPLICATE:
@@ -312,7 +312,7 @@ def results(
     settings: Settings,
     rounds: list[Round],
 ) -> Result:
-    """The marks of all members, the pairs that are kept, and which of them are with the likest article."""
+    """The marks of all members, the pairs that are kept, and which of them are with the best match."""
     originals: dict[int, list[int]] = {}
     before: dict[int, list[int]] = {}
     after: dict[int, list[int]] = {}
@@ -354,7 +354,7 @@ def _add_canonical(
     similar = [*before, *after]
     made.marks[subject.id] = decide((), (related for _, _, related in similar))
     made.pairs.update(Pair.of(subject.id, other, r) for _, other, r in kept_similar(before, settings))
-    best = likest(similar)
+    best = best_match(similar)
     if best and best[0] > subject.order:
         made.pairs.add(Pair.of(best[1], subject.id, best[2]))
-        made.likest.add((best[1], subject.id))
+        made.best_match.add((best[1], subject.id))

@@ -14,10 +14,10 @@ from dedup.rules.marks import (
     OrderKey,
     Pair,
     Status,
+    best_match,
     decide,
     kept_originals,
     kept_similar,
-    likest,
     order_key,
 )
 from dedup.rules.pair import Related, Relation, Rule, Scores
@@ -242,9 +242,9 @@ def test_of_similar_articles_the_best_are_kept_by_score_rule_and_order() -> None
     for pairs in (1, 2, 3, 4, 5):
         kept = kept_similar(found, Settings(similar_pairs=pairs))
         assert [id for _, id, _ in kept] == ranked[:pairs]
-    assert likest(found) == found[3]
-    assert likest(found[:3]) == found[1]
-    assert likest([]) is None
+    assert best_match(found) == found[3]
+    assert best_match(found[:3]) == found[1]
+    assert best_match([]) is None
 
 
 def test_a_pinned_pair_takes_its_place_by_its_score_and_is_always_kept() -> None:
@@ -257,12 +257,12 @@ def test_a_pinned_pair_takes_its_place_by_its_score_and_is_always_kept() -> None
 
 
 @given(CANDIDATES)
-def test_the_likest_article_tells_the_mark(candidates: list[tuple[int, str, float, Rule]]) -> None:
+def test_the_best_match_article_tells_the_mark(candidates: list[tuple[int, str, float, Rule]]) -> None:
     found = [
         (key(minute, name), number, related(score, rule, Relation.SIMILAR))
         for number, (minute, name, score, rule) in enumerate(candidates)
     ]
-    best = likest(found)
+    best = best_match(found)
     assert best
     assert decide([], (r for _, _, r in found)) == decide([], [best[2]])
     assert best == kept_similar(found, Settings(similar_pairs=1))[0]

@@ -90,7 +90,7 @@ def drawn(seed: int) -> Case:
     sentences = {rng.randrange(1, 10): rng.random() < 0.5 for _ in range(rng.choice((0, 0, 0, 2)))}
     parts = rng.choice(((0,), (0,), tuple(range(10)), tuple(rng.choices((0, 1), k=10))))
     options = Options(
-        window_minimum=rng.choice((1, 1, 2, 2, 2, 3)),
+        head_minimum=rng.choice((1, 1, 2, 2, 2, 3)),
         budget=rng.choice((0, 0, 0, 20, None)),
         part=lambda number: parts[number % len(parts)],
         starts=rng.choice((_always, _sometimes)),
@@ -123,11 +123,11 @@ def check(case: Case) -> tuple[Result, set[int]]:
     marks, pairs = oracle.marks(case.subjects, common, case.settings, case.pins)
     assert found.marks == marks
     assert found.pairs == pairs
-    assert found.likest == likest(case, pairs)
+    assert found.best_match == best_match(case, pairs)
     return found, set(common)
 
 
-def likest(case: Case, pairs: set[Pair]) -> set[tuple[int, int]]:
+def best_match(case: Case, pairs: set[Pair]) -> set[tuple[int, int]]:
     """The pairs whose later article is, of all, the one most like the earlier one."""
     order = {s.id: s.order for s in case.subjects}
     best: dict[int, tuple[float, str, object, int]] = {}
@@ -155,7 +155,7 @@ def happened(case: Case, found: Result, common: set[int]) -> set[str]:
         "a class in parts": len(weights) > len({id(s.fingerprint) for s in case.subjects}),
         "a pin": any(pair.rule == "pinned" for pair in found.pairs),
         "as many pairs as may be kept": any(n >= case.settings.similar_pairs for n in kept.values()),
-        "a likest one": bool(found.likest),
+        "a best_match one": bool(found.best_match),
         "a common sentence": bool(common),
         "several originals": max(copied.values(), default=0) > 1,
         "equal times": len({s.order[0] for s in case.subjects}) < len(case.subjects),
@@ -182,7 +182,7 @@ def test_random_corpora_are_decided_as_the_oracle_decides_them(chunk: int) -> No
     PINS,
     st.builds(
         Options,
-        window_minimum=st.integers(1, 4),
+        head_minimum=st.integers(1, 4),
         budget=st.sampled_from([0, 20, 100, None]),
         part=st.sampled_from([lambda _: 0, lambda number: number, lambda number: number // 4]),
         starts=st.sampled_from([_always, _sometimes]),
@@ -319,7 +319,7 @@ def test_the_window_is_the_largest_that_the_budget_allows(
 def test_the_smallest_window_is_within_the_budget_of_the_default() -> None:
     sizes = {1: 100, 7: 20, 40: 9, 10_000: 2}
     entries = sum(n * keys for n, keys in sizes.items())
-    assert rounds.window(sizes, 1, rounds.PAIRS_PER_ENTRY * entries) >= rounds.WINDOW_MINIMUM
+    assert rounds.window(sizes, 1, rounds.PAIRS_PER_ENTRY * entries) >= rounds.HEAD_MINIMUM
 
 
 NODES, ROUNDS = "tests.reference.nodes", "tests.reference.rounds"

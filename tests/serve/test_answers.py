@@ -136,7 +136,7 @@ def test_texts_are_told_only_by_a_server_that_may(door: Door) -> None:
         assert "--texts" in refused.json["detail"]
 
 
-def test_a_deleted_article_is_gone_and_its_copy_judged_anew(door: Door) -> None:
+def test_a_deleted_article_is_gone_and_its_copy_judged_again(door: Door) -> None:
     door.submit(FIRST)
     door.submit(COPY)
     assert door.ask("DELETE", "/v1/articles", source_id="first").json == {"source_id": "first"}

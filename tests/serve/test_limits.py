@@ -453,7 +453,7 @@ def test_an_outage_is_503_logged_once_and_over_when_it_is_over(
         real = dd._database._pool
 
         def fail() -> Any:
-            raise UnreachableError(f"{dd.place} does not answer; nothing listens there")
+            raise UnreachableError(f"{dd.location} does not answer; nothing listens there")
 
         with monkeypatch.context() as outage:
             outage.setattr(type(real), "borrow", lambda _: fail())

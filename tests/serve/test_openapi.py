@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dedup.serve.app import Service
+from dedup.serve.endpoints import ANY_REFUSAL, ENDPOINTS
 from dedup.serve.guard import Access
 from dedup.serve.openapi import document, schema_of
-from dedup.serve.operations import ANY_REFUSAL, OPERATIONS
 from tests.cli.conftest import HARBOUR, MUSEUM
 from tests.serve.conftest import LINES, Door, Reply, Serving
 
@@ -128,7 +128,7 @@ def test_every_operation_answers_as_described(serving: Serving) -> None:
         assert reply.status == 200, (method, path, reply.raw)
         described(method, path, reply)
         asked.add((method, path))
-    assert asked == {(operation.method, operation.path) for operation in OPERATIONS}
+    assert asked == {(endpoint.method, endpoint.path) for endpoint in ENDPOINTS}
 
 
 def test_every_operation_refuses_as_described(serving: Serving) -> None:
@@ -160,7 +160,7 @@ def test_the_document_is_whole(door: Door) -> None:
     assert references
     assert all(resolved(reference) for reference in references)
     ids = [operation["operationId"] for path in made["paths"].values() for operation in path.values()]
-    assert sorted(ids) == sorted(operation.name for operation in OPERATIONS)
+    assert sorted(ids) == sorted(endpoint.name for endpoint in ENDPOINTS)
     assert all(callable(getattr(Service, name)) for name in ids)
     for path in made["paths"].values():
         for operation in path.values():

@@ -95,11 +95,11 @@ class Found:
     """A result as the tests of all engines compare it.
 
     Attributes:
-        likest: earlier to later `source_id` of the pairs that are flagged so.
+        best match: earlier to later `source_id` of the pairs that are flagged so.
     """
 
     answer: Answer
-    likest: dict[str, str]
+    best_match: dict[str, str]
 
 
 def answer(result: Any) -> Found:
@@ -108,20 +108,20 @@ def answer(result: Any) -> Found:
     for mark in result.marks.collect():
         assert mark.source_id not in found.marks
         found.marks[mark.source_id] = (mark.status, mark.duplicate_of, mark.score, mark.reason)
-    likest: dict[str, str] = {}
+    best_match: dict[str, str] = {}
     for match in result.matches.collect():
         pair = (match.source_id, match.other_source_id)
         assert pair not in found.pairs
         found.pairs[pair] = tuple(match)[2:8]
-        if match.likest:
+        if match.best_match:
             assert match.relation == "similar"
-            assert likest.setdefault(match.other_source_id, match.source_id) == match.source_id
+            assert best_match.setdefault(match.other_source_id, match.source_id) == match.source_id
     found.common = {r.sentence_hash: r.effective_stories for r in result.common_sentences.collect()}
-    return Found(found, likest)
+    return Found(found, best_match)
 
 
-def likest_of(found: Answer, entries: Sequence[Entry], settings: Settings) -> dict[str, str]:
-    """By the pairs that are kept: earlier canonical articles whose likest one is later, and that one."""
+def best_match_of(found: Answer, entries: Sequence[Entry], settings: Settings) -> dict[str, str]:
+    """By the pairs that are kept: earlier canonical articles whose best match is later, and that one."""
     order = {e.source_id: order_key(settings, e.published_at, e.added_at, e.source_id) for e in entries}
     best: dict[str, tuple[Any, ...]] = {}
     for (later, earlier), (relation, rule, score, *_) in found.pairs.items():

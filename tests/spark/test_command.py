@@ -55,7 +55,7 @@ def write(path: Path) -> None:
 
 
 def run(arguments: list[str], folder: Path, **more: Any) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, since Java cannot be started anew within one."""
+    """The command in a process of its own, since Java cannot be started again within one."""
     return subprocess.run(
         [sys.executable, "-m", "dedup.cli.main", "spark", *arguments],
         cwd=folder,

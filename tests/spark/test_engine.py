@@ -26,10 +26,10 @@ from tests.spark.corpora import (
     Abstract,
     Maker,
     answer,
+    best_match_of,
     expected,
     joined,
     joined_answers,
-    likest_of,
     said,
     settle,
     story,
@@ -41,12 +41,12 @@ CORPORA, ARTICLES = 150, 12
 
 DIVISIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "as it comes": ({}, {}),
-    "one at a time": ({"similar_pairs": 1}, {"window_minimum": 1, "budget": 0, "partitions": 1}),
+    "one at a time": ({"similar_pairs": 1}, {"head_minimum": 1, "budget": 0, "partitions": 1}),
     "all tasks peel": (
         {"similar_pairs": 2, "common_stories": 3},
-        {"window_minimum": 3, "budget": 0, "edges_in_one_task": 0, "partitions": 7},
+        {"head_minimum": 3, "budget": 0, "edges_in_one_task": 0, "partitions": 7},
     ),
-    "copies apart": ({"common_stories": 2}, {"window_minimum": 2, "budget": 0, "collapse": False}),
+    "copies apart": ({"common_stories": 2}, {"head_minimum": 2, "budget": 0, "collapse": False}),
     "all at once": ({"similar_pairs": 3}, {"budget": 10**12, "edges_in_one_task": 0, "collapse": False}),
 }
 """Settings, and options that must not matter."""
@@ -68,7 +68,7 @@ def test_hundreds_of_small_corpora_have_the_oracles_answer(spark: Any, tmp_path:
     result = settle(spark, tmp_path / "work", whole, settings, **options)
     found = answer(result)
     assert_equal(found.answer, joined_answers(expected(corpus, settings) for corpus in corpora))
-    assert found.likest == likest_of(found.answer, whole.entries, settings)
+    assert found.best_match == best_match_of(found.answer, whole.entries, settings)
     statuses = Counter(mark[0] for mark in found.answer.marks.values())
     assert set(statuses) == {"unique", "similar", "duplicate", "failed"}
     assert {pair[1] for pair in found.answer.pairs.values()} == {
@@ -84,20 +84,20 @@ def test_the_answer_does_not_depend_on_how_the_work_is_divided(spark: Any, tmp_p
     whole = joined(Maker(9_000 + i, settings).corpus(20, f"{i}-") for i in range(12))
     wanted = None
     options: list[dict[str, Any]] = [
-        {"window_minimum": 16, "budget": 10**9, "partitions": 1},
-        {"window_minimum": 1, "budget": 0, "partitions": 2},
-        {"window_minimum": 3, "budget": 300, "collapse": False, "edges_in_one_task": 0},
-        {"window_minimum": 16, "budget": 0, "partitions": 7, "edges_in_one_task": 5},
+        {"head_minimum": 16, "budget": 10**9, "partitions": 1},
+        {"head_minimum": 1, "budget": 0, "partitions": 2},
+        {"head_minimum": 3, "budget": 300, "collapse": False, "edges_in_one_task": 0},
+        {"head_minimum": 16, "budget": 0, "partitions": 7, "edges_in_one_task": 5},
     ]
     for number, given in enumerate(options):
         found = answer(settle(spark, tmp_path / str(number), whole, settings, **given))
         wanted = wanted or found
         assert_equal(found.answer, wanted.answer)
-        assert found.likest == wanted.likest
+        assert found.best_match == wanted.best_match
 
 
 def pairs_scored(result: Any) -> int:
-    return sum(done.get("window_pairs", 0) + done.get("star_pairs", 0) for done in rounds(result))
+    return sum(done.get("head_pairs", 0) + done.get("star_pairs", 0) for done in rounds(result))
 
 
 def test_a_story_of_edited_copies_costs_pairs_in_proportion(spark: Any, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_story_of_edited_copies_costs_pairs_in_proportion(spark: Any, tmp_path
 
 def test_the_marks_of_a_story_of_three_hundred_copies(spark: Any, tmp_path: Path) -> None:
     corpus = story(300, Settings(), seed=5, edits=(0.02, 0.1, 0.3))
-    result = settle(spark, tmp_path / "work", corpus, window_minimum=4, budget=0)
+    result = settle(spark, tmp_path / "work", corpus, head_minimum=4, budget=0)
     assert_equal(answer(result).answer, expected(corpus))
     assert not answer(result).answer.common
 
@@ -128,7 +128,7 @@ def test_a_long_chain_ends(spark: Any, tmp_path: Path) -> None:
         type(e)(f"link {i:02}", e.added_at, e.added_at, made)
         for i, (e, made) in enumerate(zip(sorted(entries, key=lambda e: e.added_at), texts, strict=True))
     ]
-    result = settle(spark, tmp_path / "work", corpus, window_minimum=1, budget=0)
+    result = settle(spark, tmp_path / "work", corpus, head_minimum=1, budget=0)
     assert_equal(answer(result).answer, expected(corpus))
     assert len(rounds(result)) > 3
 
@@ -253,5 +253,5 @@ def test_pins_are_of_two_articles_and_say_one_thing() -> None:
         Pins({("a", "b"): Relation.DUPLICATE, ("b", "a"): Relation.SIMILAR})
     same = [Pins({pair: Relation.DUPLICATE}).digest() for pair in (("a", "b"), ("b", "a"))]
     assert same[0] == same[1] != Pins().digest()
-    with pytest.raises(InputError, match="window_minimum must be at least 1, not 0"):
-        Options(window_minimum=0)
+    with pytest.raises(InputError, match="head_minimum must be at least 1, not 0"):
+        Options(head_minimum=0)

@@ -45,7 +45,7 @@ def table(spark: Any, articles: Sequence[Article]) -> Any:
 
 
 def marked(known: Any) -> Any:
-    """Known fingerprints that tell by their content hash that they are not made anew."""
+    """Known fingerprints that tell by their content hash that they are not made again."""
     from pyspark.sql import functions as fn
 
     return known.withColumn("content_hash", fn.when(fn.col("reason").isNull(), 7).otherwise(0).cast("long"))
@@ -125,7 +125,7 @@ def test_known_articles_keep_their_fingerprints(spark: Any, tmp_path: Path) -> N
 
 
 @pytest.mark.spark
-def test_fingerprints_of_another_version_are_made_anew_or_refused(spark: Any, tmp_path: Path) -> None:
+def test_fingerprints_of_another_version_are_made_again_or_refused(spark: Any, tmp_path: Path) -> None:
     first = made(spark, [article("in"), article("out"), article("german", language="de")], tmp_path / "first")
     run = passed(
         spark,

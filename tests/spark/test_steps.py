@@ -81,7 +81,7 @@ def corpus() -> Abstract:
     return Maker(11, Settings()).corpus(40, "a")
 
 
-SMALL = {"window_minimum": 4, "budget": 0}
+SMALL = {"head_minimum": 4, "budget": 0}
 
 
 def written(work: Path) -> dict[str, int]:

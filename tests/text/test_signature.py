@@ -120,7 +120,7 @@ def test_sets_whose_hashes_end_alike_have_nothing_in_common_for_that(count: int)
 
 @pytest.mark.parametrize("members", [8, 12, 30])
 def test_small_sets_are_estimated_as_exactly_as_large_ones(members: int) -> None:
-    # Under every function anew: which members agree in a byte is not the same for all of them.
+    # Under every function again: which members agree in a byte is not the same for all of them.
     raw = []
     for seed in range(400):
         a, b, _ = random_pair(seed, 0, members)

@@ -139,7 +139,7 @@ def pins(cursor: Cursor, after: str | None) -> PinsPage:
     """What people have said of pairs, the newest first. Raises InputError: `after` is of no page."""
     until = {"time": datetime.max.replace(tzinfo=UTC), "a": "", "b": ""}
     if after is not None:
-        time, a, b = reading.place(after, int, str, str)
+        time, a, b = reading.position(after, int, str, str)
         until = {"time": reading.moment_of(time), "a": a, "b": b}
     rows = cursor.execute(_sql("pins_page"), {**until, "limit": PINS_PAGE + 1}).fetchall()
     found = [PairPin(*row) for row in rows[:PINS_PAGE]]

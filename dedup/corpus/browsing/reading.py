@@ -78,7 +78,7 @@ def token(*values: Any) -> str:
     return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
 
 
-def place(word: str, *kinds: type) -> list[Any]:
+def position(word: str, *kinds: type) -> list[Any]:
     """The values of a token. Raises InputError: it is none, or one of another list."""
     try:
         if len(word) > TOKEN_CHARACTERS:
@@ -100,7 +100,7 @@ def moment_place(word: str | None, default: datetime, number: int) -> tuple[date
     """The time and the article of a token of these; without one the given ones."""
     if word is None:
         return default, number
-    given, found = place(word, int, int)
+    given, found = position(word, int, int)
     return moment_of(given), found
 
 

@@ -41,7 +41,7 @@ SNIPPET_FROM = 20_000
 AROUND = 120
 """Characters of a snippet before the word, and behind it."""
 
-Place = tuple[datetime, int]
+Position = tuple[datetime, int]
 """Of an article in the order of pages: its time and its id."""
 
 
@@ -86,7 +86,7 @@ class Wanted:
     url: str | None
     source_id: str | None
     since: datetime
-    until: Place
+    until: Position
 
     @property
     def others(self) -> tuple[str, dict[str, Any]]:
@@ -120,30 +120,30 @@ def wanted(
 
 def search(cursor: Cursor, what: Wanted, schema: str) -> Page:
     """A page of the articles of which all that is wanted holds."""
-    goes_on: Place | None = None
+    goes_on: Position | None = None
     if what.words is not None:
         words.require(cursor, schema)
         reading.allow(cursor, "bitmapscan")
         reading.forbid(cursor, "indexscan", "indexonlyscan")
-        places, goes_on = _with_words(cursor, what, what.words)
+        positions, goes_on = _with_words(cursor, what, what.words)
         reading.allow(cursor, "indexscan", "indexonlyscan")
         reading.forbid(cursor, "bitmapscan")
     elif what.source_id is not None or what.url is not None:
-        places = _named(cursor, what)
+        positions = _named(cursor, what)
     else:
-        places, goes_on = _in_order(cursor, what)
-    last = places[SEARCH_PAGE - 1] if len(places) > SEARCH_PAGE else goes_on
-    shown = [id for _, id in places[:SEARCH_PAGE]]
+        positions, goes_on = _in_order(cursor, what)
+    last = positions[SEARCH_PAGE - 1] if len(positions) > SEARCH_PAGE else goes_on
+    shown = [id for _, id in positions[:SEARCH_PAGE]]
     lines = lines_of(cursor, shown)
     snippets = _snippets(cursor, shown, what.words) if what.words else {}
     return Page(
         tuple(Found(lines[id], snippets.get(id)) for id in shown if id in lines),
         reading.token(microseconds(last[0]), last[1]) if last else None,
-        more=goes_on is not None and len(places) <= SEARCH_PAGE,
+        more=goes_on is not None and len(positions) <= SEARCH_PAGE,
     )
 
 
-def _named(cursor: Cursor, what: Wanted) -> list[Place]:
+def _named(cursor: Cursor, what: Wanted) -> list[Position]:
     """The articles of an address or a source_id, the newest first."""
     column, value = ("url", what.url) if what.source_id is None else ("source_id", what.source_id)
     condition, values = what.others
@@ -154,7 +154,7 @@ def _named(cursor: Cursor, what: Wanted) -> list[Place]:
     return [(at, id) for at, id in rows.fetchall()]
 
 
-def _in_order(cursor: Cursor, what: Wanted) -> tuple[list[Place], Place | None]:
+def _in_order(cursor: Cursor, what: Wanted) -> tuple[list[Position], Position | None]:
     """The newest articles, or those of an outlet; and where to go on after `SCANNED` of them."""
     condition, values = what.others
     outlet = {"of_outlet": "true"} if what.publication is None else {}
@@ -162,14 +162,14 @@ def _in_order(cursor: Cursor, what: Wanted) -> tuple[list[Place], Place | None]:
     rows = cursor.execute(
         _sql("in_order", condition=condition, page=str(SEARCH_PAGE + 1), **outlet), given
     ).fetchall()
-    places = [(at, id) for at, id in rows]
-    if len(places) > SEARCH_PAGE or condition == "true":
-        return places, None
+    positions = [(at, id) for at, id in rows]
+    if len(positions) > SEARCH_PAGE or condition == "true":
+        return positions, None
     ends = cursor.execute(_sql("in_order_until", **outlet), given).fetchone()
-    return places, (ends[0], ends[1]) if ends else None
+    return positions, (ends[0], ends[1]) if ends else None
 
 
-def _with_words(cursor: Cursor, what: Wanted, given: str) -> tuple[list[Place], Place | None]:
+def _with_words(cursor: Cursor, what: Wanted, given: str) -> tuple[list[Position], Position | None]:
     """The newest articles with these words; and where to go on after `STEPS` looks."""
     row = cursor.execute(_sql("count_words"), {"words": given}).fetchone()
     if row is None or not row[0]:
@@ -182,12 +182,12 @@ def _with_words(cursor: Cursor, what: Wanted, given: str) -> tuple[list[Place], 
     found, all_of_them = _matching(cursor, what, marks, None if on_a_day else FEW)
     if all_of_them:
         return found[: SEARCH_PAGE + 1], None
-    places: list[Place] = []
+    positions: list[Position] = []
     until, full = what.until, None
     for _ in range(STEPS):
         newest = _newest(cursor, until, what.since)
-        if newest is None or len(places) > SEARCH_PAGE:
-            return places, None
+        if newest is None or len(positions) > SEARCH_PAGE:
+            return positions, None
         number, all_of_them = words.block(newest.date()), False
         if number != full:
             found, all_of_them = _matching(cursor, what, [*marks, words.block_mark(number)], FEW)
@@ -196,11 +196,13 @@ def _with_words(cursor: Cursor, what: Wanted, given: str) -> tuple[list[Place], 
             full = number
             found, _ = _matching(cursor, what, [*marks, words.day_mark(newest.date())], None)
             until = reading.moment(newest.date()), 0
-        places += [place for place in found if not places or place < places[-1]]
-    return places, until
+        positions += [position for position in found if not positions or position < positions[-1]]
+    return positions, until
 
 
-def _matching(cursor: Cursor, what: Wanted, marks: list[str], limit: int | None) -> tuple[list[Place], bool]:
+def _matching(
+    cursor: Cursor, what: Wanted, marks: list[str], limit: int | None
+) -> tuple[list[Position], bool]:
     """The articles with the words and these marks, the newest first; and whether these are all of them."""
     condition, values = what.others
     found = cursor.execute(
@@ -208,11 +210,11 @@ def _matching(cursor: Cursor, what: Wanted, marks: list[str], limit: int | None)
         {**values, **_bounds(what), "words": what.words, "marks": words.query(marks),
          "limit": None if limit is None else limit + 1},
     ).fetchall()  # fmt: skip
-    places = sorted(((at, id) for at, id, holds in found if holds), reverse=True)
-    return places, limit is None or len(found) <= limit
+    positions = sorted(((at, id) for at, id, holds in found if holds), reverse=True)
+    return positions, limit is None or len(found) <= limit
 
 
-def _newest(cursor: Cursor, until: Place, since: datetime) -> datetime | None:
+def _newest(cursor: Cursor, until: Position, since: datetime) -> datetime | None:
     """The time of the newest article of a range."""
     reading.allow(cursor, "indexscan", "indexonlyscan")
     values = {"until": until[0], "before": until[1], "since": since}

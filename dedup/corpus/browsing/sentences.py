@@ -62,7 +62,7 @@ def common_sentences(cursor: Cursor, order: SentenceOrder, after: str | None) ->
         statement = _sql("sentences", order=column)
     else:
         statement = _sql("sentences_after", order=column)
-        values["place"], values["hash"] = reading.place(after, kind, int)
+        values["place"], values["hash"] = reading.position(after, kind, int)
     found = cursor.execute(statement, values).fetchall()
     shown = [CommonSentence(*row) for row in found[:SENTENCES_PAGE]]
     last = shown[-1] if len(found) > SENTENCES_PAGE else None

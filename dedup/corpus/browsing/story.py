@@ -56,7 +56,7 @@ class StoryPage(Answer):
         more_copies: whether there are more than that.
         prints: the earliest articles, by time, with the canonical one: at most `STORY_PRINTS`. Only on the
             first page.
-        beside: similar stories, the likest first. Only on the first page.
+        beside: similar stories, the best match first. Only on the first page.
     """
 
     asked: str

@@ -87,7 +87,7 @@ def require(cursor: Cursor, schema: str) -> None:
 
 
 def change(database: Database, *, wanted: bool) -> bool:
-    """Make the index, or drop it; others read and write meanwhile. What was broken off is made anew.
+    """Make the index, or drop it; others read and write meanwhile. What was broken off is made again.
 
     Returns:
         Whether anything was done.
@@ -97,7 +97,7 @@ def change(database: Database, *, wanted: bool) -> bool:
         RightsError: the schema is not this role's own.
     """
     connection = database.connect(patient=True)
-    with translated(database.place), closing(connection), connection.cursor() as cursor:
+    with translated(database.location), closing(connection), connection.cursor() as cursor:
         # To wait for those who are at work is part of it, and nobody waits for it.
         patient = {"lock_timeout": "0", "statement_timeout": "0"}
         cursor.execute(set_values(patient, local=False))
@@ -105,7 +105,7 @@ def change(database: Database, *, wanted: bool) -> bool:
         # Not to wait for it: who waits has a snapshot, and the index waits for all of these to end.
         row = cursor.execute("SELECT pg_try_advisory_lock(%s)", [migration_lock(f"{database.schema} words")])
         if row.fetchone() != (True,):
-            raise BusyError(f"{database.place}: another `init` makes or drops the index of words just now")
+            raise BusyError(f"{database.location}: another `init` makes or drops the index of words just now")
         present = _present(cursor)
         if present is wanted or (present is None and not wanted):
             return False

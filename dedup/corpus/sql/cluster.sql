@@ -50,7 +50,7 @@ CREATE TEMPORARY TABLE import_mark (
 CREATE TEMPORARY TABLE import_match (
     source_id text COLLATE "C", other_source_id text COLLATE "C", relation text COLLATE "C", rule text COLLATE "C",
     score double precision, sentence_jaccard double precision, signature_jaccard double precision,
-    containment double precision, likest boolean)
+    containment double precision, best_match boolean)
 
 -- name: stage_common
 -- Common sentences as the folder has them.
@@ -191,7 +191,7 @@ CREATE UNIQUE INDEX ON pg_temp.import_known (id)
 -- Its pairs by ids.
 CREATE TEMPORARY TABLE import_pair AS
 SELECT a.id AS article_id, o.id AS other_id, m.relation, m.rule, m.score, m.sentence_jaccard,
-       m.signature_jaccard, m.containment, m.likest
+       m.signature_jaccard, m.containment, m.best_match
 FROM pg_temp.import_match m
 JOIN pg_temp.import_row a ON a.source_id = m.source_id
 JOIN pg_temp.import_row o ON o.source_id = m.other_source_id
@@ -231,10 +231,10 @@ WHERE o.status NOT IN ('unique', 'similar') OR a.status = 'failed'
 SELECT min(a.source_id) FROM pg_temp.import_pair p JOIN pg_temp.import_known a ON a.id = p.article_id
 GROUP BY p.article_id, p.other_id HAVING count(*) > 1
 
--- name: two_likest
--- Articles that have two likest ones.
+-- name: two_best_match
+-- Articles that have two best matches.
 SELECT min(o.source_id) FROM pg_temp.import_pair p JOIN pg_temp.import_known o ON o.id = p.other_id
-WHERE p.likest GROUP BY p.other_id HAVING count(*) > 1
+WHERE p.best_match GROUP BY p.other_id HAVING count(*) > 1
 
 -- name: marks_disagree
 -- Articles of a staged result whose marks do not follow from its pairs: as `bookkeeping.py` has it of stored ones.
@@ -295,7 +295,7 @@ WHERE r.id = ANY (%(ids)s::bigint[]) AND a.revision <> r.revision
 
 -- name: write_marks
 -- The marks of a result, but for those of articles that people have changed meanwhile (`left`). A mark that stays is
--- not written anew.
+-- not written again.
 UPDATE dedup.article a
 SET status = r.status, duplicate_of = r.original, score = r.score, reason = r.reason,
     stale = false, takes_part = r.status <> 'failed', limit_fired = NULL,
@@ -313,16 +313,16 @@ DELETE FROM dedup.match m USING dedup.article a
 WHERE a.id = m.article_id AND NOT a.archived AND NOT EXISTS (
     SELECT FROM pg_temp.import_pair p
     WHERE p.article_id = m.article_id AND p.other_id = m.other_id
-      AND (p.relation, p.rule, p.score, p.sentence_jaccard, p.signature_jaccard, p.containment, p.likest)
-          = (m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard, m.containment, m.likest))
+      AND (p.relation, p.rule, p.score, p.sentence_jaccard, p.signature_jaccard, p.containment, p.best_match)
+          = (m.relation, m.rule, m.score, m.sentence_jaccard, m.signature_jaccard, m.containment, m.best_match))
 
 -- name: write_pairs
 -- The pairs of a result that are not stored yet, but for those of articles that were deleted meanwhile (`gone`). No
 -- join with the stored ones: of a table that was empty a moment ago the planner would read it once per pair.
 INSERT INTO dedup.match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard,
-                         containment, likest)
+                         containment, best_match)
 SELECT p.article_id, p.other_id, p.relation, p.rule, p.score, p.sentence_jaccard, p.signature_jaccard,
-       p.containment, p.likest
+       p.containment, p.best_match
 FROM pg_temp.import_pair p
 WHERE p.article_id <> ALL (%(gone)s::bigint[]) AND p.other_id <> ALL (%(gone)s::bigint[])
 ON CONFLICT (article_id, other_id) DO NOTHING

@@ -162,7 +162,7 @@ SELECT DISTINCT article_id FROM dedup.carrier(%(sentences)s)
 UPDATE dedup.corpus_state SET recount_all = true
 
 -- name: delete_all_counts
--- Forget every count, before they are written anew.
+-- Forget every count, before they are written again.
 DELETE FROM dedup.sentence_count
 
 -- name: delete_changes

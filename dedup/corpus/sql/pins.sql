@@ -8,7 +8,7 @@ SELECT article_id FROM dedup.carrier(%(sentences)s) LIMIT 1
 -- The pinned sentences, and what is kept of their words.
 SELECT sentence_hash, example FROM dedup.sentence_pin
 
--- name: follow_hash_key
+-- name: rehash
 -- Give pinned sentences new hashes.
 UPDATE dedup.sentence_pin SET sentence_hash = n.hash, example = n.example
 FROM unnest(%(old)s::bigint[], %(new)s::bigint[], %(examples)s::text[]) AS n (old_hash, hash, example)

@@ -8,12 +8,12 @@
 -- The new score of `dedup.article a`.
 (%(scores)s::double precision[])[${place}]
 
--- name: clear_likest
+-- name: clear_best_match
 -- Take away the flag of the pairs whose later article was most like one of these, and return the pairs.
-UPDATE dedup.match SET likest = false
+UPDATE dedup.match SET best_match = false
 WHERE ctid = ANY (ARRAY(
     SELECT m.ctid FROM unnest(%(ids)s::bigint[]) AS given (id) CROSS JOIN LATERAL (
-        SELECT ctid FROM dedup.match WHERE other_id = given.id AND likest OFFSET 0) AS m))
+        SELECT ctid FROM dedup.match WHERE other_id = given.id AND best_match OFFSET 0) AS m))
 RETURNING article_id, other_id
 
 -- name: common_among
@@ -42,7 +42,7 @@ WHERE ctid = ANY (ARRAY(
     SELECT kept.place_on_disk
     FROM unnest(%(articles)s::bigint[], %(others)s::bigint[]) AS given (article_id, other_id)
     CROSS JOIN LATERAL (
-        SELECT m.ctid, m.other_id, m.likest, m.rule,
+        SELECT m.ctid, m.other_id, m.best_match, m.rule,
                row_number() OVER (ORDER BY m.score DESC, m.rule COLLATE "C", o.time, o.source_id)
         FROM (SELECT ctid, * FROM dedup.match
               WHERE article_id = given.article_id AND relation = 'similar' OFFSET 0) AS m
@@ -50,12 +50,12 @@ WHERE ctid = ANY (ARRAY(
             SELECT dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id
             FROM dedup.article a WHERE a.id = m.other_id OFFSET 0) AS o (time, source_id)
         OFFSET 0
-    ) AS kept (place_on_disk, other_id, likest, rule, rank)
-    WHERE kept.other_id = given.other_id AND NOT kept.likest AND kept.rule <> 'pinned' AND kept.rank > %(pairs)s))
+    ) AS kept (place_on_disk, other_id, best_match, rule, rank)
+    WHERE kept.other_id = given.other_id AND NOT kept.best_match AND kept.rule <> 'pinned' AND kept.rank > %(pairs)s))
 
--- name: kept_for_likest
+-- name: kept_for_best_match
 -- The pairs of some articles with earlier ones that are most like them.
-SELECT article_id, other_id FROM dedup.match WHERE article_id = ANY (%(ids)s) AND likest
+SELECT article_id, other_id FROM dedup.match WHERE article_id = ANY (%(ids)s) AND best_match
 
 -- name: latest_taking_part
 -- The last article that takes part, in canonical order: its time.
@@ -70,12 +70,12 @@ EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = a.source_id)
     OR EXISTS (SELECT FROM dedup.pair_pin p WHERE p.other_source_id = a.source_id) AS pinned,
 f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.shingle_count, a.score, a.reason
 
--- name: likest_later
+-- name: best_match_later
 -- Of canonical articles those that a later article is most like, with the place of that one in canonical order.
 SELECT m.other_id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id
 FROM unnest(%(ids)s::bigint[]) AS given (id)
 CROSS JOIN LATERAL (
-    SELECT article_id, other_id FROM dedup.match WHERE other_id = given.id AND likest OFFSET 0) AS m
+    SELECT article_id, other_id FROM dedup.match WHERE other_id = given.id AND best_match OFFSET 0) AS m
 CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = m.article_id OFFSET 0) AS a
 
 -- name: lowest_kept
@@ -187,14 +187,14 @@ UPDATE dedup.fingerprint SET canonical = %(canonical)s WHERE article_id = ANY (%
 -- name: write_pairs
 -- Rows of `match`; a pair that is there already is replaced.
 INSERT INTO dedup.match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard,
-                         containment, likest)
+                         containment, best_match)
 SELECT article_id, other_id, CASE WHEN duplicate <> 0 THEN 'duplicate' ELSE 'similar' END,
-       (%(names)s::text[])[rule + 1], score, sentence_jaccard, signature_jaccard, containment, likest <> 0
+       (%(names)s::text[])[rule + 1], score, sentence_jaccard, signature_jaccard, containment, best_match <> 0
 FROM unnest(%(articles)s::bigint[], %(others)s::bigint[], %(duplicates)s::bigint[], %(rules)s::bigint[],
             %(scores)s::double precision[], %(sentences)s::double precision[],
-            %(signatures)s::double precision[], %(containments)s::double precision[], %(likest)s::bigint[])
-     AS n (article_id, other_id, duplicate, rule, score, sentence_jaccard, signature_jaccard, containment, likest)
+            %(signatures)s::double precision[], %(containments)s::double precision[], %(best_match)s::bigint[])
+     AS n (article_id, other_id, duplicate, rule, score, sentence_jaccard, signature_jaccard, containment, best_match)
 ON CONFLICT (article_id, other_id) DO UPDATE
     SET relation = excluded.relation, rule = excluded.rule, score = excluded.score,
         sentence_jaccard = excluded.sentence_jaccard, signature_jaccard = excluded.signature_jaccard,
-        containment = excluded.containment, likest = excluded.likest
+        containment = excluded.containment, best_match = excluded.best_match

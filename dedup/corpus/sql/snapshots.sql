@@ -64,9 +64,9 @@ WHERE f.canonical AND a.takes_part
 article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment
 
 -- name: pairs
--- The pairs of articles with earlier ones. One with the likest article counts only where its later article keeps it
+-- The pairs of articles with earlier ones. One with the best match counts only where its later article keeps it
 -- too.
-SELECT ${pair} FROM dedup.match WHERE article_id = ANY (%(ids)s) AND NOT likest
+SELECT ${pair} FROM dedup.match WHERE article_id = ANY (%(ids)s) AND NOT best_match
 UNION ALL
 SELECT ${pair} FROM (
     SELECT m.*, row_number() OVER (
@@ -77,8 +77,8 @@ SELECT ${pair} FROM (
         FROM dedup.article
     ) AS o ON o.id = m.other_id
     WHERE m.article_id = ANY (%(ids)s)
-) AS ranked WHERE likest AND (rank <= %(pairs)s OR rule = 'pinned')
+) AS ranked WHERE best_match AND (rank <= %(pairs)s OR rule = 'pinned')
 
--- name: likest_pairs
+-- name: best_match_pairs
 -- The pairs of articles with the later one that is most like them.
-SELECT ${pair} FROM dedup.match WHERE other_id = ANY (%(ids)s) AND likest
+SELECT ${pair} FROM dedup.match WHERE other_id = ANY (%(ids)s) AND best_match

@@ -23,8 +23,8 @@ SELECT EXISTS (
     SELECT FROM dedup.mark_change WHERE failed IS NULL AND attachment_id NOT IN (
         SELECT id FROM dedup.attachment WHERE seen -> 'problems' IS NOT NULL)
     UNION ALL
-    -- Versions put aside.
-    SELECT FROM dedup.arrival
+    -- Versions deferred.
+    SELECT FROM dedup.deferred_article
     UNION ALL
     -- A bulk run that was left behind.
     SELECT FROM dedup.corpus_state WHERE bulk_run IS NOT NULL

@@ -47,7 +47,7 @@ def just_below(threshold: float) -> float:
 def rarest(matrix: csr_array, counts: npt.NDArray[np.int64]) -> csr_array:
     """The matrix with only the `counts[i]` items of each row i that the fewest documents have.
 
-    Its columns are numbered anew, the rarest item first, and are sorted in each row. Items of equally many
+    Its columns are numbered again, the rarest item first, and are sorted in each row. Items of equally many
     documents come in one order for all rows, which the filters need.
     """
     size = sizes(matrix)

@@ -3,7 +3,7 @@
 Stretches of 1, 2, 4, ... characters are hashed at every place of both texts, as long as the texts share
 one; then the length is found from the largest power of two down, keeping only the places that still agree.
 Hashes that collide could only make the result too long, so the last step compares the characters, and
-starts anew with other hashes if they differ.
+starts again with other hashes if they differ.
 """
 
 from __future__ import annotations

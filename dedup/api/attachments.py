@@ -1,0 +1,154 @@
+"""`Deduplicator.attachments`: other people's tables whose rows are articles and whose texts stay there.
+
+Triggers note what changes in such a table, and the next backfill reads it. See `docs/attach.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dedup.answer import Answer
+from dedup.api import checks
+from dedup.corpus import attachments, drift, outbox
+from dedup.corpus.attaching import Wanted
+from dedup.corpus.attachments import Attachment
+from dedup.corpus.database import Database
+from dedup.corpus.remapping import Remap
+from dedup.engine import attach as attaching
+
+
+@dataclass(frozen=True, slots=True)
+class Attached(Answer):
+    """What `attach` or `detach` did, or would do."""
+
+    name: str  # what is attached, or was
+    statements: list[str]  # what ran, or would run, as psql takes it
+    articles: int = 0  # how many articles were deleted, or would be
+
+
+class Attachments:
+    """The tables of others that are attached to a corpus."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def attach(
+        self,
+        table: str,
+        *,
+        keys: Sequence[str],
+        columns: Mapping[str, str],
+        name: str | None = None,
+        where: str | None = None,
+        mark_columns: bool = False,
+        triggers: bool = True,
+        dry_run: bool = False,
+    ) -> Attached:
+        """Attach a table; the next backfill reads its rows.
+
+        Args:
+            table: as in SQL: `public.articles`.
+            keys: the columns that tell its rows apart, which must be unique and never null.
+            columns: field of an article to column; "text" is one of them.
+            name: what the source_ids of its articles begin with; None for the table's name.
+            where: which rows are articles, as SQL over the columns of the table.
+            mark_columns: add columns for the marks to the table, and write them there too.
+            triggers: have triggers note changes; without them `sync` finds what changed.
+            dry_run: only say which statements would run.
+
+        Raises:
+            InputError: it cannot be attached; the message says why, and the next step.
+            BusyError: others held the table for longer than `Timeouts.lock`.
+        """
+        wanted = Wanted(
+            checks.text("the table", table),
+            tuple(checks.texts("key", keys)),
+            {field: checks.text(field, column) for field, column in columns.items()},
+            None if name is None else checks.text("the name", name),
+            None if where is None else checks.text("the condition", where),
+            mark_columns,
+            triggers,
+        )
+        attachment, statements = attaching.attach(self._database, wanted, dry_run=dry_run)
+        return Attached(attachment.name, statements)
+
+    def remap(
+        self,
+        name: str,
+        *,
+        table: str | None = None,
+        keys: Sequence[str] | None = None,
+        columns: Mapping[str, str] | None = None,
+        where: str | None = None,
+        dry_run: bool = False,
+    ) -> Attached:
+        """Map a table again that its owner changed; its articles keep their marks.
+
+        What is not said is found out: a table that has the name now, columns that were renamed. The next
+        backfill compares every row with its article.
+
+        Args:
+            table: another table.
+            keys: the columns that tell its rows apart.
+            columns: field of an article to column, of the fields that change.
+            where: which rows are articles; "" for all.
+            dry_run: only say which statements would run.
+
+        Raises:
+            InputError: nothing is attached under that name, or the table cannot be mapped; the message says
+                why, and the next step.
+            BusyError: others held the table for longer than `Timeouts.lock`.
+        """
+        told = Remap(
+            None if table is None else checks.text("the table", table),
+            None if keys is None else tuple(checks.texts("key", keys)),
+            None
+            if columns is None
+            else {field: checks.text(field, column) for field, column in columns.items()},
+            None if where is None else checks.text("the condition", where),
+        )
+        attachment, statements = attaching.remap(
+            self._database, checks.text("the name", name), told, dry_run=dry_run
+        )
+        return Attached(attachment.name, statements)
+
+    def drift(self) -> list[str]:
+        """What owners did to attached tables that a person must see to; one line each, with the next step."""
+        with self._database.transaction() as cursor:
+            return drift.problems(cursor)
+
+    def detach(
+        self, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
+    ) -> Attached:
+        """Leave the table as it was found, and delete its articles from the corpus.
+
+        `dry_run`: only say what would be done. `stop`: asked between transactions; the same call again goes
+        on. Raises InputError: nothing is attached under that name. Raises BusyError: others held the table
+        for longer than `Timeouts.lock`.
+        """
+        deleted, statements = attaching.detach(
+            self._database, checks.text("the name", name), dry_run=dry_run, stop=stop
+        )
+        return Attached(name, statements, deleted)
+
+    def sync(self, name: str | None = None, *, stop: Callable[[], bool] = lambda: False) -> int:
+        """Compare tables with their articles, and note what differs for the next backfill.
+
+        Needed where there are no triggers, or where they were disabled for a while. `name`: of one
+        attachment; None for all. `stop`: asked between pages. Returns how many rows are new, changed or gone.
+        Raises InputError: nothing is attached under that name.
+        """
+        return attaching.sync(
+            self._database, None if name is None else checks.text("the name", name), stop=stop
+        )
+
+    def list(self) -> list[Attachment]:
+        """The attached tables, in the order in which they were attached."""
+        with self._database.transaction() as cursor:
+            return attachments.attachments(cursor)
+
+    def waiting(self) -> int:
+        """How many changes are noted and not read yet."""
+        with self._database.transaction() as cursor:
+            return outbox.count(cursor)

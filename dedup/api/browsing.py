@@ -1,0 +1,200 @@
+"""`Deduplicator.browsing`: what pages ask, each answer bounded in size and in what is read for it.
+
+`explain`, `lookup` and `runs` are the Deduplicator's; pins are written by `Deduplicator.pins`.
+Every answer reads only, and sees one moment of the corpus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+
+from dedup.api import checks
+from dedup.corpus import rulebooks
+from dedup.corpus.browsing import article as articles
+from dedup.corpus.browsing import day as days
+from dedup.corpus.browsing import health as conditions
+from dedup.corpus.browsing import outlets as matrices
+from dedup.corpus.browsing import queue as queues
+from dedup.corpus.browsing import reading, sentences
+from dedup.corpus.browsing import search as searching
+from dedup.corpus.browsing import story as stories
+from dedup.corpus.browsing.article import ArticlePage, FingerprintFigures, MatchedArticle, PairJudgement, Text
+from dedup.corpus.browsing.day import SPREAD_OUTLETS, Day, DayMarks, Marks, OutletMarks, Trouble
+from dedup.corpus.browsing.health import Health, SettingLine
+from dedup.corpus.browsing.lines import ArticleLine, CopyLine, StoryLine
+from dedup.corpus.browsing.outlets import Cell, Copied, CopiedPage, Matrix
+from dedup.corpus.browsing.queue import DoubtfulPair, PinsPage, QueueKind
+from dedup.corpus.browsing.search import Found, Page, Snippet
+from dedup.corpus.browsing.sentences import SentenceOrder, SentencePage, SentencesPage
+from dedup.corpus.browsing.story import Beside, StoryPage
+from dedup.corpus.database import Cursor, Database
+from dedup.engine import compare as comparing
+from dedup.engine.compare import Compared
+from dedup.verdict import StatusName
+
+__all__ = [
+    "SPREAD_OUTLETS",
+    "ArticleLine",
+    "ArticlePage",
+    "Beside",
+    "Browsing",
+    "Cell",
+    "Compared",
+    "Copied",
+    "CopiedPage",
+    "CopyLine",
+    "Day",
+    "DayMarks",
+    "DoubtfulPair",
+    "FingerprintFigures",
+    "Found",
+    "Health",
+    "Marks",
+    "MatchedArticle",
+    "Matrix",
+    "OutletMarks",
+    "Page",
+    "PairJudgement",
+    "PinsPage",
+    "QueueKind",
+    "SentenceOrder",
+    "SentencePage",
+    "SentencesPage",
+    "SettingLine",
+    "Snippet",
+    "StoryLine",
+    "StoryPage",
+    "Text",
+    "Trouble",
+]
+
+READ_SECONDS = 10.0  # A page that takes longer has failed: something else is wrong with the server
+
+
+class Browsing:
+    """What pages ask of a corpus. `after` is always what the page before said, and opaque."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @contextmanager
+    def _reading(self) -> Iterator[Cursor]:
+        """A transaction that sees one moment and reads by indexes."""
+        with (
+            self._database.session(READ_SECONDS) as session,
+            session.transaction(snapshot=True, seconds=READ_SECONDS) as cursor,
+        ):
+            reading.begin(cursor)
+            yield cursor
+
+    def newest_day(self) -> date | None:
+        """The day of the newest article, in UTC, that is not in the future; None where there is none."""
+        with self._reading() as cursor:
+            return days.newest_day(cursor)
+
+    def day(self, first: date, last: date | None = None) -> Day:
+        """A day, or a range of days with both ends.
+
+        Raises InputError: the last day is before the first, or the range is longer than `RANGE_DAYS`.
+        """
+        with self._reading() as cursor:
+            return days.day(cursor, first, last)
+
+    def story(self, source_id: str, after: str | None = None) -> StoryPage:
+        """The story of an article, its copies 200 at a time.
+
+        Raises NotFoundError: the article is not stored. InputError: `after` is of no page.
+        """
+        with self._reading() as cursor:
+            return stories.story(cursor, checks.text("source_id", source_id), after)
+
+    def article(self, source_id: str) -> ArticlePage:
+        """An article with all that is known of it. Raises NotFoundError: it is not stored."""
+        with self._reading() as cursor:
+            return articles.article(cursor, checks.text("source_id", source_id))
+
+    def compare(self, a: str, b: str) -> Compared:
+        """Two articles side by side, in canonical order.
+
+        Raises NotFoundError: one of them is not stored. InputError: both are one article.
+        """
+        names = [checks.text("source_id", name) for name in (a, b)]
+        with self._reading() as cursor:
+            return comparing.compare(cursor, rulebooks.load_rulebook(cursor), *names)
+
+    def search(
+        self,
+        words: str | None = None,
+        *,
+        publication: str | None = None,
+        status: StatusName | None = None,
+        first: date | None = None,
+        last: date | None = None,
+        url: str | None = None,
+        source_id: str | None = None,
+        after: str | None = None,
+    ) -> Page:
+        """Articles that meet every condition, the newest first. Days are in UTC, both included.
+
+        `words` must all be in the title or the text, whatever their case, and need `dedup init --search`.
+        Raises InputError without that index, or if `after` is of no page.
+        """
+        for name, value in (("words", words), ("publication", publication), ("url", url)):
+            if value is not None:
+                checks.text(name, value)
+        if source_id is not None:
+            checks.text("source_id", source_id)
+        what = searching.wanted(words, publication, status, first, last, url, source_id, after)
+        with self._reading() as cursor:
+            return searching.search(cursor, what, self._database.schema)
+
+    def outlets(self, first: date, last: date | None = None) -> Matrix:
+        """Who copies whom among the outlets. Raises InputError: the last day is before the first."""
+        with self._reading() as cursor:
+            return matrices.outlets(cursor, first, last)
+
+    def copied(
+        self, copier: str, original: str, first: date, last: date | None = None, after: str | None = None
+    ) -> CopiedPage:
+        """The copies behind a cell of the matrix, the newest first.
+
+        Raises InputError: the last day is before the first, or `after` is of no page.
+        """
+        checks.text("copier", copier)
+        checks.text("original", original)
+        with self._reading() as cursor:
+            return matrices.copied(cursor, copier, original, first, last, after)
+
+    def common_sentences(self, order: SentenceOrder = "carriers", after: str | None = None) -> SentencesPage:
+        """The sentences that are ignored, and the pinned ones.
+
+        Raises InputError: there is no such order, or `after` is of no page.
+        """
+        with self._reading() as cursor:
+            return sentences.common_sentences(cursor, order, after)
+
+    def sentence(self, sentence_hash: int) -> SentencePage:
+        """A common or pinned sentence with some of its articles. Raises NotFoundError: it is neither."""
+        checks.whole_number("sentence_hash", sentence_hash, -(2**63))
+        with self._reading() as cursor:
+            return sentences.sentence(cursor, sentence_hash)
+
+    def queue(self, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
+        """The pairs most worth judging, of those that nobody has pinned or judged.
+
+        The closest to a threshold come first; picked ones in the order in which they are asked. Raises
+        InputError: there is no such kind.
+        """
+        with self._reading() as cursor:
+            return queues.queue(cursor, kind)
+
+    def pins(self, after: str | None = None) -> PinsPage:
+        """What people have said of pairs. Raises InputError: `after` is of no page."""
+        with self._reading() as cursor:
+            return queues.pins(cursor, after)
+
+    def health(self) -> Health:
+        with self._reading() as cursor:
+            return conditions.health(cursor)

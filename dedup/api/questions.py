@@ -1,0 +1,197 @@
+"""The half of a `Deduplicator` that asks: for marks, stories, reasons, the state of a corpus, its proof.
+
+It reads only, but for `repair`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dedup.api import checks
+from dedup.article import Article
+from dedup.corpus import articles, exports, monitoring, overview, revision, rulebooks, runs, stories, verdicts
+from dedup.corpus.database import Database
+from dedup.corpus.exports import MarkRow, MatchRow
+from dedup.corpus.monitoring import Vitals
+from dedup.corpus.overview import Overview
+from dedup.corpus.runs import PastRun
+from dedup.corpus.stories import Story, StorySummary
+from dedup.corpus.verdicts import MarkedArticle
+from dedup.errors import InputError
+from dedup.progress import Progress
+from dedup.times import Time
+from dedup.verdict import StatusName
+
+if TYPE_CHECKING:
+    from dedup.api.browsing import Browsing
+    from dedup.engine.cluster_export import CorpusExport
+    from dedup.engine.explain import Explanation
+    from dedup.engine.story_export import StoryExport
+    from dedup.engine.verify import Verification
+
+
+class Questions:
+    """What a corpus can be asked. A `Deduplicator` is one."""
+
+    _database: Database
+
+    def get(self, source_id: str) -> MarkedArticle | None:
+        """An article as it is stored, with its mark and the pairs behind it; None if it is unknown."""
+        with self._database.transaction() as cursor:
+            return verdicts.marked_article(cursor, checks.text("source_id", source_id))
+
+    def story(self, source_id: str) -> Story:
+        """The story that an article belongs to: its canonical article and all copies.
+
+        Raises NotFoundError: the article is unknown.
+        """
+        with self._database.transaction() as cursor:
+            return stories.story(cursor, checks.text("source_id", source_id))
+
+    def stories(self, limit: int = 20) -> list[StorySummary]:
+        """The stories of the most copies, the largest first."""
+        with self._database.transaction() as cursor:
+            return stories.largest(cursor, checks.whole_number("limit", limit, 0))
+
+    def marks(
+        self,
+        *,
+        status: StatusName | None = None,
+        since: Time = None,
+        marked_since: Time = None,
+        publication: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[MarkRow]:
+        """The marks of the articles that are asked for, by source_id; memory does not grow with them.
+
+        `since`: published then or later; where the publication time is unknown, stored then or later. A time
+        in any of the forms of `Article`. `marked_since`: marked then or later. Raises InputError: there is no
+        such status, or the limit is negative.
+        """
+        return exports.marks(
+            self._database,
+            status=status,
+            since=None if since is None else checks.moment("since", since),
+            marked_since=None if marked_since is None else checks.moment("marked_since", marked_since),
+            publication=None if publication is None else checks.text("publication", publication),
+            limit=None if limit is None else checks.whole_number("limit", limit, 0),
+        )
+
+    def matches(self) -> Iterator[MatchRow]:
+        """Every scored pair, by both source_ids; memory does not grow with them."""
+        return exports.matches(self._database)
+
+    def export_corpus(
+        self,
+        folder: str | Path,
+        *,
+        hash_key: bool = False,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> CorpusExport:
+        """Write what a cluster needs to know of the corpus into a folder, as of one moment.
+
+        `folder`: it must not exist, or be empty. Only this user can read it. `hash_key`: put the secret hash
+        key into it. Raises InputError: the folder holds something, or cannot be written, or pyarrow is
+        missing.
+        """
+        from dedup.engine import cluster_export
+
+        return cluster_export.export(self._database, folder, hash_key=hash_key, progress=progress, stop=stop)
+
+    def export_stories(
+        self,
+        file: str | Path,
+        *,
+        since: Time = None,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> StoryExport:
+        """Write every article with its story and its mark into a file, without texts, as of one moment.
+
+        `file` must not exist: `NAME.parquet` gets one row per article, `NAME.sqlite` the tables story,
+        article and match. `since` takes only articles published then or later (stored, where that is
+        unknown), their stories, and the pairs of which they are the later one. Raises InputError if the file
+        exists, cannot be written or has another ending, or if pyarrow is missing.
+        """
+        from dedup.engine import story_export
+
+        first = None if since is None else checks.moment("since", since)
+        return story_export.export(self._database, Path(file), since=first, progress=progress, stop=stop)
+
+    @property
+    def browsing(self) -> Browsing:
+        """What pages ask, each answer bounded."""
+        from dedup.api.browsing import Browsing
+
+        return Browsing(self._database)
+
+    def explain(self, a: str, b: str) -> Explanation:
+        """Why two articles are, or are not, related: sentences, scores, and the rule that decided.
+
+        Raises NotFoundError: one of them is unknown.
+        """
+        from dedup.engine import explain as comparison
+
+        with self._database.transaction() as cursor:
+            names = (checks.text("source_id", name) for name in (a, b))
+            return comparison.explain(cursor, rulebooks.load_rulebook(cursor), *names)
+
+    def vitals(self, *, lately: float = 86_400.0) -> Vitals:
+        """What a monitor asks every minute: cheap at any size, and partly an estimate.
+
+        `lately`: seconds; what failed within them is told apart.
+        """
+        with self._database.transaction() as cursor:
+            return monitoring.vitals(cursor, lately)
+
+    def runs(self, limit: int = 20) -> list[PastRun]:
+        """The last runs, the latest first."""
+        with self._database.transaction() as cursor:
+            return runs.history(cursor, checks.whole_number("limit", limit, 0))
+
+    def status(self) -> Overview:
+        """The state of the corpus: counts, sizes, what is at work, what limits fired."""
+        with self._database.transaction() as cursor:
+            return overview.overview(cursor)
+
+    def ping(self) -> None:
+        """Make sure that the database answers and has the schema of this program.
+
+        Raises DatabaseError: it does not, or has not; the message names the next step.
+        """
+        with self._database.transaction() as cursor:
+            found = revision.current(cursor)
+        revision.require_head(found, self._database)
+
+    def newest(self, count: int) -> list[Article]:
+        """The newest articles that can be read, the latest first."""
+        with self._database.transaction() as cursor:
+            return articles.newest(cursor, checks.whole_number("count", count, 0))
+
+    def verify(self, *, sample: int | None = None, progress: Progress | None = None) -> Verification:
+        """Recompute marks, pairs, fingerprints and common sentences by the letter, and compare.
+
+        Reads only, and sees one moment of the database; others may work on meanwhile. `sample`: recompute
+        only so many articles, chosen at random. Raises InputError: a changed program waits for a backfill.
+        """
+        from dedup.engine import verify as checking
+
+        if sample is not None:
+            checks.whole_number("sample", sample, 1)
+        with self._database.transaction() as cursor:
+            if rulebooks.waiting_adoption(cursor).program:
+                raise InputError("the program or its Unicode tables changed: run `dedup backfill` first")
+            rulebook = rulebooks.load_rulebook(cursor)
+        return checking.verify(self._database, rulebook, sample=sample, progress=progress)
+
+    def repair(self, found: Verification) -> int:
+        """Have what `verify` found settled, counted or made again, by the next backfill.
+
+        Returns how many articles will be settled again because of themselves.
+        """
+        from dedup.engine import verify as checking
+
+        return checking.repair(self._database, found.repairs)

@@ -1,0 +1,155 @@
+-- The memory engine: a whole corpus as arrays.
+
+-- name: begin
+-- Say that a bulk engine is at work.
+UPDATE dedup.corpus_state SET bulk_run = %(run)s, recount_all = recount_all OR %(loading)s
+
+-- name: changed_since
+-- The articles that people changed after a change of this number.
+SELECT DISTINCT article_id FROM dedup.bulk_change WHERE id > %(change)s
+
+-- name: common
+-- The sentences that are common.
+SELECT array_agg(sentence_hash) FROM dedup.common_sentence
+
+-- name: build_indexes
+-- The indexes of the waiting fingerprints.
+SELECT dedup.index_bulk(%(bits)s, %(memory)s)
+
+-- name: compact
+-- Make an index again.
+SELECT dedup.compact_index(%(index)s)
+
+-- name: delete_outdated
+-- Waiting fingerprints of other texts than the present ones.
+DELETE FROM dedup.fingerprint_bulk f
+WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = f.article_id AND a.revision = f.revision)
+
+-- name: drop_pairs
+-- Some pairs by their ids.
+DELETE FROM dedup.match WHERE ${given}
+
+-- name: end
+-- Say that no bulk engine is at work.
+UPDATE dedup.corpus_state SET bulk_run = NULL
+
+-- name: forget_changes
+-- What people changed while a bulk engine was at work.
+DELETE FROM dedup.bulk_change
+
+-- name: fingerprints
+-- The fingerprints of a range of articles as one row of arrays: a row for each would cost more than its content.
+SELECT array_agg(article_id), array_agg(canonical::integer::bigint), array_agg(content_hash),
+       array_agg(shingle_count::bigint), array_agg(cardinality(sentence_hashes)::bigint),
+       array_agg(cardinality(buckets)::bigint), string_agg(signature, ''),
+       string_agg(array_send(sentence_hashes), ''), string_agg(array_send(buckets), '')
+FROM (
+    SELECT f.* FROM dedup.fingerprint f
+    WHERE f.article_id BETWEEN %(first)s AND %(last)s
+      AND NOT EXISTS (SELECT FROM dedup.fingerprint_bulk w
+                      WHERE w.article_id = f.article_id AND w.revision = f.revision)
+    UNION ALL
+    SELECT w.* FROM dedup.fingerprint_bulk w WHERE w.article_id BETWEEN %(first)s AND %(last)s
+) AS f JOIN dedup.article a ON a.id = f.article_id AND a.revision = f.revision
+
+-- name: given
+-- Some pairs by their ids, looked up one by one.
+ctid = ANY (ARRAY(
+    SELECT m.ctid FROM unnest(%(articles)s::bigint[], %(others)s::bigint[]) AS given (article_id, other_id)
+    CROSS JOIN LATERAL (
+        SELECT ctid FROM dedup.match
+        WHERE article_id = given.article_id AND other_id = given.other_id OFFSET 0) AS m))
+
+-- name: index_progress
+-- How many pages of how many a server process has indexed.
+SELECT blocks_done, blocks_total FROM pg_stat_progress_create_index WHERE pid = %(process)s
+
+-- name: keep_marks
+-- Say of articles that keep their marks that they take part, and whether they are settled.
+UPDATE dedup.article SET stale = %(stale)s, takes_part = true, limit_fired = NULL
+WHERE id = ANY (%(ids)s) AND (stale, takes_part) <> (%(stale)s, true)
+
+-- name: largest_key
+-- The largest key of the indexes of fingerprints: its bits are those of every key.
+SELECT dedup.folded(ARRAY[2147483647])
+
+-- name: last_change
+-- The number of the last change that people made since the engine began.
+SELECT coalesce(max(id), 0) FROM dedup.bulk_change
+
+-- name: left_behind
+-- Whether a bulk engine was stopped in the middle of its work.
+SELECT bulk_run IS NOT NULL OR EXISTS (SELECT FROM dedup.fingerprint_bulk) FROM dedup.corpus_state
+
+-- name: marks
+-- The marks of a range of articles as one row of arrays.
+SELECT array_agg(id), array_agg(takes_part::integer::bigint),
+       array_agg((array_position(%(statuses)s::text[], status) - 1)::bigint),
+       array_agg(coalesce(duplicate_of, 0)), array_agg(coalesce(score, -1)),
+       array_agg(coalesce(array_position(%(names)s::text[], reason), 0)::bigint - 1)
+FROM dedup.article WHERE id BETWEEN %(first)s AND %(last)s
+
+-- name: order
+-- The articles that have a fingerprint of their present text, in use or waiting, in canonical order; and the time of
+-- the last.
+SELECT coalesce(array_agg(a.id ORDER BY
+           dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id), '{}'),
+       max(dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s))
+FROM dedup.article a
+JOIN (
+    SELECT article_id, revision FROM dedup.fingerprint
+    UNION
+    SELECT article_id, revision FROM dedup.fingerprint_bulk
+) AS f ON f.article_id = a.id AND f.revision = a.revision
+
+-- name: pairs
+-- The pairs of a range of later articles as one row of arrays.
+SELECT array_agg(article_id), array_agg(other_id), array_agg((relation = 'duplicate')::integer::bigint),
+       array_agg(array_position(%(names)s::text[], rule)::bigint - 1), array_agg(score),
+       array_agg(sentence_jaccard), array_agg(signature_jaccard), array_agg(containment),
+       array_agg(best_match::integer::bigint)
+FROM dedup.match WHERE article_id BETWEEN %(first)s AND %(last)s
+
+-- name: pinned_pairs
+-- What people have said of pairs of stored articles.
+SELECT a.id, o.id, p.relation
+FROM dedup.pair_pin p
+JOIN dedup.article a ON a.source_id = p.source_id
+JOIN dedup.article o ON o.source_id = p.other_source_id
+
+-- name: publish
+-- Put the waiting fingerprints in use.
+SELECT dedup.publish_bulk(%(bits)s)
+
+-- name: set_not_best_match
+-- Take away the flag of pairs that no longer are of the best matches.
+UPDATE dedup.match SET best_match = false WHERE ${given}
+
+-- name: settled_through
+-- Note up to which time articles are settled.
+UPDATE dedup.corpus_state SET settled_through = greatest(settled_through, %(time)s)
+
+-- name: unsettled
+-- The articles that are pending or stale.
+SELECT coalesce(array_agg(id), '{}') FROM dedup.article WHERE status = 'pending' OR stale
+
+-- name: waiting
+-- How many fingerprints are not yet in use.
+SELECT count(*) FROM dedup.fingerprint_bulk
+
+-- name: watched_sentences
+-- The sentences that are common or pinned.
+SELECT array_agg(sentence_hash)
+FROM (SELECT sentence_hash FROM dedup.common_sentence UNION SELECT sentence_hash FROM dedup.sentence_pin) AS watched
+
+-- name: write_marks
+-- New marks. Values are taken from arrays by the place of the id, which are ascending: width_bucket searches them
+-- by halves. In a join the planner would choose where to begin: with the whole table, if its statistics say that
+-- it is empty.
+UPDATE dedup.article a
+SET status = (%(status_names)s::text[])[(%(statuses)s::bigint[])[${place}]],
+    duplicate_of = nullif((%(originals)s::bigint[])[${place}], 0),
+    score = nullif((%(scores)s::double precision[])[${place}], -1),
+    reason = (%(names)s::text[])[nullif((%(reasons)s::bigint[])[${place}], 0)],
+    stale = %(stale)s, takes_part = true, limit_fired = NULL, marked_at = now()
+WHERE a.id = ANY (%(ids)s::bigint[])

@@ -1,1 +1,0 @@
-"""The bulk engine: many articles are settled at once, in arrays (docs/semantics.md, sections 3 to 6)."""

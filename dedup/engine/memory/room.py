@@ -1,0 +1,24 @@
+"""The room that a large load leaves behind, in the table of articles and in its indexes, is freed."""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+
+from dedup.corpus import memory_engine
+from dedup.corpus.database import Database, translated
+from dedup.errors import BusyError
+
+COMPACT_SHARE = 0.5
+"""From so large a share of articles marked in one go, their indexes are made again at the end."""
+
+
+def vacuum(database: Database) -> None:
+    with closing(database.connect(patient=True)) as connection, translated(database.location):
+        memory_engine.vacuum(connection)
+
+
+def compact(database: Database) -> None:
+    """Make the indexes again that a large load leaves half empty, but for those in use."""
+    for index in memory_engine.LOOSE_INDEXES:
+        with suppress(BusyError), database.transaction() as cursor:
+            memory_engine.compact(cursor, index)

@@ -1,0 +1,137 @@
+"""One run of the memory engine, from a snapshot to marks: the path of many articles at once.
+
+    read everything -> count sentences -> decide -> put waiting fingerprints in use -> write marks
+
+The server builds the indexes of waiting fingerprints during the first three. Each step can be the last: what
+is committed is right, and the next run goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from dedup.corpus import common_sentences, fingerprints, folding, memory_engine
+from dedup.corpus.database import Database, retried
+from dedup.corpus.rulebooks import Rulebook
+from dedup.engine import refresh
+from dedup.engine.memory.indexing import IndexBuild, publish
+from dedup.engine.memory.room import COMPACT_SHARE, compact
+from dedup.engine.memory.settle import MemorySettling, Written
+from dedup.engine.memory.snapshot import Snapshot, read
+from dedup.engine.refresh import Counted, Refreshed
+from dedup.progress import Progress
+
+
+@dataclass(slots=True)
+class Done:
+    refreshed: Refreshed = field(default_factory=Refreshed)
+    written: Written = field(default_factory=Written)
+
+
+class MemoryRun:
+    """The memory engine at work, from the beginning of a `with` block to its end.
+
+    All the while hooks settle nothing, and what people change is noted. Raises StaleRulesError: the settings
+    changed.
+
+    Args:
+        run: the number of the backfill in `dedup.run`.
+        memory: bytes that it may use, more or less.
+        loading: fingerprints are about to be written without indexes.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        rulebook: Rulebook,
+        run: int,
+        memory: int,
+        progress: Progress,
+        timed: Callable[[str], AbstractContextManager[None]],
+        stop: Callable[[], bool],
+        *,
+        loading: bool,
+    ) -> None:
+        self._database, self._rulebook, self._run, self._memory = database, rulebook, run, memory
+        self._progress, self._timed, self._stop, self._loading = progress, timed, stop, loading
+
+    def __enter__(self) -> Self:
+        def begin() -> None:
+            with self._database.transaction(settling=True) as cursor:
+                self._rulebook.check(cursor)
+                memory_engine.begin(cursor, self._run, loading=self._loading)
+
+        retried(begin, self._database.timeouts.lock)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        def end() -> None:
+            with self._database.transaction(settling=True) as cursor:
+                memory_engine.end(cursor, self._run)
+
+        # What went wrong first is what is told; whoever cannot end the work here leaves that to the next run.
+        with suppress(Exception) if error else nullcontext():
+            retried(end, self._database.timeouts.lock)
+
+    def settle(self) -> Done:
+        """Settle all that has a fingerprint. Raises StaleRulesError: the settings changed; what is written
+        is right."""
+        with self._database.transaction() as cursor:
+            waiting, present = memory_engine.waiting(cursor), fingerprints.count(cursor)
+            again = waiting > 0 or folding.too_coarse(cursor, present)
+        bits = folding.fold_bits(waiting + present)
+        if not again:
+            return self._settle(None, bits)
+        with IndexBuild(self._database, bits, self._memory) as build:
+            return self._settle(build, bits)
+
+    def _settle(self, build: IndexBuild | None, bits: int) -> Done:
+        done = Done()
+        with self._timed("reading"):
+            since, snapshot, counted = self._read()
+        if counted:
+            self._progress.start("counting sentences", None)
+            with self._timed("counting"):
+                done.refreshed = refresh.apply(self._database, self._rulebook, counted)
+        settling = MemorySettling(
+            self._database, self._rulebook, self._run, snapshot, since, self._progress, self._stop
+        )
+        with self._timed("comparing"):
+            plan = settling.decide()
+        if build:
+            with self._timed("indexing"):
+                build.wait(self._progress, self._stop)
+                if self._stop():  # what waits goes on waiting
+                    return done
+                publish(self._database, self._rulebook, self._run, bits)
+        with self._timed("writing"):
+            done.written = settling.write(plan)
+            if self._loading and done.written.settled >= COMPACT_SHARE * len(snapshot):
+                compact(self._database)
+        return done
+
+    def _read(self) -> tuple[int, Snapshot, Counted | None]:
+        settings = self._rulebook.settings
+        with self._database.session() as session, session.transaction(snapshot=True) as cursor:
+            since = memory_engine.last_change(cursor)
+            recount, taken, _ = common_sentences.take_changes(cursor)
+            snapshot = read(
+                cursor,
+                settings,
+                self._memory,
+                lambda total: self._progress.start("reading fingerprints", total),
+                self._progress.advance,
+            )
+            if not recount and not len(taken):
+                return since, snapshot, None
+            changes = common_sentences.changes(
+                cursor, snapshot.counts, settings, everything=True, complete=True
+            )
+        moved = {change.sentence_hash for change in changes if change.enters or change.leaves}
+        return since, snapshot, Counted(True, taken, snapshot.counts, changes, snapshot.carriers(moved))

@@ -1,0 +1,241 @@
+"""Attached tables are followed: what changed in them is read, and marks are written back where wanted.
+
+The notes in the outbox are worked off in short transactions under the settle lock, in bounded memory. Marks
+are written without that lock, and never wait for a row: one that others hold is left to the next time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from time import perf_counter
+
+import psycopg
+
+from dedup.corpus import attachments, drift, mark_columns, outbox
+from dedup.corpus.attachments import Attachment
+from dedup.corpus.database import Cursor, Database, prefer_indexes, retried
+from dedup.corpus.mark_columns import Written
+from dedup.corpus.outbox import Synced
+from dedup.corpus.rendering import schema_of
+from dedup.engine.holding import fitting_batch
+from dedup.progress import Progress
+
+NOTES = 2_000  # Changes read in one transaction at most, give or take a note
+PAGE = 2_000  # Rows or articles compared at a time
+MARKS = 1_000  # Marks written in one transaction: whoever wants such a row waits for its end
+VACUUM_NOTES = 200_000  # After so many the space of notes that are gone is used again
+
+
+def sync(database: Database, progress: Progress, stop: Callable[[], bool]) -> Synced:
+    """Work off the outbox. Raises BusyError: others held an article for longer than `Timeouts.lock`."""
+    return _Sync(database, progress, stop).run()
+
+
+class _Sync:
+    def __init__(self, database: Database, progress: Progress, stop: Callable[[], bool]) -> None:
+        self._database, self._progress, self._stop = database, progress, stop
+        self._done = Synced()
+        self._drifted: list[int] = []
+        self._size, self._total, self._through = NOTES, 0, 0
+        self._unswept = self._read = 0
+
+    def run(self) -> Synced:
+        retried(self._look, self._database.timeouts.lock)
+        with self._database.transaction() as cursor:
+            waiting = outbox.count(cursor, self._drifted)
+            # What comes later is left to the next passage: writers who never pause hold nobody else up.
+            self._through = outbox.last_note(cursor)
+        if not waiting:
+            return self._done
+        self._total = waiting
+        self._progress.start("reading changes", waiting)
+        after, taken = 0, 0
+        while not self._stop():
+            taken_now, last, tables = retried(partial(self._batch, after), self._database.timeouts.lock)
+            for attachment in tables:
+                self._compare(attachment)
+            if last is not None:
+                after, taken = last, taken + taken_now
+                continue
+            # Numbers become visible out of their order: once more from the beginning.
+            if not after or not taken:
+                break
+            after, taken = 0, 0
+        self._sweep()
+        return self._done
+
+    def _look(self) -> None:
+        """What owners did to their tables; one that needs a person is left alone until it is mapped again."""
+        with self._database.transaction() as cursor:
+            self._drifted, self._done.problems = [], []
+            for attachment in attachments.present(attachments.attachments(cursor)):
+                if words := drift.look(cursor, attachment):
+                    self._leave(attachment, words)
+            outbox.note_freed(cursor)
+
+    def _leave(self, attachment: Attachment, words: Sequence[str]) -> None:
+        self._drifted.append(attachment.id)
+        self._done.problems += [f"{line}: `dedup remap {attachment.name}`" for line in words]
+
+    def _batch(self, after: int) -> tuple[int, int | None, list[Attachment]]:
+        """Take some notes: how many, the number of the last one, and the tables to be compared as a whole."""
+        with self._database.transaction(settling=True) as cursor:
+            started = perf_counter()
+            found = outbox.notes(cursor, after, self._through, self._size, self._drifted)
+            if not found:
+                return 0, None, []
+            known = {a.id: a for a in attachments.present(attachments.attachments(cursor))}
+            done = Synced()
+            tables: list[Attachment] = []
+            taken: list[int] = []
+            for attachment_id in dict.fromkeys(note[1] for note in found):
+                of = [note for note in found if note[1] == attachment_id]
+                attachment = known.get(attachment_id)
+                rows = [source_id for note in of for source_id in note[3] or ()]
+                if attachment is None:  # it is detached
+                    done.gone += outbox.delete(cursor, attachment_id, rows)
+                    taken += [note[0] for note in of]
+                    done.notes += sum(note[2] for note in of)
+                    continue
+                if rows and not self._sync_rows(cursor, attachment, rows, done):
+                    continue
+                if any(note[3] is None for note in of):
+                    tables.append(attachment)
+                taken += [note[0] for note in of if note[3] is not None]
+                done.notes += sum(note[2] for note in of if note[3] is not None)
+            outbox.forget(cursor, taken)
+        self._size = min(NOTES, fitting_batch(done.notes, perf_counter() - started))
+        self._count(done)
+        return len(taken), found[-1][0], tables
+
+    def _sync_rows(self, cursor: Cursor, attachment: Attachment, rows: Sequence[str], done: Synced) -> bool:
+        """Read some rows; False where the table does not fit what was made for it."""
+        try:
+            with fitting(cursor, attachment):
+                done.add(outbox.sync(cursor, attachment, rows))
+        except UnfitError as error:
+            self._leave(attachment, [str(error)])
+            return False
+        return True
+
+    def _count(self, done: Synced) -> None:
+        self._done.add(done)
+        self._advance(done.notes)
+        self._unswept += done.notes
+        if self._unswept >= VACUUM_NOTES:
+            self._sweep()
+
+    def _compare(self, attachment: Attachment) -> None:
+        """Note every row of a table that is not what its article is; then its own notes are done."""
+        with self._database.transaction() as cursor:
+            numbers = outbox.whole(cursor, attachment)
+        try:
+            noted = compare(self._database, attachment, self._stop)
+        except UnfitError as error:
+            self._leave(attachment, [str(error)])
+            return
+        if noted is None:
+            return
+        self._total += noted
+        with self._database.transaction() as cursor:
+            outbox.forget(cursor, numbers)
+            self._through = outbox.last_note(cursor)
+        self._count(Synced(1))
+
+    def _advance(self, count: int) -> None:
+        self._read += count
+        self._total = max(self._total, self._read)
+        self._progress.advance(count, self._total)
+
+    def _sweep(self) -> None:
+        """Give the space of notes back: the table is empty again and again, and must not grow for ever."""
+        if self._unswept < VACUUM_NOTES:
+            return
+        self._unswept = 0
+        connection = self._database.connect(patient=True)
+        try:
+            connection.execute("VACUUM dedup.outbox")
+        finally:
+            connection.close()
+
+
+class UnfitError(Exception):
+    """A table is not the one any more that its functions were made for; the message says so."""
+
+
+@contextmanager
+def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
+    """A part of a transaction that reads a table. Raises UnfitError: its functions do not fit it any more."""
+    try:
+        with cursor.connection.transaction():
+            yield
+    except psycopg.errors.InsufficientPrivilege:
+        raise  # of who asks: the owner of the functions is that of the table
+    except (psycopg.ProgrammingError, psycopg.DataError) as error:
+        # Not the message of the server, which may quote a row.
+        raise UnfitError(
+            f"{attachment.shown}: it does not fit what was made for it (SQLSTATE {error.sqlstate})"
+        ) from None
+
+
+def compare(database: Database, attachment: Attachment, stop: Callable[[], bool]) -> int | None:
+    """Note what is new, changed or gone in a table since it was last followed, page by page.
+
+    Returns how many rows, or None if told to stop before the end. Raises UnfitError: the table cannot be
+    read.
+    """
+    noted = 0
+    for differing in (outbox.changed, outbox.gone):
+        last, more = None, True
+        while more:
+            if stop():
+                return None
+            with database.transaction() as cursor:
+                prefer_indexes(cursor)
+                with fitting(cursor, attachment):
+                    found, last = differing(cursor, attachment, last, PAGE)
+                if found:
+                    outbox.note(cursor, attachment, [source_id for source_id, _ in found])
+            noted += len(found)
+            more = last is not None
+    return noted
+
+
+def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]) -> tuple[int, list[str]]:
+    """Write marks that changed into the tables that have columns for them.
+
+    Returns how many rows, and which could not be written, a line each; these are tried again next time.
+    """
+    with database.transaction() as cursor:
+        known = [
+            a
+            for a in attachments.present(attachments.attachments(cursor))
+            if a.mark_columns and not drift.problems_of(a, drift.find(cursor, a), schema_of(cursor))
+        ]
+    written, problems = 0, []
+    if known:
+        progress.start("writing mark columns", None)
+    for attachment in known:
+        after: int | None = 0
+        failed: dict[str, str] = {}
+        while after is not None and not stop():
+            done, after = retried(partial(_write_some, database, attachment, after))
+            written += done.rows
+            progress.advance(done.rows)
+            failed |= done.failed
+        problems += [
+            f"{attachment.shown}: row {source_id} takes no marks: a trigger or constraint of the table raised"
+            f" SQLSTATE {state}"
+            for source_id, state in failed.items()
+        ]
+    return written, problems
+
+
+def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[Written, int | None]:
+    with database.transaction() as cursor:
+        prefer_indexes(cursor)
+        if not mark_columns.take_turn(cursor, attachment):
+            return Written(), None
+        return mark_columns.write(cursor, attachment, after, MARKS)
