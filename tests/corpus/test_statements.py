@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -34,7 +35,7 @@ PARTS = {
         "order": "carriers",
         "page": "1",
     },
-    "bulk": {"place": "1"},
+    "memory_engine": {"place": "1"},
     "cluster": {
         "check": "SELECT source_id FROM dedup.article",
         "text": body("a"),
@@ -55,7 +56,7 @@ PARTS = {
     "fingerprints": {"table": "fingerprint"},
     "exports": {"conditions": "true"},
     "judgements": {"body": body("a"), "other_body": body("o")},
-    "monitoring": {"table": "dedup.arrival"},
+    "monitoring": {"table": "dedup.deferred_article"},
     "stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
     "verdicts": {"fields": "a.id"},
 }
@@ -119,6 +120,38 @@ def test_a_statement_is_a_part_of_others() -> None:
 
 def test_a_missing_part_or_statement_is_an_error() -> None:
     with pytest.raises(KeyError, match="place"):
-        Statements("bulk")("write_marks")
+        Statements("memory_engine")("write_marks")
     with pytest.raises(KeyError, match="nothing"):
-        Statements("bulk")("nothing")
+        Statements("memory_engine")("nothing")
+
+
+IN_PYTHON = {
+    "corpus/connection.py": "parameters of a session",
+    "corpus/attached_ddl.py": "made from a catalogue",
+    "corpus/attached_functions.py": "made from a catalogue",
+    "corpus/attaching.py": "made from a catalogue",
+    "corpus/roles.py": "words of GRANT",
+    "corpus/removal.py": "no value can be bound in DDL",
+    "corpus/embedded.py": "no value can be bound in DDL",
+    "corpus/browsing/words.py": "no value can be bound in DDL",
+    "corpus/server_upgrade.py": "for every database of a server",
+    "engine/story_export.py": "SQLite's",
+}
+"""Modules in which statements may stand, and why."""
+
+SQL = re.compile(
+    r"\s*(SELECT|INSERT INTO|UPDATE [a-z{]|DELETE FROM|WITH \w+ AS|TRUNCATE|ANALYZE"
+    r"|(CREATE|ALTER|DROP) [A-Z]+)\b(?! pg_\w+\(| 1$)"
+)
+
+
+def test_statements_stand_in_files() -> None:
+    """But those of a session: `SELECT 1`, and functions of Postgres for locks and processes."""
+    package = FOLDER.parents[1]
+    found = {
+        file.relative_to(package).as_posix()
+        for file in package.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.match(node.value)
+    }
+    assert found == IN_PYTHON.keys()
