@@ -148,7 +148,8 @@ def look(cursor: Cursor, attachment: Attachment) -> list[str]:
     else:
         seen = found.seen(attachment.seen.get("columns", {}), attachment.seen.get("parts", ()))
         cursor.execute(_sql("compare_whole"), {"id": attachment.id})
-    cursor.execute(_sql("keep_seen"), {"seen": Jsonb(seen), "id": attachment.id})
+    values = {"seen": Jsonb(seen), "before": Jsonb(attachment.seen), "id": attachment.id}
+    cursor.execute(_sql("keep_seen"), values)
     return words
 
 

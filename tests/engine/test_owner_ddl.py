@@ -14,9 +14,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from dedup.corpus import attached_functions
-from dedup.corpus.database import Database
-from dedup.engine import follow
+from dedup.corpus import attached_functions, attachments, drift
+from dedup.corpus.attachments import Attachment
+from dedup.corpus.database import Cursor, Database
+from dedup.engine import sync
 from dedup.errors import InputError
 from tests.attached import COLUMNS, NEWS, SCHEMA, attach, news, put, settle
 from tests.cli.conftest import Dedup, dedup
@@ -161,9 +162,9 @@ def test_pages_and_notes_of_any_size_lose_no_row(
 ) -> None:
     """The sizes are thousands, and tables of tests are small: without this no test meets a second page."""
     for module, size in (
-        (follow, "PAGE"),
-        (follow, "NOTES"),
-        (follow, "MARKS"),
+        (sync, "PAGE"),
+        (sync, "NOTES"),
+        (sync, "MARKS"),
         (attached_functions, "KEYS_PER_NOTE"),
     ):
         monkeypatch.setattr(module, size, 2)
@@ -376,6 +377,35 @@ def test_a_table_that_took_the_name_is_named_and_taken(
     for table in ("news", "news_old"):
         assert triggers(owner, table) == []
         owner.execute(f"TRUNCATE {table}".encode())
+
+
+def test_what_a_worker_saw_before_the_table_was_mapped_again_is_not_kept(
+    database: Database, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marked_news(database, owner)
+    owner.execute("CREATE TABLE news_next (LIKE news INCLUDING ALL)")
+    done(database, owner, SWAPPED)
+    find = drift.find
+    other = Database(database.url)
+
+    def slowly(cursor: Cursor, attachment: Attachment) -> drift.Found:
+        found = find(cursor, attachment)
+        monkeypatch.setattr(drift, "find", find)
+        deduplicator(other).attachments.remap("news")
+        return found
+
+    monkeypatch.setattr(drift, "find", slowly)
+    with database.transaction() as cursor:
+        (attachment,) = attachments.attachments(cursor)
+        assert drift.look(cursor, attachment)
+    other.close()
+    assert deduplicator(database).attachments.drift() == []
+    owner.execute("ALTER TABLE news RENAME TO news_now")
+    deduplicator(database).attachments.remap(
+        "news"
+    )  # it follows the table that is attached, not the one that was
+    settle(database)
+    assert_followed(database, owner, COLUMNS, table="news_now")
 
 
 def test_detach_after_a_swap_takes_nothing_from_the_table_that_has_the_name_now(

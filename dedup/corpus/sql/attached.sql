@@ -133,8 +133,8 @@ SELECT (SELECT oid::bigint FROM present),
 INSERT INTO dedup.outbox (attachment_id) VALUES (%(id)s)
 
 -- name: keep_seen
--- What was seen of a table.
-UPDATE dedup.attachment SET seen = %(seen)s WHERE id = %(id)s
+-- What was seen of a table, unless somebody mapped it again since it was looked at.
+UPDATE dedup.attachment SET seen = %(seen)s::jsonb WHERE id = %(id)s AND seen = %(before)s::jsonb
 
 -- name: unwritten
 -- Tables with rows that take no marks: how many, and one of them with the SQLSTATE of why.
