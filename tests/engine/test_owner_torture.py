@@ -10,8 +10,8 @@ import os
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -627,17 +627,16 @@ def same_as_fresh(database: Database, tables: list[Table]) -> None:
     assert_equal(answer(database), found)
 
 
-def torture(server: Server, template: str, seed: int, steps: int, *, role: bool) -> str:
-    """A history of so many changes of tables; returns what it was made of."""
+def torture(server: Server, template: str, seed: int, steps: int, app: str | None) -> str:
+    """A history of so many changes of tables, by a role; returns what it was made of."""
     print(f"seed {seed}, {steps} steps")
-    app = f"dedup_builder_{os.getpid()}" if role else None
     tables = [Table("news"), Table("wire", {"wire_a": 0, "wire_b": WIDTH})]
     with copied(server, template, "dedup_torture") as database:
         with psycopg.connect(database.url, autocommit=True) as connection:
             connection.execute(f"CREATE SCHEMA {ELSEWHERE}".encode())
             if app:
                 connection.execute(
-                    sql.SQL("CREATE ROLE {0}; GRANT ALL ON SCHEMA {1}, {2} TO {0}").format(
+                    sql.SQL("GRANT ALL ON SCHEMA {1}, {2} TO {0}").format(
                         *map(sql.Identifier, (app, SCHEMA, ELSEWHERE))
                     )
                 )
@@ -675,12 +674,22 @@ def torture(server: Server, template: str, seed: int, steps: int, *, role: bool)
             print("\n".join(builder.said))
             for errand in (builder, *writers):
                 errand.connection.close()
-    if app:
-        with psycopg.connect(server.url, autocommit=True) as connection:
-            connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(app)))
     written = sum(len(writer.said) for writer in writers)
-    kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(builder.done.items()))
-    return f"{steps} changes of tables: {kinds}; {written:,} writes"
+    print(", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(builder.done.items())))
+    return f"{steps} changes of tables, of {len(builder.done)} kinds, beside {written:,} writes"
+
+
+@contextmanager
+def builder_role(server: Server) -> Iterator[str]:
+    """A role that owns the tables; it goes when the database with its tables has gone."""
+    name = f"dedup_builder_{os.getpid()}"
+    role = sql.Identifier(name)
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {}").format(role))
+        try:
+            yield name
+        finally:
+            connection.execute(sql.SQL("DROP ROLE {}").format(role))
 
 
 @pytest.fixture(scope="module")
@@ -690,7 +699,7 @@ def template(server: Server) -> str:
 
 @pytest.mark.timeout(120)
 def test_an_owner_changes_tables_while_others_write_and_workers_settle(server: Server, template: str) -> None:
-    torture(server, template, 1, 25, role=False)
+    torture(server, template, 1, 25, None)
 
 
 @pytest.mark.torture
@@ -699,5 +708,6 @@ def test_an_owner_changes_tables_while_others_write_and_workers_settle(server: S
 def test_any_ddl_of_an_owner_ends_with_the_marks_of_a_fresh_corpus(
     server: Server, template: str, seed: int, told: Told
 ) -> None:
-    faults = torture(server, template, seed, 300, role=seed % 2 == 0)
+    with builder_role(server) if seed % 2 == 0 else nullcontext() as role:
+        faults = torture(server, template, seed, 300, role)
     told("3", f"seed {seed}, two tables, two workers, two writers", faults)

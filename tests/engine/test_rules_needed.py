@@ -706,7 +706,9 @@ def test_a_lost_rule_is_noticed(
     pytest.fail(f"{HISTORIES} histories did not notice: {mutant.name}")
 
 
-@pytest.mark.parametrize("count", [10, pytest.param(HISTORIES, marks=pytest.mark.torture)])
+@pytest.mark.parametrize(
+    "count", [10, pytest.param(HISTORIES, marks=[pytest.mark.torture, pytest.mark.timeout(3_600)])]
+)
 def test_histories_end_right(database: Database, count: int) -> None:
     for seed in range(count):
         with undone(database) as everything:
