@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,9 +20,13 @@ START, END = "<!-- torture: made by scripts/torture -->", "<!-- end of torture -
 COLUMNS = ("promises", "test", "trials", "faults", "seconds", "losses")
 
 
+SHOWN = 4
+"""Different words of the cases of one test that are shown; where they have more to say, their number is."""
+
+
 @dataclass(frozen=True)
-class Row:
-    """One long test as it went."""
+class Case:
+    """One case of a long test as it went."""
 
     promises: str
     test: str
@@ -30,37 +35,56 @@ class Row:
     seconds: float
     lost: bool
 
-    def cells(self) -> tuple[str, ...]:
-        """The cells of its row."""
-        losses = "LOST" if self.lost else "0"
-        return self.promises, f"`{self.test}`", self.trials, self.faults, f"{self.seconds:.0f}", losses
 
-
-def rows(report: Path) -> list[Row]:
-    """The tests of a JUnit report that were run, by promise."""
+def cases(report: Path) -> list[Case]:
+    """The cases of a JUnit report that were run."""
     found = []
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         if case.find("skipped") is not None:
             continue
         said = {item.get("name"): item.get("value") or "" for item in case.iter("property")}
         module = (case.get("classname") or "").rpartition(".")[2]
-        lost = case.find("failure") is not None or case.find("error") is not None
+        name = (case.get("name") or "").partition("[")[0]
         found.append(
-            Row(
+            Case(
                 said.get("promises", ""),
-                f"{module}.py::{case.get('name')}",
+                f"{module}.py::{name}",
                 said.get("trials", ""),
                 said.get("faults", ""),
                 float(case.get("time") or 0),
-                lost,
+                case.find("failure") is not None or case.find("error") is not None,
             )
         )
-    return sorted(found, key=lambda row: ([int(n) for n in row.promises.split(", ") if n] or [99], row.test))
+    return found
 
 
-def table(found: list[Row]) -> str:
+def rows(found: Sequence[Case]) -> list[tuple[str, ...]]:
+    """A row for each test, by promise; cases that are lost tell no promise."""
+    tests: dict[str, list[Case]] = {}
+    for case in found:
+        tests.setdefault(case.test, []).append(case)
+    made = []
+    for test, together in tests.items():
+        promises = max(case.promises for case in together)
+        lost = sum(case.lost for case in together)
+        trials = _words([case.trials for case in together]) or (
+            f"{len(together)} cases" if len(together) > 1 else ""
+        )
+        faults = _words([case.faults for case in together])
+        seconds = f"{sum(case.seconds for case in together):.0f}"
+        made.append((promises, f"`{test}`", trials, faults, seconds, f"{lost} LOST" if lost else "0"))
+    return sorted(made, key=lambda row: ([int(n) for n in row[0].split(", ") if n] or [99], row[1]))
+
+
+def _words(said: Sequence[str]) -> str:
+    """What cases say, once each."""
+    different = list(dict.fromkeys(filter(None, said)))
+    return "; ".join(different) if len(different) <= SHOWN else f"{len(said)} cases"
+
+
+def table(found: Sequence[Case]) -> str:
     """The rows as Markdown."""
-    lines = [COLUMNS, ("---",) * len(COLUMNS), *(row.cells() for row in found)]
+    lines = [COLUMNS, ("---",) * len(COLUMNS), *rows(found)]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
@@ -87,9 +111,9 @@ def main() -> int:
         code = subprocess.run([*command, *given], check=False).returncode
         if not report.exists():
             return code or 1
-        found = rows(report)
-    lost = sum(row.lost for row in found)
-    told = f"{len(found)} tests on {datetime.now(UTC):%Y-%m-%d}, {lost} lost"
+        found = cases(report)
+    lost = sum(case.lost for case in found)
+    told = f"{len(found)} cases on {datetime.now(UTC):%Y-%m-%d}, {lost} lost"
     print(f"\n{told}\n\n{table(found)}")
     if options.markdown:
         write_into(options.markdown, f"{told}.\n\n{table(found)}")

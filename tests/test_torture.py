@@ -18,9 +18,11 @@ pytestmark = pytest.mark.torture
 def test_held(record_property):
     for name, value in (("promises", "11, 18"), ("trials", "seed 8 | all"), ("faults", "3 kills")):
         record_property(name, value)
-def test_lost(record_property):
+@pytest.mark.parametrize("n", range(5))
+def test_lost(record_property, n):
     record_property("promises", "9")
-    assert False
+    record_property("trials", f"seed {n}")
+    assert n != 3
 @pytest.mark.skip
 def test_skipped():
     pass
@@ -52,8 +54,8 @@ def test_each_long_test_has_its_row_and_a_failure_is_a_loss(script: ModuleType, 
     assert done.returncode == 1, done.stderr
     lines = [line for line in done.stdout.splitlines() if line.startswith("|")]
     assert lines[0] == "| promises | test | trials | faults | seconds | losses |"
-    assert lines[2].startswith("| 9 | `test_long.py::test_lost` |")
-    assert lines[2].endswith("| LOST |")
+    assert lines[2].startswith("| 9 | `test_long.py::test_lost` | 5 cases |  | ")
+    assert lines[2].endswith("| 1 LOST |")
     assert lines[3].startswith("| 11, 18 | `test_long.py::test_held` | seed 8 \\| all | 3 kills |")
     assert lines[3].endswith("| 0 |")
     assert len(lines) == 4
