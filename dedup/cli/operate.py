@@ -101,7 +101,8 @@ def uninstall(
         listed = [counted(count, *_NOUNS[table]) for table, count in found.rows.items()]
         size = f"{found.bytes / MEGABYTE:,.0f} MB"
         output.say(
-            f"{owner.location}: schema {owner.schema} with {', '.join(listed) or 'nothing in it'} ({size})"
+            f"{owner.location}: the schema {owner.schema} with"
+            f" {', '.join(listed) or 'nothing in it'} ({size})"
         )
         if found.attached:
             output.say(f"{', '.join(found.attached)}: to be detached, and left as found, with all rows")

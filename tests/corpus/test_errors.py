@@ -14,7 +14,7 @@ from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup.corpus import migrate, opening
-from dedup.corpus.database import Database, conninfo, place, translated
+from dedup.corpus.database import Database, conninfo, location, translated
 from dedup.errors import DedupError, InputError, RightsError, SchemaError, StorageError, UnreachableError
 from tests.conftest import Server
 
@@ -125,7 +125,7 @@ def test_no_password_of_the_surroundings_is_told(monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_a_place_is_host_and_database(url: str, shown: str) -> None:
-    assert place(url) == shown
+    assert location(url) == shown
 
 
 def test_a_database_that_does_not_exist(server: Server) -> None:

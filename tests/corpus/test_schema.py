@@ -167,7 +167,7 @@ RENDERED = {
     "ALL FUNCTIONS IN SCHEMA dedup FROM": "ALL FUNCTIONS IN SCHEMA wires FROM",
     "SET search_path = pg_catalog, dedup, pg_temp": "SET search_path = pg_catalog, wires, pg_temp",
     "set_config('dedup.settling', 'on')": "set_config('dedup_wires.settling', 'on')",
-    "SET LOCAL dedup.syncing = 'on'": "SET LOCAL dedup_wires.following = 'on'",
+    "SET LOCAL dedup.syncing = 'on'": "SET LOCAL dedup_wires.syncing = 'on'",
     "NOTIFY dedup;": "NOTIFY dedup_wires;",
     # These are no names of the schema.
     "'of a newer dedup. Stop'": None,

@@ -161,7 +161,7 @@ class OneTransaction:
 
     def __init__(self, database: Database, connection: psycopg.Connection[Any]) -> None:
         self._database, self._connection = database, connection
-        self.place, self.connect, self.timeouts = database.location, database.connect, database.timeouts
+        self.location, self.connect, self.timeouts = database.location, database.connect, database.timeouts
         self.schema = database.schema
 
     @contextmanager

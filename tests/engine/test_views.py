@@ -93,7 +93,7 @@ class Watched:
 
     def __init__(self, database: Database, reader: Reader) -> None:
         self._database, self._reader = database, reader
-        self.place, self.connect, self.timeouts = database.location, database.connect, database.timeouts
+        self.location, self.connect, self.timeouts = database.location, database.connect, database.timeouts
         self.schema = database.schema
 
     @contextmanager

@@ -196,7 +196,7 @@ def test_the_rounds_are_the_oracle(
     check(Case(subjects, settings_of(stories, most), pins, options=options))
 
 
-@pytest.mark.parametrize("options", CHOICES, ids=["default", "window of one", "no classes"])
+@pytest.mark.parametrize("options", CHOICES, ids=["default", "head of one", "no classes"])
 @pytest.mark.parametrize("name", CORPORA)
 def test_the_corpora_of_all_engines_are_decided_alike(name: str, options: Options) -> None:
     corpus = CORPORA[name]()
@@ -250,8 +250,8 @@ def test_a_chain_that_needs_many_rounds_ends() -> None:
     settings = settings_of(50, 50)
     found, _ = check(Case(subjects, settings, options=Options(1, 0)))
     assert 30 < len(found.rounds) <= 90
-    assert all(r.window == 1 and r.eligible for r in found.rounds)
-    # All of it inside the window: one round, however long the chain.
+    assert all(r.head == 1 and r.eligible for r in found.rounds)
+    # All of it inside the head: one round, however long the chain.
     found, _ = check(Case(subjects, settings))
     assert len(found.rounds) == 1
 
@@ -283,7 +283,7 @@ STORY = replace(
 )
 
 
-@pytest.mark.parametrize("options", CHOICES, ids=["default", "window of one", "no classes"])
+@pytest.mark.parametrize("options", CHOICES, ids=["default", "head of one", "no classes"])
 def test_three_hundred_edited_copies_of_a_story(options: Options) -> None:
     found, common = check(Case(copies(300), STORY, options=options))
     assert Counter(mark.status.value for mark in found.marks.values()) == {"similar": 5, "duplicate": 295}
@@ -313,13 +313,13 @@ def test_the_window_is_the_largest_that_the_budget_allows(
         return sum(keys * min(n, w) ** 2 / 2 for n, keys in sizes.items())
 
     allowed = [w for w in range(1, max(sizes, default=0) + 1) if pairs(w) <= budget]
-    assert rounds.window(sizes, minimum, budget) == max([minimum, *allowed])
+    assert rounds.head(sizes, minimum, budget) == max([minimum, *allowed])
 
 
 def test_the_smallest_window_is_within_the_budget_of_the_default() -> None:
     sizes = {1: 100, 7: 20, 40: 9, 10_000: 2}
     entries = sum(n * keys for n, keys in sizes.items())
-    assert rounds.window(sizes, 1, rounds.PAIRS_PER_ENTRY * entries) >= rounds.HEAD_MINIMUM
+    assert rounds.head(sizes, 1, rounds.PAIRS_PER_ENTRY * entries) >= rounds.HEAD_MINIMUM
 
 
 NODES, ROUNDS = "tests.reference.nodes", "tests.reference.rounds"
@@ -343,7 +343,7 @@ MUTANTS = [
         "return False and",
     ),
     Mutant(
-        "inside the window under one key is enough",
+        "inside the head under one key is enough",
         ROUNDS,
         "return set(undecided).difference(*(own[w:] for own in places.values()))",
         "return {n for n in undecided if any(n in own[:w] for own in places.values())"
@@ -356,7 +356,7 @@ MUTANTS = [
         "for x in out:\n            pass",
     ),
     Mutant(
-        "the window shows only those that become eligible together",
+        "the head shows only those that become eligible together",
         ROUNDS,
         "for a in own[:at]:",
         "for a in [a for a in own[:at] if a in newly]:",
