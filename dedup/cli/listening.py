@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from dedup.cli.shared import corpus, stopping
+from dedup.cli.signals import StopFlag
 from dedup.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def impatient() -> Iterator[tuple[Deduplicator, int]]:
 
 
 @contextmanager
-def stopping_gently() -> Iterator[Event]:
+def stopping_gently() -> Iterator[StopFlag]:
     """As `stopping`, and the first Ctrl-C too lets the requests in hand be finished."""
     with stopping() as stop:
 

@@ -4,8 +4,8 @@ A command that is stopped before its work is done ends with 128 and the number o
 it: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP. There are four ways:
 
 - By default each of the three ends the command at once by a KeyboardInterrupt: what was finished is kept.
-- Within `stopping`, SIGTERM and SIGHUP set an event. The command finishes the batch in hand, looks at the
-  event, and calls `unfinished` if that leaves work to do; if all was done it ends as ever, with 0.
+- Within `stopping`, SIGTERM and SIGHUP set a flag. The command finishes the batch in hand, looks at the
+  flag, and calls `unfinished` if that leaves work to do; if all was done it ends as ever, with 0.
   One that waits for a line of input or for a lock meanwhile is ended after `STOP_SECONDS`.
 - Within `leaving`, for a command that has no end of its own, Ctrl-C is as SIGTERM, and a second signal ends
   the command at once. One that is not done after `LEAVE_SECONDS` is ended too.
@@ -22,7 +22,6 @@ import signal
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from threading import Event
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -38,6 +37,23 @@ kill what they have asked to stop."""
 LEAVE_SECONDS = 5.0
 """For the batch in hand of a command that has promised to be gone within ten: to cancel a statement of a
 server that does not answer may take the rest."""
+
+
+class StopFlag:
+    """Set when a signal asked the command to come to an end.
+
+    No `threading.Event`: its lock is taken by `set`, and a second signal in the middle of that waits for ever.
+    """
+
+    def __init__(self) -> None:
+        self._set = False
+
+    def is_set(self) -> bool:
+        return self._set
+
+    def set(self) -> None:
+        self._set = True
+
 
 _Handler = Callable[[int, FrameType | None], None]
 
@@ -80,28 +96,28 @@ def unfinished() -> NoReturn:
 
 
 @contextmanager
-def stopping() -> Iterator[Event]:
-    """An event that SIGTERM and SIGHUP set: finish the batch in hand, then `unfinished` if work is left."""
-    event = Event()
+def stopping() -> Iterator[StopFlag]:
+    """A flag that SIGTERM and SIGHUP set: finish the batch in hand, then `unfinished` if work is left."""
+    flag = StopFlag()
     alarms: list[tuple[Any, tuple[float, float]]] = []
 
     def stop(number: int, _frame: FrameType | None) -> None:
         note(number)
-        if not event.is_set():
-            event.set()
+        if not flag.is_set():
+            flag.set()
             handler = signal.signal(signal.SIGALRM, _end)
             alarms.append((handler, signal.setitimer(signal.ITIMER_REAL, STOP_SECONDS)))
 
     try:
         with _handled(stop):
-            yield event
+            yield flag
     finally:
         for handler, timer in alarms:
             signal.setitimer(signal.ITIMER_REAL, *timer)
             signal.signal(signal.SIGALRM, handler)
 
 
-class Leave(Event):
+class Leave(StopFlag):
     """Set when the command is to come to an end; `late` if it took too long and is being ended."""
 
     late = False
@@ -109,22 +125,22 @@ class Leave(Event):
 
 @contextmanager
 def leaving() -> Iterator[Leave]:
-    """An event that Ctrl-C, SIGTERM and SIGHUP set; a second signal, or too much time, ends the command."""
-    event = Leave()
+    """A flag that Ctrl-C, SIGTERM and SIGHUP set; a second signal, or too much time, ends the command."""
+    flag = Leave()
 
     def leave(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGALRM:
-            event.late = True
-        if event.is_set():
+            flag.late = True
+        if flag.is_set():
             _end(number, frame)
         note(number)
-        event.set()
+        flag.set()
         signal.setitimer(signal.ITIMER_REAL, LEAVE_SECONDS)
 
     timer = signal.getitimer(signal.ITIMER_REAL)
     try:
         with _handled(leave, signal.SIGINT, signal.SIGALRM, *STOPPING):
-            yield event
+            yield flag
             signal.setitimer(signal.ITIMER_REAL, *timer)
     finally:
         signal.setitimer(signal.ITIMER_REAL, *timer)

@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from threading import Thread
+from types import FrameType
+from typing import Any
 
 import psycopg
 import pytest
@@ -153,6 +155,43 @@ def test_a_signal_is_forgotten_by_the_next_command(run: Run) -> None:
     assert run(interrupted) == (130, WORDS)
 
 
+@pytest.mark.parametrize("held", [shared.stopping, signals.leaving])
+def test_a_second_signal_at_any_line_of_the_first_ones_handler_disturbs_nothing(
+    run: Run, held: Callable[[], AbstractContextManager[signals.StopFlag]]
+) -> None:
+    """A handler that takes a lock would wait for itself, for ever."""
+
+    def at(line: int) -> int:
+        """Send the second signal at that line; returns how many lines the handler of the first one had."""
+        lines = 0
+
+        def traced(_frame: FrameType, event: str, _argument: object) -> Any:
+            nonlocal lines
+            if event == "line":
+                lines += 1
+                if lines == line:
+                    sys.settrace(None)
+                    send(signal.SIGTERM)
+            return traced
+
+        def work() -> None:
+            with held() as stop:
+                sys.settrace(traced)
+                send(signal.SIGTERM)
+                sys.settrace(None)
+                assert stop.is_set()
+            signals.unfinished()
+
+        signals.forget()
+        assert run(work)[0] == 143
+        return lines
+
+    lines = at(0)
+    assert lines > 5
+    for line in range(1, lines + 1):
+        at(line)
+
+
 def test_nohup_keeps_a_command_at_work(run: Run) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
@@ -166,6 +205,7 @@ def test_nohup_keeps_a_command_at_work(run: Run) -> None:
 
 FINISHES_ITS_BATCH = """
 import sys
+import time
 from pathlib import Path
 
 import typer
@@ -174,7 +214,8 @@ from dedup.cli import main, output, signals
 def work() -> None:
     with signals.stopping() as stop:
         output.say("at work")
-        stop.wait()
+        while not stop.is_set():
+            time.sleep(0.01)
         output.say("words to nobody")
         Path(sys.argv[1]).touch()
         signals.unfinished()
