@@ -42,7 +42,7 @@ server that does not answer may take the rest."""
 class StopFlag:
     """Set when a signal asked the command to come to an end.
 
-    No `threading.Event`: its lock is taken by `set`, and a second signal in the middle of that waits for ever.
+    No `threading.Event`: its lock is taken by `set`; a second signal in the middle of that waits for ever.
     """
 
     def __init__(self) -> None:
