@@ -88,6 +88,7 @@ class Fingerprinting:
         self._first_page: frozenset[tuple[int, int]] = frozenset()
         self._same_pages = 0
         self._in_hand: set[int] = set()
+        self._unreadable: set[tuple[int, int]] = set()
 
     def begin_again(self) -> None:
         """Settings changed: what was read may have to be read once more."""
@@ -134,9 +135,14 @@ class Fingerprinting:
         read.failed += failed
         read.fingerprinted += part.made
         read.lost += len(part.lost)
-        read.articles += len(part.articles)
         self._in_hand.difference_update(article_id for article_id, _ in part.articles)
+        gone = set(part.gone)
         for article in part.articles:
+            if article[0] in gone:
+                if article in self._unreadable:
+                    continue
+                self._unreadable.add(article)
+            read.articles += 1
             read.which ^= hash(article)
 
     def _note_lost(self, part: Part) -> int:
@@ -168,8 +174,8 @@ class Fingerprinting:
             after = page.last
 
     def _check(self, page: Chunk) -> None:
-        """What this run has read and nobody changed does not wait again."""
-        found = frozenset(page)
+        """What this run has read and nobody changed waits no longer, but for rows of a table that drifted."""
+        found = frozenset(page) - self._unreadable
         again = found & self._first_page
         self._same_pages = self._same_pages + 1 if again else 0
         if self._same_pages >= SAME_PAGES:

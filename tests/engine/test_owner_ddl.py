@@ -19,6 +19,7 @@ from dedup.corpus.attachments import Attachment
 from dedup.corpus.database import Cursor, Database
 from dedup.engine import sync
 from dedup.errors import InputError
+from dedup.progress import SilentProgress
 from tests.attached import COLUMNS, NEWS, SCHEMA, attach, news, put, settle
 from tests.cli.conftest import Dedup, dedup
 from tests.conftest import Server
@@ -750,6 +751,26 @@ def test_a_worker_settles_the_rest_and_says_what_drifted(
     settle(database)
     assert_followed(database, owner, but(title="title"))
     assert caplog.text.count("headline") < 5, "it is told once, not at every poll"
+
+
+def test_rows_of_a_drifted_table_that_wait_for_their_first_mark_hold_nobody_up(
+    database: Database, owner: Owner
+) -> None:
+    """Their texts are not those that were noted, and their notes wait until the table is mapped again."""
+    news(owner)
+    put(owner, 1, window(0, 6), 0)
+    put(owner, 2, window(3, 6), 1)
+    attach(database, mark_columns=True)
+    sync.sync(database, SilentProgress(), lambda: False)
+    owner.execute("ALTER TABLE news RENAME COLUMN headline TO title")
+    owner.execute("UPDATE news SET body = body || ' And more.' WHERE id = 1")
+    load(database, article("own", window(7, 6), 0))
+    for _ in range(2):
+        settle(database)
+        assert rows(owner, "SELECT source_id FROM dedup.article WHERE status = 'pending'") == [("news/1",)]
+    deduplicator(database).attachments.remap("news")
+    settle(database)
+    assert_followed(database, owner, but(title="title"))
 
 
 def test_triggers_that_were_off_for_a_while_need_nobody(database: Database, owner: Owner) -> None:
