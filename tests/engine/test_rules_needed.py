@@ -205,8 +205,8 @@ FAMILY_MUTANTS = [
     Mutant(
         "the best_match article of all is not kept",
         SETTLE,
-        "for place in known if (other := self._best_match.later(place)) is not None}",
-        "for place in known if (other := None)}",
+        "(other := self._best_match.later(place)) is not None",
+        "(other := None)",
     ),
     Mutant(
         "the best_match article of before is not kept",
