@@ -690,20 +690,22 @@ def test_a_lost_rule_is_noticed(
     request: pytest.FixtureRequest,
     told: Told,
 ) -> None:
-    statement = ""
-    if ".sql " in mutant.where:
-        request.addfinalizer(statements.forget)
-        replace_in_statement(mutant, monkeypatch)
-    elif mutant.where.startswith("dedup.") and "(" not in mutant.where:
-        replace_in_module(mutant, monkeypatch)
-    else:
-        statement = replaced_in_function(mutant, database) if mutant.where else mutant.new
+    request.addfinalizer(statements.forget)
+    statement = take_out(mutant, database, monkeypatch)
     for seed in range(HISTORIES):
         if goes_wrong(database, seed, mutant.theme, statement):
             print(f"{mutant.name}: noticed in history {seed + 1}")
             told("3", f"noticed in history {seed + 1}", "one rule of settling taken out")
             return
     pytest.fail(f"{HISTORIES} histories did not notice: {mutant.name}")
+
+
+def test_every_rule_is_where_it_is_taken_out(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most mutants run with the torture tests only; here code that was moved is noticed."""
+    for mutant in MUTANTS:
+        with monkeypatch.context() as patched:
+            take_out(mutant, database, patched)
+    statements.forget()
 
 
 @pytest.mark.parametrize(
@@ -727,6 +729,17 @@ def goes_wrong(database: Database, seed: int, theme: str, statement: str) -> boo
             raise
         return True
     return False
+
+
+def take_out(mutant: Mutant, database: Database, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let everything go without a rule; returns the statement that does so in a database, if one has to."""
+    if ".sql " in mutant.where:
+        replace_in_statement(mutant, monkeypatch)
+        return ""
+    if mutant.where.startswith("dedup.") and "(" not in mutant.where:
+        replace_in_module(mutant, monkeypatch)
+        return ""
+    return replaced_in_function(mutant, database) if mutant.where else mutant.new
 
 
 def replace_in_module(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
