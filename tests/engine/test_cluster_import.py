@@ -449,7 +449,7 @@ def test_kill_9_leaves_the_corpus_as_before_or_whole(
         command = [sys.executable, "-c", TELLING, corpus_url, str(folder)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout
-            # Not if the server has not noticed yet that the one before was killed, or that one was done with it.
+            # Not if the server has not noticed yet that the one before was killed, or that was done with it.
             begun = any(line.strip() == stage for line in process.stdout)
             if begun:
                 time.sleep(rng.random() * 0.1)  # anywhere within the stage, or after it
