@@ -1,0 +1,324 @@
+"""Calls `native.c`, the compiled kernel from a text to its fingerprint; without it, the reference does it.
+
+Python does what only its tables know: it tells what each character is, in pages of 256, when a text first has one
+of them, and composes what is no ASCII (NFC). The kernel hands back, with None here, the few texts whose normal form
+depends on more than single characters. ctypes lets other threads run meanwhile; nothing that C sees changes after it
+was handed over: new pages make a new table.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import unicodedata
+from collections.abc import Iterable
+from ctypes import POINTER, c_int64, c_void_p
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.article import storable
+from dedup.settings import Settings
+from dedup.text import characters, clean, decisions, sentences
+from dedup.text.hashing import Hasher
+from dedup.text.normalize import composed, words
+from dedup.text.punkt import PunktModel
+from dedup.text.signature import _functions
+
+LIBRARY = Path(__file__).with_name("libnative.so")
+
+_CODES, _PAGE, _SIGMA = 0x110000, 256, "\u03a3"
+_REFERENCE, _EMPTY, _SHORT, _NO_MEMORY, _PAGE_WANTED, _SEQUENCE = range(1, 7)
+_ABBREVIATION, _STARTER, _UNCERTAIN, _FIRST, _COLLOCATION = (1 << bit for bit in range(5))
+_CONTEXT_BITS = 8
+_MANY, _IN_WORD, _COMBINES = 1 << 31, 1 << 30, 1 << 21
+_SINGLE = [  # Of the classes in native.c, in their order: members where those are listed, else a test
+    lambda c: c.isalnum() or c == "_",
+    lambda c: c.isalnum() and not c.isdecimal(),
+    str.isalpha,
+    str.islower,
+    str.isupper,
+    str.isdecimal,
+    str.isspace,
+    frozenset(characters.LINE_ENDS).__contains__,
+    lambda c: bool(characters.table()[ord(c)] & characters.IDEOGRAPH),
+    lambda c: c.isascii() and c.isalnum(),
+    frozenset(characters.SENTENCE_ENDS).__contains__,
+    frozenset(sentences._CLOSERS.replace("\\", "")).__contains__,
+    frozenset(".?!\u2026").__contains__,
+    frozenset("\"')]\u2019\u201d\u00bb").__contains__,
+    frozenset(decisions.NON_WORDS).__contains__,
+    frozenset(sentences._QUOTES).__contains__,
+    frozenset(clean._CLOSERS).__contains__,
+    clean._PUNCTUATION.__contains__,
+    frozenset('("`{[:;&#*@)}]-,').__contains__,
+    frozenset(".?!").__contains__,
+    decisions._PUNCTUATION.__contains__,
+    lambda c: any(unicodedata.combining(k) or k in _seconds() for k in unicodedata.normalize("NFKC", c)),
+    lambda c: len(c.lower()) > 1 or c == _SIGMA,
+]
+
+
+class _Parameters(ctypes.Structure):
+    _fields_ = [
+        *[(n, c_void_p) for n in ("of_word", "of_shingle", "of_buckets", "stop_words", "multipliers")],
+        *[(name, c_void_p) for name in ("increments", "slots", "pool")],
+        *[(name, c_int64) for name in ("mask", "stop_words_count", "stop_length", "min_characters")],
+        *[(name, c_int64) for name in ("min_words", "signature_size", "bands", "rows")],
+    ]
+
+
+class _Call(ctypes.Structure):
+    _fields_ = [
+        *[(name, c_void_p) for name in ("pages", "of_sequence", "text", "title")],
+        *[(name, c_int64) for name in ("size", "width", "title_size", "has_title", "sequence_stride")],
+        *[(name, c_int64) for name in ("sequence_words", "ideographs", "sentence_ends")],
+        *[(name, c_void_p) for name in ("sentences", "buckets", "signature")],
+        *[
+            (name, c_int64)
+            for name in ("sentence_count", "content_hash", "word_count", "shingle_count", "wanted")
+        ],
+    ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Made:
+    """What the kernel says of a text; without words all is zero, and `buckets` is None where there are none."""
+
+    content_hash: int
+    sentence_hashes: npt.NDArray[np.int64]
+    signature: npt.NDArray[np.uint8]
+    buckets: npt.NDArray[np.int64] | None
+    word_count: int
+    shingle_count: int
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The compiled kernel; None where this installation has none."""
+    try:
+        found = ctypes.CDLL(str(LIBRARY))
+    except OSError:
+        return None
+    found.dedup_fingerprint.argtypes = [POINTER(_Parameters), POINTER(_Call)]
+    return found
+
+
+class NativeKernel:
+    """Makes fingerprints under settings of the kind "fingerprint", with the sentence parameters of a language.
+
+    Raises OSError: there is no compiled kernel.
+    """
+
+    def __init__(self, settings: Settings, model: PunktModel) -> None:
+        found = library()
+        if found is None:
+            raise OSError(f"{LIBRARY.name} is missing: run scripts/setup")
+        self._library, self._settings, self._hasher = found, settings, Hasher(settings.hash_key)
+        stop_words = sorted({self._hasher.word(word) for word in words(settings.stop_words)})
+        slots, pool, mask = _slots(found, model)
+        arrays = [
+            np.ascontiguousarray(self._hasher.of_word),
+            self._hasher.of_shingle,
+            self._hasher.of_buckets(settings.bands, settings.rows),
+            np.array(stop_words, np.uint64),
+            *_functions(settings.signature_size),
+            slots,
+            pool,
+        ]
+        self._kept = [np.ascontiguousarray(array) for array in arrays]
+        self._parameters = _Parameters(
+            *(array.ctypes.data for array in self._kept),
+            mask,
+            len(stop_words),
+            settings.stop_word_length,
+            settings.sentence_min_characters,
+            settings.text_min_words,
+            settings.signature_size,
+            settings.bands,
+            settings.rows,
+        )
+
+    def make(self, text: str, title: str | None = None) -> Made | None:
+        """What is kept of a text; None if the reference has to say. Its size is the caller's to check."""
+        text = storable(text)
+        found = 0
+        if not text.isascii():
+            found = characters.kinds(text)
+            if found & characters.INVISIBLE:
+                text = clean._INVISIBLE.sub("", text)
+            text = composed(text) if found & characters.MARK else unicodedata.normalize("NFC", text)
+            if not _is_simple(text):
+                return None
+        settings = self._settings
+        hashes = np.empty(len(text) + 1, np.int64)
+        buckets = np.zeros(settings.bands, np.int64)
+        signature = np.zeros(settings.signature_size, np.uint8)
+        data, width = _encoded(text)
+        sequence, pages = np.ascontiguousarray(self._hasher.of_sequence(0)), _PAGES.table
+        call = _Call(
+            text=ctypes.cast(data, c_void_p),
+            size=len(text),
+            width=width,
+            ideographs=bool(found & characters.IDEOGRAPH),
+            sentence_ends=bool(found & characters.SENTENCE_END),
+            sentences=hashes.ctypes.data,
+            buckets=buckets.ctypes.data,
+            signature=signature.ctypes.data,
+        )
+        while True:
+            call.pages, call.of_sequence = pages.ctypes.data, sequence.ctypes.data
+            call.sequence_stride, call.sequence_words = sequence.shape[1], (sequence.shape[1] - 2) // 2
+            status = self._library.dedup_fingerprint(self._parameters, call)
+            if status == _PAGE_WANTED:
+                pages = _PAGES.with_page(call.wanted)
+            elif status == _SEQUENCE:  # whole texts are counted to the end only if their sentences fit
+                sequence = np.ascontiguousarray(self._hasher.of_sequence(2 * max(call.wanted, len(text))))
+            elif status == _SHORT and not call.has_title:
+                title = unicodedata.normalize("NFKC", composed_title(title or ""))
+                # Text and title are given in one width: that of the text decides for both.
+                data = text.encode("utf-32-le")
+                titled = title.encode("utf-32-le")
+                call.text, call.title = ctypes.cast(data, c_void_p), ctypes.cast(titled, c_void_p)
+                call.width, call.title_size, call.has_title = 4, len(title), 1
+            elif status == _NO_MEMORY:
+                raise MemoryError
+            elif status == _REFERENCE:
+                return None
+            else:
+                break
+        if status == _EMPTY:
+            return Made(0, hashes[:0], signature, None, 0, 0)
+        return Made(
+            call.content_hash,
+            hashes[: call.sentence_count],
+            signature,
+            None if status == _SHORT else buckets,
+            call.word_count,
+            call.shingle_count,
+        )
+
+
+def composed_title(title: str) -> str:
+    """A title with its runs of marks cut, as the reference cuts them."""
+    from dedup.text.normalize import _without_mark_runs
+
+    return title if title.isascii() else _without_mark_runs(title)
+
+
+def _encoded(text: str) -> tuple[bytes, int]:
+    """The characters of a text for C, and the bytes of each."""
+    return (text.encode(), 1) if text.isascii() else (text.encode("utf-32-le"), 4)
+
+
+def _is_simple(text: str) -> bool:
+    """Whether the normal form (NFKC) of any part of a text in NFC is that of its characters one by one.
+
+    It is if none of them combines with what is before it. Else it is if the text is in that form already, but for
+    characters that stand for others which do not combine.
+    """
+    points = characters.points(text)
+    if not _combining()[points].any():
+        return True
+    others = {point: unicodedata.normalize("NFKC", chr(point)) for point in np.unique(points).tolist()}
+    if any(_combining()[point] and form != chr(point) for point, form in others.items()):
+        return False
+    plain = text.translate({point: form for point, form in others.items() if form != chr(point)})
+    return unicodedata.is_normalized("NFKC", plain) and composed_title(text) == text
+
+
+@cache
+def _seconds() -> frozenset[str]:
+    """What may compose with the character before it."""
+    found = set(map(chr, [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]))
+    for code in range(_CODES):
+        parts = unicodedata.decomposition(chr(code)).split()
+        if len(parts) == 2 and parts[0][0] != "<":
+            found.add(chr(int(parts[1], 16)))
+    return frozenset(found)
+
+
+@cache
+def _combining() -> npt.NDArray[np.bool_]:
+    """Of each code point whether its normal form has a character that may change what is before it."""
+    marks = [c for c in map(chr, range(_CODES)) if unicodedata.combining(c)]
+    alone = _seconds().union(marks)
+    found = np.zeros(_CODES, np.bool_)
+    found[[ord(c) for c in alone]] = True
+    for code in range(_CODES):
+        if unicodedata.decomposition(chr(code)):
+            found[code] |= any(c in alone for c in unicodedata.normalize("NFKC", chr(code)))
+    return found
+
+
+class _Pages:
+    """What characters are, as `native.c` has it: a table of the addresses of pages, 0 where none was needed yet."""
+
+    def __init__(self) -> None:
+        self._lock, self._kept = threading.Lock(), list[npt.NDArray[np.uint32]]()
+        self.table: npt.NDArray[np.uint64] = np.zeros(_CODES // _PAGE, np.uint64)
+        self.with_page(0)
+
+    def with_page(self, page: int) -> npt.NDArray[np.uint64]:
+        with self._lock:
+            if not self.table[page]:
+                made = _page(range(page * _PAGE, (page + 1) * _PAGE))
+                self._kept.append(made)
+                table = self.table.copy()
+                table[page] = made.ctypes.data
+                self.table = table
+            return self.table
+
+
+def _page(codes: Iterable[int]) -> npt.NDArray[np.uint32]:
+    entries: list[int] = []
+    pool: list[int] = []
+    for character in map(chr, codes):
+        classes = sum(1 << bit for bit, test in enumerate(_SINGLE) if test(character))
+        form = unicodedata.normalize("NFKC", character).casefold()
+        folded = [_folded(c) for c in form]
+        if len(folded) != 1:
+            place = 3 * _PAGE + len(pool)
+            pool += folded
+            folded = [_MANY | len(folded) << 24 | place]
+        entries += [classes, ord(character.lower()[0]), folded[0]]
+    return np.array(entries + pool, np.uint32)
+
+
+def _folded(character: str) -> int:
+    code = ord(character)
+    return code | (_IN_WORD if characters.table()[code] & characters.WORD else 0)
+
+
+def _slots(found: ctypes.CDLL, model: PunktModel) -> tuple[Any, npt.NDArray[np.uint32], int]:
+    """The words of sentence parameters as a table of hashes, for `native.c`; what it looks in, and its mask."""
+    flags: dict[tuple[int, ...], int] = {}
+
+    def add(word: str, flag: int, second: str | None = None) -> None:
+        key = tuple(map(ord, word)) + (() if second is None else (_CODES, *map(ord, second)))
+        flags[key] = flags.get(key, 0) | flag
+
+    for word in model.abbrev_types:
+        add(word, _ABBREVIATION | _UNCERTAIN)
+    for word in model.sent_starters:
+        add(word, _STARTER)
+    for first, second in model.collocations:
+        add(first, _FIRST | _UNCERTAIN)
+        add(first, _COLLOCATION, second)
+    for word, seen in model.ortho_context.items():
+        add(word, (seen & 127) << _CONTEXT_BITS)
+    size = 1 << (2 * len(flags) + 1).bit_length()
+    slots = np.zeros((size, 3), np.uint64)
+    pool = np.array([code for key in flags for code in key] or [0], np.uint32)
+    ends = np.cumsum([len(key) for key in flags], dtype=np.int64)
+    values = np.array(list(flags.values()), np.uint32)
+    arrays = [c_void_p(array.ctypes.data) for array in (pool, ends, values)]
+    found.dedup_fill_slots(c_void_p(slots.ctypes.data), c_int64(size - 1), *arrays, c_int64(len(flags)))
+    return slots, pool, size - 1
+
+
+_PAGES = _Pages()
