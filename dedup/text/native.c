@@ -543,9 +543,35 @@ static int has_avx2(void) { return __builtin_cpu_supports("avx2"); }
 static int has_avx2(void) { return 0; }
 #endif
 
-static int compare(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
+typedef struct { int64_t hash, place; } Placed;
+
+static int by_hash(const void *a, const void *b) {
+    const Placed *x = a, *y = b;
+    return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : (x->place > y->place) - (x->place < y->place);
+}
+
+/* Of equal sentences the first stays. `room`: for as many, and a byte for each. */
+static void drop_repeated(Call *call, Placed *room) {
+    int64_t n = call->sentence_count;
+    uint8_t *first = (uint8_t *)(room + n);
+    for (int64_t i = 0; i < n; i++) room[i].hash = call->sentences[i], room[i].place = i;
+    qsort(room, (size_t)n, sizeof *room, by_hash);
+    for (int64_t i = 0; i < n; i++) first[room[i].place] = !i || room[i].hash != room[i - 1].hash;
+    call->sentence_count = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (first[i]) call->sentences[call->sentence_count++] = call->sentences[i];
+}
+
+/* Radix sort: linear whatever the values, which a writer may have chosen */
+static void sort(uint32_t *values, uint32_t *spare, int64_t n) {
+    for (int shift = 0; shift < 32; shift += 8) {
+        int64_t starts[257] = {0};
+        for (int64_t i = 0; i < n; i++) starts[(values[i] >> shift & 255) + 1]++;
+        for (int i = 0; i < 255; i++) starts[i + 1] += starts[i];
+        for (int64_t i = 0; i < n; i++) spare[starts[values[i] >> shift & 255]++] = values[i];
+        uint32_t *other = values;
+        values = spare, spare = other;
+    }
 }
 
 /* The different shingles into `found`; how many. */
@@ -559,7 +585,7 @@ static int64_t find_shingles(Work *w, uint32_t *found) {
             sum += (w->hashes[i + j] & 0xFFFFFFFFu) * c[2 * j + 1] + (w->hashes[i + j] >> 32) * c[2 * j + 2];
         found[count++] = (uint32_t)(sum >> 32);
     }
-    qsort(found, (size_t)count, sizeof *found, compare);
+    sort(found, w->block, count);
     for (int64_t i = 0; i < count; i++)
         if (!i || found[i] != found[i - 1]) found[different++] = found[i];
     return different;
@@ -650,6 +676,7 @@ int dedup_fingerprint(const Parameters *p, Call *call) {
         if (!w.status) w.status = SHORT;
     } else if (!w.status) {
         call->content_hash = sequence(&w, 0, w.words);
+        drop_repeated(call, (Placed *)w.spans);
         sign(&w, found, values);
     }
     free(w.text), free(w.lines), free(w.block), free(w.spare), free(w.raw), free(w.line), free(w.spans);
