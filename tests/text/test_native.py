@@ -1,0 +1,115 @@
+"""The compiled kernel and the reference make equal fingerprints, of every text."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup.settings import Settings
+from dedup.text.fingerprint import Fingerprinter, UnreadableError
+from dedup.text.native import NativeKernel, library
+from dedup.text.punkt import NEUTRAL, PunktModel, english
+
+pytestmark = pytest.mark.skipif(library() is None, reason="there is no compiled kernel here")
+
+MODEL = PunktModel(
+    abbrev_types=frozenset({"bzw", "ü", "стр", "straße"}),
+    collocations=frozenset({("st", "gallen"), ("##number##", "mai"), ("стр", "пять")}),
+    sent_starters=frozenset({"das", "это", "élan"}),
+    ortho_context={"das": 2 + 16, "mai": 4 + 2, "это": 32, "élan": 64, "gallen": 127},
+)
+TRAINED = {"en": english(), "xx": MODEL, "": NEUTRAL}
+
+# What steps of the kernel look for, between words of many scripts.
+PIECES = [
+    *". ? ! … , ; : - -- --- ( ) [ ] { } \" ' ‘ ’ “ ” « » * % / @ :// www. ... .. 。 ！ ？ । ۔ ؟ ። 」 ）".split(),
+    *"a A the The THE U.S Mr Mr. Dr St bzw. Gallen Mai das Das стр. Пять Это 5 3.5 -1,000. 12. x_y Inc. J. É. l'op".split(),
+    *"opposition Les Élan straße ß ﬁne Ⅷ ½ ² ﷺ ｆｕｌｌ 日本語 カタカナ ｶﾞ か 가각 हिन्दी ไทย İstanbul ΟΔΟΣ ǅ ΐ é e\u0301 \u3099 \u0301".split(),
+    *" |  |\t|\n|\n\n|\r\n|\r|\u2028|\u2029|\x85|\x0b|\x1c|\xa0|\u3000|\u2003|\xad|\ufeff|\0|\ud800|\U0001d400|\U000e0100".split(
+        "|"
+    ),
+    "A short heading\n",
+    "a line that is as long as lines of news are, so that headings may be told from it\n",
+    "x" * 201,
+    "y" * 300,
+]
+texts = st.lists(st.sampled_from(PIECES) | st.just(" ") | st.text(max_size=3), max_size=60).map("".join)
+
+
+@cache
+def makers(language: str, few: bool) -> tuple[Fingerprinter, NativeKernel]:
+    settings = Settings(text_min_words=2, sentence_min_characters=3) if few else Settings()
+    reference = Fingerprinter(settings, {"xx": MODEL})
+    return reference, NativeKernel(settings, TRAINED[language])
+
+
+def is_equal(text: str, title: str | None = None, language: str = "en", *, few: bool = True) -> bool:
+    """Whether the kernel made a fingerprint; that it is the reference's is asserted."""
+    reference, kernel = makers(language, few)
+    made = kernel.make(text, title)
+    if made is None:
+        return False
+    try:
+        wanted = reference.fingerprint(text, language or "zz", title)
+    except UnreadableError:
+        assert made.word_count == 0, ascii(text)
+        return True
+    found = (
+        made.content_hash,
+        tuple(made.sentence_hashes.tolist()),
+        made.signature.tobytes() if made.shingle_count else b"",
+        () if made.buckets is None else tuple(made.buckets.tolist()),
+        made.word_count,
+        made.shingle_count,
+    )
+    assert found == wanted._key()[1:], ascii(text)
+    return True
+
+
+@given(texts, st.none() | texts, st.sampled_from(sorted(TRAINED)), st.booleans())
+def test_any_text(text: str, title: str | None, language: str, few: bool) -> None:
+    title = title and title.replace("\ud800", "").replace("\0", "")
+    is_equal(text, title, language, few=few)
+
+
+@pytest.mark.parametrize(
+    "context", ["Words {0}the end{0}. {0}Next {0} one.{0}And {0}\n{0} more", "a{0}b {0}.{0} C{0}d"]
+)
+def test_every_character(context: str) -> None:
+    for first in range(0, 0x110000, 64):
+        if not 0x30000 <= first < 0xE0000:
+            lines = [context.format(chr(code)) for code in range(first, first + 64)]
+            is_equal("\n\n".join(lines))
+
+
+def test_random_texts() -> None:
+    chooser = random.Random(1)
+    made = [
+        is_equal("".join(chooser.choices(PIECES, k=80)), language=chooser.choice(["en", "xx", ""]))
+        for _ in range(3000)
+    ]
+    assert any(made)
+
+
+def test_a_text_of_more_words_than_are_kept() -> None:
+    assert is_equal("word of the many. " * 5000)
+    assert is_equal("of the many " * 5000)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    "name",
+    ["reuters_web_2006_2010", "masakhanews", "gnad_de", "fakenews_es", "ocr_papers_a", "guardian_capi"],
+)
+def test_real_news(shared_data: Path, name: str) -> None:
+    with gzip.open(shared_data / f"{name}.jsonl.gz", "rt") as file:
+        articles = [json.loads(line) for _, line in zip(range(600), file, strict=False)]
+    made = [is_equal(one["text"], one.get("title"), few=False) for one in articles]
+    assert made.count(False) <= len(made) / 100
