@@ -17,7 +17,7 @@ enum { /* Classes of characters; native.py has the same list */
 enum { OK, REFERENCE, EMPTY, SHORT, NO_MEMORY, PAGE, SEQUENCE }; /* What became of a text */
 enum { ABBREVIATION = 1, STARTER = 2, UNCERTAIN = 4, FIRST = 8, COLLOCATION = 16, CONTEXT = 8 };
 enum { UPPER_WITHIN = 4, UPPER_SEEN = 14, LOWER_FIRST = 16, LOWER_SEEN = 112 };
-enum { MAX_WORD = 256, MAX_CONTEXT = 200, KIND = 1024, PAGE_SIZE = 256, SHINGLE_WORDS = 3 };
+enum { MAX_WORD = 256, MAX_CONTEXT = 200, KIND = 1024, PAGE_SIZE = 128, PAGE_BITS = 7, SHINGLE_WORDS = 3 };
 static const Char SEPARATOR = 0x110000; /* Between the words of a collocation */
 static const uint32_t MANY = 1u << 31, IN_WORD = 1u << 30, POINT = 0x1FFFFF;
 
@@ -57,7 +57,7 @@ typedef struct {
 
 /* ---- characters ---- */
 
-static const Entry *entry(Work *w, Char c) { return &w->call->pages[c >> 8][c & (PAGE_SIZE - 1)]; }
+static const Entry *entry(Work *w, Char c) { return &w->call->pages[c >> PAGE_BITS][c & (PAGE_SIZE - 1)]; }
 static uint32_t is(Work *w, Char c, uint32_t classes) { return entry(w, c)->classes & classes; }
 
 static int64_t find(const Char *s, int64_t from, int64_t stop, Char c) {
@@ -280,7 +280,7 @@ static void hash_words(Work *w, const Char *s, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         const Entry *e = entry(w, s[i]);
         if (!(e->fold & MANY)) { add_to_word(w, &word, e->fold); continue; }
-        const uint32_t *many = (const uint32_t *)w->call->pages[s[i] >> 8] + (e->fold & 0xFFFFFF);
+        const uint32_t *many = (const uint32_t *)w->call->pages[s[i] >> PAGE_BITS] + (e->fold & 0xFFFFFF);
         for (uint32_t j = 0; j < (e->fold >> 24 & 63); j++) add_to_word(w, &word, many[j]);
     }
     end_word(w, &word);
@@ -624,7 +624,7 @@ static int64_t read_text(Work *w, const void *data, int64_t n, int line_ends, Ch
     int carriage = 0;
     for (int64_t i = 0; i < n; i++) {
         Char c = call->width == 1 ? ((const uint8_t *)data)[i] : ((const Char *)data)[i];
-        if (!call->pages[c >> 8]) { call->wanted = c >> 8, w->status = PAGE; return -1; }
+        if (!call->pages[c >> PAGE_BITS]) { call->wanted = c >> PAGE_BITS, w->status = PAGE; return -1; }
         int ends = line_ends && is(w, c, LINE_END);
         if (ends && c == 0x2029) out[made++] = '\n';
         if (!(line_ends && c == '\n' && carriage)) out[made++] = ends ? '\n' : c;

@@ -1,6 +1,6 @@
 """Calls `native.c`, the compiled kernel from a text to its fingerprint; without it, the reference does it.
 
-Python does what only its tables know: it tells what each character is, in pages of 256, when a text first has one
+Python does what only its tables know: it tells what each character is, in pages of 128, when a text first has one
 of them, and composes what is no ASCII (NFC). The kernel hands back, with None here, the few texts whose normal form
 depends on more than single characters. ctypes lets other threads run meanwhile; nothing that C sees changes after it
 was handed over: new pages make a new table.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from ctypes import POINTER, c_int64, c_void_p
 from dataclasses import dataclass
 from functools import cache
@@ -31,12 +31,15 @@ from dedup.text.signature import _functions
 
 LIBRARY = Path(__file__).with_name("libnative.so")
 
-_CODES, _PAGE, _SIGMA = 0x110000, 256, "\u03a3"
+_CODES, _PAGE, _SIGMA = 0x110000, 128, "\u03a3"
 _REFERENCE, _EMPTY, _SHORT, _NO_MEMORY, _PAGE_WANTED, _SEQUENCE = range(1, 7)
+_DECOMPOSED = 0x30000  # No character from here on is made of others, or combines; a test looks at each
 _ABBREVIATION, _STARTER, _UNCERTAIN, _FIRST, _COLLOCATION = (1 << bit for bit in range(5))
 _CONTEXT_BITS = 8
-_MANY, _IN_WORD, _COMBINES = 1 << 31, 1 << 30, 1 << 21
-_SINGLE = [  # Of the classes in native.c, in their order: members where those are listed, else a test
+_MANY, _IN_WORD = 1 << 31, 1 << 30
+_TESTS: list[
+    Callable[[str], bool]
+] = [  # Of the classes in native.c, in their order: members where those are listed, else a test
     lambda c: c.isalnum() or c == "_",
     lambda c: c.isalnum() and not c.isdecimal(),
     str.isalpha,
@@ -45,7 +48,7 @@ _SINGLE = [  # Of the classes in native.c, in their order: members where those a
     str.isdecimal,
     str.isspace,
     frozenset(characters.LINE_ENDS).__contains__,
-    lambda c: bool(characters.table()[ord(c)] & characters.IDEOGRAPH),
+    lambda c: not c.isascii() and bool(characters.table()[ord(c)] & characters.IDEOGRAPH),
     lambda c: c.isascii() and c.isalnum(),
     frozenset(characters.SENTENCE_ENDS).__contains__,
     frozenset(sentences._CLOSERS.replace("\\", "")).__contains__,
@@ -58,7 +61,7 @@ _SINGLE = [  # Of the classes in native.c, in their order: members where those a
     frozenset('("`{[:;&#*@)}]-,').__contains__,
     frozenset(".?!").__contains__,
     decisions._PUNCTUATION.__contains__,
-    lambda c: any(unicodedata.combining(k) or k in _seconds() for k in unicodedata.normalize("NFKC", c)),
+    lambda c: _combines(c),
     lambda c: len(c.lower()) > 1 or c == _SIGMA,
 ]
 
@@ -161,7 +164,7 @@ class NativeKernel:
         data, width = _encoded(text)
         sequence, pages = np.ascontiguousarray(self._hasher.of_sequence(0)), _PAGES.table
         call = _Call(
-            text=ctypes.cast(data, c_void_p),
+            text=_address(data),
             size=len(text),
             width=width,
             ideographs=bool(found & characters.IDEOGRAPH),
@@ -183,7 +186,7 @@ class NativeKernel:
                 # Text and title are given in one width: that of the text decides for both.
                 data = text.encode("utf-32-le")
                 titled = title.encode("utf-32-le")
-                call.text, call.title = ctypes.cast(data, c_void_p), ctypes.cast(titled, c_void_p)
+                call.text, call.title = _address(data), _address(titled)
                 call.width, call.title_size, call.has_title = 4, len(title), 1
             elif status == _NO_MEMORY:
                 raise MemoryError
@@ -208,6 +211,11 @@ def composed_title(title: str) -> str:
     from dedup.text.normalize import _without_mark_runs
 
     return title if title.isascii() else _without_mark_runs(title)
+
+
+def _address(data: bytes) -> int:
+    """Where bytes are; they must be kept as long as it is used."""
+    return ctypes.cast(ctypes.c_char_p(data), c_void_p).value or 0
 
 
 def _encoded(text: str) -> tuple[bytes, int]:
@@ -235,21 +243,25 @@ def _is_simple(text: str) -> bool:
 def _seconds() -> frozenset[str]:
     """What may compose with the character before it."""
     found = set(map(chr, [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]))
-    for code in range(_CODES):
+    for code in range(_DECOMPOSED):
         parts = unicodedata.decomposition(chr(code)).split()
         if len(parts) == 2 and parts[0][0] != "<":
             found.add(chr(int(parts[1], 16)))
     return frozenset(found)
 
 
+def _combines(character: str) -> bool:
+    return not character.isascii() and bool(_combining()[ord(character)])
+
+
 @cache
 def _combining() -> npt.NDArray[np.bool_]:
     """Of each code point whether its normal form has a character that may change what is before it."""
-    marks = [c for c in map(chr, range(_CODES)) if unicodedata.combining(c)]
+    marks = [c for c in map(chr, range(_DECOMPOSED)) if unicodedata.combining(c)]
     alone = _seconds().union(marks)
     found = np.zeros(_CODES, np.bool_)
     found[[ord(c) for c in alone]] = True
-    for code in range(_CODES):
+    for code in range(_DECOMPOSED):
         if unicodedata.decomposition(chr(code)):
             found[code] |= any(c in alone for c in unicodedata.normalize("NFKC", chr(code)))
     return found
@@ -278,7 +290,7 @@ def _page(codes: Iterable[int]) -> npt.NDArray[np.uint32]:
     entries: list[int] = []
     pool: list[int] = []
     for character in map(chr, codes):
-        classes = sum(1 << bit for bit, test in enumerate(_SINGLE) if test(character))
+        classes = sum(int(test(character)) << bit for bit, test in enumerate(_TESTS))
         form = unicodedata.normalize("NFKC", character).casefold()
         folded = [_folded(c) for c in form]
         if len(folded) != 1:
@@ -291,7 +303,11 @@ def _page(codes: Iterable[int]) -> npt.NDArray[np.uint32]:
 
 def _folded(character: str) -> int:
     code = ord(character)
-    return code | (_IN_WORD if characters.table()[code] & characters.WORD else 0)
+    if character.isascii():
+        in_word = character.isalnum() or character == "_"
+    else:
+        in_word = bool(characters.table()[code] & characters.WORD)
+    return code | (_IN_WORD if in_word else 0)
 
 
 def _slots(found: ctypes.CDLL, model: PunktModel) -> tuple[Any, npt.NDArray[np.uint32], int]:
