@@ -1,9 +1,9 @@
 """Calls `native.c`, the compiled kernel from a text to its fingerprint; without it, the reference does it.
 
-Python does what only its tables know: it tells what each character is, in pages of 128, when a text first has one
-of them, and composes what is no ASCII (NFC). The kernel hands back, with None here, the few texts whose normal form
-depends on more than single characters. ctypes lets other threads run meanwhile; nothing that C sees changes after it
-was handed over: new pages make a new table.
+Python does what only its tables know: it tells what each character is, in pages of 128, when a text first
+has one of them, and composes what is no ASCII (NFC). The kernel hands back, with None here, the few texts whose
+normal form depends on more than single characters. ctypes lets other threads run meanwhile. Nothing that C
+sees changes after it was handed over: new pages make a new table.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class _Call(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
-    """What the kernel says of a text; without words all is zero, and `buckets` is None where there are none."""
+    """What the kernel says of a text; without words all is zero; `buckets` is None if there are none."""
 
     content_hash: int
     sentence_hashes: npt.NDArray[np.int64]
@@ -112,7 +112,7 @@ def library() -> ctypes.CDLL | None:
 
 
 class NativeKernel:
-    """Makes fingerprints under settings of the kind "fingerprint", with the sentence parameters of a language.
+    """Makes fingerprints with settings of the kind "fingerprint" and the sentence parameters of a language.
 
     Raises OSError: there is no compiled kernel.
     """
@@ -226,8 +226,8 @@ def _encoded(text: str) -> tuple[bytes, int]:
 def _is_simple(text: str) -> bool:
     """Whether the normal form (NFKC) of any part of a text in NFC is that of its characters one by one.
 
-    It is if none of them combines with what is before it. Else it is if the text is in that form already, but for
-    characters that stand for others which do not combine.
+    It is if none of them combines with what is before it. Else it is if the text is in that form already, but
+    for characters that stand for others which do not combine.
     """
     points = characters.points(text)
     if not _combining()[points].any():
@@ -268,7 +268,7 @@ def _combining() -> npt.NDArray[np.bool_]:
 
 
 class _Pages:
-    """What characters are, as `native.c` has it: a table of the addresses of pages, 0 where none was needed yet."""
+    """What characters are, as `native.c` has it: the addresses of pages, 0 where none was needed yet."""
 
     def __init__(self) -> None:
         self._lock, self._kept = threading.Lock(), list[npt.NDArray[np.uint32]]()
@@ -311,7 +311,7 @@ def _folded(character: str) -> int:
 
 
 def _slots(found: ctypes.CDLL, model: PunktModel) -> tuple[Any, npt.NDArray[np.uint32], int]:
-    """The words of sentence parameters as a table of hashes, for `native.c`; what it looks in, and its mask."""
+    """The words of sentence parameters as a table of hashes for `native.c`, its pool and its mask."""
     flags: dict[tuple[int, ...], int] = {}
 
     def add(word: str, flag: int, second: str | None = None) -> None:
