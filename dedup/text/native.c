@@ -1,7 +1,7 @@
 /* A cleaned-up text becomes what is kept of it: blocks, sentences, words, hashes, shingles, signature, buckets.
    Sections 1.1 to 1.8 of docs/semantics.md in one pass; the Python modules beside this file are the reference, and
    each function here names the one that it follows. Characters are code points. What a character is, comes from
-   Python, in pages (native.py). No state but what the caller gives; memory is linear in the text. */
+   Python, in pages (native.py). No state but what the caller gives, who gives the memory too: linear in the text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,12 @@
 typedef uint32_t Char;
 
 enum { /* Classes of characters; native.py has the same list */
-    RE_WORD = 1, LETTER = 2, ALPHA = 4, LOWER = 8, UPPER = 16, DIGIT = 32, SPACE = 64, LINE_END = 128,
-    IDEOGRAPH = 256, ASCII_WORD = 512, SENTENCE_END = 1024, OTHER_CLOSER = 2048, GLUE_MARK = 4096, GLUE_CLOSER = 8192,
-    NON_WORD = 1 << 14, QUOTE = 1 << 15, LINE_CLOSER = 1 << 16, LINE_PUNCTUATION = 1 << 17, NO_START = 1 << 18,
-    MARK = 1 << 19, PUNCTUATION = 1 << 20, COMBINES = 1 << 21, ODD_LOWER = 1 << 22
+    RE_WORD = 1 << 0, LETTER = 1 << 1, ALPHA = 1 << 2, LOWER = 1 << 3, UPPER = 1 << 4, DIGIT = 1 << 5, SPACE = 1 << 6,
+    LINE_END = 1 << 7, IDEOGRAPH = 1 << 8, ASCII_WORD = 1 << 9, SENTENCE_END = 1 << 10, OTHER_CLOSER = 1 << 11,
+    GLUE_CLOSER = 1 << 12, NON_WORD = 1 << 13, QUOTE = 1 << 14, LINE_CLOSER = 1 << 15, LINE_PUNCTUATION = 1 << 16,
+    NO_START = 1 << 17, PUNCTUATION = 1 << 18, COMBINES = 1 << 19, ODD_LOWER = 1 << 20
 };
-enum { OK, REFERENCE, EMPTY, SHORT, NO_MEMORY, PAGE, SEQUENCE }; /* What became of a text */
+enum { OK, REFERENCE, EMPTY, SHORT, ROOM, PAGE, SEQUENCE }; /* What became of a text */
 enum { ABBREVIATION = 1, STARTER = 2, UNCERTAIN = 4, FIRST = 8, COLLOCATION = 16, CONTEXT = 8 };
 enum { UPPER_WITHIN = 4, UPPER_SEEN = 14, LOWER_FIRST = 16, LOWER_SEEN = 112 };
 enum { MAX_WORD = 256, MAX_CONTEXT = 200, KIND = 1024, PAGE_SIZE = 128, PAGE_BITS = 7, SHINGLE_WORDS = 3 };
@@ -37,7 +37,9 @@ typedef struct { /* One text: native.py's _Call */
     const uint64_t *of_sequence;
     const void *text, *title;
     int64_t size, width, title_size, has_title, sequence_stride, sequence_words, ideographs, sentence_ends;
-    int64_t *sentences, *buckets;
+    char *room; /* For everything that is made on the way; the sentences that are the answer come first */
+    int64_t room_size;
+    int64_t *buckets;
     uint8_t *signature;
     int64_t sentence_count, content_hash, word_count, shingle_count, wanted;
 } Call;
@@ -46,19 +48,27 @@ typedef struct { int64_t at, size; } Span;
 
 typedef struct {
     const Parameters *p;
+    const Entry *const *pages, *ascii; /* ASCII is the first page, which is always there */
     Call *call;
+    int64_t room_taken;
+    int64_t *sentences;
     Char *text, *lines, *block, *spare;
-    Span *raw, *line, *spans;
+    Span *raw, *line;
     uint64_t *hashes;
     uint16_t *lengths;
-    int64_t words, most_words; /* Few characters become more than one word each; such texts are handed back */
+    int64_t words, most_words; /* Few characters become several words; a text with many of them is handed back */
     int status;
 } Work;
 
 /* ---- characters ---- */
 
-static const Entry *entry(Work *w, Char c) { return &w->call->pages[c >> PAGE_BITS][c & (PAGE_SIZE - 1)]; }
-static uint32_t is(Work *w, Char c, uint32_t classes) { return entry(w, c)->classes & classes; }
+static inline const Entry *entry(const Work *w, Char c) {
+    return c < PAGE_SIZE ? &w->ascii[c] : &w->pages[c >> PAGE_BITS][c & (PAGE_SIZE - 1)];
+}
+static inline uint32_t is(const Work *w, Char c, uint32_t classes) { return entry(w, c)->classes & classes; }
+
+/* decisions.SENTENCE_MARKS: most characters are letters, which the first test passes over */
+static inline int is_mark(Char c) { return c < 64 && (1ull << '.' | 1ull << '?' | 1ull << '!') >> c & 1; }
 
 static int64_t find(const Char *s, int64_t from, int64_t stop, Char c) {
     while (from < stop && s[from] != c) from++;
@@ -148,7 +158,7 @@ static void read_token(Work *w, Token *t, const Char *s, int64_t n) {
     t->s = s, t->n = n, t->abbreviated = t->ends = 0;
     t->kind_size = lower(w, s, n, t->kind);
     if (w->status) return;
-    if (n == 1 && is(w, s[0], MARK)) t->ends = 1;
+    if (n == 1 && is_mark(s[0])) t->ends = 1;
     else if (s[n - 1] == '.' && !(n > 1 && s[n - 2] == '.')) {
         int64_t dash = n - 1;
         while (dash && t->kind[dash - 1] != '-') dash--;
@@ -300,9 +310,8 @@ static void add_sentence(Work *w, const Char *s, int64_t n) {
     int64_t from = w->words, characters = -1;
     hash_words(w, s, n);
     for (int64_t i = from; i < w->words; i++) characters += w->lengths[i] + 1;
-    if (w->words > w->call->sequence_words) w->status = SEQUENCE;
-    else if (w->words > from && characters >= w->p->min_characters)
-        w->call->sentences[w->call->sentence_count++] = sequence(w, from, w->words - from);
+    if (w->words - from <= w->call->sequence_words && w->words > from && characters >= w->p->min_characters)
+        w->sentences[w->call->sentence_count++] = sequence(w, from, w->words - from);
 }
 
 /* How much of a span of characters is _CLOSING, and without its space; 0 if it does not begin so. */
@@ -315,32 +324,45 @@ static int64_t closing(Work *w, const Char *s, int64_t at, int64_t stop, int64_t
     return 0;
 }
 
+typedef struct { int64_t from, stop; } Sentence;
+
+/* `next` begins: quotes that close the sentence before it are that one's, which is done then. */
+static void end_sentence(Work *w, const Char *s, Sentence *before, Sentence next) {
+    int64_t bare = 0, moved = closing(w, s, next.from, next.stop, &bare);
+    if (moved) before->stop = next.from + bare;
+    if (before->from < before->stop) add_sentence(w, s + before->from, before->stop - before->from);
+    before->from = next.from + moved, before->stop = next.stop;
+}
+
+/* Whether a mark may end a sentence: what comes after it is no part of its word. */
+static int may_end(const Work *w, const Char *s, int64_t i, int64_t n) {
+    return i + 1 < n && (is(w, s[i + 1], NON_WORD) || (s[i + 1] == ' ' && i + 2 < n));
+}
+
 /* SentenceSplitter._split */
 static void split(Work *w, const Char *s, int64_t n) {
-    int64_t count = 0, start = 0, word = 0, stopped = 0, space = -1, held = -1, next = 0, moved = 0;
-    for (int64_t i = 0; i <= n && !w->status; i++) {
-        if (i < n && s[i] == ' ') space = i;
-        int last = i == n;
-        if (!last && (!is(w, s[i], MARK) || i + 1 >= n || !(is(w, s[i + 1], NON_WORD) || (s[i + 1] == ' ' && i + 2 < n))))
-            continue;
+    int64_t start = 0, word = 0, stopped = 0, space = -1, seen = 0, held = -1, next = 0;
+    Sentence before = {0, 0};
+    for (int64_t i = 0; i < n && !w->status; i++) {
+        if (!is_mark(s[i]) || !may_end(w, s, i, n)) continue;
+        int64_t back = i;
+        while (back > seen && s[back - 1] != ' ') back--;
+        if (back > seen) space = back - 1;
+        seen = i;
         int64_t new_word = space > stopped ? space + 1 : word;
-        if (held >= 0 && (last || stopped <= new_word) && ends_at(w, s, n, word, held)) {
-            w->spans[count].at = start, w->spans[count++].size = held + 1;
+        if (held >= 0 && stopped <= new_word && ends_at(w, s, n, word, held)) {
+            end_sentence(w, s, &before, (Sentence){start, held + 1});
             start = next;
         }
-        if (last) break;
         held = i, next = s[i + 1] == ' ' ? i + 2 : i + 1, word = new_word, stopped = i;
     }
-    w->spans[count].at = start, w->spans[count++].size = n; /* here the size is where it stops */
-    for (int64_t i = 0; i < count && !w->status; i++) {
-        int64_t from = w->spans[i].at + moved, stop = w->spans[i].size, bare = 0;
-        moved = 0;
-        if (i + 1 < count) {
-            moved = closing(w, s, w->spans[i + 1].at, w->spans[i + 1].size, &bare);
-            if (moved) stop = w->spans[i + 1].at + bare;
-        }
-        if (from < stop) add_sentence(w, s + from, stop - from);
+    if (held >= 0 && !w->status && ends_at(w, s, n, word, held)) {
+        end_sentence(w, s, &before, (Sentence){start, held + 1});
+        start = next;
     }
+    if (w->status) return;
+    end_sentence(w, s, &before, (Sentence){start, n});
+    if (before.from < before.stop) add_sentence(w, s + before.from, before.stop - before.from);
 }
 
 /* ---- clean.py ---- */
@@ -355,43 +377,55 @@ static int is_address(Work *w, const Char *s, int64_t from, int64_t stop) {
     return 0;
 }
 
-/* unglued, from `block` to `spare`; the new size */
-static int64_t unglue(Work *w, int64_t n) {
+/* Whether the mark at i ends a sentence that the next one is glued to, which then begins at *to. */
+static int is_glued(const Work *w, const Char *s, int64_t i, int64_t n, int64_t *to) {
+    *to = i + 1 + (i + 1 < n && is(w, s[i + 1], GLUE_CLOSER) != 0);
+    return i > 1 && *to + 1 < n && is(w, s[*to], UPPER) && is(w, s[*to + 1], LOWER) && is(w, s[i - 1], LOWER) &&
+           is(w, s[i - 2], LOWER) && is(w, s[*to], LETTER) && is(w, s[*to + 1], LETTER) && is(w, s[i - 1], LETTER) &&
+           is(w, s[i - 2], LETTER);
+}
+
+/* unglued, of `block`: there, or in `spare` if there is anything to be done; *n becomes the new size. */
+static const Char *unglue(Work *w, int64_t *n) {
     const Char *s = w->block;
-    int64_t made = 0, word_stop = 0, space = -1, stop = -1;
+    int64_t made = 0, done = 0, word_stop = 0, to;
     int address = 0;
-    for (int64_t i = 0; i < n; i++) {
-        if (i == stop) w->spare[made++] = ' ';
-        w->spare[made++] = s[i];
-        if (s[i] == ' ') space = i;
-        if (i < 2 || !is(w, s[i], GLUE_MARK) || !(is(w, s[i - 1], LOWER) && is(w, s[i - 2], LOWER))) continue;
-        if (!(is(w, s[i - 1], LETTER) && is(w, s[i - 2], LETTER))) continue;
-        int64_t to = i + 1 + (i + 1 < n && is(w, s[i + 1], GLUE_CLOSER) != 0);
-        if (to + 1 >= n || !is(w, s[to], UPPER) || !is(w, s[to + 1], LOWER)) continue;
-        if (!(is(w, s[to], LETTER) && is(w, s[to + 1], LETTER))) continue;
+    for (int64_t i = 0; i < *n; i++) {
+        if ((!is_mark(s[i]) && s[i] != 0x2026) || !is_glued(w, s, i, *n, &to)) continue;
         if (i >= word_stop) {
-            word_stop = find(s, to, n, ' ');
-            address = is_address(w, s, space + 1, word_stop);
+            int64_t start = i;
+            while (start > 0 && s[start - 1] != ' ') start--;
+            word_stop = find(s, to, *n, ' ');
+            address = is_address(w, s, start, word_stop);
         }
-        if (!address) stop = to;
+        if (address) continue;
+        memcpy(w->spare + made, s + done, (size_t)(to - done) * sizeof *s);
+        made += to - done, done = to;
+        w->spare[made++] = ' ';
     }
-    return made;
+    if (!done) return s;
+    memcpy(w->spare + made, s + done, (size_t)(*n - done) * sizeof *s);
+    *n += made - done;
+    return w->spare;
+}
+
+static void split_trimmed(Work *w, const Char *s, int64_t start, int64_t stop) {
+    while (start < stop && s[start] == ' ') start++;
+    while (start < stop && s[stop - 1] == ' ') stop--;
+    if (start < stop) split(w, s + start, stop - start);
 }
 
 static void end_block(Work *w, int64_t n) {
-    n = unglue(w, n);
-    const Char *s = w->spare;
-    for (int64_t i = 1, start = 0; i <= n && !w->status; i++) {
-        if (i < n && (!w->call->sentence_ends ||
-                      !((is(w, s[i - 1], SENTENCE_END) && !is(w, s[i], SENTENCE_END | OTHER_CLOSER)) ||
-                        (i > 1 && is(w, s[i - 2], SENTENCE_END) && is(w, s[i - 1], OTHER_CLOSER)))))
-            continue;
-        int64_t stop = i;
-        while (start < stop && s[start] == ' ') start++;
-        while (start < stop && s[stop - 1] == ' ') stop--;
-        if (start < stop) split(w, s + start, stop - start);
-        start = i;
-    }
+    const Char *s = unglue(w, &n);
+    int64_t start = 0;
+    if (w->call->sentence_ends)
+        for (int64_t i = 1; i < n && !w->status; i++)
+            if ((is(w, s[i - 1], SENTENCE_END) && !is(w, s[i], SENTENCE_END | OTHER_CLOSER)) ||
+                (i > 1 && is(w, s[i - 2], SENTENCE_END) && is(w, s[i - 1], OTHER_CLOSER))) {
+                split_trimmed(w, s, start, i);
+                start = i;
+            }
+    if (!w->status) split_trimmed(w, s, start, n);
 }
 
 /* _DASHES, from `block` by way of `spare`; the new size */
@@ -413,24 +447,32 @@ static int64_t space_dashes(Work *w, int64_t n) {
     return made - start;
 }
 
-/* _one_line */
-static void join_lines(Work *w, int64_t first, int64_t stop) {
+/* The words that lines cut are whole again, and dashes stand between spaces; the new size of `block`. */
+static int64_t join_hyphens(Work *w, int64_t n) {
     Char *s = w->block;
-    int64_t n = 0, made = 0;
+    int64_t made = 0;
     int dashes = 0;
-    for (int64_t i = first; i < stop; i++) {
-        if (n) s[n++] = ' ';
-        memcpy(s + n, w->lines + w->line[i].at, (size_t)w->line[i].size * sizeof *s);
-        n += w->line[i].size;
-    }
     for (int64_t i = 0; i < n; i++) {
         int wrapped = s[i] == '-' && i && i + 2 < n && s[i + 1] == ' ' && is(w, s[i - 1], RE_WORD) && is(w, s[i + 2], RE_WORD);
         s[made++] = s[i];
         i += wrapped;
     }
-    n = made;
-    for (int64_t i = 0; i + 1 < n; i++) dashes |= s[i] == '-' && s[i + 1] == '-';
-    if (dashes) n = space_dashes(w, n);
+    for (int64_t i = 0; i + 1 < made; i++) dashes |= s[i] == '-' && s[i + 1] == '-';
+    return dashes ? space_dashes(w, made) : made;
+}
+
+/* _one_line */
+static void join_lines(Work *w, int64_t first, int64_t stop) {
+    Char *s = w->block;
+    int64_t n = 0, made;
+    int hyphens = 0;
+    for (int64_t i = first; i < stop; i++) {
+        if (n) s[n++] = ' ';
+        memcpy(s + n, w->lines + w->line[i].at, (size_t)w->line[i].size * sizeof *s);
+        n += w->line[i].size;
+    }
+    for (int64_t i = 0; i < n; i++) hyphens |= s[i] == '-';
+    if (hyphens) n = join_hyphens(w, n);
     if (w->call->ideographs) {
         made = 0;
         for (int64_t i = 0; i < n; i++) {
@@ -477,7 +519,8 @@ static int64_t find_lines(Work *w, int64_t n) {
         while (z > a && w->text[z - 1] == ' ') z--;
         w->raw[count].at = a, w->raw[count].size = z - a;
         for (int64_t i = a; i < z; i++) {
-            if (!is(w, w->text[i], SPACE)) w->lines[made++] = w->text[i];
+            Char c = w->text[i];
+            if (c - '!' <= '~' - '!' || !is(w, c, SPACE)) w->lines[made++] = c;
             else if (made > begin && w->lines[made - 1] != ' ') w->lines[made++] = ' ';
         }
         if (made > begin && w->lines[made - 1] == ' ') made--;
@@ -551,15 +594,15 @@ static int by_hash(const void *a, const void *b) {
 }
 
 /* Of equal sentences the first stays. `room`: for as many, and a byte for each. */
-static void drop_repeated(Call *call, Placed *room) {
+static void drop_repeated(Call *call, int64_t *sentences, Placed *room) {
     int64_t n = call->sentence_count;
     uint8_t *first = (uint8_t *)(room + n);
-    for (int64_t i = 0; i < n; i++) room[i].hash = call->sentences[i], room[i].place = i;
+    for (int64_t i = 0; i < n; i++) room[i].hash = sentences[i], room[i].place = i;
     qsort(room, (size_t)n, sizeof *room, by_hash);
     for (int64_t i = 0; i < n; i++) first[room[i].place] = !i || room[i].hash != room[i - 1].hash;
     call->sentence_count = 0;
     for (int64_t i = 0; i < n; i++)
-        if (first[i]) call->sentences[call->sentence_count++] = call->sentences[i];
+        if (first[i]) sentences[call->sentence_count++] = sentences[i];
 }
 
 /* Radix sort: linear whatever the values, which a writer may have chosen */
@@ -617,14 +660,22 @@ static void sign(Work *w, uint32_t *found, uint32_t *values) {
 
 /* ---- one text ---- */
 
+/* The same of plain ASCII; false if it has a line end that is no line feed. */
+static int widen(const uint8_t *data, int64_t n, Char *out) {
+    int odd = 0;
+    for (int64_t i = 0; i < n; i++) out[i] = data[i], odd |= data[i] >= 0x0B && data[i] <= '\r';
+    return !odd;
+}
+
 /* Its characters, with line ends made one, and of a title none; -1 with the page that is wanted. */
 static int64_t read_text(Work *w, const void *data, int64_t n, int line_ends, Char *out) {
     Call *call = w->call;
     int64_t made = 0;
     int carriage = 0;
+    if (call->width == 1 && widen(data, n, out)) return n;
     for (int64_t i = 0; i < n; i++) {
         Char c = call->width == 1 ? ((const uint8_t *)data)[i] : ((const Char *)data)[i];
-        if (!call->pages[c >> PAGE_BITS]) { call->wanted = c >> PAGE_BITS, w->status = PAGE; return -1; }
+        if (!w->pages[c >> PAGE_BITS]) { call->wanted = c >> PAGE_BITS, w->status = PAGE; return -1; }
         int ends = line_ends && is(w, c, LINE_END);
         if (ends && c == 0x2029) out[made++] = '\n';
         if (!(line_ends && c == '\n' && carriage)) out[made++] = ends ? '\n' : c;
@@ -633,53 +684,104 @@ static int64_t read_text(Work *w, const void *data, int64_t n, int line_ends, Ch
     return made;
 }
 
+/* Words are apart, but those that one character becomes */
+static int64_t most_words(int64_t size) { return size / 2 + 64; }
+
+/* The words of the title and a slash before those of the text; few enough, or the text is handed back */
 static void hash_title(Work *w, Char *room) {
     static const uint8_t SLASH[4] = {'/', 0, 0, 0};
-    int64_t words = w->words, room_for = w->most_words;
-    w->words = 0, w->most_words = w->call->title_size;
-    memmove(w->hashes + w->call->title_size + 1, w->hashes, (size_t)words * sizeof *w->hashes);
-    int64_t n = read_text(w, w->call->title, w->call->title_size, 0, room);
+    Call *call = w->call;
+    int64_t words = w->words, most = most_words(call->title_size);
+    memmove(w->hashes + most + 1, w->hashes, (size_t)words * sizeof *w->hashes);
+    w->words = 0, w->most_words = most;
+    int64_t n = read_text(w, call->title, call->title_size, 0, room);
     if (n >= 0) hash_words(w, room, n);
-    w->most_words = room_for;
     if (w->status) return;
     w->hashes[w->words++] = word_hash(w->p, SLASH, 1);
-    memmove(w->hashes + w->words, w->hashes + w->call->title_size + 1, (size_t)words * sizeof *w->hashes);
-    w->words += words;
-    if (w->words > w->call->sequence_words) w->status = SEQUENCE;
-    else w->call->content_hash = sequence(w, 0, w->words);
-    w->call->wanted = w->words;
-    w->words = words;
+    memmove(w->hashes + w->words, w->hashes + most + 1, (size_t)words * sizeof *w->hashes);
+    w->words += words, call->wanted = w->words;
+    if (w->words > call->sequence_words) w->status = SEQUENCE;
+    else call->content_hash = sequence(w, 0, w->words);
+}
+
+/* scripts/fuzz_native.py: a gap after each part of the room that nobody may touch */
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+enum { GAP = 64 };
+#define FORBID(at, size) ASAN_POISON_MEMORY_REGION(at, size)
+#define ALLOW(at, size) ASAN_UNPOISON_MEMORY_REGION(at, size)
+#else
+enum { GAP = 0 };
+#define FORBID(at, size)
+#define ALLOW(at, size)
+#endif
+
+/* Room for `count` things of `size` bytes each; beyond the room that there is, what is wanted is counted. */
+static void *take(Work *w, int64_t count, size_t size) {
+    char *found = w->call->room + w->room_taken;
+    w->room_taken += ((count * (int64_t)size + 15) & ~(int64_t)15) + GAP;
+    if (w->room_taken <= w->call->room_size) { FORBID(w->call->room + w->room_taken - GAP, GAP); }
+    return found;
+}
+
+/* Whether all that was taken is there */
+static int is_room(Work *w) {
+    w->call->wanted = w->room_taken;
+    return w->room_taken <= w->call->room_size;
+}
+
+/* Whether there is room, up to 43 bytes for each character and 32 for each line */
+static int lay_out(Work *w, uint32_t **found, uint32_t **values) {
+    Call *call = w->call;
+    int64_t n = call->size, words = most_words(n);
+    if (call->width > 1) /* a paragraph separator becomes two line feeds */
+        for (int64_t i = 0; i < call->size; i++) n += ((const Char *)call->text)[i] == 0x2029;
+    w->most_words = words;
+    w->sentences = take(w, n + 1, sizeof(int64_t));
+    w->block = take(w, 2 * n + 64, sizeof(Char)); /* "--" becomes " -- " */
+    w->spare = take(w, 3 * n + 64, sizeof(Char)); /* and five characters that are glued become six */
+    w->lines = take(w, n, sizeof(Char)), w->text = take(w, n + call->title_size, sizeof(Char));
+    w->hashes = take(w, words + most_words(call->title_size) + 1, sizeof(uint64_t));
+    w->lengths = take(w, words + most_words(call->title_size), sizeof(uint16_t));
+    *found = take(w, words, sizeof(uint32_t)), *values = take(w, w->p->signature_size, sizeof(uint32_t));
+    return is_room(w);
+}
+
+static int lay_out_lines(Work *w, int64_t n) {
+    int64_t lines = 1;
+    for (int64_t i = 0; i < n; i++) lines += w->text[i] == '\n';
+    w->raw = take(w, lines, sizeof(Span)), w->line = take(w, lines, sizeof(Span));
+    return is_room(w);
+}
+
+static int fingerprint(const Parameters *p, Call *call) {
+    uint32_t *found, *values;
+    Work w = {0};
+    w.p = p, w.call = call, w.pages = call->pages, w.ascii = w.pages[0];
+    call->sentence_count = 0;
+    if (!lay_out(&w, &found, &values)) return ROOM;
+    int64_t n = read_text(&w, call->text, call->size, 1, w.text);
+    if (w.status) return w.status;
+    if (!lay_out_lines(&w, n)) return ROOM;
+    find_blocks(&w, find_lines(&w, n));
+    if (w.status) return w.status;
+    call->word_count = w.words;
+    if (!w.words) return EMPTY;
+    if (w.words < (p->min_words > 1 ? p->min_words : 1)) {
+        call->sentence_count = 0;
+        if (call->has_title) hash_title(&w, w.text);
+        return w.status ? w.status : SHORT;
+    }
+    call->wanted = w.words;
+    if (w.words > call->sequence_words) return SEQUENCE;
+    call->content_hash = sequence(&w, 0, w.words);
+    drop_repeated(call, w.sentences, (Placed *)w.block);
+    sign(&w, found, values);
+    return OK;
 }
 
 int dedup_fingerprint(const Parameters *p, Call *call) {
-    int64_t most = 2 * call->size + 64, n = 0; /* U+2029 is two line feeds */
-    size_t words = (size_t)(most + call->title_size + 64);
-    Work w = {0};
-    w.p = p, w.call = call, w.most_words = most;
-    w.text = malloc((size_t)(most + call->title_size) * sizeof(Char)), w.lines = malloc((size_t)most * sizeof(Char));
-    w.block = malloc((size_t)most * 2 * sizeof(Char)), w.spare = malloc((size_t)most * 4 * sizeof(Char));
-    w.raw = malloc((size_t)most * sizeof(Span)), w.line = malloc((size_t)most * sizeof(Span));
-    w.spans = malloc((size_t)most * 2 * sizeof(Span));
-    w.hashes = malloc(words * sizeof(uint64_t)), w.lengths = malloc(words * sizeof(uint16_t));
-    uint32_t *found = malloc(words * sizeof(uint32_t)), *values = malloc((size_t)p->signature_size * sizeof(uint32_t));
-    call->sentence_count = 0;
-    if (!w.text || !w.lines || !w.block || !w.spare || !w.raw || !w.line || !w.spans || !w.hashes || !w.lengths || !found || !values)
-        w.status = NO_MEMORY;
-    if (!w.status) n = read_text(&w, call->text, call->size, 1, w.text);
-    if (!w.status) find_blocks(&w, find_lines(&w, n));
-    call->word_count = w.words;
-    if (w.status == SEQUENCE) call->wanted = w.words;
-    if (!w.status && !w.words) w.status = EMPTY;
-    if (!w.status && w.words < (p->min_words > 1 ? p->min_words : 1)) {
-        call->sentence_count = 0;
-        if (call->has_title) hash_title(&w, w.text);
-        if (!w.status) w.status = SHORT;
-    } else if (!w.status) {
-        call->content_hash = sequence(&w, 0, w.words);
-        drop_repeated(call, (Placed *)w.spans);
-        sign(&w, found, values);
-    }
-    free(w.text), free(w.lines), free(w.block), free(w.spare), free(w.raw), free(w.line), free(w.spans);
-    free(w.hashes), free(w.lengths), free(found), free(values);
-    return w.status;
+    int status = fingerprint(p, call);
+    ALLOW(call->room, (size_t)call->room_size);
+    return status;
 }

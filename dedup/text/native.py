@@ -1,7 +1,7 @@
 """Calls `native.c`, the compiled kernel from a text to its fingerprint; without it, the reference does it.
 
 Python does what only its tables know: it tells what each character is, in pages of 128, when a text first
-has one of them, and composes what is no ASCII (NFC). The kernel hands back, with None here, the few texts whose
+has one of them, and composes what is no ASCII (NFC). It hands back, with None here, the few texts whose
 normal form depends on more than single characters. ctypes lets other threads run meanwhile. Nothing that C
 sees changes after it was handed over: new pages make a new table.
 """
@@ -9,10 +9,11 @@ sees changes after it was handed over: new pages make a new table.
 from __future__ import annotations
 
 import ctypes
+import logging
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable
-from ctypes import POINTER, c_int64, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int64, c_void_p
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,10 +30,14 @@ from dedup.text.normalize import composed, words
 from dedup.text.punkt import PunktModel
 from dedup.text.signature import _functions
 
+log = logging.getLogger(__name__)
+
 LIBRARY = Path(__file__).with_name("libnative.so")
 
 _CODES, _PAGE, _SIGMA = 0x110000, 128, "\u03a3"
-_REFERENCE, _EMPTY, _SHORT, _NO_MEMORY, _PAGE_WANTED, _SEQUENCE = range(1, 7)
+_DONE, _REFERENCE, _EMPTY, _SHORT, _ROOM_WANTED, _PAGE_WANTED, _SEQUENCE = range(7)
+ROOM_BYTES, ROOM_KEPT = 1 << 18, 1 << 22
+"""Of memory that a thread has for its texts: at first, and at most between two texts."""
 _DECOMPOSED = 0x30000  # No character from here on is made of others, or combines; a test looks at each
 _ABBREVIATION, _STARTER, _UNCERTAIN, _FIRST, _COLLOCATION = (1 << bit for bit in range(5))
 _CONTEXT_BITS = 8
@@ -52,14 +57,12 @@ _TESTS: list[
     lambda c: c.isascii() and c.isalnum(),
     frozenset(characters.SENTENCE_ENDS).__contains__,
     frozenset(sentences._CLOSERS.replace("\\", "")).__contains__,
-    frozenset(".?!\u2026").__contains__,
     frozenset("\"')]\u2019\u201d\u00bb").__contains__,
     frozenset(decisions.NON_WORDS).__contains__,
     frozenset(sentences._QUOTES).__contains__,
     frozenset(clean._CLOSERS).__contains__,
     clean._PUNCTUATION.__contains__,
     frozenset('("`{[:;&#*@)}]-,').__contains__,
-    frozenset(".?!").__contains__,
     decisions._PUNCTUATION.__contains__,
     lambda c: _combines(c),
     lambda c: len(c.lower()) > 1 or c == _SIGMA,
@@ -77,14 +80,15 @@ class _Parameters(ctypes.Structure):
 
 class _Call(ctypes.Structure):
     _fields_ = [
-        *[(name, c_void_p) for name in ("pages", "of_sequence", "text", "title")],
+        *[(name, c_void_p) for name in ("pages", "of_sequence")],
+        *[(name, c_char_p) for name in ("text", "title")],
         *[(name, c_int64) for name in ("size", "width", "title_size", "has_title", "sequence_stride")],
         *[(name, c_int64) for name in ("sequence_words", "ideographs", "sentence_ends")],
-        *[(name, c_void_p) for name in ("sentences", "buckets", "signature")],
-        *[
-            (name, c_int64)
-            for name in ("sentence_count", "content_hash", "word_count", "shingle_count", "wanted")
-        ],
+        ("room", c_void_p),
+        ("room_size", c_int64),
+        *[(name, c_void_p) for name in ("buckets", "signature")],
+        *[(name, c_int64) for name in ("sentence_count", "content_hash", "word_count", "shingle_count")],
+        ("wanted", c_int64),
     ]
 
 
@@ -111,6 +115,16 @@ def library() -> ctypes.CDLL | None:
     return found
 
 
+@cache
+def tell_if_missing() -> None:
+    """Warn once that texts are read by Python."""
+    if library() is None:
+        log.warning(
+            "dedup has no compiled kernel here and reads texts with Python, more slowly: install it again"
+            " from a wheel, or where there is a C compiler"
+        )
+
+
 class NativeKernel:
     """Makes fingerprints with settings of the kind "fingerprint" and the sentence parameters of a language.
 
@@ -121,7 +135,10 @@ class NativeKernel:
         found = library()
         if found is None:
             raise OSError(f"{LIBRARY.name} is missing: run scripts/setup")
-        self._library, self._settings, self._hasher = found, settings, Hasher(settings.hash_key)
+        self._fingerprint = found.dedup_fingerprint
+        self._settings, self._hasher = settings, Hasher(settings.hash_key)
+        self._sequence = _Sequence(self._hasher, 0)
+        self._desks = threading.local()
         stop_words = sorted({self._hasher.word(word) for word in words(settings.stop_words)})
         slots, pool, mask = _slots(found, model)
         arrays = [
@@ -157,53 +174,84 @@ class NativeKernel:
             text = composed(text) if found & characters.MARK else unicodedata.normalize("NFC", text)
             if not _is_simple(text):
                 return None
-        settings = self._settings
-        hashes = np.empty(len(text) + 1, np.int64)
-        buckets = np.zeros(settings.bands, np.int64)
-        signature = np.zeros(settings.signature_size, np.uint8)
-        data, width = _encoded(text)
-        sequence, pages = np.ascontiguousarray(self._hasher.of_sequence(0)), _PAGES.table
-        call = _Call(
-            text=_address(data),
-            size=len(text),
-            width=width,
-            ideographs=bool(found & characters.IDEOGRAPH),
-            sentence_ends=bool(found & characters.SENTENCE_END),
-            sentences=hashes.ctypes.data,
-            buckets=buckets.ctypes.data,
-            signature=signature.ctypes.data,
-        )
+        desk: _Desk | None = getattr(self._desks, "desk", None)
+        if desk is None:
+            desk = self._desks.desk = _Desk(self._settings)
+        call = desk.call
+        call.text, call.width = _encoded(text)
+        call.size, call.has_title, call.title_size = len(text), 0, 0
+        call.ideographs = found & characters.IDEOGRAPH
+        call.sentence_ends = found & characters.SENTENCE_END
+        pages, sequence = _PAGES.table, self._sequence
         while True:
-            call.pages, call.of_sequence = pages.ctypes.data, sequence.ctypes.data
-            call.sequence_stride, call.sequence_words = sequence.shape[1], (sequence.shape[1] - 2) // 2
-            status = self._library.dedup_fingerprint(self._parameters, call)
-            if status == _PAGE_WANTED:
+            call.pages = pages.ctypes.data
+            call.of_sequence, call.sequence_stride, call.sequence_words = sequence.shown
+            status = self._fingerprint(self._parameters, desk.reference)
+            if status == _ROOM_WANTED:
+                desk.make_room(call.wanted)
+            elif status == _PAGE_WANTED:
                 pages = _PAGES.with_page(call.wanted)
-            elif status == _SEQUENCE:  # whole texts are counted to the end only if their sentences fit
-                sequence = np.ascontiguousarray(self._hasher.of_sequence(2 * max(call.wanted, len(text))))
+            elif status == _SEQUENCE:
+                sequence = _Sequence(self._hasher, call.wanted)
             elif status == _SHORT and not call.has_title:
                 title = unicodedata.normalize("NFKC", composed_title(title or ""))
                 # Text and title are given in one width: that of the text decides for both.
-                data = text.encode("utf-32-le")
-                titled = title.encode("utf-32-le")
-                call.text, call.title = _address(data), _address(titled)
+                call.text = text.encode("utf-32-le")
+                call.title = title.encode("utf-32-le", "surrogatepass")
                 call.width, call.title_size, call.has_title = 4, len(title), 1
-            elif status == _NO_MEMORY:
-                raise MemoryError
-            elif status == _REFERENCE:
-                return None
             else:
-                break
+                return desk.clear(status)
+
+
+class _Sequence:
+    """The coefficients of the hash of a sequence of so many words, or more, and what C is told of them."""
+
+    def __init__(self, hasher: Hasher, words: int) -> None:
+        self._kept = np.ascontiguousarray(hasher.of_sequence(words))
+        stride = self._kept.shape[1]
+        self.shown = self._kept.ctypes.data, stride, (stride - 2) // 2
+
+
+_NONE = np.empty(0, np.int64)
+
+
+class _Desk:
+    """What a thread makes fingerprints on: its calls, their answers, and the room that they take."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.call = _Call()
+        self.reference = byref(self.call)
+        self._buckets = np.zeros(settings.bands, np.int64)
+        self._signature = np.zeros(settings.signature_size, np.uint8)
+        self.call.buckets, self.call.signature = self._buckets.ctypes.data, self._signature.ctypes.data
+        self.make_room(ROOM_BYTES)
+
+    def make_room(self, size: int) -> None:
+        self._room = _NONE  # gives back what there was
+        self._room = np.empty(-(-size // 8), np.int64)
+        self.call.room, self.call.room_size = self._room.ctypes.data, self._room.nbytes
+
+    def clear(self, status: int) -> Made | None:
+        """What was made, copied; then the desk is as before."""
+        call = self.call
+        made = None
         if status == _EMPTY:
-            return Made(0, hashes[:0], signature, None, 0, 0)
-        return Made(
-            call.content_hash,
-            hashes[: call.sentence_count],
-            signature,
-            None if status == _SHORT else buckets,
-            call.word_count,
-            call.shingle_count,
-        )
+            made = Made(0, _NONE, np.zeros_like(self._signature), None, 0, 0)
+        elif status == _SHORT:
+            made = Made(call.content_hash, _NONE, np.zeros_like(self._signature), None, call.word_count, 0)
+        elif status == _DONE:
+            made = Made(
+                call.content_hash,
+                self._room[: call.sentence_count].copy(),
+                self._signature.copy() if call.shingle_count else np.zeros_like(self._signature),
+                self._buckets.copy(),
+                call.word_count,
+                call.shingle_count,
+            )
+        call.text = call.title = None
+        if self._room.nbytes > ROOM_KEPT:
+            self.make_room(ROOM_BYTES)
+        return made
 
 
 def composed_title(title: str) -> str:
@@ -211,11 +259,6 @@ def composed_title(title: str) -> str:
     from dedup.text.normalize import _without_mark_runs
 
     return title if title.isascii() else _without_mark_runs(title)
-
-
-def _address(data: bytes) -> int:
-    """Where bytes are; they must be kept as long as it is used."""
-    return ctypes.cast(ctypes.c_char_p(data), c_void_p).value or 0
 
 
 def _encoded(text: str) -> tuple[bytes, int]:

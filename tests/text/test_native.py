@@ -47,7 +47,7 @@ texts = st.lists(st.sampled_from(PIECES) | st.just(" ") | st.text(max_size=3), m
 @cache
 def makers(language: str, few: bool) -> tuple[Fingerprinter, NativeKernel]:
     settings = Settings(text_min_words=2, sentence_min_characters=3) if few else Settings()
-    reference = Fingerprinter(settings, {"xx": MODEL})
+    reference = Fingerprinter(settings, {"xx": MODEL}, compiled=False)
     return reference, NativeKernel(settings, TRAINED[language])
 
 

@@ -1,0 +1,88 @@
+"""Has the compiled kernel read random texts, in a build that a wrong access of memory ends.
+
+Needs gcc and its sanitizers. The room that the kernel is given is just as large as it asks for.
+    python scripts/fuzz_native.py --seconds 60
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SANITIZE = [
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+    "-g",
+    "-O1",
+    "-std=c99",
+    "-shared",
+    "-fPIC",
+]
+ODD = [chr(code) for code in (*range(0x250), *range(0x2000, 0x2070), *range(0x3000, 0x3100), 0xFDFA, 0x1D400)]
+
+
+def build_and_run(seconds: float, seed: int) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        library = Path(folder, "libnative.so")
+        subprocess.run(["gcc", *SANITIZE, "-o", library, ROOT / "dedup/text/native.c"], check=True)
+        runtime = subprocess.run(
+            ["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
+        ).stdout.strip()
+        # Python itself leaks by design, and is told to take memory as everyone does.
+        env = {"LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
+        command = [
+            sys.executable,
+            __file__,
+            "--seconds",
+            str(seconds),
+            "--seed",
+            str(seed),
+            "--with",
+            library,
+        ]
+        env |= {"PYTHONPATH": str(ROOT)}
+        return subprocess.run(command, env=os.environ | env, check=False).returncode
+
+
+def fuzz(library: Path, seconds: float, seed: int) -> None:
+    from dedup.settings import Settings
+    from dedup.text import native
+    from dedup.text.punkt import english
+
+    native.LIBRARY, native.ROOM_BYTES, native.ROOM_KEPT = library, 8, 0  # before tests load the usual one
+    from tests.text.test_native import MODEL, PIECES
+
+    few = Settings(text_min_words=2, sentence_min_characters=3)
+    kernels = [native.NativeKernel(Settings(), english()), native.NativeKernel(few, MODEL)]
+    chooser = random.Random(seed)
+    end, texts = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        pieces = PIECES + [" "] * 20 + chooser.choices(ODD, k=9) + ["\ufdfa"] * chooser.choice([0, 50])
+        text = "".join(chooser.choices(pieces, k=chooser.choice([0, 1, 3, 50, 400, 3_000])))
+        title = "".join(chooser.choices(pieces, k=4)) if chooser.random() < 0.5 else None
+        chooser.choice(kernels).make(text, title)
+        texts += 1
+    print(f"{texts:,} texts, seed {seed}: nothing found")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--with", dest="library", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.library is None:
+        return build_and_run(options.seconds, options.seed)
+    fuzz(options.library, options.seconds, options.seed)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
