@@ -16,6 +16,7 @@ from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
 from dedup.errors import SchemaError
 from dedup.settings import Settings
+from dedup.text import native
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION, Fingerprinter
 from dedup.text.punkt import FILES, PunktModel
 
@@ -73,6 +74,7 @@ class Rulebook:
 
 
 def load_rulebook(cursor: Cursor) -> Rulebook:
+    native.tell_if_missing()
     models = load_models(cursor)
     return Rulebook(Fingerprinter(load_settings(cursor), models), models, load_state(cursor))
 

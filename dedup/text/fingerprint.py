@@ -1,8 +1,9 @@
 """A text becomes a fingerprint: all that later steps know of it (docs/semantics.md, section 1).
 
-`Fingerprinter` ties the steps together: clean, split, normalise, hash, shingle, sign. Pure: equal text,
-title, language, settings and models give equal fingerprints on every machine whose Python has the same
-Unicode tables.
+`Fingerprinter` ties the steps together: clean, split, normalise, hash, shingle, sign. The compiled kernel
+does all of them at once (`native.py`); where there is none, and for the few texts that it hands back, the
+Python modules do them one by one. Pure: equal text, title, language, settings and models give equal
+fingerprints on every machine whose Python has the same Unicode tables, with the kernel and without.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dedup.settings import Settings
 from dedup.text.batch import BatchMaker
 from dedup.text.fingerprints import Fingerprint as Fingerprint
 from dedup.text.fingerprints import Fingerprints
+from dedup.text.native import Made, NativeKernel, library
 from dedup.text.normalize import MOST_GROWTH, normal_size, words
 from dedup.text.punkt import NEUTRAL, PunktModel, english
 from dedup.text.sentences import SentenceSplitter
@@ -50,22 +52,34 @@ class UnreadableError(Exception):
 
 @dataclass(slots=True)
 class _Split:
-    """A text on its way: its place in its batch, its sentences, its title and its fingerprint version."""
+    """A text on its way: its place in its batch, its title, its fingerprint version, what the kernel made
+    of it, and without that its sentences.
+    """
 
     place: int
-    sentences: list[str]
     title: str | None
     version: int
+    made: Made | None
+    sentences: Sequence[str] = ()
 
 
 class Fingerprinter:
-    """Makes fingerprints under settings of the kind "fingerprint"; `models` has languages besides English."""
+    """Makes fingerprints under settings of the kind "fingerprint".
 
-    def __init__(self, settings: Settings, models: Mapping[str, PunktModel] | None = None) -> None:
+    Args:
+        models: the sentence parameters of languages besides English.
+        compiled: whether to use the compiled kernel where there is one.
+    """
+
+    def __init__(
+        self, settings: Settings, models: Mapping[str, PunktModel] | None = None, *, compiled: bool = True
+    ) -> None:
         self.settings = settings
+        self._compiled = compiled and library() is not None
         self._models = dict(models or {})
         # By the language of the sentence parameters: articles may name any number of others.
         self._splitters: dict[str, SentenceSplitter] = {}
+        self._kernels: dict[str, NativeKernel] = {}
         self._versions: dict[str, int] = {}
         self._known = lru_cache(LANGUAGES_KEPT)(self._find_known)
 
@@ -108,8 +122,7 @@ class Fingerprinter:
 
         Raises UnreadableError: the text is empty or too long; the message says which.
         """
-        sentences = self._sentences(text, language)
-        made = self._gathered([_Split(0, sentences, title, self.version(language))], 1, {})
+        made = self._gathered([self._read(0, text, language, title)], 1, {})
         one = made.one(0)
         if one is None:
             raise UnreadableError(made.reasons[0])
@@ -128,8 +141,7 @@ class Fingerprinter:
             try:
                 if task.characters is not None:
                     raise too_long(task.characters, self.settings)
-                sentences = self._sentences(task.text, task.language)
-                split.append(_Split(count, sentences, task.title, self.version(task.language)))
+                split.append(self._read(count, task.text, task.language, task.title))
                 size += len(task.text) + len(task.title or "")
             except UnreadableError as error:
                 reasons[count] = str(error)
@@ -144,14 +156,26 @@ class Fingerprinter:
         parts.append(self._safely_gathered(split, count, reasons))
         return Fingerprints.joined(parts)
 
+    def _read(self, place: int, text: str, language: str | None, title: str | None) -> _Split:
+        """Have the kernel make all of it, or split it for `_gathered`."""
+        self._check_size(text)
+        made = self._kernel(language).make(text, title) if self._compiled else None
+        read = _Split(place, title, self.version(language), made)
+        if made is None:
+            read.sentences = self.splitter(language).sentences(text)
+        return read
+
     def _sentences(self, text: str, language: str | None) -> list[str]:
+        self._check_size(text)
+        return self.splitter(language).sentences(text)
+
+    def _check_size(self, text: str) -> None:
         limit = self.settings.text_max_characters
         if len(text) > limit:
             raise too_long(len(text), self.settings)
         # Most texts are so short that they need not be counted.
         if len(text) * MOST_GROWTH > limit and (size := normal_size(text)) > limit:
             raise too_long(size, self.settings, " when normalised")
-        return self.splitter(language).sentences(text)
 
     def _safely_gathered(self, split: list[_Split], count: int, reasons: dict[int, str]) -> Fingerprints:
         """The same, also where a text breaks the program: then each is tried alone."""
@@ -172,13 +196,17 @@ class Fingerprinter:
             return self._gathered(whole, count, reasons)
 
     def _gathered(self, split: list[_Split], count: int, reasons: dict[int, str]) -> Fingerprints:
-        """The fingerprints of so many texts: of those that were split, and the reasons of the others."""
+        """The fingerprints of so many texts: of those that were read, and the reasons of the others."""
         # The others have no sentences here, so they come out as rows of zeros.
         sentences: list[Sequence[str]] = [()] * count
         titles: list[str | None] = [None] * count
         for one in split:
             sentences[one.place], titles[one.place] = one.sentences, one.title
-        made = self._maker.make(sentences, titles)
+        whole = {one.place: one.made for one in split if one.made is not None}
+        made = Fingerprints.unmade(count, self.settings.signature_size, self.settings.bands)
+        if len(whole) < len(split):
+            made = self._maker.make(sentences, titles)
+        made = _with_rows(made, whole)
         found = dict.fromkeys(np.flatnonzero(made.word_count == 0).tolist(), "empty: the text has no words")
         found |= reasons
         for one in split:
@@ -193,6 +221,13 @@ class Fingerprinter:
     def _settings_digest(self) -> str:
         return self.settings.digest("fingerprint")
 
+    def _kernel(self, language: str | None) -> NativeKernel:
+        chosen = self._known(language)
+        if chosen not in self._kernels:
+            model = self.model(language)
+            self._kernels[chosen] = _kernel(self._settings_digest, model.checksum, self.settings, model)
+        return self._kernels[chosen]
+
     def splitter(self, language: str | None) -> SentenceSplitter:
         chosen = self._known(language)
         if chosen not in self._splitters:
@@ -203,6 +238,36 @@ class Fingerprinter:
         """The language of a text if it has sentence parameters, else ""."""
         chosen = self.language(language)
         return chosen if chosen == "en" or chosen in self._models else ""
+
+
+_KERNELS: dict[tuple[str, str], NativeKernel] = {}
+KERNELS_KEPT = 8  # Each has the words of a language: 1.2 MB for English
+
+
+def _kernel(digest: str, checksum: str, settings: Settings, model: PunktModel) -> NativeKernel:
+    """To make one takes 50 ms, and a worker has new settings, mostly equal ones, at every batch."""
+    found = _KERNELS.get((digest, checksum))
+    if found is None:
+        if len(_KERNELS) >= KERNELS_KEPT:
+            _KERNELS.clear()
+        found = _KERNELS[digest, checksum] = NativeKernel(settings, model)
+    return found
+
+
+def _with_rows(made: Fingerprints, whole: Mapping[int, Made]) -> Fingerprints:
+    """Fingerprints with the rows that the kernel made, by their places."""
+    if not whole:
+        return made
+    hashes = np.split(made.sentence_hashes, made.sentence_starts[1:-1])
+    for place, one in whole.items():
+        hashes[place] = one.sentence_hashes
+        made.content_hash[place] = one.content_hash
+        made.signature[place] = one.signature
+        made.word_count[place], made.shingle_count[place] = one.word_count, one.shingle_count
+        if one.buckets is not None and one.word_count:
+            made.buckets[place], made.banded[place] = one.buckets, True
+    starts = np.cumsum([0, *map(len, hashes)], dtype=np.int64)
+    return replace(made, sentence_hashes=np.concatenate(hashes), sentence_starts=starts)
 
 
 def _unreadable(error: Exception) -> str:

@@ -173,7 +173,7 @@ def test_joined_fingerprints_are_those_of_the_parts() -> None:
 
 
 def test_a_text_that_breaks_the_program_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Fingerprinter(SMALL)
+    made = Fingerprinter(SMALL, compiled=False)
     real = made._maker.make
 
     def make(texts: list[list[str]], titles: list[str | None]) -> object:
@@ -189,7 +189,7 @@ def test_a_text_that_breaks_the_program_stops_no_other(monkeypatch: pytest.Monke
 
 
 def test_a_lack_of_memory_is_no_property_of_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Fingerprinter(SMALL)
+    made = Fingerprinter(SMALL, compiled=False)
 
     def make(texts: list[list[str]], titles: list[str | None]) -> object:
         raise MemoryError

@@ -476,7 +476,7 @@ def test_languages_without_sentence_parameters_share_what_is_kept_in_memory() ->
         assert made.fingerprint(STORM, language).version == made.version(language) == made.version("sw")
     made.fingerprint(STORM, "de-AT")
     made.fingerprint(STORM, None)
-    assert len(made._splitters) == len(made._versions) == 3
+    assert len(made._kernels or made._splitters) == len(made._versions) == 3
 
 
 @given(st.text(max_size=40))
