@@ -1,7 +1,9 @@
-"""Builds the compiled kernel, `dedup/text/native.c`, beside its source: `python scripts/build_native.py`.
+"""Builds the compiled kernel, `dedup/text/native.c`: as a part of `pip install`, or by hand.
 
-With the C compiler that CC names, or `cc`, or the one of the `ziglang` wheel. The code is for any processor of
-its kind; what newer ones can do is found out when it runs.
+With the C compiler that CC names, or `cc`, or that of the `ziglang` wheel, which pip is told to bring where
+there is no other. The code is for any processor of its kind; what newer ones can do is found out at run time.
+DEDUP_WHEEL_PLATFORM names another platform to build for, by its wheel tag; that takes ziglang. Where nothing
+compiles, the wheel has no kernel, and dedup goes on without one, slower.
 """
 
 from __future__ import annotations
@@ -11,28 +13,93 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
-SOURCE = Path(__file__).parent.parent / "dedup" / "text" / "native.c"
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from packaging.tags import platform_tags
+
+SOURCE = Path("dedup", "text", "native.c")
+LIBRARY = SOURCE.with_name("libnative.so")
+FLAGS = ["-std=c99", "-O3", "-Wall", "-Wextra", "-shared", "-fPIC", "-s"]
+
+TARGETS = {
+    "manylinux_2_17_x86_64": "x86_64-linux-gnu.2.17",
+    "manylinux_2_17_aarch64": "aarch64-linux-gnu.2.17",
+    "musllinux_1_1_x86_64": "x86_64-linux-musl",
+    "musllinux_1_1_aarch64": "aarch64-linux-musl",
+    "macosx_11_0_x86_64": "x86_64-macos.11.0",
+    "macosx_11_0_arm64": "aarch64-macos.11.0",
+}
+"""By the tag of a wheel, what `zig cc` calls the platform."""
 
 
-def compiler() -> list[str] | None:
-    if found := shutil.which(os.environ.get("CC", "cc")):
+class NotCompiledError(Exception):
+    """There is no compiler, or it failed; the message says which."""
+
+
+def compile_into(library: Path, root: Path, platform: str = "") -> None:
+    """Build the kernel of the checkout `root`. Raises NotCompiledError."""
+    command = _compiler(platform)
+    if command is None:
+        raise NotCompiledError("there is no C compiler: install one, or: pip install ziglang")
+    unfinished = library.with_suffix(".new")
+    try:
+        subprocess.run([*command, *FLAGS, "-o", unfinished, root / SOURCE], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise NotCompiledError(f"the C compiler failed: {error}") from None
+    unfinished.replace(library)
+
+
+def _compiler(platform: str) -> list[str | Path] | None:
+    if not platform and (found := _local_compiler()):
         return [found]
     if importlib.util.find_spec("ziglang"):
-        return [sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline"]
+        target = ["-target", TARGETS[platform]] if platform else []
+        # Unless told, it compiles for the very processor at hand.
+        return [sys.executable, "-m", "ziglang", "cc", *target, "-mcpu=baseline"]
     return None
 
 
+def _local_compiler() -> str | None:
+    return shutil.which(os.environ.get("CC", "cc"))
+
+
+class NativeKernelHook(BuildHookInterface[Any]):
+    """What hatchling asks when it builds a wheel, or an installation that uses this checkout."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        return [] if _local_compiler() else ["ziglang>=0.13"]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        root, platform = Path(self.root), os.environ.get("DEDUP_WHEEL_PLATFORM", "")
+        self._folder = tempfile.TemporaryDirectory()
+        library = root / LIBRARY if version == "editable" else Path(self._folder.name, LIBRARY.name)
+        try:
+            compile_into(library, root, platform)
+        except NotCompiledError as error:
+            if platform:
+                raise
+            self.app.display_warning(f"dedup will be slower, without its compiled kernel: {error}")
+            return
+        if version != "editable":
+            build_data["force_include"][str(library)] = str(LIBRARY)
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{platform or next(platform_tags())}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
+        self._folder.cleanup()
+
+
 def main() -> None:
-    command = compiler()
-    if command is None:
-        sys.exit("there is no C compiler; install one, or: pip install ziglang")
-    made = SOURCE.with_name("libnative.so")
-    unfinished = made.with_suffix(".new")
-    flags = ["-std=c99", "-O3", "-Wall", "-Wextra", "-shared", "-fPIC"]
-    subprocess.run([*command, *flags, "-o", unfinished, SOURCE], check=True)
-    unfinished.replace(made)
+    root = Path(__file__).parent.parent
+    try:
+        compile_into(root / LIBRARY, root)
+    except NotCompiledError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

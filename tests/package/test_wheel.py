@@ -28,12 +28,37 @@ def test_the_wheel_holds_the_package_its_migrations_and_its_licence_and_nothing_
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
         (licence,) = [archive.read(name) for name in archive.namelist() if name.endswith("/LICENSE")]
     tracked = environments.tracked_files()
-    wanted = {name for name in tracked if name.startswith("dedup/")}
+    wanted = {name for name in tracked if name.startswith("dedup/") and not name.endswith(".c")}
+    wanted.add("dedup/text/libnative.so")
     wanted |= {f"dedup/{name}" for name in tracked if name.startswith("migrations/")}
     assert held == wanted
     assert "dedup/py.typed" in held
     assert hashlib.sha256(licence).hexdigest() == APACHE_2
     assert licence == (ROOT / "LICENSE").read_bytes()
+
+
+def test_an_installed_dedup_has_its_compiled_kernel(installed: Environment, newsroom: User) -> None:
+    code = "from dedup.text import native; print(native.library() and native.LIBRARY)"
+    assert Path(newsroom.python(code).stdout.strip()).is_relative_to(installed.packages)
+
+
+def test_without_a_compiler_dedup_is_slower_and_says_so(
+    own_folder: Path, newsroom: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", "no-compiler")
+    pure = environments.build_wheel(own_folder / "pure")
+    assert pure.name.endswith("-py3-none-any.whl")
+    made = environments.make(own_folder / "slow", environments.requirements_of(pure), pure)
+    again = newsroom.python(SHOW, other=made)
+    assert "no compiled kernel" in again.stderr
+    assert "no compiled kernel" not in newsroom.python(SHOW).stderr
+
+
+SHOW = """
+from dedup import Deduplicator
+with Deduplicator() as dd:
+    assert dd.lookup("A goat ran away.").status
+"""
 
 
 def test_the_wheel_describes_itself(wheel: Path) -> None:
