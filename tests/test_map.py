@@ -15,6 +15,9 @@ import pytest
 
 import dedup
 from dedup.corpus.database import Database
+from dedup.settings import Settings
+from dedup.text.fingerprint import Fingerprinter
+from dedup.text.native import library
 from tests.corpora import article, deduplicator, load, window
 
 ROOT = Path(__file__).parents[1]
@@ -75,11 +78,14 @@ def test_a_way_of_the_picture_passes_its_files(
     with walked() as found:
         way(database)
     assert [name for name in files if name not in found] == []
-    shared = (
-        "text/clean.py",
-        "text/sentences.py",
-        "text/normalize.py",
-        "text/kernel.py",
-        "text/signature.py",
-    )
-    assert set(shared) <= found
+    assert library() is None or "text/native.py" in found
+
+
+def test_the_steps_of_a_text_are_those_of_the_picture() -> None:
+    """Without the compiled kernel, which does all of them at once."""
+    with walked() as found:
+        Fingerprinter(Settings(), compiled=False).fingerprint("The ferry of the coast is late. " * 9)
+    page = (ROOT / "README.md").read_text("utf-8")
+    steps = re.findall(r"`(text/\w+\.py)`", page.partition("What C is held to")[2].partition("B: under")[0])
+    assert len(steps) == 5
+    assert set(steps) <= found
