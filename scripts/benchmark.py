@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 from sandbox import DATA, fresh_corpus, read_settings, store, throwaway_server
 
 from dedup import Deduplicator

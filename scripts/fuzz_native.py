@@ -37,7 +37,7 @@ def build_and_run(seconds: float, seed: int) -> int:
         ).stdout.strip()
         # Python itself leaks by design, and is told to take memory as everyone does.
         env = {"LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
-        command = [
+        command: list[str | Path] = [
             sys.executable,
             __file__,
             "--seconds",

@@ -21,7 +21,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -143,7 +143,7 @@ def open_edit(url: str) -> Iterator[Callable[[], bool]]:
         yield lambda: time.monotonic() < end
 
 
-Beside = Callable[[], "contextmanager[Callable[[], bool]]"] | None  # type: ignore[valid-type]
+Beside = Callable[[], AbstractContextManager[Callable[[], bool]]] | None
 
 
 def submit_beside(

@@ -33,6 +33,7 @@ from sandbox import DATA, fresh_corpus, read_settings, silver_sets, store, throw
 from dedup.article import Article
 from dedup.corpus import exports, rulebooks
 from dedup.corpus.database import Database
+from dedup.corpus.exports import MarkRow, MatchRow
 from dedup.engine.backfill import backfill
 from dedup.errors import DedupError
 from dedup.files.readers import Reject, read_articles
@@ -201,8 +202,8 @@ def measure(
 
 def compare(
     score: Score,
-    marks: Mapping[str, dict[str, Any]],
-    matches: Iterable[dict[str, Any]],
+    marks: Mapping[str, MarkRow],
+    matches: Iterable[MatchRow],
     truth: Iterable[dict[str, Any]],
     texts: Mapping[str, str],
 ) -> None:
@@ -243,20 +244,22 @@ def compare(
     for id, mark in marks.items():
         if mark["status"] == "duplicate":
             score.duplicates += 1
-            jaccard, containment = overlap(texts[id], texts[mark["duplicate_of"]])
+            original = mark["duplicate_of"]
+            assert original is not None
+            jaccard, containment = overlap(texts[id], texts[original])
             if max(jaccard, containment) >= CONFIRMING:
                 score.confirmed += 1
             else:
                 known = {"score": mark["score"], "rule": mark["reason"], "jaccard5": jaccard}
-                score.misses.append({"miss": "precision", "a": id, "b": mark["duplicate_of"], **known})
-    for row in rows:
-        if row["rule"] == "containment":
+                score.misses.append({"miss": "precision", "a": id, "b": original, **known})
+    for match in rows:
+        if match["rule"] == "containment":
             score.by_containment += 1
-            _, containment = overlap(texts[row["a"]], texts[row["b"]])
+            _, containment = overlap(texts[match["a"]], texts[match["b"]])
             score.containment_confirmed += containment >= CONFIRMING
             if containment < CONFIRMING:
-                known = {"claimed": row["containment"], "containment5": containment}
-                score.misses.append({"miss": "containment", "a": row["a"], "b": row["b"], **known})
+                known = {"claimed": match["containment"], "containment5": containment}
+                score.misses.append({"miss": "containment", "a": match["a"], "b": match["b"], **known})
 
 
 def overlap(a: str, b: str) -> tuple[float, float]:

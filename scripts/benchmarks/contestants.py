@@ -120,8 +120,9 @@ class Bench:
         if mark.exists() and mark.read_text() == wanted:
             return None
         print(f"    installing the other programs into {RIVALS} (once; 0.9 GB)", file=sys.stderr)
-        install = [RIVALS_PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
-        for command in ([sys.executable, "-m", "venv", RIVALS], [*install, "-r", PINNED]):
+        make: list[str | Path] = [sys.executable, "-m", "venv", RIVALS]
+        install: list[str | Path] = [RIVALS_PYTHON, "-m", "pip", "install", "--quiet", "--no-deps"]
+        for command in (make, [*install, "--require-hashes", "-r", PINNED]):
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
             if done.returncode:
                 last = (done.stderr.strip() or "no reason given").splitlines()[-1]
@@ -261,7 +262,7 @@ def self_join(bench: Bench) -> Iterator[Row]:
 
 def _postgres_row(bench: Bench, name: str, command: str, url: str) -> Row:
     before = database_mb(url)
-    words = [sys.executable, HERE / "in_postgres.py", command, url]
+    words: list[str | Path] = [sys.executable, HERE / "in_postgres.py", command, url]
     row = Row.of(name, meter.measure(words, postmaster=bench.server.postmaster))
     row.disk_mb = database_mb(url) - before
     return row
@@ -274,15 +275,15 @@ def trigrams(bench: Bench) -> Iterator[Row]:
     asked = partnered[np.linspace(0, len(partnered) - 1, min(ASKED, len(partnered))).astype(int)]
     with trigram_server() as server, bench.filled(server, "trigrams") as url:
         before = database_mb(url)
-        make = [sys.executable, HERE / "in_postgres.py", "trigram-index", url]
+        make: list[str | Path] = [sys.executable, HERE / "in_postgres.py", "trigram-index", url]
         row = Row.of("pg_trgm, its index", meter.measure(make, postmaster=server.postmaster))
         row.disk_mb = database_mb(url) - before
         yield row
         if row.failure:
             return
         answer = bench.work / "trigrams.json"
-        search = [sys.executable, HERE / "in_postgres.py", "trigrams", url, answer, *map(str, asked)]
-        cost = meter.measure(search, postmaster=server.postmaster)
+        search: list[str | Path] = [sys.executable, HERE / "in_postgres.py", "trigrams", url, answer]
+        cost = meter.measure([*search, *map(str, asked)], postmaster=server.postmaster)
         if cost.failure:
             yield Row.of("pg_trgm, one article", cost)
             return
@@ -305,7 +306,7 @@ def trigrams(bench: Bench) -> Iterator[Row]:
 def rival(name: str, label: str, bench: Bench) -> Iterator[Row]:
     """One of `rivals.py`."""
     work, found = bench.work / name, bench.work / f"{name}.npy"
-    command = [bench.rivals(), HERE / "rivals.py", name, bench.texts, work, found]
+    command: list[str | Path] = [bench.rivals(), HERE / "rivals.py", name, bench.texts, work, found]
     row = Row.of(label, meter.measure(command))
     row.disk_mb = sum(path.stat().st_size for path in work.rglob("*") if path.is_file()) / 1e6
     yield row if row.failure else row.judged(bench.judge(np.load(found)))

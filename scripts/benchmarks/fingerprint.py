@@ -92,7 +92,12 @@ def in_batches(texts: list[str]) -> Steps:
     lines = ["\n".join([*found, ""]) for found in sentences]
     steps["normalise"] = best(lambda: [normalised(line) for line in lines])
     batches = list(batched([normalised(line) for line in lines]))
-    steps["words and hashes"] = best(lambda: [hashed(data, hasher) for data in batches])
+
+    def hash_all() -> None:
+        for data in batches:
+            hashed(data, hasher)
+
+    steps["words and hashes"] = best(hash_all)
     tokens = [Tokens(b"".join(data), hasher) for data in batches]
     starts = [
         found.lines[np.cumsum([0, *(part.count(b"\n") for part in data)])]

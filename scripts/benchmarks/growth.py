@@ -133,7 +133,8 @@ def figure(found: Mapping[str, Any], path: Sequence[str]) -> float | None:
         if value is None or value.get("failure"):
             return None
         value = value.get(name)
-    return value
+    last: float | None = value
+    return last
 
 
 def exponent(points: Sequence[tuple[float, float]]) -> float:

@@ -27,7 +27,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 SAMPLE_SECONDS = 0.1
 """Between two looks at the memory; reading it for ten processes takes about 10 ms."""

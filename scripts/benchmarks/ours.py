@@ -11,7 +11,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -127,7 +127,7 @@ def hook(
     given, answer = folder / "hook.jsonl", folder / "hook.json"
     with given.open("w", encoding="utf-8") as lines:
         lines.writelines(json.dumps(as_row(article)) + "\n" for article in articles)
-    command = [sys.executable, __file__, "hook", url, given, answer]
+    command: list[str | Path] = [sys.executable, __file__, "hook", url, given, answer]
     cost = meter.measure(command, postmaster=server.postmaster)
     return cost, None if cost.failure else Hook(**json.loads(answer.read_text()))
 
@@ -141,7 +141,8 @@ def as_row(article: Article) -> dict[str, str | None]:
 
 def in_turns(url: str, rows: Iterator[dict[str, Any]]) -> Hook:
     """Milliseconds of each way, article by article, the one and then the other."""
-    submitted, inserted = [], []
+    submitted: list[float] = []
+    inserted: list[float] = []
     with Deduplicator(url) as deduplicator, psycopg.connect(url, autocommit=True) as connection:
         for turn, row in enumerate(rows):
             article = Article(**row)
@@ -152,7 +153,7 @@ def in_turns(url: str, rows: Iterator[dict[str, Any]]) -> Hook:
             def insert(row: dict[str, Any] = row) -> None:
                 connection.execute(INSERT, row)  # and its commit
 
-            ways = [(submit, submitted), (insert, inserted)]
+            ways: list[tuple[Callable[[], None], list[float]]] = [(submit, submitted), (insert, inserted)]
             for way, took in ways if turn % 2 else reversed(ways):
                 started = time.perf_counter()
                 way()

@@ -113,10 +113,10 @@ def _panel(panel: Panel) -> str:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(f'<polyline class="line {kind}" points="{path}"/>')
         parts += [f'<circle class="fill-{kind}" cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in places]
-        power = f": grows as n^{exponent(points):.2f}" if len(points) > 1 else ""
+        law = f": grows as n^{exponent(points):.2f}" if len(points) > 1 else ""
         y = TOP + 14 + 15 * row
         parts.append(f'<circle class="fill-{kind}" cx="{LEFT + 10}" cy="{y - 4}" r="3"/>')
-        parts.append(f'<text x="{LEFT + 18}" y="{y}">{escape(label)}{power}</text>')
+        parts.append(f'<text x="{LEFT + 18}" y="{y}">{escape(label)}{law}</text>')
     return "".join(parts)
 
 

@@ -173,8 +173,9 @@ def datatrove(texts: Path, work: Path, found: Path) -> None:
     for part in range(parts):
         numbers = [number for number in read if number % parts == part]
         file = Path(removed) / f"{part:06d}.clusters"
-        rows = np.fromfile(file, "<u4").reshape(-1, 2) if file.exists() else []
-        groups.update({numbers[line]: int(cluster) for line, cluster in rows})
+        if file.exists():
+            rows = np.fromfile(file, "<u4").reshape(-1, 2)
+            groups.update({numbers[line]: int(cluster) for line, cluster in rows})
     save_groups(found, groups, sum(1 for _ in (texts / "all.jsonl").open("rb")))
 
 

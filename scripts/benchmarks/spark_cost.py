@@ -26,7 +26,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 from growth import FILE, exponent
 from rotated import TooManyError, grown
 

@@ -26,7 +26,7 @@ from clients import Clients, Rate, clients
 from meter import cores
 from servers import embedded_server
 
-from dedup import Deduplicator
+from dedup import Article, Deduplicator
 from dedup.files.readers import read_articles
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
@@ -181,7 +181,7 @@ def timed(connection: psycopg.Connection, statement: str, values: list[Any] | No
 
 def rows(path: Path) -> list[Any]:
     """The columns of the first articles of a file."""
-    found = list(islice(read_articles(path), ROWS))
+    found = list(islice((item for item in read_articles(path) if isinstance(item, Article)), ROWS))
     if len(found) < ROWS:
         raise SystemExit(f"{path} has fewer than {ROWS:,} articles")
     return [
