@@ -50,7 +50,7 @@ def owned(database: Database) -> Iterator[psycopg.Connection[Any]]:
 
 def news(connection: psycopg.Connection[Any], name: str = "news", kind: str = NEWS) -> None:
     """Make a table."""
-    connection.execute(sql.SQL("CREATE TABLE {} ({})").format(sql.Identifier(name), sql.SQL(kind)))  # type: ignore[arg-type]
+    connection.execute(sql.SQL("CREATE TABLE {} ({})").format(sql.Identifier(name), sql.SQL(kind)))
 
 
 def put(

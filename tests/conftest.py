@@ -15,7 +15,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import psycopg
 import pytest
@@ -49,9 +49,9 @@ if TEST_SCHEMA := os.environ.get("DEDUP_TEST_SCHEMA"):
 os.environ.setdefault("DEDUP_TIMEOUT_HOOK", "20")
 
 # The machines that run this are shared and noisy, and a database is slower than Hypothesis expects.
-_COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
-settings.register_profile("default", derandomize=True, database=None, stateful_step_count=25, **_COMMON)
-settings.register_profile("thorough", max_examples=1_000, stateful_step_count=60, **_COMMON)
+_COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("default", _COMMON, derandomize=True, database=None, stateful_step_count=25)
+settings.register_profile("thorough", _COMMON, max_examples=1_000, stateful_step_count=60)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
@@ -116,6 +116,14 @@ def server_url() -> Iterator[str]:
     finally:
         embedded.stop(home)
         shutil.rmtree(home, ignore_errors=True)
+
+
+class User(TypedDict, total=False):
+    """Whom a program is to run as, for `subprocess`; nothing for who runs the tests."""
+
+    user: int
+    group: int
+    extra_groups: list[str | int]
 
 
 class Server:

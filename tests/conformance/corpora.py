@@ -268,7 +268,11 @@ def many_pins(corpus: Corpus, seed: int) -> Corpus:
     names = [article.source_id for article in corpus.articles]
     known = {frozenset(pair[:2]) for pair in corpus.pairs}
     drawn = {frozenset(rng.sample(names, 2)): rng.choice(list(Relation)) for _ in range(len(names) // 2)}
-    more = [(*sorted(pair), relation) for pair, relation in drawn.items() if pair not in known]
+    more: list[PairSaid] = []
+    for pair, relation in drawn.items():
+        if pair not in known:
+            one, other = sorted(pair)
+            more.append((one, other, relation))
     return replace(corpus, pairs=[*corpus.pairs, *more])
 
 
@@ -333,5 +337,5 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
         order_of_arrival,
         unreadable,
     )
-} | {f"mix_{seed}": (lambda seed=seed: mix(seed)) for seed in range(1, 6)}  # type: ignore[misc]
+} | {f"mix_{seed}": (lambda seed=seed: mix(seed)) for seed in range(1, 6)}
 CORPORA["mix_with_many_pins"] = lambda: many_pins(mix(6), 6)

@@ -24,7 +24,7 @@ from dedup.engine.backfill import backfill
 from dedup.engine.verify import repair, verify
 from dedup.rules.pair import Relation
 from tests.attached import SCHEMA, attach, news, owned, put
-from tests.conftest import Server
+from tests.conftest import Server, User
 from tests.corpora import (
     Answer,
     answer,
@@ -164,7 +164,7 @@ def older_server(server: Server) -> Iterator[str]:
     home = Path(tempfile.mkdtemp(prefix="dedup-old-"))
     data = home / "data"
     data.mkdir(mode=0o700)
-    who = {}
+    who: User = {}
     if os.geteuid() == 0:
         # Postgres refuses root: it runs as whoever the test server runs as.
         host = Path(str(conninfo_to_dict(server.url)["host"]))

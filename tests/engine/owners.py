@@ -113,7 +113,7 @@ def assert_followed(
         marked: whether it has columns of marks.
     """
     fields = ("text", "title", "publication", "language", "published_at")
-    place = sql.SQL(table or name)  # type: ignore[arg-type]
+    place = sql.SQL(table or name)
     values = [
         sql.SQL("NULL")
         if field not in columns
@@ -130,7 +130,7 @@ def assert_followed(
             sql.Identifier(key),
             sql.SQL(", ").join(values),
             place,
-            sql.SQL(where),  # type: ignore[arg-type]
+            sql.SQL(where),
         )
     ).fetchall()
     stored = owner.execute(
@@ -179,8 +179,8 @@ def assert_mark_columns(
             f"{name}/",
             sql.Identifier(key),
             f"{name}/",
-            sql.SQL(where),  # type: ignore[arg-type]
-            sql.SQL(table or name),  # type: ignore[arg-type]
+            sql.SQL(where),
+            sql.SQL(table or name),
         )
     ).fetchall()
     wanted = {

@@ -29,7 +29,7 @@ class _Telling:
         self._connection = connection
         self.stage = ""
 
-    def start(self, stage: str, total: int) -> None:
+    def start(self, stage: str, total: int | None) -> None:
         self.stage = stage
         self._connection.send(stage)
 
@@ -42,13 +42,13 @@ def run(url: str, connection: Connection, batch: int, workers: int) -> None:
     told = _Telling(connection)
     fingerprinting.PAGE_ARTICLES = fingerprinting.CHUNK_ARTICLES = 3 * batch
     refresh.CHANGES_PER_TRANSACTION = 3
-    count = backfill.refresh
+    count = refresh.refresh
 
     def counting(*given: Any, **more: Any) -> Any:
         told.start(STAGES[1], 0)
         return count(*given, **more)
 
-    backfill.refresh = counting  # type: ignore[assignment]
+    vars(backfill)["refresh"] = counting
     database = Database(url)
     try:
         backfill_once(database, batch, workers, told)

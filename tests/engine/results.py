@@ -21,7 +21,7 @@ from dedup.corpus.database import Database
 from dedup.engine.backfill import BackfillReport, backfill
 from dedup.exchange import FORMAT, RESULT, Basis, Table, pins_digest, text_digest
 from dedup.rules import oracle
-from dedup.rules.marks import OrderKey, order_key
+from dedup.rules.marks import OrderKey, Pair, order_key
 from dedup.rules.pair import Relation
 from dedup.settings import Settings
 from dedup.times import microseconds
@@ -150,7 +150,7 @@ def _mark(
     result.tables["mark"].append(row)
 
 
-def _best_match(kept: set[oracle.Pair], orders: Mapping[int, OrderKey]) -> dict[int, int]:
+def _best_match(kept: set[Pair], orders: Mapping[int, OrderKey]) -> dict[int, int]:
     """Of each article the one that is most like it: the pair with it is always kept."""
     found: dict[int, tuple[Any, ...]] = {}
     for pair in kept:

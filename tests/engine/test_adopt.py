@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from dedup.corpus import rulebooks
-from dedup.corpus.database import Database
-from dedup.corpus.rulebooks import StaleRulesError
+from dedup.corpus.database import Cursor, Database
+from dedup.corpus.rulebooks import Plan, StaleRulesError
 from dedup.engine import adopt as adopt_module
 from dedup.engine.adopt import adopt
 from dedup.engine.backfill import backfill
@@ -54,11 +54,14 @@ def test_one_step_holds_few_articles(
 ) -> None:
     fill(database)
     change_settings(database, **values)
-    sizes = []
+    sizes: list[int] = []
     withdraw = rulebooks.withdraw_for
-    monkeypatch.setattr(
-        rulebooks, "withdraw_for", lambda c, plan, ids: (sizes.append(len(ids)), withdraw(c, plan, ids))
-    )
+
+    def measured(cursor: Cursor, plan: Plan, ids: Sequence[int]) -> None:
+        sizes.append(len(ids))
+        withdraw(cursor, plan, ids)
+
+    monkeypatch.setattr(rulebooks, "withdraw_for", measured)
     assert adopt(database)
     # All were marked a moment ago, so the last step looks at them once more.
     assert max(sizes[:-1]) == 4
@@ -104,7 +107,7 @@ def interrupted(
     step: Callable[..., int | None], after: int, act: Callable[[], None]
 ) -> Callable[..., int | None]:
     """A step, between the calls of which something happens once."""
-    calls = []
+    calls: list[None] = []
 
     def wrapped(*given: object) -> int | None:
         calls.append(None)

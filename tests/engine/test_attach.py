@@ -104,7 +104,7 @@ def test_own_articles_and_several_tables_are_compared_with_each_other(
     assert verdict.duplicate_of == "own"
 
 
-CHANGES = {
+CHANGES: dict[str, tuple[str, list[str | None]]] = {
     "a text": ("UPDATE news SET body = %s WHERE id = 2", ["news/2"]),
     "a title": ("UPDATE news SET headline = 'New' WHERE id = 2", ["news/2"]),
     "a date": ("UPDATE news SET day = day + interval '1 hour' WHERE id = 1", ["news/1"]),

@@ -183,7 +183,8 @@ def test_workers_killed_for_14_seconds_by_default_rules(database: Database, told
     for pause in (0.05, 0.3, 0.7, 1.1):
         with database.transaction(settling=True) as cursor:
             cursor.execute("UPDATE dedup.article SET text = text || ' Again.'")
-        until, kills = time.monotonic() + 14, []
+        until = time.monotonic() + 14
+        kills: list[Any] = []
 
         def kill(until: float = until, pause: float = pause, kills: list[Any] = kills) -> None:
             while time.monotonic() < until:

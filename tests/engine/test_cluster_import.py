@@ -17,10 +17,11 @@ import pytest
 from dedup.article import Article
 from dedup.corpus import memory_engine, pins, rulebooks
 from dedup.corpus.database import Database
-from dedup.engine import backfill as backfilling
 from dedup.engine import cluster_import
 from dedup.engine.cluster_import import ImportReport
+from dedup.engine.sync import sync
 from dedup.errors import BusyError, DatabaseError, InputError
+from dedup.progress import SilentProgress
 from dedup.rules.pair import Relation
 from dedup.settings import Settings
 from tests import attached
@@ -51,7 +52,7 @@ def take(database: Database, result: Result, folder: Path, **options: object) ->
     return cluster_import.run(database, result.write(folder), **options)  # type: ignore[arg-type]
 
 
-def rows(database: Database) -> dict[str, list[tuple[object, ...]]]:
+def rows(database: Database) -> dict[str, list[str]]:
     """Every row of what settling writes, with the transaction that wrote it."""
     with database.transaction() as cursor:
         return {
@@ -66,7 +67,7 @@ def rows(database: Database) -> dict[str, list[tuple[object, ...]]]:
                 "sentence_count",
                 "corpus_state",
             )
-        }  # type: ignore[return-value]
+        }
 
 
 def assert_idle(database: Database) -> None:
@@ -273,7 +274,7 @@ def test_an_attached_table(database: Database, tmp_path: Path) -> None:
         door.attachments.attach("newsroom.news", keys=["id"], columns=attached.COLUMNS, mark_columns=True)
         own = [article(f"own {i}", window(i, 6), 50 + i, added_at=at(0)) for i in range(5)]
         load(database, *own)
-        backfilling.sync(database, backfilling.SilentProgress(), lambda: False)
+        sync(database, SilentProgress(), lambda: False)
         with database.transaction() as cursor:
             found = cursor.execute(
                 "SELECT a.source_id, t.text, a.title, a.published_at, a.added_at, a.language"

@@ -25,6 +25,7 @@ from dedup.corpus.database import Database
 from dedup.engine import backfill as backfill_module
 from dedup.engine.backfill import backfill
 from dedup.engine.hook import settle_some
+from dedup.engine.settle import settle
 from dedup.errors import DatabaseError
 from tests.conftest import Server, empty
 from tests.corpora import (
@@ -314,7 +315,6 @@ def test_five_upgrades_at_once(server: Server) -> None:
 def test_a_second_backfill_beside_a_running_one(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     load(database, article("a", window(0, 6)))
     inside, go_on = threading.Event(), threading.Event()
-    settle = backfill_module.settle
 
     def slow(*given: Any, **more: Any) -> Any:
         inside.set()

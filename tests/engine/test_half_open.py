@@ -102,9 +102,14 @@ def test_a_statement_that_takes_long_is_waited_for(
     monkeypatch.setattr(connection_module, "ASK_SECONDS", 0.05)
     monkeypatch.setattr(connection_module, "ASK_AGAIN_SECONDS", 0.05)
     monkeypatch.setattr(connection_module, "DOUBT_SECONDS", 0.05)
-    asked = []
+    asked: list[bool] = []
     works = Connection._works
-    monkeypatch.setattr(Connection, "_works", lambda self: asked.append(works(self)) or asked[-1])
+
+    def noted(self: Connection) -> bool:
+        asked.append(works(self))
+        return asked[-1]
+
+    monkeypatch.setattr(Connection, "_works", noted)
     with psycopg.connect(database.url) as other, database.transaction() as cursor:
         other.execute("SELECT pg_advisory_xact_lock(711)")
         found: list[object] = []
@@ -139,7 +144,12 @@ def test_a_lease_is_renewed_by_work_and_by_nothing_else(
     monkeypatch.setattr(heartbeat_module, "BEAT_SECONDS", 0.05)
     told: list[bool] = []
     works = Heartbeat._works
-    monkeypatch.setattr(Heartbeat, "_works", lambda self: told.append(works(self)) or told[-1])
+
+    def noted(self: Heartbeat) -> bool:
+        told.append(works(self))
+        return told[-1]
+
+    monkeypatch.setattr(Heartbeat, "_works", noted)
     monkeypatch.setattr(heartbeat_module, "COMPUTING", 2.0)  # of two cores, which waiting for it cannot reach
     beating = Heartbeat(database, "backfill")
     assert beating.claim()

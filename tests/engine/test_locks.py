@@ -82,7 +82,7 @@ def rows_of(cursor: Cursor) -> tuple[int, int]:
 
 def family(count: int) -> list[Article]:
     """Items of one template: about a third of all pairs are similar, hardly any are duplicates."""
-    return templates.make(1, items=2 * count, twice=0).articles[::2]
+    return list(templates.make(1, items=2 * count, twice=0).articles[::2])
 
 
 def run(database: Database, given: list[Article]) -> BackfillReport:

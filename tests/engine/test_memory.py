@@ -15,9 +15,10 @@ from dedup.article import Article
 from dedup.corpus import common_sentences, folding, memory_engine, pins, rulebooks
 from dedup.corpus.database import Database
 from dedup.engine import choice
-from dedup.engine.backfill import BackfillReport, EngineName, backfill
+from dedup.engine.backfill import BackfillReport, backfill
 from dedup.engine.memory import settle
 from dedup.engine.memory.snapshot import read
+from dedup.engines import EngineName
 from dedup.errors import BusyError, DatabaseError
 from dedup.rules.pair import Relation
 from tests.corpora import (
@@ -113,9 +114,9 @@ def test_counts_in_arrays_are_those_of_sql(database: Database) -> None:
             (c.sentence_hash, c.carriers, c.pairs) for c in common_sentences.count_all(cursor, settings)
         }
         watched = set(memory_engine.watched_sentences(cursor).tolist())
-        found = {
-            (c.sentence_hash, c.carriers, c.pairs) for c in read(cursor, settings, 1 << 30, int, int).counts
-        }
+        told: list[int] = []
+        snapshot = read(cursor, settings, 1 << 30, told.append, told.append)
+        found = {(c.sentence_hash, c.carriers, c.pairs) for c in snapshot.counts}
     assert len(wanted) > 3
     assert wanted <= found
     assert {row[0] for row in found - wanted} <= watched

@@ -212,7 +212,7 @@ def test_edits_of_what_a_virtual_column_is_made_of_are_seen(
         owner.execute(insert, [i, text(window(i, 6))])
     attach(database, columns=TEXT, where=where, mark_columns=True)
     settle(database)
-    edits = [
+    edits: list[tuple[str, list[object]]] = [
         (insert, [3, text(window(4, 6))]),
         (
             "UPDATE news SET doc = doc || jsonb_build_object('body', %s::text) WHERE id = 2",

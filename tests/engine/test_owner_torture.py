@@ -655,7 +655,11 @@ def torture(server: Server, template: str, seed: int, steps: int, app: str | Non
                     assert not writing.errors, writing.errors[0]
                     if step % 5 == 4:  # whatever drifted, the rest of the corpus goes on
                         load(database, article(f"own{step}", window(step % 14, 6), step))
-                        wait_until(lambda name=f"own{step}": name not in unsettled(database) or one.error)
+
+                        def over(name: str = f"own{step}") -> bool:
+                            return name not in unsettled(database) or one.error is not None
+
+                        wait_until(over)
                     if step % 25 == 24:
                         heal(database, builder.rng.choice(tables), builder.columns)
                     assert one.error is None

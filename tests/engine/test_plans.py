@@ -369,7 +369,7 @@ FIRST, LAST = date(2020, 1, 1), date(2020, 1, 31)
 def found(cursor: Cursor, text: str | None = None, **fields: object) -> int | None:
     """How many articles a page of a search has; None for a full page."""
     given = dict.fromkeys(("publication", "status", "first", "last", "url", "source_id", "after")) | fields
-    page = search.search(cursor, search.wanted(text, **given), "dedup")  # type: ignore[arg-type]
+    page = search.search(cursor, search.wanted(text, **given), "dedup")
     return None if page.after and not page.more else len(page.found)
 
 
@@ -457,7 +457,7 @@ def test_words_are_found_by_their_index(large: Database, statistics: str) -> Non
             ({"text": "nothing"}, False),
         ):
             _, before = rows_read(cursor)["article"]
-            assert (found(cursor, **fields) is None) == full  # type: ignore[arg-type]
+            assert (found(cursor, **fields) is None) == full
             scanned, read = rows_read(cursor)["article"]
             assert scanned == built
             assert read - before <= 2 * search.FEW + 2 * ARTICLES_OF_A_DAY + 4 * search.SEARCH_PAGE, fields

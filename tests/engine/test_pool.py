@@ -288,7 +288,7 @@ def test_waiting_fingerprints_of_other_settings_are_dropped(database: Database) 
 class _Raising(Fingerprinter):
     error: type[BaseException] = ValueError
 
-    def fingerprint(self, text: str, *more: object) -> Fingerprint:  # type: ignore[override]
+    def fingerprint(self, text: str, *more: object) -> Fingerprint:
         raise self.error(text)
 
 

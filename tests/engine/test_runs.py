@@ -130,7 +130,7 @@ def test_a_backfill_that_was_taken_over_ends(database: Database, monkeypatch: py
     load(database, *(article(f"a{i}", window(i % 14, 6), i) for i in range(20)))
 
     class Superseded:
-        def start(self, stage: str, total: int) -> None:
+        def start(self, stage: str, total: int | None) -> None:
             pass
 
         def advance(self, count: int, total: int | None = None) -> None:

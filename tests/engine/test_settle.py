@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dedup.article import Article
@@ -9,6 +11,7 @@ from dedup.corpus import articles, pins, rulebooks
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.settle import settle
+from dedup.engines import BATCH_ARTICLES
 from dedup.rules.pair import Relation
 from tests.corpora import (
     answer,
@@ -25,9 +28,9 @@ from tests.corpora import (
 )
 
 
-def run(database: Database, **options: int) -> dict[str, str]:
+def run(database: Database, batch: int = BATCH_ARTICLES) -> dict[str, str]:
     """Backfill; the marks, which must be the oracle's, as `id: status`, or `duplicate:` and of what."""
-    backfill(database, workers=0, **options)
+    backfill(database, workers=0, batch=batch)
     return assert_right(database).status()
 
 
@@ -256,10 +259,10 @@ def test_a_backfill_with_nothing_new_asks_a_fixed_number_of_questions(
 
     load(database, *(article(f"a{i}", window(i % 14, 6), i) for i in range(30)))
     run(database)
-    asked = []
+    asked: list[object] = []
     execute = psycopg.Cursor.execute
 
-    def counted(cursor: psycopg.Cursor, query: object, *values: object, **options: object) -> object:
+    def counted(cursor: psycopg.Cursor, query: Any, *values: Any, **options: Any) -> Any:
         asked.append(query)
         return execute(cursor, query, *values, **options)
 

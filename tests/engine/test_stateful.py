@@ -206,7 +206,8 @@ class CorpusMachine(RuleBasedStateMachine):
     @rule(pair=st.lists(names, min_size=2, max_size=2, unique=True), relation=st.sampled_from(Relation))
     def pin_pair(self, pair: list[str], relation: Relation) -> None:
         with self.database.transaction() as cursor:
-            pins.pin_pair(cursor, *pair, relation)
+            one, other = pair
+            pins.pin_pair(cursor, one, other, relation)
 
     @rule(pair=st.lists(names, min_size=2, max_size=2, unique=True))
     def unpin_pair(self, pair: list[str]) -> None:
@@ -247,7 +248,9 @@ class CorpusMachine(RuleBasedStateMachine):
 
 
 def test_any_history_ends_in_the_marks_of_a_run_from_nothing(database: Database) -> None:
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        lambda: CorpusMachine(database),
-        settings=settings(max_examples=settings.default.max_examples // 4),
+    default = settings.default
+    assert default is not None
+    run_state_machine_as_test(
+        lambda: CorpusMachine(database),  # type: ignore[arg-type]  # its own words allow a function
+        settings=settings(max_examples=default.max_examples // 4),
     )

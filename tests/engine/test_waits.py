@@ -32,7 +32,7 @@ from dedup.engine.backfill import backfill
 from dedup.engine.deferred import store_deferred
 from dedup.errors import BusyError, CollisionError, DatabaseError, InputError, UnreachableError
 from dedup.timeouts import Timeouts, milliseconds
-from tests.conftest import Server
+from tests.conftest import Server, User
 from tests.corpora import answer, article, assert_right, deduplicator, load, make_function, wait_until, window
 
 pytestmark = pytest.mark.timeout(120)
@@ -271,7 +271,7 @@ def blocked(database: Database) -> bool:
 
 @pytest.mark.parametrize(("error", "tries"), [(CollisionError, 5), (BusyError, 1)])
 def test_collisions_are_tried_again(error: type[DatabaseError], tries: int) -> None:
-    done = []
+    done: list[None] = []
 
     def work() -> None:
         done.append(None)
@@ -283,7 +283,7 @@ def test_collisions_are_tried_again(error: type[DatabaseError], tries: int) -> N
 
 
 def test_what_others_hold_is_tried_until_the_time_is_up() -> None:
-    done = []
+    done: list[None] = []
 
     def work() -> int:
         done.append(None)
@@ -352,8 +352,8 @@ def test_behind_a_pooler_in_transaction_mode(server: Server, tmp_path: Path) -> 
     )
     owner = Path(str(where["host"])).stat()  # who can reach the server's socket
     os.chown(socket, owner.st_uid, owner.st_gid)
-    root = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
-    process = subprocess.Popen(["pgbouncer", "--quiet", str(config)], **root)
+    who: User = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+    process = subprocess.Popen(["pgbouncer", "--quiet", str(config)], **who)
     try:
         wait_until(lambda: (socket / ".s.PGSQL.6432").exists())
         database = Database(make_conninfo("", host=str(socket), port=6432, dbname="d"), Timeouts(hook=30))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -79,7 +79,7 @@ def spanning() -> list[Article]:
 
 
 @pytest.fixture
-def pruned(database: Database) -> Iterator[Database]:
+def pruned(database: Database) -> Database:
     """A corpus whose story spans the horizon."""
     load(database, *spanning())
     settle(database)
