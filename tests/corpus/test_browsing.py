@@ -18,6 +18,7 @@ from dedup import Article, Deduplicator
 from dedup.corpus.browsing import outlets, queue, reading, search, sentences, story
 from dedup.corpus.browsing.lines import LABEL_CHARACTERS
 from dedup.corpus.known_times import delay_between
+from dedup.corpus.pins import PairPin
 from dedup.errors import InputError, NotFoundError
 from dedup.operation import Operation
 from tests.conftest import Server
@@ -199,7 +200,8 @@ def check_stories(day: Any, rows: dict[int, Row], found: list[Row]) -> None:
     counted = {row.id for row in found}
     reached = {}
     for number, of in copies.items():
-        original, first_at = rows[number], {}
+        original = rows[number]
+        first_at: dict[str, datetime] = {}
         for row in sorted(of, key=lambda row: row.place):
             after = row.after(original)
             if row.outlet != original.outlet and after is not None and after >= timedelta(0):
@@ -374,13 +376,13 @@ def test_a_search(
 
 def holds(row: Row, fields: dict[str, Any]) -> bool:
     words = f"{row.title or ''} {row.text}".casefold().replace(".", " ").split()
+    known: dict[str, Callable[[Any], bool]] = {
+        "words": lambda v: all(word in words for word in v.casefold().split()),
+        "first": lambda v: row.at.date() >= v,
+        "last": lambda v: row.at.date() <= v,
+    }
     return all(
-        {
-            "words": lambda v: all(word in words for word in v.casefold().split()),
-            "first": lambda v: row.at.date() >= v,
-            "last": lambda v: row.at.date() <= v,
-        }.get(name, lambda v, name=name: getattr(row, name) == v)(value)  # type: ignore[misc]
-        for name, value in fields.items()
+        known[name](value) if name in known else getattr(row, name) == value for name, value in fields.items()
     )
 
 
@@ -393,7 +395,7 @@ def test_what_cannot_be_searched(newsroom: Deduplicator) -> None:
         ({"after": "nonsense"}, "no page"),
     ):
         with pytest.raises(InputError, match=message):
-            newsroom.browsing.search(**wrong)  # type: ignore[arg-type]
+            newsroom.browsing.search(**wrong)
 
 
 def copied(rows: dict[int, Row], found: list[Row]) -> list[tuple[Row, Row]]:
@@ -529,7 +531,8 @@ def test_what_was_pinned_is_listed(newsroom: Deduplicator, monkeypatch: pytest.M
     for number in range(5):
         newsroom.pins.set(f"x{number}", "y'\u202e", "similar", by="ann")
     monkeypatch.setattr(queue, "PINS_PAGE", 2)
-    found, after = [], None
+    found: list[PairPin] = []
+    after = None
     while True:
         page = newsroom.browsing.pins(after)
         found += page.pins
@@ -573,7 +576,7 @@ def test_a_pin_takes_effect_at_once(newsroom: Deduplicator, rows: dict[int, Row]
     assert newsroom.pins.settle("nobody", "nothing") == ()
 
 
-STORABLE = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=50)
+STORABLE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=50)
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | STORABLE, max_size=4))

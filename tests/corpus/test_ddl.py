@@ -50,8 +50,10 @@ def psql(database: Database, script: str, path: Path) -> subprocess.CompletedPro
     """Run a script as an administrator does."""
     file = path / "schema.sql"
     file.write_text(script, "utf-8")
-    words = [embedded.programs() / "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", file, database.url]
-    return subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+    options = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(file), database.url]
+    return subprocess.run(
+        [embedded.programs() / "psql", *options], capture_output=True, text=True, timeout=100, check=False
+    )
 
 
 def everything(database: Database) -> list[object]:

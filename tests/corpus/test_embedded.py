@@ -73,7 +73,7 @@ def first() -> Iterator[First]:
         after = embedded.status(home)
         modes = (home.stat().st_mode & 0o777, after.data.stat().st_mode & 0o777)
         with psycopg.connect(after.url or "") as db:
-            settings = dict(db.execute("SELECT name, setting FROM pg_settings").fetchall())
+            settings: dict[str, str] = dict(db.execute("SELECT name, setting FROM pg_settings").fetchall())
             row = db.execute("SELECT datlocale, pg_encoding_to_char(encoding) FROM pg_database").fetchone()
             settings |= {"locale": row[0], "encoding": row[1]} if row else {}
             db.execute("CREATE TABLE kept (id int PRIMARY KEY, body text NOT NULL)")

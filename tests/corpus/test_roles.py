@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypedDict
 
 import psycopg
 import pytest
@@ -31,6 +32,28 @@ GOLDEN = Path(__file__).parent / "rights.txt"
 REWRITE = "DEDUP_REWRITE_RIGHTS=1 .venv/bin/python -m pytest tests/corpus/test_roles.py -k matrix"
 
 Names = dict[str, str]
+
+
+class Grants(TypedDict, total=False):
+    """Who gets the rights of what."""
+
+    worker: list[str]
+    scraper: list[str]
+    analyst: list[str]
+    reader: list[str]
+
+
+def only(kind: roles.Role, name: str) -> Grants:
+    found: Grants = {}
+    found[kind] = [name]
+    return found
+
+
+def each_role(names: Names) -> Grants:
+    found: Grants = {}
+    for role in roles.ROLES:
+        found[role] = [names[role]]
+    return found
 
 
 @contextmanager
@@ -60,7 +83,7 @@ def names(database: Database) -> Iterator[Names]:
 def granted(database: Database, names: Names) -> Names:
     """The same roles with their rights."""
     with Operation(database.url) as owner:
-        owner.grant(**{role: [names[role]] for role in roles.ROLES})
+        owner.grant(**each_role(names))
     return names
 
 
@@ -179,7 +202,7 @@ def test_grant_again_takes_what_is_no_longer_meant(database: Database, granted: 
         )
     assert matrix(database, granted) != before
     with Operation(database.url) as owner_:
-        owner_.grant(**{role: [granted[role]] for role in roles.ROLES})
+        owner_.grant(**each_role(granted))
     assert matrix(database, granted) == before
 
 
@@ -193,7 +216,7 @@ def test_one_role_may_be_for_two_things(database: Database, names: Names) -> Non
 
 def test_revoke_leaves_nothing(database: Database, granted: Names) -> None:
     with Operation(database.url) as owner:
-        owner.grant(**{role: [granted[role]] for role in roles.ROLES}, revoke=True)
+        owner.grant(**each_role(granted), revoke=True)
     assert matrix(database, granted) == []
 
 
@@ -231,7 +254,7 @@ def test_a_role_may_have_any_name(database: Database, name: str) -> None:
         try:
             for kind in roles.ROLES:
                 with Operation(database.url) as operation:
-                    operation.grant(**{kind: [name]})
+                    operation.grant(**only(kind, name))
                 found = matrix(database, {kind: name})
                 prefix = f"{kind:8} "
                 assert [prefix + line.split(maxsplit=1)[1] for line in found] == [
@@ -260,9 +283,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize("kind", roles.ROLES)
-def test_a_name_that_is_no_role_is_refused(database: Database, name: str, kind: str) -> None:
+def test_a_name_that_is_no_role_is_refused(database: Database, name: str, kind: roles.Role) -> None:
     with Operation(database.url) as owner, pytest.raises(InputError, match=REFUSED[name]):
-        owner.grant(**{kind: [name]})
+        owner.grant(**only(kind, name))
 
 
 def test_a_long_name_is_not_the_role_that_it_would_be_cut_to(database: Database) -> None:

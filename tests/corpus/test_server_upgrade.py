@@ -140,7 +140,7 @@ def test_the_data_go_over_and_the_old_ones_stay_until_they_are_removed(old: Old,
         assert row == (True,)
         row = db.execute("SELECT rolpassword LIKE 'SCRAM%' FROM pg_authid WHERE rolname = 'night'").fetchone()
         assert row == (True,)
-        settings = dict(db.execute("SELECT name, setting FROM pg_settings").fetchall())
+        settings: dict[str, str] = dict(db.execute("SELECT name, setting FROM pg_settings").fetchall())
     assert settings["jit"] == "off"
     assert settings["data_checksums"] == "on"
     verified = run(home, "verify")
