@@ -89,7 +89,7 @@ class Browser:
 
     def page(self, path: str, **query: str) -> str:
         """Open an address that answers with a page."""
-        reply = self.get(path, **query)
+        reply = self.get(path, None, **query)
         assert reply.status == 200, (path, query, words_of(reply))
         return reply.raw.decode()
 

@@ -145,7 +145,7 @@ def test_is_this_new(reading: Browser) -> None:
 def test_what_cannot_be_shown_is_said(
     reading: Browser, path: str, query: dict[str, str], status: int, words: str
 ) -> None:
-    reply = reading.get(path, **query)
+    reply = reading.get(path, None, **query)
     assert reply.status == status
     assert words in words_of(reply).lower()
     assert Document(reply.raw.decode()).unclosed == []

@@ -88,7 +88,7 @@ def test_a_form_as_json_or_by_get_changes_nothing(editing: Browser, corpus_url: 
     origin = {"Origin": editing.origin}
     cookie = {"Cookie": "; ".join(f"{k}={v}" for k, v in editing.cookies.items())}
     assert editing.door.ask("POST", "/judge", fields, origin | cookie).status == 415
-    assert editing.get("/judge", **fields).status == 400
+    assert editing.get("/judge", None, **fields).status == 400
     assert pins(corpus_url) == []
 
 

@@ -72,7 +72,7 @@ class Door:
 
     def submit(self, article: Any, **query: str) -> Reply:
         """Send an article."""
-        return self.ask("POST", "/v1/articles", article, **query)
+        return self.ask("POST", "/v1/articles", article, None, **query)
 
 
 def is_problem(reply: Reply, status: int, *words: str) -> None:

@@ -130,8 +130,8 @@ def test_texts_are_told_only_by_a_server_that_may(door: Door) -> None:
         ("/v1/articles", {"source_id": "copy"}),
         ("/v1/explanation", {"source_id": "first", "other_source_id": "copy"}),
     ):
-        assert b"harbour" not in door.ask("GET", path, **query).raw
-        refused = door.ask("GET", path, **query, text="true")
+        assert b"harbour" not in door.ask("GET", path, None, None, **query).raw
+        refused = door.ask("GET", path, None, None, **query, text="true")
         assert (refused.status, refused.json["title"]) == (403, "Forbidden")
         assert "--texts" in refused.json["detail"]
 
@@ -155,7 +155,7 @@ def test_a_deleted_article_is_gone_and_its_copy_judged_again(door: Door) -> None
     ],
 )
 def test_an_unknown_article_is_not_found(door: Door, method: str, path: str, query: dict[str, str]) -> None:
-    answer = door.ask(method, path, **query)
+    answer = door.ask(method, path, None, None, **query)
     assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json")
     assert answer.json["detail"] == "no article with source_id 'nobody'"
 

@@ -67,7 +67,7 @@ def test_what_is_no_article_is_refused_with_its_reason(
     assert door.ask("GET", "/v1/health").status == 200
 
 
-TAKEN = {
+TAKEN: dict[str, dict[str, object]] = {
     "NUL": {"text": f"{HARBOUR}\0 {HARBOUR}"},
     "a lone surrogate": {"text": f"{HARBOUR} \ud800 \udfff"},
     "nothing but surrogates": {"text": "\ud800" * 100},

@@ -117,7 +117,7 @@ GOOD: list[tuple[str, str, Any, dict[str, str]]] = [
 
 def ask(door: Door, method: str, path: str, body: Any, query: dict[str, str]) -> Reply:
     kind = LINES if isinstance(body, bytes) else "application/json"
-    return door.ask(method, path, body, kind=kind, **query)
+    return door.ask(method, path, body, None, kind=kind, **query)
 
 
 def test_every_operation_answers_as_described(serving: Serving) -> None:
