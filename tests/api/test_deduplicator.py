@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -328,7 +329,7 @@ def test_all_that_the_package_offers_has_a_docstring() -> None:
             assert getattr(Deduplicator, name).__doc__, name
 
 
-WRONG = {
+WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "submit a text": (lambda dd: dd.submit("text"), "an Article is wanted, not str"),
     "submit a dict": (lambda dd: dd.submit({"id": "a"}), "an Article is wanted, not dict"),
     "one of many": (lambda dd: dd.submit_many([NEWS[0], "junk"]), "an Article is wanted, not str"),
@@ -354,7 +355,10 @@ WRONG = {
     "marks since": (lambda dd: dd.marks(since="24h"), "since is not a time; write it like"),
     "marks since a delta": (lambda dd: dd.marks(since=timedelta(1)), "since must be a time, not timedelta"),
     "marks, limit": (lambda dd: dd.marks(limit=2**70), "limit must be a whole number from 0 on"),
-    "the address": (lambda dd: Deduplicator(5), "the address of a database must be a string, not int"),
+    "the address": (
+        lambda dd: Deduplicator(5),  # type: ignore[arg-type]
+        "the address of a database must be a string, not int",
+    ),
 }
 
 

@@ -87,7 +87,8 @@ def test_the_help_of_load_names_fields_as_files_may() -> None:
 
 @cache
 def page() -> str:
-    return SCRIPT.PAGE.read_text("utf-8")
+    path: Path = SCRIPT.PAGE
+    return path.read_text("utf-8")
 
 
 def section(path: str) -> str:

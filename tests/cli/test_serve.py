@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dedup.cli import serve as command
+from dedup.cli import listening
 from tests.cli.conftest import Dedup
 
 
@@ -57,7 +57,7 @@ def test_what_cannot_be_served_is_wrong_usage(
 
 
 def test_without_the_extra_it_is_named(dedup: Dedup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command.listening, "SERVER_PACKAGES", ("uvicorn", "no_such_package"))
+    monkeypatch.setattr(listening, "SERVER_PACKAGES", ("uvicorn", "no_such_package"))
     result = dedup("serve")
     assert result.code == 2
     assert "needs no_such_package: run `pip install 'newsdedup[serve]'`" in result.err

@@ -132,7 +132,7 @@ def test_a_command_that_waits_for_input_ends_although_none_comes(
 
 
 def test_further_signals_do_not_disturb_the_tidying_up(run: Run) -> None:
-    tidied = []
+    tidied: list[str] = []
 
     def work() -> None:
         with ExitStack() as stack:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dedup import server
+from dedup.corpus import embedded
 from dedup.corpus.database import URL_VARIABLE, Database
 from dedup.files import reading
 from tests.cli.conftest import HARBOUR, MUSEUM, Dedup, lines
@@ -162,7 +162,7 @@ def test_a_typo_in_the_file_name_starts_no_server(
         raise AssertionError("it was started")
 
     monkeypatch.delenv(URL_VARIABLE)
-    monkeypatch.setattr(server.embedded, "start", fail)
+    monkeypatch.setattr(embedded, "start", fail)
     result = dedup(*command, "mising.jsonl")
     assert result.code == 2
     assert "mising.jsonl: no such file" in result.err
@@ -171,7 +171,7 @@ def test_a_typo_in_the_file_name_starts_no_server(
 def test_a_bad_date_loses_the_date_and_is_counted_with_its_id(
     dedup: Dedup, database: Database, tmp_path: Path
 ) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": "good", "text": HARBOUR, "published": 1604995200},
         {"id": "bad", "text": MUSEUM, "published": "05/01/2020"},
         {"id": "worse", "text": MUSEUM, "published": {"on": "a Monday"}},
