@@ -75,7 +75,7 @@ def test_what_is_shown_of_an_article_is_not_its_text() -> None:
 def test_an_article_is_a_value() -> None:
     article = Article("a", "b", title="c", published_at=NOON)
     assert replace(article, text="d") == Article("a", "d", "c", published_at=NOON)
-    assert replace(article, added_at=NOON.isoformat()).added_at == NOON
+    assert replace(article, added_at=NOON.isoformat()).added_at == NOON  # type: ignore[arg-type]
     assert len({article, Article("a", "b", "c", published_at=NOON)}) == 1
     assert pickle.loads(pickle.dumps(article)) == copy(article) == article
     assert article != replace(article, source_id="b")
@@ -83,7 +83,7 @@ def test_an_article_is_a_value() -> None:
         article.text = "d"  # type: ignore[misc]
     assert not hasattr(article, "__dict__")
     with pytest.raises(InputError):
-        replace(article, title=7)
+        replace(article, title=7)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["title", "url", "publication", "language"])

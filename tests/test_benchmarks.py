@@ -26,6 +26,7 @@ import growth  # noqa: E402
 import meter  # noqa: E402
 import plot  # noqa: E402
 import rotated  # noqa: E402
+import servers  # noqa: E402
 import spark_cost  # noqa: E402
 
 
@@ -84,7 +85,7 @@ def test_pairs_with_an_article_that_the_truth_leaves_out_count_for_nobody(tmp_pa
     articles = [Article(source_id=str(i), text=text) for i, text in enumerate([*long, "short", "short"])]
     truth = Truth.of(6, {(0, 1): DUPLICATE, (2, 3): UNCLEAR}, {})
     bench = contestants.Bench(
-        contestants.Server("", 0), articles, {a.source_id: i for i, a in enumerate(articles)}, truth, tmp_path
+        servers.Server("", 0), articles, {a.source_id: i for i, a in enumerate(articles)}, truth, tmp_path
     )
     as_pairs = bench.judge(np.array([(0, 1), (0, 2), (2, 3), (4, 5)], np.int32))
     assert (as_pairs.right, as_pairs.wrong, as_pairs.missed) == (1, 1, 0)

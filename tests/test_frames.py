@@ -166,7 +166,9 @@ def test_since_is_of_the_article_the_later_one_and_any_of_the_story(dd: Deduplic
 def test_a_reader_gives_batches_of_one_moment_and_gives_its_connection_back(
     newsroom: Database, dd: Deduplicator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(columns.pages.__kwdefaults__, "rows", 2)
+    defaults = columns.pages.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "rows", 2)
     opened = frames.reader("marks", dd)
     first = opened.read_next_batch()
     load(newsroom, article("later", window(40, 6, ring=100), 200))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import Any
 
 import networkx
 import numpy as np
@@ -16,9 +17,9 @@ from dedup.numbers import NO_PAIRS, begins_run, linked, pair_keys, pairs_of, ran
 @given(st.integers(1, 9), st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=8))
 def test_linked_is_the_librarys_components(size: int, edges: list[tuple[int, int]]) -> None:
     pairs = np.array([(a % size, b % size) for a, b in edges], np.int32).reshape(-1, 2)
-    graph = networkx.Graph()
+    graph: networkx.Graph[int] = networkx.Graph()
     graph.add_nodes_from(range(size))
-    graph.add_edges_from(pairs.tolist())
+    graph.add_edges_from((a, b) for a, b in pairs.tolist())
     groups = linked(size, pairs)
     found = {frozenset(np.flatnonzero(groups == g).tolist()) for g in groups}
     assert found == {frozenset(c) for c in networkx.connected_components(graph)}
@@ -66,7 +67,7 @@ def test_runs_are_rows_that_are_equal_side_by_side(rows: list[tuple[int, int]]) 
     st.sampled_from([np.int32, np.int64]),
 )
 def test_ranges_are_those_of_python_one_after_the_other(
-    given_ranges: list[tuple[int, int]], kind: type[np.int32 | np.int64]
+    given_ranges: list[tuple[int, int]], kind: type[np.integer[Any]]
 ) -> None:
     starts, counts = np.array(given_ranges, kind).reshape(-1, 2).T
     found = ranges(starts, counts)

@@ -178,9 +178,13 @@ def test_times_of_pandas_become_plain_ones() -> None:
         parse_time(pandas.NaT, "published_at")
 
 
-ZONES = st.one_of(st.none(), st.timezones(), st.just(UTC))
 # A day from the ends, so that every zone has the time.
-TIMES = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=ZONES)
+EARLIEST, LATEST = datetime(1, 1, 2), datetime(9999, 12, 30)
+TIMES: st.SearchStrategy[datetime] = st.one_of(
+    st.datetimes(EARLIEST, LATEST),
+    st.datetimes(EARLIEST, LATEST, timezones=st.timezones()),
+    st.datetimes(EARLIEST, LATEST, timezones=st.just(UTC)),
+)
 
 
 def in_utc(value: datetime) -> datetime:

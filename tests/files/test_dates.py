@@ -126,7 +126,7 @@ def test_a_format_that_is_none_is_refused(format: str) -> None:
 def test_of_a_pipe_the_first_records_decide(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def piped(dates: list[str]) -> ArticleReader:
         content = written(tmp_path, dates).read_bytes()
-        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content))))  # type: ignore[arg-type]
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content))))
         return read_articles("-", format="csv")
 
     items = list(piped(["13/06/2018"] + ["05/06/2018"] * 600))
@@ -134,7 +134,7 @@ def test_of_a_pipe_the_first_records_decide(monkeypatch: pytest.MonkeyPatch, tmp
     with pytest.raises(InputError, match="nothing of the file was stored"):
         next(piped(["05/06/2018"] * 600))
     late = piped(["13/06/2018"] * 500 + ["sometime"] * 100)
-    got = []
+    got: list[object] = []
     with pytest.raises(InputError, match="what came before is stored"):
         got.extend(late)
     assert 500 < sum(isinstance(item, Article) for item in got) < 600

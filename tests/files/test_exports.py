@@ -138,7 +138,7 @@ def test_a_name_may_be_within_an_object(tmp_path: Path) -> None:
 
 def test_a_struct_of_parquet_is_an_object(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": "1", "text": "b", "source": {"id": 7, "name": "Post"}, "meta": {"by": {"Line": "Ann"}}},
         {"id": "2", "text": "b", "source": None, "meta": {"by": None}},
         {"id": "3", "text": "b", "source": {"id": 8, "name": "Echo"}, "meta": None},

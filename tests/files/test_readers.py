@@ -32,6 +32,7 @@ from dedup.files.readers import (
     parse_field_map,
     read_articles,
 )
+from dedup.files.repairs import make_article
 
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 DAY = datetime(2024, 5, 1, tzinfo=UTC)
@@ -425,9 +426,8 @@ def test_a_record_for_which_there_is_no_memory_is_refused(
     def exhaust(given: Any, **fields: Any) -> Any:
         if given["source_id"] == "2":
             raise MemoryError
-        return made(given)
+        return make_article(given)
 
-    made = readers.make_article
     monkeypatch.setattr(readers, "make_article", exhaust)
     content = {"jsonl": line("1") + line("2") + line("3"), "csv": b"id,text\n1,b\n2,b\n3,b\n"}[suffix]
     articles, rejects = folder.read(f"a.{suffix}", content)

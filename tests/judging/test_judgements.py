@@ -25,7 +25,7 @@ def pick_of(one: str, other: str, stratum: str = "all", size: int = 100, picked:
 
 def pick(cursor: Cursor, *pairs: str) -> int:
     """Pick pairs such as "ab", all of one stratum."""
-    return judgements.pick(cursor, [pick_of(*pair, picked=len(pairs)) for pair in pairs])
+    return judgements.pick(cursor, [pick_of(pair[0], pair[1], picked=len(pairs)) for pair in pairs])
 
 
 def names(pairs: list[judgements.Key]) -> list[str]:
@@ -73,7 +73,7 @@ def test_strata_are_asked_by_turns(database: Database) -> None:
 def test_scores_are_kept_as_numbers(corpus: Database) -> None:
     scores = {"dedup": np.float32(0.625), "simhash": float("nan"), "tfidf": None}
     with corpus.transaction() as cursor:
-        judgements.pick(cursor, [Pick("a", "b", "all", 1, 1, scores)])
+        judgements.pick(cursor, [Pick("a", "b", "all", 1, 1, scores)])  # type: ignore[arg-type]  # a float of NumPy
         kept = judgements.read(cursor, ("a", "b"), "ann").scores
     assert kept == {"dedup": 0.625, "simhash": None, "tfidf": None}
 
@@ -211,7 +211,7 @@ def test_the_longest_ids_fit(database: Database) -> None:
     ids = ["".join(chr(0x4E00 + (7919 * (i + n)) % 20_000) for n in range(341)) for i in (0, 500)]
     store(database, *ids)
     with database.transaction() as cursor:
-        judgements.pick(cursor, [pick_of(*ids)])
+        judgements.pick(cursor, [pick_of(ids[0], ids[1])])
         judgements.record(cursor, judgements.key(*ids), "\U0001f600" * 100, "similar")
         assert len(judgements.listed(cursor)) == 1
 

@@ -163,8 +163,9 @@ def test_the_rule_for_many_thresholds_is_the_rule(
     rule = Settings().with_values(low)
     said = relate(a, b, rule.with_values(names))
     one = JudgedPair("similar", "all", score(a, b, DEFAULTS))
+    duplicates = said is not None and said.relation is Relation.DUPLICATE
     levels: tuple[tuple[Level, list[float], bool], ...] = (
-        ("duplicate", [sentence / 10, signature / 10], bool(said) and said.relation is Relation.DUPLICATE),
+        ("duplicate", [sentence / 10, signature / 10], duplicates),
         ("similar", [0.1, 0.1], said is not None),
     )
     for level, thresholds, expected in levels:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from dedup.lab.algorithms import substring
+from dedup.lab.algorithms.hashing import letters
 from dedup.lab.algorithms.incidence import incidence, shared
 from dedup.lab.algorithms.join import join, rarest
 from dedup.lab.algorithms.substring import longest_common_substring
@@ -80,10 +81,9 @@ def test_common_substring_of_long_bad_cases() -> None:
 
 
 def test_colliding_hashes_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = substring.letters
 
     def bad(text: str, seed: int = 0) -> Hashes:  # the first two attempts take all letters for one
-        return real(text, seed) if seed > 1 else np.zeros(len(text), np.uint64)
+        return letters(text, seed) if seed > 1 else np.zeros(len(text), np.uint64)
 
     monkeypatch.setattr(substring, "letters", bad)
     assert longest_common_substring("the old house", "an old horse").length == 7
@@ -140,7 +140,7 @@ def test_prefixes_are_the_rarest_items() -> None:
     matrix = incidence([["the", "cat", "sat"], ["the", "cat"], ["the"]])
     kept = rarest(matrix, np.array([2, 1, 1]))
     assert kept.toarray().tolist() == [[1, 1, 0], [0, 1, 0], [0, 0, 1]]  # sat, cat, the
-    assert rarest(csr_array((0, 0), dtype=np.int32), np.empty(0, np.int64)).shape == (0, 0)
+    assert rarest(csr_array(np.empty((0, 0), np.int32)), np.empty(0, np.int64)).shape == (0, 0)
 
 
 @given(st.lists(st.lists(st.floats(0.125, 4, width=16), min_size=3, max_size=3), max_size=9))

@@ -16,30 +16,21 @@ from xxhash import xxh3_64_intdigest
 from dedup.errors import InputError
 from dedup.lab.documents import Corpus
 from dedup.lab.method import Method, similarity
-from dedup.lab.methods import (
-    METHODS,
-    CharacterShingles,
-    CommonSubsequence,
-    CommonSubstring,
-    FuzzyHash,
-    LengthGroups,
-    MinHashLSH,
-    SimHash,
-    Sketches,
-    SpotSigs,
-    TextProfile,
-    TfIdf,
-    WeightedSentences,
-    WordShingles,
-    label,
-    make,
-    parameters,
-    parse,
-)
+from dedup.lab.methods import METHODS, label, make, parameters, parse
 from dedup.lab.methods.cascade import Cascade
-from dedup.lab.methods.simhash import simhash
-from dedup.lab.methods.text_profile import profile, quantum
-from dedup.lab.methods.weighted_sentences import form_weight
+from dedup.lab.methods.character_shingles import CharacterShingles
+from dedup.lab.methods.common_subsequence import CommonSubsequence
+from dedup.lab.methods.common_substring import CommonSubstring
+from dedup.lab.methods.fuzzy_hash import FuzzyHash
+from dedup.lab.methods.length_groups import LengthGroups
+from dedup.lab.methods.minhash import MinHashLSH
+from dedup.lab.methods.simhash import SimHash, simhash
+from dedup.lab.methods.sketches import Sketches
+from dedup.lab.methods.spotsigs import SpotSigs
+from dedup.lab.methods.text_profile import TextProfile, profile, quantum
+from dedup.lab.methods.tfidf import TfIdf
+from dedup.lab.methods.weighted_sentences import WeightedSentences, form_weight
+from dedup.lab.methods.word_shingles import WordShingles
 from dedup.numbers import NO_PAIRS
 from dedup.text.normalize import words
 from dedup.text.shingles import shingles
@@ -138,7 +129,8 @@ def test_arrays_of_every_method(name: str) -> None:
     method = make(name)
     method.fit(Corpus.of_texts([REPORT, REPORT, SENTENCES[0]]))
     for pairs in method.candidates():
-        assert (pairs.dtype, pairs.shape[1]) == (np.int32, 2)
+        assert pairs.dtype == np.int32
+        assert pairs.shape[1] == 2
         assert method.score(pairs).dtype == np.float32
 
 
@@ -371,7 +363,7 @@ def test_every_method_says_what_it_is() -> None:
     for name, method in METHODS.items():
         assert method.name == name
         assert all((method.about, method.source, method.finds))
-        assert 0 <= method().floor <= method().threshold <= 1
+        assert 0 <= make(name).floor <= make(name).threshold <= 1
 
 
 def names(labels: str) -> list[str]:

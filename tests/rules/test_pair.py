@@ -73,7 +73,7 @@ def said(pair: tuple[Profile, Profile], rules: Settings = RULES, pin: Relation |
     """The relation and the rule of a pair, whichever is named first."""
     found = relate(*pair, rules, pin)
     assert relate(pair[1], pair[0], rules, pin) == found
-    return found and f"{found.relation} by {found.rule}"
+    return f"{found.relation} by {found.rule}" if found else None
 
 
 BYTES = st.lists(st.integers(0, 1), min_size=10, max_size=10)

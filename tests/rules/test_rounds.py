@@ -18,6 +18,7 @@ from dedup.rules.marks import Pair, order_key
 from dedup.rules.oracle import Pins, Subject
 from dedup.rules.pair import Relation
 from dedup.settings import Settings
+from dedup.spark.options import HEAD_MINIMUM, PAIRS_PER_ENTRY, head
 from dedup.text.fingerprint import Fingerprint
 from tests.conformance.corpora import CORPORA
 from tests.corpora import fingerprint as fingerprint_of
@@ -51,7 +52,15 @@ def settings_of(common_stories: int, similar_pairs: int) -> Settings:
     return replace(RULES, common_stories=common_stories, similar_pairs=similar_pairs)
 
 
-SIGNATURES = ([], [0] * 8, [0] * 6 + [1] * 2, [0] * 4 + [1] * 4, [1] * 6 + [0] * 2, [1] * 8, [2] * 8)
+SIGNATURES: tuple[list[int], ...] = (
+    [],
+    [0] * 8,
+    [0] * 6 + [1] * 2,
+    [0] * 4 + [1] * 4,
+    [1] * 6 + [0] * 2,
+    [1] * 8,
+    [2] * 8,
+)
 
 
 @lru_cache(maxsize=10_000)
@@ -217,7 +226,7 @@ def test_the_corpora_of_all_engines_are_decided_alike(name: str, options: Option
 def test_every_pair_is_scored_once_and_with_all_that_it_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     known: list[Groups] = []
     seen: set[tuple[int, int]] = set()
-    real_groups, real_score = rounds.groups, rounds.score
+    real_groups, real_score = nodes.groups, rounds.score
 
     def groups(*args: object) -> Groups:
         known.append(real_groups(*args))  # type: ignore[arg-type]
@@ -313,13 +322,13 @@ def test_the_window_is_the_largest_that_the_budget_allows(
         return sum(keys * min(n, w) ** 2 / 2 for n, keys in sizes.items())
 
     allowed = [w for w in range(1, max(sizes, default=0) + 1) if pairs(w) <= budget]
-    assert rounds.head(sizes, minimum, budget) == max([minimum, *allowed])
+    assert head(sizes, minimum, budget) == max([minimum, *allowed])
 
 
 def test_the_smallest_window_is_within_the_budget_of_the_default() -> None:
     sizes = {1: 100, 7: 20, 40: 9, 10_000: 2}
     entries = sum(n * keys for n, keys in sizes.items())
-    assert rounds.head(sizes, 1, rounds.PAIRS_PER_ENTRY * entries) >= rounds.HEAD_MINIMUM
+    assert head(sizes, 1, PAIRS_PER_ENTRY * entries) >= HEAD_MINIMUM
 
 
 NODES, ROUNDS = "tests.reference.nodes", "tests.reference.rounds"

@@ -250,10 +250,8 @@ class Maker:
         for _ in range(rng.choice((0, 1, 3)) if size > 2 else 0):
             one, other = sorted(rng.sample(names, 2))
             pairs[one, other] = rng.choice(list(Relation))
-        sentences = {
-            self._base + rng.randrange(ring): rng.random() < 0.5 for _ in range(rng.choice((0, 0, 1)))
-        }
-        return Abstract(found, pairs, sentences)
+        pinned = {self._base + rng.randrange(ring): rng.random() < 0.5 for _ in range(rng.choice((0, 0, 1)))}
+        return Abstract(found, pairs, pinned)
 
 
 def story(

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dedup.cli import main
+from dedup.errors import InputError
 from dedup.rules import oracle
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Relation
@@ -183,9 +184,9 @@ def test_an_exported_corpus_is_gone_on_with(spark: Any, folder: Path) -> None:
         ({"format": 0}, "is of format 0"),
     ):
         tell(**told)
-        with pytest.raises(main.InputError, match=says):
+        with pytest.raises(InputError, match=says):
             Corpus.read(spark, str(exported))
-    with pytest.raises(main.InputError, match="a whole folder of"):
+    with pytest.raises(InputError, match="a whole folder of"):
         Corpus.read(spark, str(folder / "nothing"))
 
 

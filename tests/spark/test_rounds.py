@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,7 @@ def waiting(draw: st.DrawFn) -> tuple[Edges, set[int]]:
     return edges, eligible
 
 
-def batch(edges: Edges, eligible: set[int]) -> pa.RecordBatch:
+def batch(edges: Edges, eligible: set[int]) -> Any:
     columns = ([a for a, _ in edges], [b for _, b in edges], [a in eligible for a, _ in edges])
     kinds = (pa.int64(), pa.int64(), pa.bool_())
     arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
@@ -81,7 +81,12 @@ def corpus() -> Abstract:
     return Maker(11, Settings()).corpus(40, "a")
 
 
-SMALL = {"head_minimum": 4, "budget": 0}
+class Small(TypedDict):
+    head_minimum: int
+    budget: int
+
+
+SMALL: Small = {"head_minimum": 4, "budget": 0}
 
 
 def written(work: Path) -> dict[str, int]:
@@ -181,6 +186,6 @@ def test_a_driver_that_is_killed_goes_on(spark: Any, tmp_path: Path) -> None:
         assert after.items() >= before.items()
         assert len(after) > len(before)
         before = after
-    found = answer(settle(spark, tmp_path / "steps", corpus(), **SMALL))
+    found = answer(settle(spark, tmp_path / "steps", corpus(), None, **SMALL))
     assert_equal(found.answer, expected(corpus()))
     assert written(tmp_path / "steps").items() >= before.items()
