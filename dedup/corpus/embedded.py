@@ -102,7 +102,7 @@ class _Postmaster:  # as the file postmaster.pid describes it, which may be stal
 
     def alive(self) -> bool:
         """Whether the pid is this data folder's postmaster: after a reboot it may be anyone's."""
-        import psutil  # type: ignore[import-untyped]
+        import psutil
 
         try:
             process = psutil.Process(self.pid)
