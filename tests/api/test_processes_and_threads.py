@@ -25,6 +25,8 @@ SECONDS = 60
 
 ARTICLES = [article(f"a{i:02}", window(i % 14, 6), i, publication=f"P{i % 3}") for i in range(60)]
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # of Python 3.12 on
+
 fork = multiprocessing.get_context("fork")
 
 
@@ -49,7 +51,6 @@ def warm(url: str) -> Iterator[Deduplicator]:
         yield dd
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_pool_of_four_forked_children_has_right_verdicts_on_connections_of_its_own(
     database: Database, corpus_url: str
 ) -> None:

@@ -45,7 +45,7 @@ def test_marks_as_csv_to_a_file(dedup: Dedup, news: Path, tmp_path: Path) -> Non
     result = dedup("marks", "--format", "csv", "-o", "marks.csv")
     assert result.code == 0
     assert result.out == ""
-    rows = list(csv.DictReader((tmp_path / "marks.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "marks.csv").read_text().splitlines()))
     assert [row["id"] for row in rows] == ["copy", "first", "other"]
     assert rows[1]["duplicate_of"] == ""
     assert dedup("marks", "-f", "csv").out.splitlines()[0] == "id,status,duplicate_of,score,reason,stale"

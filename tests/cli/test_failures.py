@@ -106,7 +106,7 @@ def test_refused_lines_are_kept_with_number_and_reason(dedup: Dedup, tmp_path: P
     assert loaded.code == 0
     assert "read 13 lines: 5 new, 0 changed, 0 same, 0 superseded, 8 refused, 1 dates lost" in loaded.err
     assert "each of them: see mixed.jsonl.rejects.jsonl" in loaded.err
-    rejects = [json.loads(line) for line in (tmp_path / "mixed.jsonl.rejects.jsonl").open()]
+    rejects = [json.loads(line) for line in (tmp_path / "mixed.jsonl.rejects.jsonl").read_text().splitlines()]
     assert [reject["line"] for reject in rejects] == list(range(1, 10))
     assert all(reject["reason"] for reject in rejects)
     assert [reject["line"] for reject in rejects if reject["outcome"] == "repaired"] == [5]
@@ -245,6 +245,7 @@ def test_output_to_a_closed_pipe_is_no_failure(dedup: Dedup, corpus_url: str, ne
     head.stdout.close()
     assert head.stderr is not None
     assert head.stderr.read() == b""
+    head.stderr.close()
     assert head.wait(20) == 0
 
 

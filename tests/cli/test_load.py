@@ -110,7 +110,9 @@ def test_titles_of_megabytes_are_lost_and_their_articles_are_loaded(
     rows = [{"id": f"a{i}", "text": "x", "title": "T" * (2_200_000 if i % 2 else 10)} for i in range(40)]
     loaded = dedup("load", str(lines(tmp_path / "titles.jsonl", rows)), "--json")
     assert heaps(json.loads(loaded.out)) == (40, 0, 0, 0, 0)
-    rejects = [json.loads(line) for line in (tmp_path / "titles.jsonl.rejects.jsonl").open()]
+    rejects = [
+        json.loads(line) for line in (tmp_path / "titles.jsonl.rejects.jsonl").read_text().splitlines()
+    ]
     assert {(row["outcome"], row["reason"]) for row in rejects} == {
         ("repaired", "title is longer than 16384 bytes")
     }

@@ -239,6 +239,7 @@ def test_whoever_is_connected_is_cut_off_and_writes_nothing_that_is_lost(
 
     monkeypatch.setattr(server_upgrade, "_copy", watched)
     server_upgrade.upgrade(home=home)
+    writer.close()
     assert seen
     assert answers(embedded.start(home)) == old.answers
 

@@ -517,6 +517,8 @@ def test_workers_end_when_their_parent_is_killed(database: Database, tmp_path: P
     assert children
     parent.kill()
     parent.wait()
+    parent.stdin and parent.stdin.close()
+    parent.stdout.close()
     wait_until(lambda: not any(_runs(child) for child in children))
     wait_until(lambda: sessions(database) <= before)
 

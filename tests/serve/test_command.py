@@ -87,6 +87,8 @@ def serving(url: str, *arguments: str, command: str = "serve", **environment: st
         made.process.kill()
         made.process.wait()
         made._reader.join()
+        if made.process.stderr is not None:
+            made.process.stderr.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
