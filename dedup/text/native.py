@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import sys
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -34,6 +35,7 @@ log = logging.getLogger(__name__)
 
 LIBRARY = Path(__file__).with_name("libnative.so")
 
+_WIDE = f"utf-32-{sys.byteorder[0]}e"
 _CODES, _PAGE, _SIGMA = 0x110000, 128, "\u03a3"
 _DONE, _REFERENCE, _EMPTY, _SHORT, _ROOM_WANTED, _PAGE_WANTED, _SEQUENCE = range(7)
 ROOM_BYTES, ROOM_KEPT = 1 << 18, 1 << 22
@@ -196,8 +198,8 @@ class NativeKernel:
             elif status == _SHORT and not call.has_title:
                 title = unicodedata.normalize("NFKC", composed_title(title or ""))
                 # Text and title are given in one width: that of the text decides for both.
-                call.text = text.encode("utf-32-le")
-                call.title = title.encode("utf-32-le", "surrogatepass")
+                call.text = text.encode(_WIDE)
+                call.title = title.encode(_WIDE, "surrogatepass")
                 call.width, call.title_size, call.has_title = 4, len(title), 1
             else:
                 return desk.clear(status)
@@ -263,7 +265,7 @@ def composed_title(title: str) -> str:
 
 def _encoded(text: str) -> tuple[bytes, int]:
     """The characters of a text for C, and the bytes of each."""
-    return (text.encode(), 1) if text.isascii() else (text.encode("utf-32-le"), 4)
+    return (text.encode(), 1) if text.isascii() else (text.encode(_WIDE), 4)
 
 
 def _is_simple(text: str) -> bool:
