@@ -112,7 +112,7 @@ def stopping() -> Iterator[StopFlag]:
         with _handled(stop):
             yield flag
     finally:
-        for handler, timer in alarms:
+        for handler, timer in reversed(alarms):  # two, if a second signal came while the first was handled
             signal.setitimer(signal.ITIMER_REAL, *timer)
             signal.signal(signal.SIGALRM, handler)
 

@@ -183,7 +183,10 @@ def test_a_second_signal_at_any_line_of_the_first_ones_handler_disturbs_nothing(
             signals.unfinished()
 
         signals.forget()
+        before = signal.getitimer(signal.ITIMER_REAL)[0] > 0, signal.getsignal(signal.SIGALRM)
         assert run(work)[0] == 143
+        after = signal.getitimer(signal.ITIMER_REAL)[0] > 0, signal.getsignal(signal.SIGALRM)
+        assert after == before
         return lines
 
     lines = at(0)
