@@ -146,6 +146,7 @@ def test_a_corpus_of_an_older_revision_is_fingerprinted_and_counted_again(
         # As revision 2 had it: the plain lowest byte, and two carriers drawn without putting one back.
         older.setattr("dedup.text.fingerprint.ALGORITHM_REVISION", 2)
         older.setattr("dedup.corpus.rulebooks.ALGORITHM_REVISION", 2)
+        older.setattr("dedup.text.fingerprint.library", lambda: None)  # in Python, where it can be changed
         older.setattr("dedup.text.batch.signature", lambda values: values.astype(np.uint8))
         older.setattr(
             "dedup.corpus.common_sentences.is_common", lambda m, p, b, limit: p * limit < b * m * (m - 1)

@@ -168,7 +168,7 @@ def refuses(address: str) -> bool:
     host, _, port = address.removeprefix("http://").partition(":")
     try:
         socket.create_connection((host, int(port)), timeout=SECONDS).close()
-    except ConnectionRefusedError:
+    except (ConnectionRefusedError, ConnectionResetError):  # or it was about to be taken
         return True
     return False
 
