@@ -81,12 +81,23 @@ def test_any_text(text: str, title: str | None, language: str, few: bool) -> Non
 
 
 @pytest.mark.parametrize(
-    "context", ["Words {0}the end{0}. {0}Next {0} one.{0}And {0}\n{0} more", "a{0}b {0}.{0} C{0}d"]
+    ("context", "first", "last"),
+    [
+        ("Words {0}the end{0}. {0}Next {0} one.{0}And {0}\n{0} more", 0, 0x3400),
+        pytest.param("a{0}b {0}.{0} C{0}d", 0, 0x110000, marks=pytest.mark.torture),
+        pytest.param(
+            "Words {0}the end{0}. {0}Next {0} one.{0}And {0}\n{0} more",
+            0x3400,
+            0x110000,
+            marks=pytest.mark.torture,
+        ),
+    ],
 )
-def test_every_character(context: str) -> None:
-    for first in range(0, 0x110000, 64):
-        if not 0x31400 <= first < 0xE0000:
-            lines = [context.format(chr(code)) for code in range(first, first + 64)]
+def test_every_character(context: str, first: int, last: int) -> None:
+    """By default those whose classes differ much; all others with the torture tests."""
+    for start in range(first, last, 64):
+        if not 0x31400 <= start < 0xE0000:
+            lines = [context.format(chr(code)) for code in range(start, start + 64)]
             is_equal("\n\n".join(lines))
 
 
