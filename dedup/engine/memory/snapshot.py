@@ -139,11 +139,12 @@ class _Reader:
         self.sentence_counts, self._banded = np.zeros(size, np.int64), np.zeros(size, np.bool_)
         self.canonical = np.zeros(size, np.bool_)
         shape = (size, settings.signature_size)
-        self.signature: npt.NDArray[np.uint8] = (
-            np.memmap(tempfile.TemporaryFile(), np.uint8, "w+", shape=shape)  # noqa: SIM115 - its own to close
-            if self._again and size
-            else np.zeros(shape, np.uint8)
-        )
+        self.signature: npt.NDArray[np.uint8]
+        if self._again and size:
+            with tempfile.TemporaryFile() as file:  # the mapping keeps it
+                self.signature = np.memmap(file, np.uint8, "w+", shape=shape)
+        else:
+            self.signature = np.zeros(shape, np.uint8)
         self._bands = settings.bands
         self._wanted = np.zeros(size, np.bool_)
         self._rows: list[npt.NDArray[np.int64]] = []
