@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from dedup.api import checks
 from dedup.api.questions import Questions
 from dedup.article import Article
-from dedup.corpus import attempts, opening, rulebooks
+from dedup.corpus import fingerprints, opening, rulebooks
 from dedup.corpus.database import Database, retried
 from dedup.engine import hook
 from dedup.engine.submit import Submissions
@@ -257,14 +257,14 @@ class Deduplicator(Questions):
 
         Args:
             batch: articles per transaction; the marks do not depend on it.
-            workers: processes that fingerprint texts; None for one per core, 0 for none but this one.
+            workers: threads that fingerprint texts; None for one per core, 0 for none but the caller's.
             engine: what settles: "postgres" a batch at a time, "memory" everything at once, "auto" whichever
                 is quicker; the marks do not depend on it.
             memory: bytes that the memory engine may use, more or less; None for a quarter of the machine's.
             stop: asked between batches; when it says so, the batch in hand is finished and the work ends.
 
         Raises:
-            WorkerError: worker processes cannot be started, or do not stay alive.
+            MachineError: this machine has no memory or no thread to spare.
             StuckError: another backfill lives and makes no progress, or this one does the same again and
                 again.
         """
@@ -306,7 +306,7 @@ class Deduplicator(Questions):
 
         Raises:
             InputError: it is neither, or the horizon is there or later already, or no article is settled.
-            WorkerError, StuckError: as of `backfill`.
+            MachineError, StuckError: as of `backfill`.
         """
         from dedup.engine import backfill as settling
         from dedup.engine import window as pruning
@@ -355,7 +355,7 @@ class Deduplicator(Questions):
         count, total = RETRY_ARTICLES, 0
         while count == RETRY_ARTICLES and not stop():
             with self._database.transaction(settling=True) as cursor:
-                count = attempts.retry(cursor, reason, RETRY_ARTICLES)
+                count = fingerprints.retry(cursor, reason, RETRY_ARTICLES)
             total += count
         return total
 

@@ -4,7 +4,7 @@
     ├── InputError            a file, a row or an argument cannot be used
     ├── SettingError          an unknown setting, or a value out of range
     ├── NotFoundError         no article with that source_id
-    ├── WorkerError           worker processes cannot be started, or do not stay alive
+    ├── MachineError          this machine has no memory or no thread to spare
     ├── StuckError            a backfill makes no progress
     ├── WorkError             a run on Spark cannot go on in its folder, or would cost more than is allowed
     ├── ClosedError           a `Deduplicator` was used after it was closed
@@ -49,8 +49,8 @@ class NotFoundError(DedupError):
         return cls(f"no article with source_id {source_id!r}; `dedup marks` lists them")
 
 
-class WorkerError(DedupError):
-    """Worker processes cannot be started, or do not stay alive; no text is to blame."""
+class MachineError(DedupError):
+    """This machine has no memory or no thread to spare; no text is to blame."""
 
 
 class StuckError(DedupError):

@@ -19,7 +19,7 @@ LogFormat = Literal["text", "json"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 LOGGERS = ("dedup", "uvicorn")  # Whose events are shown
-COUNTS = ("fingerprinted", "settled", "failed", "lost")  # Of a report, what is logged
+COUNTS = ("fingerprinted", "settled", "failed")  # Of a report, what is logged
 
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """What every record has; the rest is the event's own."""
@@ -51,7 +51,7 @@ def settled(report: BackfillReport, seconds: float | None = None) -> None:
     else:
         took = round(seconds, 3)
         words += f" in {seconds:.3f} s"
-    level = logging.WARNING if report.failed or report.lost else logging.INFO
+    level = logging.WARNING if report.failed else logging.INFO
     extra = {"event": "settled", **counts, "seconds": took}
     logging.getLogger("dedup.worker").log(level, words, extra=extra)
 

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-MAX_WORKERS = 256  # Processes that fingerprint texts; more only wait
+MAX_WORKERS = 256  # Threads that fingerprint texts; more only wait
 
 
 def cores() -> int:

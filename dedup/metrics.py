@@ -154,7 +154,6 @@ def _counters(found: Vitals) -> Iterable[Metric]:
         ("fingerprinted", "dedup_articles_fingerprinted", "Texts that got a fingerprint."),
         ("settled", "dedup_articles_settled", "Marks written by runs, not those by the hook."),
         ("failed", "dedup_articles_failed", "Texts that could not get a fingerprint."),
-        ("lost", "dedup_attempts_lost", "Attempts to read a text that lost their process."),
     ):
         yield CounterMetricFamily(counter, about, found.totals.get(name, 0.0))
     for prefix, counter, about, label in (

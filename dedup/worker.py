@@ -13,11 +13,9 @@ from collections.abc import Callable
 from dedup.api import checks
 from dedup.corpus import opening
 from dedup.engine import choice, daemon
-from dedup.engine.backfill import RETRY_SECONDS, Options
+from dedup.engine.backfill import Options
 from dedup.engine.daemon import POLL_SECONDS, Daemon, Pace
 from dedup.engine.fingerprinting import PoolOptions
-from dedup.engine.keeper import PoolKeeper
-from dedup.engine.pool import Limits, make_function
 from dedup.engines import BATCH_ARTICLES
 from dedup.machine import MAX_WORKERS
 from dedup.timeouts import Timeouts, check_seconds
@@ -41,7 +39,7 @@ def work(
     Args:
         url, schema: as of `Deduplicator`; a database that is away is waited for.
         poll: seconds after which an article is noticed at the latest.
-        workers: processes that fingerprint texts; None for one per core, at least 1: a text can end one.
+        workers: threads that fingerprint texts; None for one per core.
 
     Raises:
         LoginError: the database refuses the login.
@@ -54,17 +52,14 @@ def work(
     database = daemon.wait_for(lambda: opening.opened(url, timeouts, schema), stop, daemon.DOWN_SECONDS)
     if database is None:
         return
-    keeper = PoolKeeper()
     try:
         options = Options(
             BATCH_ARTICLES,
             None,
-            PoolOptions(workers, make_function, Limits(), keeper),
-            RETRY_SECONDS,
+            PoolOptions(workers),
             "auto",
             choice.usual_memory(),
-            patient=False,
         )
-        Daemon(database, options, stop, Pace(poll=poll), keeper).run()
+        Daemon(database, options, stop, Pace(poll=poll)).run()
     finally:
         database.close()

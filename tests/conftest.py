@@ -205,9 +205,7 @@ def empty(database: Database) -> None:
         cursor.execute(
             "SET LOCAL lock_timeout = '5min'"
         )  # the server may be vacuuming what the last test left
-        cursor.execute(
-            "TRUNCATE dedup.article, dedup.fingerprint, dedup.match, dedup.attempt, dedup.fingerprint_bulk"
-        )
+        cursor.execute("TRUNCATE dedup.article, dedup.fingerprint, dedup.match, dedup.fingerprint_bulk")
         for table in SMALL:
             cursor.execute(f"DELETE FROM dedup.{table}".encode())
         cursor.execute(

@@ -23,7 +23,7 @@ from dedup.corpus import window as window_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
 from dedup.deduplicator import Deduplicator
-from dedup.engine.pool import FingerprintFunction
+from dedup.engine.reader import FingerprintFunction
 from dedup.engine.settle import MAX_WORK, settle
 from dedup.engine.submit import Submissions
 from dedup.rules import oracle

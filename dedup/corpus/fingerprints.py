@@ -42,7 +42,7 @@ class Page:
 
 def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> Page:
     """The next articles whose present text has no fingerprint in any table, near enough in canonical order.
-    Those that wait for another attempt are left out (`attempts.py`). `after`: the place of the last article
+    `after`: the place of the last article
     of the page before; None for the first page. `limit`: so many articles at most.
     """
     prefer_indexes(cursor)
@@ -108,7 +108,6 @@ def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
     if failed:
         _remove_outdated(cursor, [article_id for article_id, _ in failed])
         _fail(cursor, failed)
-    forget_attempts(cursor, [r.article_id for r in results])
 
 
 def _insert(cursor: Cursor, made: Sequence[tuple[Fingerprinted, Fingerprint]]) -> int:
@@ -132,10 +131,10 @@ class Batch:
         """Store what can be; needs the settle lock, as the function `store` does. Returns the ids of the
         articles that changed, went or no longer wait.
         """
-        gone, there, outdated, attempted = self._storable(cursor)
+        gone, there, outdated = self._storable(cursor)
         if outdated:
             _remove_outdated(cursor, outdated)
-            gone, there, _, _ = self._storable(cursor)
+            gone, there, _ = self._storable(cursor)
         rows = list(self._rows)
         for i in gone | there:
             rows[i] = b""
@@ -145,19 +144,13 @@ class Batch:
                 copy.write(copy_data(rows))
         if self.failed:
             _fail(cursor, self.failed)
-        if attempted:
-            forget_attempts(cursor, self._ids.tolist())
         return [self._chunk[i][0] for i in gone]
 
-    def _storable(self, cursor: Cursor) -> tuple[set[int], set[int], list[int], bool]:
+    def _storable(self, cursor: Cursor) -> tuple[set[int], set[int], list[int]]:
         row = cursor.execute(_sql("storable"), {"ids": self._ids, "revisions": self._revisions}).fetchone()
         assert row is not None
-        gone, there, outdated = ([] if part is None else part.tolist() for part in row[:3])
-        return set(gone), set(there), outdated, row[3]
-
-
-def forget_attempts(cursor: Cursor, ids: Collection[int]) -> None:
-    cursor.execute(_sql("forget_attempts"), {"ids": bigints(ids)})
+        gone, there, outdated = ([] if part is None else part.tolist() for part in row)
+        return set(gone), set(there), outdated
 
 
 def _remove_outdated(cursor: Cursor, ids: Sequence[int]) -> bool:
@@ -190,6 +183,14 @@ def read_again(cursor: Cursor, ids: Collection[int]) -> list[int]:
     """
     rows = cursor.execute(_sql("read_again"), {"ids": bigints(ids)}).fetchall()
     return [row[0] for row in rows]
+
+
+def retry(cursor: Cursor, reason: str, limit: int) -> int:
+    """Have failed articles read again; returns how many. Needs the settle lock. `reason`: how the reason of
+    their failure begins. `limit`: at most so many.
+    """
+    rows = cursor.execute(_sql("failed"), {"reason": reason, "limit": limit}).fetchall()
+    return len(read_again(cursor, [row[0] for row in rows]))
 
 
 def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:

@@ -24,7 +24,6 @@ SAMPLE = 10_000
 
 QUEUES = {
     "deferred": "dedup.deferred_article",
-    "attempts": "dedup.attempt",
     "marks to write": "dedup.mark_change",
 }
 """Tables of what waits, by the name of their number in `Vitals.queues`."""

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dedup.answer import Answer
-from dedup.corpus import attempts, deferred, outbox, runs
-from dedup.corpus.attempts import Suspect
+from dedup.corpus import deferred, outbox, runs
 from dedup.corpus.database import Cursor
 from dedup.corpus.runs import Run
 from dedup.corpus.statements import Statements
@@ -48,7 +47,6 @@ class Overview(Answer):
         held_by: who holds the settle lock at this moment, or None.
         deferred: versions of articles deferred by a hook, since others held them.
         changes: changes of attached tables that are noted and not read yet.
-        attempted: articles that lost a worker process and wait for another attempt; suspects: some of them.
     """
 
     counts: dict[str, int]
@@ -66,8 +64,6 @@ class Overview(Answer):
     held_by: Holder | None
     deferred: int
     changes: int
-    attempted: int
-    suspects: list[Suspect]
     limits: dict[str, int]
     failures: dict[str, int]
     last_marked_at: datetime | None
@@ -75,8 +71,6 @@ class Overview(Answer):
     bytes_per_article: dict[str, float]
     database_bytes: int
 
-
-SUSPECTS_SHOWN = 5
 
 _OVERVIEW = (
     "unfingerprinted",
@@ -115,8 +109,6 @@ def overview(cursor: Cursor) -> Overview:
         held_by=_holder(cursor),
         deferred=deferred.count(cursor),
         changes=outbox.count(cursor),
-        attempted=attempts.waiting(cursor, [0.0]).articles,
-        suspects=attempts.suspects(cursor, SUSPECTS_SHOWN),
         **found,
     )
 

@@ -72,7 +72,6 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     "corpus_state": {"worker": ("SELECT", "UPDATE"), "scraper": _READ, "reader": _READ},
     # Who may lock this row may write marks.
     "settle_turn": {"worker": ("SELECT", "UPDATE")},
-    "attempt": {"worker": _WRITE, "reader": _READ},
     "run": {"worker": _WRITE, "reader": _READ},
     "run_total": {"worker": ("SELECT", "INSERT", "UPDATE"), "reader": _READ},
     "worker": {"worker": _WRITE, "reader": _READ},

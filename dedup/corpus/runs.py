@@ -91,7 +91,6 @@ class Did:
     fingerprinted: int
     settled: int
     failed: int
-    lost: int
     seconds: Mapping[str, float]  # stage to how long it took; of the others see the columns of `dedup.run`
 
 
@@ -110,7 +109,6 @@ class PastRun(Answer):
     fingerprinted: int
     settled: int
     failed: int
-    lost: int
     stage_seconds: dict[str, float]
 
 
@@ -158,7 +156,7 @@ def end(cursor: Cursor, run: int, outcome: str, error: str | None) -> None:
 
 def add(cursor: Cursor, run: int, did: Did) -> None:
     """Add to what a run did, and to what all runs did together."""
-    counts = {name: getattr(did, name) for name in ("fingerprinted", "settled", "failed", "lost")}
+    counts = {name: getattr(did, name) for name in ("fingerprinted", "settled", "failed")}
     cursor.execute(_sql("add"), {**counts, "stages": Jsonb(dict(did.seconds)), "run": run})
     _total(
         cursor,

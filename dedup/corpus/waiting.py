@@ -5,7 +5,6 @@ Each source of work is one query that an index answers. A new source is one more
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dedup.article import MAX_SOURCE_ID_BYTES
@@ -27,11 +26,9 @@ class Waiting:
         return self.settling or self.counting
 
 
-def look(cursor: Cursor, pauses: Sequence[float]) -> Waiting:
-    """What there is to do now. `pauses`: as in `attempts.waiting`; an article that is not to be tried yet
-    does not count.
-    """
+def look(cursor: Cursor) -> Waiting:
+    """What there is to do now."""
     prefer_indexes(cursor)
-    row = cursor.execute(_sql("look"), {"pauses": list(pauses), "longest": MAX_SOURCE_ID_BYTES}).fetchone()
+    row = cursor.execute(_sql("look"), {"longest": MAX_SOURCE_ID_BYTES}).fetchone()
     assert row is not None
     return Waiting(row[0] or drift.unseen(cursor), row[1])

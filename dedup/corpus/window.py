@@ -146,7 +146,6 @@ def archive(cursor: Cursor, settings: Settings, ids: Collection[int]) -> set[int
     stale = make_stale(cursor, {row[0] for row in rows})
     for table in get_args(Target):
         fingerprints.delete(cursor, ids, table)
-    fingerprints.forget_attempts(cursor, ids)
     cursor.execute(_sql("archive_articles"), {**values, "never": NEVER_COMPARED})
     return stale
 

@@ -5,22 +5,20 @@ cores, bring the common sentences up to date, settle in batches. Each step commi
 is stopped, by Ctrl-C or a crash, is resumed by the next one where it was. Memory does not grow with the
 corpus.
 
-A text that lost its worker is tried again after a pause, while other articles go on, and fails after several
-attempts (`corpus/attempts.py`). A run that does the same again and again ends with an error.
+A run that does the same again and again ends with an error.
 """
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 
 from dedup.answer import Answer
-from dedup.corpus import attempts, fingerprints, rulebooks, stories
+from dedup.corpus import fingerprints, rulebooks, stories
 from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.runs import Did, Run
@@ -32,16 +30,13 @@ from dedup.engine.fingerprinting import Fingerprinting, PoolOptions, Read, analy
 from dedup.engine.heartbeat import Heartbeat
 from dedup.engine.holding import fitting_batch
 from dedup.engine.memory.run import MemoryRun
-from dedup.engine.pool import Factory, Limits, make_function
+from dedup.engine.reader import Factory, make_function
 from dedup.engine.refresh import refresh
 from dedup.engine.settle import Settled, settle
 from dedup.engine.sync import sync, write_marks
 from dedup.engine.window import Window
 from dedup.engines import BATCH_ARTICLES, EngineName
 from dedup.progress import Both, Progress, SilentProgress, timed
-
-RETRY_SECONDS = (1.0, 4.0, 16.0)
-"""Pauses before a text that lost its worker is tried again; with none left the article fails."""
 
 SAME_ROUNDS = 10
 """A run ends by itself when a round finds nothing to do; one with so many that did the same never would."""
@@ -61,7 +56,6 @@ class BackfillReport(Answer):
         stopped: it was asked to stop before everything was settled.
         adopted: changed settings, sentence parameters or a changed program were put in force.
         fingerprinted: texts that got a fingerprint; failed: texts that cannot have one.
-        lost: attempts that lost a worker process.
         common_entered, common_left: sentences that became common, or stopped.
         settled: marks written, an article counted again if it was settled again.
         compared: pairs of articles scored.
@@ -86,7 +80,6 @@ class BackfillReport(Answer):
     adopted: bool = False
     fingerprinted: int = 0
     failed: int = 0
-    lost: int = 0
     common_entered: int = 0
     common_left: int = 0
     settled: int = 0
@@ -103,7 +96,7 @@ class BackfillReport(Answer):
 
     def did(self) -> Did:
         """What is kept of it in the row of the run."""
-        return Did(self.fingerprinted, self.settled, self.failed, self.lost, self.seconds)
+        return Did(self.fingerprinted, self.settled, self.failed, self.seconds)
 
 
 def backfill(
@@ -117,21 +110,18 @@ def backfill(
     factory: Factory = make_function,
     full_count: bool | None = None,
     stop: Callable[[], bool] = lambda: False,
-    limits: Limits | None = None,
-    retry_seconds: Sequence[float] = RETRY_SECONDS,
 ) -> BackfillReport:
     """Settle everything that is pending or stale. Neither `batch` nor `engine` changes the result.
 
     Args:
         batch: articles per settle transaction.
-        workers: processes that fingerprint texts; None for one per core, 0 for none but this one.
+        workers: threads that fingerprint texts; None for one per core, 0 for none but the caller's.
         memory: bytes that the memory engine may use, more or less; None for a quarter of the machine's.
         full_count: as in `refresh`.
         stop: asked between batches; when it says so, the batch in hand is finished and the work ends.
-        retry_seconds: pauses before a text that lost its worker is tried again; it has one attempt more.
 
     Raises:
-        WorkerError: worker processes cannot be started, or do not stay alive; what was finished is kept.
+        MachineError: this machine has no memory or no thread to spare; what was finished is kept.
         StuckError: another backfill lives and makes no progress, or this one does the same again and again.
         DatabaseError: the server refused or went away; run it again to go on.
     """
@@ -145,8 +135,7 @@ def backfill(
         options = Options(
             batch,
             full_count,
-            PoolOptions(workers, factory, limits or Limits()),
-            tuple(retry_seconds),
+            PoolOptions(workers, factory),
             engine,
             memory or choice.usual_memory(),
         )
@@ -188,15 +177,13 @@ def work(
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `backfill` was told; `patient`: it waits until a lost text can be tried again."""
+    """What `backfill` was told."""
 
     batch: int
     full_count: bool | None
     pool: PoolOptions
-    retry_seconds: Sequence[float]
     engine: EngineName
     memory: int
-    patient: bool = True
 
 
 class _Run:
@@ -214,7 +201,7 @@ class _Run:
         self._window = Window(database, progress, stop)
         self._rounds: Counter[tuple[int, ...]] = Counter()
         self._settled_in_memory = False
-        self._fingerprinting = Fingerprinting(database, progress, options.pool, options.retry_seconds, stop)
+        self._fingerprinting = Fingerprinting(database, progress, options.pool, stop)
 
     def all(self) -> None:
         while not self._stop():
@@ -228,11 +215,7 @@ class _Run:
             self._report.problems += [line for line in unwritten if line not in self._report.problems]
             if did:
                 self._check_round(did)
-            elif (
-                not self._stop()
-                and not (self._options.patient and self._wait())
-                and not self._window.advance()
-            ):
+            elif not self._stop() and not self._window.advance():
                 return
         self._report.stopped = True
 
@@ -279,7 +262,6 @@ class _Run:
             read = self._fingerprinting.run(rulebook)
         self._report.fingerprinted += read.fingerprinted
         self._report.failed += read.failed
-        self._report.lost += read.lost
         return read
 
     def _settle_in_memory(self, rulebook: Rulebook, read: Read | None) -> tuple[int, ...]:
@@ -311,18 +293,6 @@ class _Run:
         self._report.compared += done.written.compared
         analyze(self._database, settled)
         return read.articles, read.which, done.refreshed.entered, done.refreshed.left, settled, -1
-
-    def _wait(self) -> bool:
-        """Wait until a text can be tried again; False if none waits for that."""
-        with self._database.transaction() as cursor:
-            seconds = attempts.waiting(cursor, self._options.retry_seconds).seconds
-        if seconds is None:
-            return False
-        self._progress.first.start("waiting to try again", 0)
-        until = time.monotonic() + seconds
-        while not self._stop() and (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, 0.1))
-        return True
 
     def _check_round(self, did: tuple[int, ...]) -> None:
         self._rounds[did] += 1

@@ -128,7 +128,7 @@ def _guarded(work: _Work, heartbeat: Heartbeat, progress: Progress) -> None:
             ) from None
         raise
     with suppress(Exception):  # the counts are for people
-        heartbeat.add(Did(report.fingerprints, report.marks, 0, 0, report.seconds))
+        heartbeat.add(Did(report.fingerprints, report.marks, 0, report.seconds))
     heartbeat.end("stopped" if report.stopped else "done")
 
 

@@ -3,7 +3,7 @@
 Every poll, and every notification before it, asks the database whether anything waits (`corpus/waiting.py`).
 Of all workers one works at a time, the one that holds the run that a backfill would hold; the others stand by
 and take over when it is gone. A run goes on for as long as work keeps coming, so that there is one row for a
-working period and not for every article. Worker processes for texts outlive it.
+working period and not for every article.
 
 A database that is away is waited for. What ends the loop is `stop`, a refused login, a lack of rights, or a
 schema that is not this program's.
@@ -27,9 +27,8 @@ from dedup.corpus.workers import Session
 from dedup.engine import backfill
 from dedup.engine.backfill import BackfillReport, Options
 from dedup.engine.heartbeat import Heartbeat
-from dedup.engine.keeper import PoolKeeper
 from dedup.engine.listener import Listener
-from dedup.errors import DatabaseError, LoginError, RightsError, SchemaError, StuckError, WorkerError
+from dedup.errors import DatabaseError, LoginError, MachineError, RightsError, SchemaError, StuckError
 from dedup.progress import SilentProgress
 
 POLL_SECONDS = 1.0  # How long an article waits at most that no notification told of
@@ -66,10 +65,9 @@ class Daemon:
         options: Options,
         stop: Callable[[], bool],
         pace: Pace | None = None,
-        keeper: PoolKeeper | None = None,
     ) -> None:
         self._database, self._options, self._stop = database, options, stop
-        self._pace, self._keeper = pace or Pace(), keeper or PoolKeeper()
+        self._pace = pace or Pace()
         self._listener = Listener(database)
         self._heartbeat: Heartbeat | None = None
         self._worker: int | None = None
@@ -107,7 +105,7 @@ class Daemon:
         except StuckError as error:
             log.error("%s", error, extra={"event": "stuck"})
             return self._failed()
-        except (DatabaseError, WorkerError) as error:
+        except (DatabaseError, MachineError) as error:
             if not self._down:
                 log.warning(
                     "%s; waiting for it", error, extra={"event": "down", "error": type(error).__name__}
@@ -122,7 +120,6 @@ class Daemon:
         """Let go of everything; returns for how long to wait before the next attempt."""
         self._down += 1
         self._end("failed")
-        self._keeper.close()
         self._listener.close()
         first, most = self._pace.down
         return min(first * 2.0 ** min(self._down - 1, 30), most)
@@ -130,7 +127,7 @@ class Daemon:
     def _work(self) -> bool:
         """Settle what waits, if this worker is the one to do so; says whether to look again at once."""
         with self._database.transaction() as cursor:
-            found = waiting.look(cursor, self._options.retry_seconds)
+            found = waiting.look(cursor)
         now = time.monotonic()
         if self._first:  # a program of another revision shows in no table
             found = Waiting(True, found.counting)
@@ -209,7 +206,7 @@ class Daemon:
             if line not in self._problems:
                 log.warning("%s", line, extra={"event": "attached table"})
         self._problems = report.problems
-        if not (report.settled or report.fingerprinted or report.failed or report.lost):
+        if not (report.settled or report.fingerprinted or report.failed):
             return
         logs.settled(report, seconds)
 
@@ -235,7 +232,6 @@ class Daemon:
         """Let go of everything, and say so where the database can be told."""
         tell = tell and not self._down
         self._end("done" if self._quiet else "stopped" if self._stop() else "failed", tell=tell)
-        self._keeper.close()
         self._listener.close()
         if self._worker is not None and tell:
             with suppress(DatabaseError), self._database.transaction() as cursor:

@@ -1,23 +1,21 @@
 """The first step of a backfill: every text that waits for it gets its fingerprint, page by page.
 
-Ids come from the database in pages and go to the pool in chunks, whose texts the workers read and store
-(`reader.py`). A text that lost its worker is counted in the database (`corpus/attempts.py`); it is handed out
-again, alone, when due.
+Ids come from the database in pages and go to the pool in chunks, whose texts its threads read and store
+(`reader.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
-from dedup.corpus import attempts, fingerprints
-from dedup.corpus.database import Database, retried
+from dedup.corpus import fingerprints
+from dedup.corpus.database import Database
 from dedup.corpus.fingerprints import Chunk, Page, Target
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.statements import Statements
-from dedup.engine.keeper import PoolKeeper
-from dedup.engine.pool import Factory, FingerprintPool, Limits, Part
+from dedup.engine.pool import FingerprintPool
+from dedup.engine.reader import Factory, Part, make_function
 from dedup.errors import StuckError
 from dedup.machine import cores
 from dedup.progress import Progress
@@ -29,10 +27,10 @@ PAGE_ARTICLES = 5_000
 
 CHUNK_ARTICLES = 500
 PAGE_CHARACTERS = 4_000_000
-"""Articles, and characters of text, that a worker has in hand at a time: the smaller of both bounds; a chunk
+"""Articles, and characters of text, that a thread has in hand at a time: the smaller of both bounds; a chunk
 has one article at least. 500 are about 60 ms of work, and are stored in one transaction."""
 
-FEW_ARTICLES = 50  # A chunk is cut smaller, down to this, where that keeps all workers busy
+FEW_ARTICLES = 50  # A chunk is cut smaller, down to this, where that keeps all threads busy
 SAME_PAGES = 3  # A run in which so many rounds in a row began with the same texts to be read would never end
 
 ANALYZE_ARTICLES = 5_000
@@ -41,12 +39,10 @@ ANALYZE_ARTICLES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class PoolOptions:
-    """What `FingerprintPool` is told; a `keeper` keeps the pool for the next round."""
+    """What `FingerprintPool` is told."""
 
-    workers: int | None
-    factory: Factory
-    limits: Limits
-    keeper: PoolKeeper | None = None
+    workers: int | None = None
+    factory: Factory = make_function
 
 
 @dataclass(slots=True)
@@ -55,13 +51,11 @@ class Read:
 
     Attributes:
         fingerprinted: texts that got a fingerprint; failed: texts that cannot have one.
-        lost: attempts that lost a worker process.
         articles: answers there were; which: of which articles and revisions, as a number to compare.
     """
 
     fingerprinted: int = 0
     failed: int = 0
-    lost: int = 0
     articles: int = 0
     which: int = 0
 
@@ -69,8 +63,6 @@ class Read:
 class Fingerprinting:
     """The first step of one backfill, round by round; `target`, the table for fingerprints, may change
     between them.
-
-    `pauses`: seconds before a text that lost its worker is tried again; it has one attempt more.
     """
 
     def __init__(
@@ -78,16 +70,14 @@ class Fingerprinting:
         database: Database,
         progress: Progress,
         options: PoolOptions,
-        pauses: Sequence[float],
         stop: Callable[[], bool],
         target: Target = "fingerprint",
     ) -> None:
         self.target = target
         self._database, self._progress = database, progress
-        self._options, self._pauses, self._stop = options, pauses, stop
+        self._options, self._stop = options, stop
         self._first_page: frozenset[tuple[int, int]] = frozenset()
         self._same_pages = 0
-        self._in_hand: set[int] = set()
         self._unreadable: set[tuple[int, int]] = set()
 
     def begin_again(self) -> None:
@@ -97,45 +87,31 @@ class Fingerprinting:
     def run(self, rulebook: Rulebook) -> Read:
         """Fingerprint every text that waits for it.
 
-        Raises WorkerError: see `FingerprintPool.run`; what was read is kept. StuckError: texts that were read
-        wait again, and again. StaleRulesError: the settings changed meanwhile.
+        Raises MachineError: see `FingerprintPool.run`; what was read is kept. StuckError: texts that were
+        read wait again, and again. StaleRulesError: the settings changed meanwhile.
         """
         read = Read()
         with self._database.transaction() as cursor:
-            retries = attempts.waiting(cursor, self._pauses)
-            total = fingerprints.count_unfingerprinted(cursor) - retries.articles + retries.due
-        if total <= 0:
+            total = fingerprints.count_unfingerprinted(cursor)
+        if not total:
             return read
         self._progress.start("fingerprinting", total)
-        self._in_hand.clear()
         options = self._options
-        make = partial(
-            FingerprintPool,
-            self._database,
-            rulebook,
-            options.workers,
-            options.factory,
-            options.limits,
-            self._stop,
-            self.target,
+        pool = FingerprintPool(
+            self._database, rulebook, options.workers, options.factory, self._stop, self.target
         )
         share = -(-total // max(cores() if options.workers is None else options.workers, 1))
         size = min(CHUNK_ARTICLES, max(FEW_ARTICLES, share))
-        keeper = options.keeper
-        with keeper.lend((rulebook.state, self.target), make) if keeper else make() as pool:
-            for part in pool.run(self._chunks(size)):
-                self._count(part, read)
-                self._progress.advance(len(part.articles))
+        for part in pool.run(self._chunks(size)):
+            self._count(part, read)
+            self._progress.advance(len(part.articles))
         if self.target == "fingerprint":  # the other one is read as a whole
             analyze(self._database, read.articles)
         return read
 
     def _count(self, part: Part, read: Read) -> None:
-        failed = len(part.failed) + (self._note_lost(part) if part.lost else 0)
-        read.failed += failed
+        read.failed += len(part.failed)
         read.fingerprinted += part.made
-        read.lost += len(part.lost)
-        self._in_hand.difference_update(article_id for article_id, _ in part.articles)
         gone = set(part.gone)
         for article in part.articles:
             if article[0] in gone:
@@ -145,26 +121,11 @@ class Fingerprinting:
             read.articles += 1
             read.which ^= hash(article)
 
-    def _note_lost(self, part: Part) -> int:
-        """Count attempts; returns how many articles have had their last one."""
-
-        def store() -> int:
-            with self._database.transaction(settling=True) as cursor:
-                failed = attempts.note(cursor, part.lost, len(self._pauses) + 1)
-                fingerprints.store(cursor, failed)
-            return len(failed)
-
-        return retried(store, self._database.timeouts.lock)
-
     def _chunks(self, size: int) -> Iterator[Chunk]:
         after, first = None, True
         while not self._stop():
             with self._database.transaction() as cursor:
-                again = attempts.due(cursor, self._pauses, self._in_hand)
                 page = fingerprints.waiting_page(cursor, after, PAGE_ARTICLES)
-            for article in again:
-                self._in_hand.add(article[0])
-                yield [article]
             if first:
                 self._check(page.articles)
                 first = False

@@ -1,52 +1,39 @@
-"""Texts become fingerprints on all cores, and nothing can stop the work for ever.
+"""Texts become fingerprints on all cores: threads, each of which reads a chunk, fingerprints and stores it.
 
-This is the side of whoever knows which articles wait; `supervisor.py` keeps the worker processes at work,
-`worker.py` is the life of one, and `reader.py` is what it does with a chunk. Texts and fingerprints go
-between workers and database; through here go ids. Every wait here is bounded, and notices a supervisor that
-has ended.
+The compiled kernel lets go of the interpreter while it works, and so does the driver while it waits. Without
+a kernel one core makes the fingerprints, while the others read and store.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from time import monotonic
 
 from dedup.corpus.database import Database
 from dedup.corpus.fingerprints import Chunk, Target
 from dedup.corpus.rulebooks import Rulebook
-from dedup.engine.reader import (
-    HARMLESS,
-    Factory,
-    FingerprintFunction,
-    Part,
-    Reader,
-    ReaderHere,
-    Source,
-    make_function,
-    read_chunk,
-)
-from dedup.engine.supervisor import Limits, Supervisor, machine_error
-from dedup.engine.worker import encode_recipe
+from dedup.engine.reader import Factory, Part, Reader, make_function
+from dedup.errors import MachineError
 from dedup.machine import cores
-from dedup.text.fingerprints import Fingerprints
-from dedup.text.tasks import Lost, TextTask
 
-__all__ = ["Chunk", "Factory", "FingerprintFunction", "FingerprintPool", "Limits", "Part", "make_function"]
+CHUNKS_AHEAD = 4  # Handed out per thread: enough that none waits while the next page of ids is read
+
+LOOK_SECONDS = 0.2  # How often a wait looks whether the work is to stop
+
+STOP_SECONDS = 3.0  # For the chunks in hand, once the work is to stop
 
 
 class FingerprintPool:
-    """Worker processes that fingerprint texts and store the fingerprints. Use as a context manager.
+    """Threads that fingerprint texts and store the fingerprints.
 
     Args:
         database: where the texts are, and the fingerprints go.
         rulebook: what fingerprints are made with; none is stored once another one is in force.
-        workers: processes; None for one per core; 0 works in this process, for a handful of articles.
-        factory: makes the fingerprint function inside a worker; must be importable by name.
-        stop: asked all the while; when it says so, `run` ends within `limits.stop`.
+        workers: threads; None for one per core; 0 for none but the caller's.
+        factory: makes the function that fingerprints, which all threads share.
+        stop: asked all the while; when it says so, chunks in hand are finished, and no other is begun.
         target: the table that fingerprints go to.
-
-    Raises:
-        WorkerError: the pool cannot be started.
     """
 
     def __init__(
@@ -55,42 +42,12 @@ class FingerprintPool:
         rulebook: Rulebook,
         workers: int | None = None,
         factory: Factory = make_function,
-        limits: Limits | None = None,
         stop: Callable[[], bool] = lambda: False,
         target: Target = "fingerprint",
     ) -> None:
-        settings, models, timeouts = rulebook.settings, rulebook.models, database.timeouts
-        count = cores() if workers is None else workers
-        if count:
-            database.check_open()
-        url = database.url if count else ""
-        too_long = settings.text_max_characters
-        source = Source(url, database.schema, timeouts, rulebook.state, too_long, target)
-        self._limits, self._stop = limits or Limits(), stop
-        self._here = None if count else _Here(ReaderHere(source, database), factory(settings, models))
-        self._supervisor = None
-        if count:
-            # A store waits for others as long as it may, and then tries once more.
-            patience = self._limits.chunk + 2 * timeouts.lock
-            self._supervisor = Supervisor(
-                count, encode_recipe(factory, settings, models, source), self._limits, patience
-            )
-
-    def __enter__(self) -> FingerprintPool:
-        if self._supervisor:
-            try:
-                self._supervisor.start()
-            except RuntimeError as error:  # no more threads
-                self._supervisor.close()
-                raise machine_error(str(error)) from None
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._supervisor:
-            self._supervisor.stopping = True  # so it ends even where no memory is left for what follows
-            self._supervisor.stop()
-        if self._here:
-            self._here.reader.close()
+        self._workers = cores() if workers is None else workers
+        self._database, self._rulebook, self._target = database, rulebook, target
+        self._function, self._stop = factory(rulebook.settings, rulebook.models), stop
 
     def run(self, chunks: Iterable[Chunk]) -> Iterator[Part]:
         """Have the texts of chunks fingerprinted and stored; says what became of them, in any order.
@@ -98,62 +55,66 @@ class FingerprintPool:
         Pulls chunks as needed.
 
         Raises:
-            WorkerError: workers cannot be started, or do not stay alive.
+            MachineError: there is no memory or no thread to be had; what was stored is kept.
             DatabaseError: the server refused or went away.
             StaleRulesError: the settings changed meanwhile.
         """
-        if self._supervisor:
-            return self._share_out(self._supervisor, chunks)
-        assert self._here
-        return map(self._here.read, chunks)
-
-    def _share_out(self, supervisor: Supervisor, chunks: Iterable[Chunk]) -> Iterator[Part]:
-        waiting = 0
-        for chunk in chunks:
-            supervisor.give(chunk)
-            waiting += len(chunk)
-            while (part := supervisor.take(wait=supervisor.is_full, stop=self._stop)) is not None:
-                waiting -= len(part.articles)
-                yield part
-            if self._stop():
-                break
-        while waiting and (part := supervisor.take(wait=lambda: True, stop=self._stop)) is not None:
-            waiting -= len(part.articles)
-            yield part
-        supervisor.finish()
-        deadline = monotonic() + self._limits.stop
-        # The work is to stop: only what is in hand is waited for.
-        while waiting and (part := supervisor.take(lambda: supervisor.busy > 0 and monotonic() < deadline)):
-            waiting -= len(part.articles)
-            yield part
-
-
-class _Here:
-    """The work of a worker in this process."""
-
-    def __init__(self, reader: Reader, function: FingerprintFunction) -> None:
-        self.reader, self._function = reader, function
-
-    def read(self, chunk: Chunk) -> Part:
-        """Read a chunk."""
-        return read_chunk(self.reader, chunk, self._make)
-
-    def _make(self, tasks: Sequence[TextTask]) -> tuple[Sequence[TextTask], Fingerprints | None, list[Lost]]:
+        reader = Reader(self._database, self._rulebook, self._function, self._target)
         try:
-            return tasks, self._function(tasks), []
+            yield from self._shared_out(reader, chunks) if self._workers else map(reader.read, chunks)
         except MemoryError:
-            pass
-        read: list[TextTask] = []
-        made: list[Fingerprints] = []
-        lost: list[Lost] = []
-        for task in tasks:
+            raise _machine_error("out of memory") from None
+        finally:
+            reader.close()
+
+    def _shared_out(self, reader: Reader, chunks: Iterable[Chunk]) -> Iterator[Part]:
+        waiting: set[Future[Part]] = set()
+        with ThreadPoolExecutor(self._workers, "dedup-fingerprints") as threads:
             try:
-                made.append(self._function([task]))
-                read.append(task)
-            except MemoryError:
-                try:
-                    self._function([HARMLESS])
-                except MemoryError:
-                    raise machine_error("out of memory") from None
-                lost.append(Lost(task.id, task.revision, "fingerprinting it ran out of memory"))
-        return read, Fingerprints.joined(made) if made else None, lost
+                for chunk in chunks:
+                    waiting.add(_submitted(threads, reader.read, chunk))
+                    while len(waiting) >= CHUNKS_AHEAD * self._workers and not self._stop():
+                        yield from _finished(waiting)
+                    if self._stop():
+                        break
+                while waiting and not self._stop():
+                    yield from _finished(waiting)
+                yield from _stopped(reader, waiting)
+            except BaseException:
+                for future in waiting:
+                    future.cancel()
+                reader.cancel()
+                raise
+
+
+def _submitted(threads: ThreadPoolExecutor, work: Callable[[Chunk], Part], chunk: Chunk) -> Future[Part]:
+    try:
+        return threads.submit(work, chunk)
+    except RuntimeError:
+        raise _machine_error("no more threads") from None
+
+
+def _finished(waiting: set[Future[Part]]) -> Iterator[Part]:
+    """The results that there are, taken out of those that are waited for; none if there are none soon."""
+    done, _ = wait(waiting, LOOK_SECONDS, FIRST_COMPLETED)
+    for future in done:
+        waiting.remove(future)
+        yield future.result()
+
+
+def _stopped(reader: Reader, waiting: set[Future[Part]]) -> Iterator[Part]:
+    """Finish what is in hand, but do not wait for long for what others hold."""
+    in_hand = {future for future in waiting if not future.cancel()}
+    deadline = monotonic() + STOP_SECONDS
+    while in_hand and monotonic() < deadline:
+        yield from _finished(in_hand)
+    if in_hand:
+        reader.cancel()
+        wait(in_hand)
+
+
+def _machine_error(what: str) -> MachineError:
+    return MachineError(
+        f"{what}; nothing was lost and no article is to blame: see that this machine has memory and threads"
+        " to spare (`ulimit -a`), or give it fewer with --workers, then run `dedup backfill` again"
+    )

@@ -1,8 +1,8 @@
-"""One chunk of articles from texts to fingerprints: read, made and stored, in a worker or in this process.
+"""One chunk of articles from texts to fingerprints: read, made and stored.
 
-The one who reads has a connection of its own. No transaction is open while fingerprints are made, and the
-settle lock is held only while what was made is stored. What meets other transactions is tried again; a
-database that refuses is an error of the database, never of a text.
+No transaction is open while fingerprints are made, and the settle lock is held only while what was made is
+stored. What meets other transactions is tried again; a database that refuses is an error of the database,
+never of a text.
 """
 
 from __future__ import annotations
@@ -10,47 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from queue import Empty, LifoQueue
+from threading import Lock
 
 from dedup.corpus import fingerprints
-from dedup.corpus.database import Connection, Cursor, Database, Session, location, retried, translated
+from dedup.corpus.database import Connection, Cursor, Database, Session, retried, translated
 from dedup.corpus.fingerprints import Batch, Chunk, Target
-from dedup.corpus.rulebooks import State
+from dedup.corpus.rulebooks import Rulebook
+from dedup.errors import BusyError, ClosedError, UnreachableError
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel
-from dedup.text.tasks import Lost, TextTask
-from dedup.timeouts import Timeouts
+from dedup.text.tasks import TextTask
 
 FingerprintFunction = Callable[[Sequence[TextTask]], Fingerprints]
 Factory = Callable[[Settings, Mapping[str, PunktModel]], FingerprintFunction]
 
-HARMLESS = TextTask(0, 0, None, None, "The council met on Monday. It will meet again before the summer. " * 4)
-"""Who cannot read this has a trouble that is not the text's."""
+CANCEL_SECONDS = 1.0  # For a server to take note that a statement is to end
 
 
 def make_function(settings: Settings, models: Mapping[str, PunktModel]) -> FingerprintFunction:
     return Fingerprinter(settings, models).fingerprint_many
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where texts are, and what their fingerprints are made with.
-
-    Attributes:
-        url, timeouts: of the database.
-        schema: of the corpus.
-        state: what the stored results must still be made with when a fingerprint is stored.
-        too_long: characters above which a text stays in the database.
-        target: the table that fingerprints go to.
-    """
-
-    url: str
-    schema: str
-    timeouts: Timeouts
-    state: State
-    too_long: int
-    target: Target = "fingerprint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,100 +42,105 @@ class Part:
         articles: all of them.
         failed: those that cannot have a fingerprint, by id, with the reason.
         gone: the ids of those that changed, went or no longer wait.
-        lost: texts that lost their worker process; of these nothing was stored.
     """
 
     articles: Chunk
     failed: dict[int, str] = field(default_factory=dict)
     gone: list[int] = field(default_factory=list)
-    lost: list[Lost] = field(default_factory=list)
 
     @property
     def made(self) -> int:
         """How many have a fingerprint."""
-        return len(self.articles) - len(self.failed) - len(self.gone) - len(self.lost)
+        return len(self.articles) - len(self.failed) - len(self.gone)
 
 
 class Reader:
-    """Reads texts and stores fingerprints through one connection."""
+    """Reads texts and stores fingerprints, for any number of threads, through connections of its own: one for
+    each thread, or as many as the server gives.
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._location = location(source.url, source.schema)
-        self._connection: Connection | None = None
+    Args:
+        rulebook: which must still be in force when a fingerprint is stored.
+        function: makes the fingerprints.
+        target: the table that they go to.
+    """
 
-    def connect(self) -> None:
-        if self._connection is None or self._connection.closed:
-            with translated(self._location):
-                source = self._source
-                self._connection = Connection.open(source.url, source.timeouts, source.schema)
+    def __init__(
+        self, database: Database, rulebook: Rulebook, function: FingerprintFunction, target: Target
+    ) -> None:
+        self._database, self._rulebook = database, rulebook
+        self._function, self._target = function, target
+        self._open, self._opening = list[Connection](), Lock()
+        self._idle: LifoQueue[Connection] = LifoQueue()
+        self._cancelled = False
 
     def close(self) -> None:
-        if self._connection is not None:
+        """Close the connections. No thread is at work any more."""
+        for connection in self._open:
             with suppress(Exception):
-                self._connection.close()
+                connection.close()
 
-    def texts(self, chunk: Chunk) -> list[TextTask]:
-        """The texts of those articles that have not changed and still wait."""
+    def cancel(self) -> None:
+        """End what threads are waiting for: their `read` raises, and what it had not stored is not stored."""
+        self._cancelled = True
+        for connection in self._open:
+            with suppress(Exception):  # it may be closed, or its server away
+                connection.cancel_safe(timeout=CANCEL_SECONDS)
 
-        def read() -> list[TextTask]:
-            with self._transaction() as cursor:
-                return fingerprints.waiting_texts(cursor, chunk, self._source.too_long)
+    def read(self, chunk: Chunk) -> Part:
+        """Read the texts of a chunk, but for those that changed or no longer wait; store their fingerprints.
 
-        return retried(read, self._source.timeouts.lock)
-
-    def store(self, tasks: Sequence[TextTask], made: Fingerprints) -> tuple[dict[int, str], list[int]]:
-        """Store what was made of texts. Raises StaleRulesError: the settings changed meanwhile.
-
-        Returns the failures by id, and the ids of articles that changed, went or no longer wait.
+        Raises:
+            StaleRulesError: the settings changed meanwhile.
+            DatabaseError: the server refused or went away.
+            ClosedError: `cancel` was called.
         """
-        batch = Batch([(task.id, task.revision) for task in tasks], made)
+        patience = self._database.timeouts.lock
+        tasks = retried(lambda: self._texts(chunk), patience)
+        failed: dict[int, str] = {}
+        gone = {i for i, _ in chunk} - {task.id for task in tasks}
+        if tasks:
+            batch = Batch([(task.id, task.revision) for task in tasks], self._function(tasks))
+            gone.update(retried(lambda: self._store(batch), patience))
+            failed = {i: reason for (i, _), reason in batch.failed.items() if i not in gone}
+        return Part(chunk, failed, sorted(gone))
 
-        def store() -> list[int]:
-            with self._transaction(settling=True) as cursor:
-                self._source.state.check(cursor)
-                return batch.store(cursor, self._source.target)
+    def _texts(self, chunk: Chunk) -> list[TextTask]:
+        with self._transaction() as cursor:
+            return fingerprints.waiting_texts(cursor, chunk, self._rulebook.settings.text_max_characters)
 
-        gone = retried(store, self._source.timeouts.lock)
-        failed = {article_id: reason for (article_id, _), reason in batch.failed.items()}
-        return {i: reason for i, reason in failed.items() if i not in gone}, gone
-
-    @contextmanager
-    def _transaction(self, *, settling: bool = False) -> Iterator[Cursor]:
-        self.connect()
-        assert self._connection
-        session = Session(self._connection, self._source.timeouts)
-        with translated(self._location), session.transaction(settling=settling) as cursor:
-            yield cursor
-
-
-class ReaderHere(Reader):
-    """The same through the connections of this process."""
-
-    def __init__(self, source: Source, database: Database) -> None:
-        super().__init__(source)
-        self._database = database
-
-    def connect(self) -> None:
-        """Nothing: the pool connects when it has to."""
+    def _store(self, batch: Batch) -> list[int]:
+        with self._transaction(settling=True) as cursor:
+            self._rulebook.check(cursor)
+            return batch.store(cursor, self._target)
 
     @contextmanager
     def _transaction(self, *, settling: bool = False) -> Iterator[Cursor]:
-        with self._database.transaction(settling=settling) as cursor:
-            yield cursor
+        connection = self._borrow()
+        try:
+            session = Session(connection, self._database.timeouts)
+            with translated(self._database.location), session.transaction(settling=settling) as cursor:
+                yield cursor
+        finally:
+            self._idle.put(connection)
 
-
-def read_chunk(
-    reader: Reader,
-    chunk: Chunk,
-    make: Callable[[Sequence[TextTask]], tuple[Sequence[TextTask], Fingerprints | None, list[Lost]]],
-) -> Part:
-    """Have a chunk read, made into fingerprints and stored.
-
-    `make` returns the texts that it could read, their fingerprints if there are any, and what it lost.
-    """
-    waiting = reader.texts(chunk)
-    tasks, made, lost = make(waiting) if waiting else ((), None, [])
-    failed, gone = reader.store(tasks, made) if made is not None else ({}, [])
-    found = {task.id for task in waiting}
-    return Part(chunk, failed, [*gone, *(i for i, _ in chunk if i not in found)], lost)
+    def _borrow(self) -> Connection:
+        """A connection that no thread uses, or a new one. Where the server gives none, one is waited for."""
+        if self._cancelled:
+            raise ClosedError(f"{self._database.location}: the work was stopped")
+        with suppress(Empty):
+            return self._idle.get_nowait()
+        with self._opening:
+            try:
+                connection = self._database.connect()
+            except UnreachableError:
+                if not self._open:
+                    raise
+            else:
+                self._open.append(connection)
+                return connection
+        try:
+            return self._idle.get(timeout=self._database.timeouts.lock)
+        except Empty:
+            raise BusyError(
+                f"{self._database.location} gives no more connections; use fewer threads"
+            ) from None

@@ -1,4 +1,4 @@
-"""A text on its way to its fingerprint: what a worker is handed, and what it hands back. No database."""
+"""A text on its way to its fingerprint, and what became of it. No database."""
 
 from __future__ import annotations
 
@@ -32,18 +32,6 @@ class Fingerprinted:
     revision: int
     fingerprint: Fingerprint | None
     reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """A text that was tried alone and lost its worker process, while a new one read another text well."""
-
-    article_id: int
-    revision: int
-    reason: str
-
-
-Answer = Fingerprinted | Lost
 
 
 def fingerprint_task(fingerprinter: Fingerprinter, task: TextTask) -> Fingerprinted:

@@ -36,25 +36,6 @@ ALTER TABLE dedup.fingerprint_bulk ADD CONSTRAINT fingerprint_bulk_pkey PRIMARY 
 COMMENT ON TABLE dedup.fingerprint_bulk IS
     'Fingerprints that a large backfill has made and not yet put in use: without indexes, so that they are written quickly. Empty at other times.';
 
-CREATE TABLE dedup.attempt (
-    article_id bigint NOT NULL,
-    revision integer NOT NULL,
-    attempts integer NOT NULL DEFAULT 1,
-    first_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    last_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    reason text NOT NULL,
-    CONSTRAINT attempt_pkey PRIMARY KEY (article_id),
-    CONSTRAINT attempt_article_id_fkey FOREIGN KEY (article_id) REFERENCES dedup.article (id) ON DELETE CASCADE
-);
-COMMENT ON TABLE dedup.attempt IS
-    'Articles whose text was tried alone and lost its worker process: tried again after a while, failed after several times. A row of another revision than the article counts for nothing.';
-COMMENT ON COLUMN dedup.attempt.article_id IS 'article.id.';
-COMMENT ON COLUMN dedup.attempt.revision IS 'The article.revision that was tried.';
-COMMENT ON COLUMN dedup.attempt.attempts IS 'How often.';
-COMMENT ON COLUMN dedup.attempt.first_at IS 'The first time.';
-COMMENT ON COLUMN dedup.attempt.last_at IS 'The last time.';
-COMMENT ON COLUMN dedup.attempt.reason IS 'What happened to the worker the last time.';
-
 CREATE TABLE dedup.setting (
     name text NOT NULL,
     value text,

@@ -19,7 +19,6 @@ CREATE TABLE dedup.run (
     fingerprinted bigint NOT NULL DEFAULT 0,
     settled bigint NOT NULL DEFAULT 0,
     failed bigint NOT NULL DEFAULT 0,
-    lost bigint NOT NULL DEFAULT 0,
     seconds jsonb NOT NULL DEFAULT '{}',
     CONSTRAINT run_pkey PRIMARY KEY (id),
     CONSTRAINT run_ended_check CHECK ((ended_at IS NULL) = (outcome IS NULL)),
@@ -46,7 +45,6 @@ COMMENT ON COLUMN dedup.run.error IS 'The kind of error that ended it, or null.'
 COMMENT ON COLUMN dedup.run.fingerprinted IS 'Texts that got a fingerprint.';
 COMMENT ON COLUMN dedup.run.settled IS 'Marks written, an article counted again if it was settled again.';
 COMMENT ON COLUMN dedup.run.failed IS 'Texts that cannot have a fingerprint.';
-COMMENT ON COLUMN dedup.run.lost IS 'Attempts to read a text that lost their process.';
 COMMENT ON COLUMN dedup.run.seconds IS 'Stage to how long it took.';
 
 CREATE TABLE dedup.run_total (
@@ -56,7 +54,7 @@ CREATE TABLE dedup.run_total (
     CONSTRAINT run_total_pkey PRIMARY KEY (name, stage)
 );
 COMMENT ON TABLE dedup.run_total IS 'What all runs together did, those included whose rows are gone; for counters that only rise.';
-COMMENT ON COLUMN dedup.run_total.name IS 'As the column of dedup.run: fingerprinted, settled, failed, lost or seconds; or the outcome of runs, as runs done.';
+COMMENT ON COLUMN dedup.run_total.name IS 'As the column of dedup.run: fingerprinted, settled, failed or seconds; or the outcome of runs, as runs done.';
 COMMENT ON COLUMN dedup.run_total.stage IS 'Of seconds: the stage; else empty.';
 COMMENT ON COLUMN dedup.run_total.value IS 'The sum.';
 
@@ -103,7 +101,7 @@ CREATE TRIGGER article_waits
 CREATE VIEW dedup.run_history AS
 SELECT id, what, host, started_at, ended_at,
        extract(epoch FROM coalesce(ended_at, clock_timestamp()) - started_at)::double precision AS seconds,
-       coalesce(outcome, 'running') AS outcome, error, stage, fingerprinted, settled, failed, lost,
+       coalesce(outcome, 'running') AS outcome, error, stage, fingerprinted, settled, failed,
        seconds AS stage_seconds
 FROM dedup.run;
 COMMENT ON VIEW dedup.run_history IS 'Every run that is kept, one row each: when, for how long, how many, outcome.';
@@ -119,5 +117,4 @@ COMMENT ON COLUMN dedup.run_history.stage IS 'What it does, or did last.';
 COMMENT ON COLUMN dedup.run_history.fingerprinted IS 'Texts that got a fingerprint.';
 COMMENT ON COLUMN dedup.run_history.settled IS 'Marks written.';
 COMMENT ON COLUMN dedup.run_history.failed IS 'Texts that cannot have a fingerprint.';
-COMMENT ON COLUMN dedup.run_history.lost IS 'Attempts to read a text that lost their process.';
 COMMENT ON COLUMN dedup.run_history.stage_seconds IS 'Stage to how long it took.';

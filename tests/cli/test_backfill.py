@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import psutil
+import psycopg
 import pytest
 
 from dedup.corpus import runs
@@ -37,17 +37,6 @@ def start(corpus_url: str, *arguments: str, **options: Any) -> subprocess.Popen[
         text=True,
         **options,
     )
-
-
-def family(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    try:
-        return [
-            child
-            for child in psutil.Process(process.pid).children()
-            if "dedup.engine.worker" in str(child.cmdline())
-        ]
-    except psutil.NoSuchProcess:
-        return []
 
 
 def test_a_second_backfill_ends_well_and_says_who_runs(dedup: Dedup, database: Database) -> None:
@@ -145,24 +134,30 @@ def test_a_backfill_with_hardly_any_open_files_ends_with_a_clear_error(
     assert json.loads(dedup("status", "--json").out)["counts"].get("pending") is None
 
 
-@pytest.mark.parametrize("when", ["starting", "reading"])
-@pytest.mark.one_in(2)
-def test_sigterm_while_workers_stand_still(dedup: Dedup, corpus_url: str, tmp_path: Path, when: str) -> None:
+def test_sigterm_while_others_hold_what_the_threads_wait_for(
+    dedup: Dedup, database: Database, corpus_url: str, tmp_path: Path
+) -> None:
     dedup("load", str(many(tmp_path / "many.jsonl", 3_000)))
-    running = start(corpus_url, "--workers", "2")
-    wait_until(lambda: len(family(running)) == 2)
-    if when == "reading":
-        wait_until(lambda: "fingerprinting" in dedup("status", "--json").out)
-    for child in family(running):
-        child.suspend()
-    running.send_signal(signal.SIGTERM)
-    started = time.monotonic()
-    _, words = running.communicate(timeout=30)
-    assert time.monotonic() - started < 10
+    with psycopg.connect(corpus_url) as other:
+        other.execute("SELECT dedup.settle_lock()")
+        running = start(corpus_url, "--workers", "2", "--engine", "postgres")
+        wait_until(lambda: len(locked(database)) == 2)
+        running.send_signal(signal.SIGTERM)
+        started = time.monotonic()
+        _, words = running.communicate(timeout=30)
+        assert time.monotonic() - started < 10
     assert running.returncode == 143, words
     assert "stopped as asked" in words
     assert dedup("backfill").code == 0
     assert json.loads(dedup("status", "--json").out)["counts"].get("pending") is None
+
+
+def locked(database: Database) -> list[tuple[int]]:
+    """The sessions that wait for a lock."""
+    with database.transaction() as cursor:
+        return cursor.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        ).fetchall()
 
 
 def test_a_backfill_ends_with_what_was_found(dedup: Dedup, tmp_path: Path) -> None:

@@ -365,7 +365,7 @@ def test_a_look_reads_no_table_as_a_whole(settled: Database) -> None:
     with settled.transaction() as cursor:
         noting: Any = Noting(cursor)
         monitoring.vitals(noting)
-        waiting.look(noting, [1.0])
+        waiting.look(noting)
         statements = [(query, values) for query, values in noting.asked if "set_config" not in query]
         explained = [
             cursor.execute(f"EXPLAIN (FORMAT JSON) {query}".encode(), values).fetchone()
@@ -375,7 +375,7 @@ def test_a_look_reads_no_table_as_a_whole(settled: Database) -> None:
     assert len(statements) >= 8
     assert {"article_unsettled", "article_failed"} <= {node.get("Index Name") for node in found}
     whole = {node.get("Relation Name") for node in found if node["Node Type"] == "Seq Scan"}
-    tables = {"article", "fingerprint", "match", "deferred_article", "attempt", "sentence_change", "outbox"}
+    tables = {"article", "fingerprint", "match", "deferred_article", "sentence_change", "outbox"}
     assert not whole & tables
 
 

@@ -184,7 +184,7 @@ def test_every_table_is_made_again_from_others_or_guarded(database: Database) ->
         ).fetchall()
     made = {
         *("fingerprint", "match", "common_sentence", "sentence_count", "sentence_change", "corpus_state"),
-        *("settle_turn", "attempt", "run", "alembic_version", "fingerprint_bulk", "bulk_change"),
+        *("settle_turn", "run", "alembic_version", "fingerprint_bulk", "bulk_change"),
         *("worker", "run_total"),
         *("outbox", "mark_change", "refused_row"),
     }

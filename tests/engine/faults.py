@@ -1,4 +1,4 @@
-"""Faults on demand: the N-th call of some functions fails, in this process or in a worker.
+"""Faults on demand: the N-th call of some functions fails.
 
 A test goes through N = 1, 2, 3 and so on until a run ends untouched, so it meets every place once.
 """
@@ -9,22 +9,14 @@ import builtins
 import io
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dedup.engine import pool
-from dedup.engine.pool import FingerprintFunction
-from dedup.settings import Settings
-from dedup.text.fingerprints import Fingerprints
-from dedup.text.punkt import PunktModel
-from dedup.text.tasks import TextTask
-
 WATCHDOG_SECONDS = 60.0
-WORKER_FAULT = "DEDUP_TEST_WORKER_FAULT"
 
 
 class Faults:
@@ -105,31 +97,6 @@ def failing_files(faults: Faults, folder: Path) -> Iterator[None]:
         patch.setattr(io, "open", opened)
         patch.setattr(builtins, "open", opened)
         yield
-
-
-def make_function(settings: Settings, models: Mapping[str, PunktModel]) -> FingerprintFunction:
-    """Fingerprints in a worker that fails at the N-th text of all workers together.
-
-    `DEDUP_TEST_WORKER_FAULT` says how, when and where it is counted: `memory 3 /tmp/count`.
-    """
-    real = pool.make_function(settings, models)
-    what, at, path = os.environ[WORKER_FAULT].split(" ", 2)
-
-    def function(tasks: Sequence[TextTask]) -> Fingerprints:
-        for task in tasks:
-            if not task.id:  # the harmless text
-                continue
-            count = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-            os.write(count, b"x")
-            calls = os.lseek(count, 0, os.SEEK_CUR)
-            os.close(count)
-            if calls == int(at):
-                if what == "memory":
-                    raise MemoryError
-                os._exit(9)
-        return real(tasks)
-
-    return function
 
 
 class Hang(BaseException):

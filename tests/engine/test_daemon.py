@@ -17,24 +17,18 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-import psutil
 import psycopg
 import pytest
 from psycopg import sql
 
 from dedup import worker
-from dedup.corpus import migrate, rulebooks, runs, waiting, workers
+from dedup.corpus import migrate, runs, waiting, workers
 from dedup.corpus.database import Database, conninfo
 from dedup.engine import daemon as daemon_module
-from dedup.engine.backfill import RETRY_SECONDS, BackfillReport, Options
-from dedup.engine.backfill import work as work_
+from dedup.engine.backfill import Options
 from dedup.engine.daemon import Daemon, Pace
 from dedup.engine.fingerprinting import PoolOptions
-from dedup.engine.heartbeat import Heartbeat
-from dedup.engine.keeper import PoolKeeper
-from dedup.engine.pool import FingerprintPool, Limits
 from dedup.errors import LoginError, SchemaError
-from dedup.progress import SilentProgress
 from tests import corpora
 from tests.conftest import Server
 from tests.corpora import (
@@ -57,13 +51,11 @@ LONG = 600.0
 class Working:
     """A worker in a thread of this process."""
 
-    def __init__(self, url: str, pace: Pace, pauses: tuple[float, ...] = RETRY_SECONDS) -> None:
+    def __init__(self, url: str, pace: Pace) -> None:
         self.database = Database(url)
         self.stopped = Event()
         self.error: BaseException | None = None
-        options = Options(
-            1_000, None, PoolOptions(0, make_function, Limits()), pauses, "auto", 1 << 26, patient=False
-        )
+        options = Options(1_000, None, PoolOptions(0, make_function), "auto", 1 << 26)
         self.daemon = Daemon(self.database, options, self.stopped.is_set, pace)
         self.thread = Thread(target=self._run, daemon=True)
 
@@ -258,48 +250,6 @@ def test_a_run_that_is_stuck_is_told_of_once(
     assert caplog.text.count("came no further") == 1
 
 
-def test_processes_serve_until_the_rules_change(database: Database) -> None:
-    """A pool outlives a round, is not used with other rules, nor after an error."""
-    keeper = PoolKeeper()
-    options = Options(
-        1_000, None, PoolOptions(1, make_function, Limits(), keeper), (1.0,), "auto", 1 << 26, patient=False
-    )
-
-    def processes() -> set[int]:
-        return {child.pid for child in psutil.Process().children() if "engine.worker" in str(child.cmdline())}
-
-    def work(name: str) -> set[int]:
-        load(database, article(name, window(0, 6)))
-        heartbeat = Heartbeat(database, "backfill")
-        assert heartbeat.claim()
-        work_(database, BackfillReport(), heartbeat, options, SilentProgress(), lambda: False)
-        heartbeat.end("done")
-        heartbeat.close()
-        assert not unsettled(database)
-        return processes() - before
-
-    before = processes()
-    first = work("a")
-    assert len(first) == 1
-    assert work("b") == first
-    deduplicator(database).settings.change({"text_min_words": 4})
-    second = work("c")
-    assert len(second) == 1
-    assert not second & first
-    with (
-        pytest.raises(RuntimeError),
-        keeper.lend("other", lambda: FingerprintPool(database, rulebook(database), 0)),
-    ):
-        raise RuntimeError
-    assert processes() == before
-    keeper.close()
-
-
-def rulebook(database: Database) -> Any:
-    with database.transaction() as cursor:
-        return rulebooks.load_rulebook(cursor)
-
-
 def test_who_notifies(database: Database, heard: Callable[[], int]) -> None:
     load(database, article("a", window(0, 6)))
     assert heard() == 0, "nobody is there to be told"
@@ -329,15 +279,10 @@ def test_who_notifies(database: Database, heard: Callable[[], int]) -> None:
     assert heard() == 0, "a hook settles what it stores"
 
 
-ATTEMPTED = (
-    "INSERT INTO dedup.attempt (article_id, revision, reason) SELECT id, revision, 'x' FROM dedup.article"
-)
-
-
 def test_an_idle_look_finds_every_kind_of_work_and_no_other(database: Database) -> None:
     def look() -> tuple[bool, bool]:
         with database.transaction() as cursor:
-            found = waiting.look(cursor, RETRY_SECONDS)
+            found = waiting.look(cursor)
         return found.settling, found.counting
 
     dd = deduplicator(database)
@@ -358,26 +303,6 @@ def test_an_idle_look_finds_every_kind_of_work_and_no_other(database: Database) 
         cursor.execute("INSERT INTO dedup.deferred_article (source_id, text) VALUES ('b', 'other words')")
     assert look()[0]
     dd.backfill(workers=0)
-    load(database, article("lost", window(0, 6)))
-    with database.transaction(settling=True) as cursor:
-        cursor.execute(f"{ATTEMPTED} WHERE source_id = 'lost'".encode())
-        assert not waiting.look(cursor, [LONG]).settling, "not yet to be tried again"
-        assert waiting.look(cursor, [0.0]).settling
-
-
-def test_a_text_that_waits_for_another_attempt_keeps_no_other_waiting(
-    database: Database, corpus_url: str
-) -> None:
-    load(database, article("lost", window(9, 6)))
-    with database.transaction() as cursor:
-        cursor.execute(ATTEMPTED.encode())
-    found = Working(corpus_url, Pace(POLL), (LONG,))
-    found.thread.start()
-    try:
-        load(database, article("next", window(0, 6)))
-        wait_until(lambda: unsettled(database) == {"lost"})
-    finally:
-        found.stop()
 
 
 @pytest.fixture

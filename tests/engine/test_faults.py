@@ -1,6 +1,6 @@
-"""The N-th spawn, pipe write or read, allocation or file operation fails, for N = 1, 2, ... until none does.
+"""The N-th thread, allocation or file operation fails, for N = 1, 2, ... until none does.
 
-After each: no hang, no orphan, an error where work is left, and a clean run ends in the marks of an
+After each: no hang, an error where work is left, and a clean run ends in the marks of an
 undisturbed one. Writes to the database are failed in `test_crash.py`. By default N is sampled; `-m torture`
 takes every one. Everything is determined by the seed of the corpus.
 """
@@ -8,11 +8,10 @@ takes every one. Everything is determined by the seed of the corpus.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ import pytest
 from dedup.article import Article
 from dedup.cli import main
 from dedup.corpus import (
-    attempts,
     common_sentences,
     fingerprints,
     rulebooks,
@@ -31,22 +29,18 @@ from dedup.corpus import (
 )
 from dedup.corpus.database import URL_VARIABLE, Database
 from dedup.engine import backfill as backfill_module
-from dedup.engine import fingerprinting, heartbeat, supervisor
+from dedup.engine import fingerprinting, heartbeat
 from dedup.engine.backfill import backfill
-from dedup.engine.pool import Factory, Limits, make_function
 from tests import corpora
 from tests.conftest import Told, empty
-from tests.corpora import Answer, answer, assert_equal, assert_right, change_settings, load, wait_until
+from tests.corpora import Answer, answer, assert_equal, assert_right, change_settings, load
 from tests.engine import faults
 from tests.engine.faults import Faults, everywhere, failing, failing_files, sampled, watched
 from tests.engine.test_crash import news
-from tests.engine.test_pool import processes
 
 pytestmark = pytest.mark.timeout(300)
 
 SEED, ARTICLES = 5, 16
-LIMITS = Limits(start_again=(0.02, 0.05, 0.1), stop=1)
-PAUSES = (0.02, 0.05, 0.1)
 
 Places = list[tuple[Any, str]]
 ALLOCATIONS: Places = [
@@ -55,9 +49,6 @@ ALLOCATIONS: Places = [
     (fingerprints, "copy_rows"),
     (fingerprints.Batch, "store"),
     (fingerprints, "_fail"),
-    (attempts, "waiting"),
-    (attempts, "due"),
-    (attempts, "note"),
     (rulebooks, "load_rulebook"),
     (rulebooks, "waiting_adoption"),
     (runs, "current"),
@@ -75,15 +66,6 @@ ALLOCATIONS: Places = [
     (fingerprinting, "analyze"),
     (heartbeat.Heartbeat, "advance"),
 ]
-WORKER_ALLOCATIONS: Places = [
-    (supervisor, "encode_chunk"),
-    (supervisor, "decode_answer"),
-    (supervisor, "_Worker"),
-    (supervisor.Supervisor, "_wait"),
-    (supervisor.Supervisor, "give"),
-    (supervisor.Supervisor, "take"),
-    (supervisor.Supervisor, "stop"),
-]
 
 
 @dataclass(frozen=True)
@@ -92,29 +74,22 @@ class Kind:
 
     Attributes:
         lasting: every call from the N-th on.
-        workers: 0 where no worker process is needed to meet the fault.
+        workers: threads beside the one that waits for them.
     """
 
     places: Places
     error: Callable[[], BaseException]
     lasting: bool = False
-    workers: int = 1
+    workers: int = 0
 
 
 KINDS = {
-    "spawn": Kind(
-        [(subprocess, "Popen")], lambda: OSError(11, "Resource temporarily unavailable"), workers=2
+    "thread": Kind(
+        [(ThreadPoolExecutor, "submit")], lambda: RuntimeError("can't start new thread"), workers=2
     ),
-    "spawn, lasting": Kind([(subprocess, "Popen")], lambda: OSError(24, "Too many open files"), lasting=True),
-    "pipe": Kind([(os, "pipe")], lambda: OSError(24, "Too many open files")),
-    "write": Kind([(supervisor._Worker, "send")], lambda: OSError(5, "Input/output error")),
-    "write, lasting": Kind([(supervisor._Worker, "send")], lambda: OSError(5, "I/O error"), lasting=True),
-    "read": Kind([(supervisor._Worker, "receive")], lambda: OSError(5, "Input/output error")),
-    "read, lasting": Kind([(supervisor._Worker, "receive")], EOFError, lasting=True),
-    "allocation": Kind(ALLOCATIONS, MemoryError, workers=0),
-    "allocation, lasting": Kind(ALLOCATIONS, MemoryError, lasting=True, workers=0),
-    "allocation beside workers": Kind(WORKER_ALLOCATIONS, MemoryError),
-    "allocation beside workers, lasting": Kind(WORKER_ALLOCATIONS, MemoryError, lasting=True),
+    "allocation": Kind(ALLOCATIONS, MemoryError),
+    "allocation, lasting": Kind(ALLOCATIONS, MemoryError, lasting=True),
+    "allocation in threads": Kind(ALLOCATIONS, MemoryError, workers=2),
 }
 
 
@@ -141,26 +116,17 @@ def undisturbed(database: Database, given: list[Article]) -> Answer:
 
 
 def disturbed(
-    database: Database, clean: Answer, given: list[Article], workers: int, fault: AbstractContextManager[Any],
-    factory: Factory,
-) -> BaseException | None:  # fmt: skip
+    database: Database, clean: Answer, given: list[Article], workers: int, fault: AbstractContextManager[Any]
+) -> BaseException | None:
     """A backfill with a fault, and the next one without; returns the error of the first."""
     fill(database, given)
     with fault:
-        raised = watched(
-            lambda: backfill(
-                database, batch=5, workers=workers, factory=factory, limits=LIMITS, retry_seconds=PAUSES
-            )
-        )
-    wait_until(lambda: not processes(), 10)
+        raised = watched(lambda: backfill(database, batch=5, workers=workers, factory=corpora.make_function))
     if raised is None:
         assert_equal(answer(database), clean)  # nothing is left to do
     raised_again = watched(lambda: backfill(database, batch=5, workers=0, factory=corpora.make_function))
     assert raised_again is None
     assert_equal(answer(database), clean)
-    with database.transaction() as cursor:
-        left = cursor.execute("SELECT count(*) FROM dedup.attempt").fetchone()
-    assert left == (0,)
     return raised
 
 
@@ -188,8 +154,7 @@ def sweep_kind(database: Database, name: str, numbers: Iterator[int]) -> str:
 
     def one(number: int) -> tuple[bool, BaseException | None]:
         injected = Faults(number, kind.error, lasting=kind.lasting)
-        factory = make_function if kind.workers else corpora.make_function
-        raised = disturbed(database, clean, given, kind.workers, failing(injected, kind.places), factory)
+        raised = disturbed(database, clean, given, kind.workers, failing(injected, kind.places))
         return bool(injected.hits), raised
 
     return sweep(numbers, one, name)
@@ -197,12 +162,8 @@ def sweep_kind(database: Database, name: str, numbers: Iterator[int]) -> str:
 
 TRIALS = f"seed {SEED}, {ARTICLES} articles, each place in turn"
 
-SLOW = ("write, lasting", "read, lasting")
-"""Half a minute of waiting; `spawn, lasting` has the same end."""
 
-
-@pytest.mark.one_in(3)
-@pytest.mark.parametrize("name", [name for name in KINDS if name not in SLOW])
+@pytest.mark.parametrize("name", KINDS)
 def test_a_fault_here_and_there(database: Database, name: str) -> None:
     sweep_kind(database, name, sampled())
 
@@ -212,39 +173,6 @@ def test_a_fault_here_and_there(database: Database, name: str) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_a_fault_everywhere(database: Database, name: str, told: Told) -> None:
     told("1, 14", TRIALS, sweep_kind(database, name, everywhere()))
-
-
-def sweep_worker(
-    database: Database, what: str, numbers: Iterator[int], patch: pytest.MonkeyPatch, folder: Path
-) -> str:
-    given = news(ARTICLES, SEED)
-    clean = undisturbed(database, given)
-
-    def one(number: int) -> tuple[bool, BaseException | None]:
-        count = folder / f"count {number}"
-        patch.setenv(faults.WORKER_FAULT, f"{what} {number} {count}")
-        raised = disturbed(database, clean, given, 1, nullcontext(), faults.make_function)
-        assert raised is None, "one worker lost is no reason to end"
-        return count.stat().st_size >= number, raised
-
-    return sweep(numbers, one, f"worker, {what}")
-
-
-@pytest.mark.parametrize("what", ["memory", "exit"])
-@pytest.mark.torture
-def test_a_fault_in_a_worker_here_and_there(
-    database: Database, what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    sweep_worker(database, what, sampled(), monkeypatch, tmp_path)
-
-
-@pytest.mark.torture
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("what", ["memory", "exit"])
-def test_a_fault_in_a_worker_everywhere(
-    database: Database, what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: Told
-) -> None:
-    told("1, 14", TRIALS, sweep_worker(database, what, everywhere(), monkeypatch, tmp_path))
 
 
 def sweep_load(

@@ -6,7 +6,6 @@ import pytest
 
 from dedup.corpus import waiting
 from dedup.corpus.database import Database
-from dedup.engine.backfill import RETRY_SECONDS
 from tests import attached
 from tests.attached import attach, marks, news, owned, put, right
 from tests.corpora import at, deduplicator, text, wait_until, window
@@ -20,7 +19,7 @@ FAR = 60 * 24 * 40
 
 def waits(database: Database) -> bool:
     with database.transaction() as cursor:
-        return bool(waiting.look(cursor, RETRY_SECONDS))
+        return bool(waiting.look(cursor))
 
 
 def archived(database: Database) -> set[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dedup.article import Article
-from dedup.corpus import attempts, pins, rulebooks, verdicts, window
+from dedup.corpus import fingerprints, pins, rulebooks, verdicts, window
 from dedup.corpus.database import Database
 from dedup.engine.backfill import BackfillReport, backfill
 from dedup.engine.verify import repair, verify
@@ -420,7 +420,7 @@ def test_retries_and_new_fingerprints_leave_the_archive_alone(pruned: Database) 
     settle(pruned)
     before = answer(pruned)
     with pruned.transaction(settling=True) as cursor:
-        assert attempts.retry(cursor, "archived", 100) == 0
+        assert fingerprints.retry(cursor, "archived", 100) == 0
     change_settings(pruned, text_min_words=6, bands=8)
     settle(pruned)
     after = assert_right(pruned)

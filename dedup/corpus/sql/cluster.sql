@@ -332,10 +332,6 @@ ON CONFLICT (article_id, other_id) DO NOTHING
 UPDATE dedup.fingerprint f SET canonical = NOT f.canonical FROM pg_temp.import_known r
 WHERE f.article_id = r.id AND r.status <> 'failed' AND f.canonical = (r.status = 'duplicate')
 
--- name: forget_attempts
--- Failed attempts at articles that the result has now.
-DELETE FROM dedup.attempt t USING pg_temp.import_known r WHERE t.article_id = r.id AND t.revision = r.revision
-
 -- name: last_settled
 -- The time of the last article that the result has a mark of.
 SELECT max(time) FROM pg_temp.import_known WHERE status <> 'failed'

@@ -43,9 +43,10 @@ FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[], %(reasons)s::text[]) AS 
 WHERE a.id = f.id AND a.revision = f.revision AND (a.status = 'pending' OR a.stale)
 RETURNING a.id
 
--- name: forget_attempts
--- What was tried with the present texts of some articles.
-DELETE FROM dedup.attempt WHERE article_id = ANY (%(ids)s)
+-- name: failed
+-- Some articles that failed for a reason that begins so.
+SELECT id FROM dedup.article WHERE status = 'failed' AND NOT archived AND starts_with(reason, %(reason)s)
+ORDER BY id LIMIT %(limit)s
 
 -- name: insert
 -- A fingerprint, unless its article changed, went or no longer waits.
@@ -79,11 +80,10 @@ WHERE id = ANY (%(ids)s) AND status = 'failed' AND NOT archived RETURNING id
 -- name: storable
 -- Of some articles and revisions, as places in the given order: which have changed, are gone or no longer wait;
 -- which have a fingerprint of that revision already, in use or not yet; and the ids of those that have one of
--- another revision. And whether anything waits for another attempt.
+-- another revision.
 SELECT array_agg(given.place - 1) FILTER (WHERE a.waits IS NOT TRUE),
        array_agg(given.place - 1) FILTER (WHERE f.present),
-       array_agg(given.id) FILTER (WHERE a.waits AND f.outdated),
-       EXISTS (SELECT FROM dedup.attempt)
+       array_agg(given.id) FILTER (WHERE a.waits AND f.outdated)
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) WITH ORDINALITY AS given (id, revision, place)
 LEFT JOIN LATERAL (
     SELECT revision = given.revision AND (status = 'pending' OR stale) AS waits
@@ -96,7 +96,7 @@ LEFT JOIN LATERAL (
 
 -- name: waiting_page
 -- The next articles whose present text has no fingerprint, in the order of the index of unsettled ones, without
--- their texts: as arrays, which cost their reader nothing. Those that wait for another attempt are left out.
+-- their texts: as arrays, which cost their reader nothing.
 WITH page AS MATERIALIZED (
     SELECT a.id, a.revision,
            coalesce(octet_length(a.text),
@@ -107,8 +107,6 @@ WITH page AS MATERIALIZED (
       AND (%(time)s::timestamptz IS NULL
            OR (coalesce(a.published_at, a.added_at), a.source_id) > (%(time)s, %(source_id)s))
       AND ${unfingerprinted}
-      AND NOT EXISTS (SELECT FROM dedup.attempt t
-                      WHERE t.article_id = a.id AND t.revision = a.revision)
     ORDER BY coalesce(a.published_at, a.added_at), a.source_id LIMIT %(limit)s
 )
 SELECT given.ids, given.revisions, given.bytes, last.time, last.source_id

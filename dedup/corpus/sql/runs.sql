@@ -24,7 +24,7 @@
 -- Add to what a run did.
 UPDATE dedup.run
 SET fingerprinted = fingerprinted + %(fingerprinted)s, settled = settled + %(settled)s,
-    failed = failed + %(failed)s, lost = lost + %(lost)s,
+    failed = failed + %(failed)s,
     seconds = seconds || coalesce((
         SELECT jsonb_object_agg(key, coalesce((seconds ->> key)::numeric, 0) + value::numeric)
         FROM jsonb_each_text(%(stages)s)), '{}')
@@ -86,7 +86,7 @@ SELECT FROM dedup.run WHERE id = %(run)s
 -- name: history
 -- The last runs.
 SELECT id, what, host, started_at, ended_at, seconds, outcome, error,
-       fingerprinted, settled, failed, lost, stage_seconds
+       fingerprinted, settled, failed, stage_seconds
 FROM dedup.run_history ORDER BY id DESC LIMIT %(limit)s
 
 -- name: see_worker

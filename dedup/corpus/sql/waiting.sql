@@ -3,12 +3,8 @@
 -- name: look
 -- Whether there is anything to settle, and whether sentences are to be counted.
 SELECT EXISTS (
-    -- Articles to settle, but for those whose text is to be tried again later.
-    SELECT FROM dedup.article a WHERE (a.status = 'pending' OR a.stale) AND NOT EXISTS (
-        SELECT FROM dedup.attempt t, (VALUES (%(pauses)s::double precision[])) AS p (pauses)
-        WHERE t.article_id = a.id AND t.revision = a.revision
-          AND extract(epoch FROM clock_timestamp() - t.last_at)
-              < p.pauses[least(t.attempts, cardinality(p.pauses))])
+    -- Articles to settle.
+    SELECT FROM dedup.article a WHERE a.status = 'pending' OR a.stale
     UNION ALL
     -- Changes of attached tables, but for those that a person must see to first. By the key: looked up in order.
     SELECT FROM dedup.outbox WHERE id > 0 AND attachment_id NOT IN (
