@@ -1,4 +1,4 @@
-"""Long tests of pure code: run when what they are about has changed, and by `scripts/test --all`.
+"""Long tests: run when what they are about has changed, and by `scripts/test --all`.
 
 A test function or case marked `long("dedup/text")` is about the files of that folder, and about its own file.
 `long.json` has their digests at the last whole run; with other digests the test is one of the default suite.
@@ -15,14 +15,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RECORD = Path(__file__).with_name("long.json")
+COMPILED = (".pyc", ".so")
 
 
 @cache
 def digest(name: str) -> str:
-    """A digest of a file, or of the Python files below a folder."""
+    """A digest of a file, or of the files below a folder but for what is compiled."""
     place = ROOT / name
-    files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
-    assert files, f"{place} has no Python files"
+    found_files = (file for file in place.rglob("*") if file.is_file() and file.suffix not in COMPILED)
+    files = sorted(found_files) if place.is_dir() else [place]
+    assert files, f"{place} has no files"
     found = hashlib.sha256()
     for file in files:
         found.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes())

@@ -152,6 +152,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("html", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_pages_end_soon_with_their_text(html: str) -> None:
     pytest.importorskip("trafilatura")
@@ -196,6 +197,7 @@ def test_a_title_without_html_stays_as_it_is(title: str) -> None:
     assert plain_title(title) == title
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("piece", ["<", "<b ", "<b a='", "&", "&#", "&a", "</", "<a \t", "<p\n"])
 def test_the_longest_title_is_done_soon(piece: str) -> None:
     began = time.process_time()

@@ -19,6 +19,7 @@ HARMFUL = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.catego
 HARMFUL = sorted(set(HARMFUL) - set(" " + JOINERS))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_every_harmful_character_is_replaced_and_no_other() -> None:
     assert {"\x00", "\x1b", "\x7f", "\x80", "\x9f", "\u061c", "\u200e", "\u200f", "\u2028"} <= set(HARMFUL)
     assert {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))} <= set(HARMFUL)

@@ -153,6 +153,7 @@ def test_versions_of_one_article_are_submitted_in_their_order(database: Database
     assert found.article.title == "Version 29"
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_hundreds_of_tasks_wait_for_their_turn(database: Database, corpus_url: str) -> None:
     given = [article(f"a{i:03}", window(i % 40, 6, ring=80), i) for i in range(300)]
 

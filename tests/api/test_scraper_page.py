@@ -65,6 +65,7 @@ def test_a_program_of_the_page_runs(
     assert answer(database).marks
 
 
+@pytest.mark.long("dedup", "migrations", "docs/scraper.md")
 def test_the_settings_and_the_commands_of_the_page_work(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:

@@ -158,6 +158,7 @@ def by_a_backfill(database: Database, articles: list[Article]) -> Answer:
     return assert_right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("reactor", ["asyncio", pytest.param("Twisted's default", marks=pytest.mark.torture)])
 def test_a_crawl_gives_every_item_its_verdict(
     database: Database, corpus_url: str, tmp_path: Path, reactor: str
@@ -177,6 +178,7 @@ def test_a_crawl_gives_every_item_its_verdict(
     assert_equal(found, by_a_backfill(database, newspaper.articles()))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_passed_before_its_original_is_named_by_the_item_of_that_one(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:
@@ -235,6 +237,7 @@ def test_an_item_without_a_field_for_the_verdict_passes_on(
     assert len(answer(database).marks) == PAGES  # by the url, since the items have no source_id
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_server_that_is_stopped_in_mid_crawl_loses_no_item(database: Database, tmp_path: Path) -> None:
     with stoppable() as server:
         stop, start = threading.Lock(), threading.Lock()

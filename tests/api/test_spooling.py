@@ -144,6 +144,7 @@ def test_while_the_spool_is_delivered_other_threads_do_not_wait_and_overtake_not
     assert not dd.spool
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_many_threads_through_an_outage(own_server: Stoppable, tmp_path: Path) -> None:
     given = [article(f"a{i:03}", window(i % 14, 6), i) for i in range(200)]
     reached, went_down = threading.Event(), threading.Event()

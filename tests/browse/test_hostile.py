@@ -96,6 +96,7 @@ def pages(hostile: Browser, hostile_url: str) -> dict[str, str]:
     return found
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_every_kind_of_page_was_opened(pages: dict[str, str]) -> None:
     kinds = {address.partition("?")[0] for address in pages}
     assert kinds >= {"/", "/story", "/article", "/compare", "/search", "/outlets", "/copied", "/judge"}
@@ -154,6 +155,7 @@ def test_an_id_of_any_kind_can_be_asked_for(hostile: Browser) -> None:
 ODD = ("a\0b", "\n", "é\u202e", "x" * 2_000, "'; DROP TABLE dedup.article; --", "9" * 30, "2026-02-30")
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: str(place.path))
 def test_no_query_makes_a_page_fail(hostile: Browser, place: Position) -> None:
     for name in place.fields:

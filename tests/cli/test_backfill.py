@@ -76,6 +76,7 @@ def test_a_backfill_that_is_stuck_fails_the_next_and_is_named(dedup: Dedup, data
         beating.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_next_backfill_takes_over_from_one_that_was_killed_and_says_so(
     dedup: Dedup, corpus_url: str, tmp_path: Path
 ) -> None:
@@ -106,6 +107,7 @@ def test_retry(dedup: Dedup, database: Database, tmp_path: Path) -> None:
     assert counts == {"pending": 2}
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("descriptors", [16, pytest.param(12, marks=pytest.mark.torture)])
 def test_a_backfill_with_hardly_any_open_files_ends_with_a_clear_error(
     dedup: Dedup, database: Database, corpus_url: str, tmp_path: Path, descriptors: int

@@ -73,6 +73,7 @@ def marks(home: Path) -> list[object]:
         return [*dd.marks(), *dd.matches(), dd.settings.in_force(), *dd.pins.list()]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_was_dumped_comes_back_verified(homes: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
     first, second = homes
     fill(first)
@@ -137,6 +138,7 @@ def test_attached_tables_come_back_with_the_corpus(
         assert dd.verify().right
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_is_no_dump_changes_nothing(homes: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
     home, _ = homes
     (tmp_path / "words.txt").write_text("words")

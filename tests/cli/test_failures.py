@@ -169,6 +169,7 @@ sys.exit(main.run(sys.argv[1:]))
 """
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("format_", ["jsonl", "csv", "table"])
 def test_a_connection_lost_in_mid_export_is_one_line(
     dedup: Dedup, corpus_url: str, news: Path, format_: str
@@ -186,6 +187,7 @@ def test_a_connection_lost_in_mid_export_is_one_line(
     assert "run it again" in _one_line(Result(done.returncode, done.stdout, done.stderr))
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("command", ["load", "backfill", "check", "verify", "marks"])
 def test_ctrl_c_ends_every_command_in_one_line(
     dedup: Dedup, monkeypatch: pytest.MonkeyPatch, news: Path, command: str
@@ -209,6 +211,7 @@ def test_ctrl_c_ends_every_command_in_one_line(
     assert dedup("verify").code == 0
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_sigterm_finishes_the_batch_and_says_that_work_is_left(
     dedup: Dedup, corpus_url: str, tmp_path: Path
 ) -> None:

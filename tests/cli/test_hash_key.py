@@ -126,6 +126,7 @@ def test_another_machine_gets_equal_hashes_by_the_key_and_other_hashes_without(
         assert all(a != b for a, b in zip(mine[1:], theirs[1:], strict=True))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_no_message_holds_the_key(
     dedup: Dedup, database: Database, typed: Callable[[str], None], news: Path
 ) -> None:

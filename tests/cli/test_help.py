@@ -65,6 +65,7 @@ def shown(command: Any) -> list[str]:
     return [line[4:] for line in inspect.cleandoc(command.help).splitlines() if line.startswith("    ")]
 
 
+@pytest.mark.long("dedup", "migrations")
 @each("name", [name for name, command in PROGRAM.items() if shown(command)])
 def test_every_example_has_a_line_of_its_own_in_the_help(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

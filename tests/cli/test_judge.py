@@ -33,6 +33,7 @@ def judge(file: Path) -> Path:
     return lines(file, rows)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_from_pairs_to_thresholds(
     dedup: Dedup, ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

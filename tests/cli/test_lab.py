@@ -33,6 +33,7 @@ def test_one_line_for_each_method(dedup: Dedup) -> None:
     assert len(shown) == 1 + len(METHODS)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_compare_with_truth_prints_a_table_and_writes_a_report(
     dedup: Dedup, ring: Path, tmp_path: Path
 ) -> None:
@@ -74,6 +75,7 @@ def test_compare_without_truth(dedup: Dedup, ring: Path) -> None:
     assert Path("elsewhere/report.html").exists()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_failing_method_does_not_fail_the_comparison(dedup: Dedup, ring: Path) -> None:
     result = dedup("lab", "compare", str(ring), "--methods", "dedup:threshold=0.1,9")
     assert result.code == 0
@@ -110,6 +112,7 @@ def test_generate_lists_and_refuses(dedup: Dedup) -> None:
     assert "the cases are" in refused.err
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_is_generated_can_be_compared(dedup: Dedup, tmp_path: Path) -> None:
     assert dedup("lab", "generate", "digest", "--out", "cases").code == 0
     case = ("cases/digest.jsonl.gz", "--truth", "cases/digest.truth.jsonl.gz")

@@ -54,6 +54,7 @@ RECORDS = st.lists(
 )
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(files=st.lists(RECORDS, min_size=1, max_size=3), batch=st.integers(1, 6))
 def test_the_counts_add_up_for_any_files(

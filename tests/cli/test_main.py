@@ -47,6 +47,7 @@ def paths(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
 COMMANDS = list(paths(typer.main.get_command(main.app)))
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_every_command_takes_h_for_help(run: Run, path: tuple[str, ...]) -> None:
     short, long = run(*path, "-h"), run(*path, "--help")

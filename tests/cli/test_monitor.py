@@ -395,6 +395,7 @@ def run_worker(url: str, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_once_settles_and_ends(database: Database, corpus_url: str) -> None:
     load(database, article("a", window(0, 6)))
     code, said = run_worker(corpus_url, "--once", "--log-format", "json")

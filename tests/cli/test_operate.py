@@ -181,6 +181,7 @@ def test_a_corpus_from_before_the_first_release_is_left_alone(own: Database, run
         assert cursor.execute("SELECT count(*) FROM dedup.article").fetchone() == (2,)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_commands_that_it_is_told_load_its_rows_into_a_new_schema(
     own: Database, run: Dedup, tmp_path: Path
 ) -> None:

@@ -56,6 +56,7 @@ def hostile(dedup: Dedup, tmp_path: Path) -> Dedup:
     return dedup
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "command",
     [

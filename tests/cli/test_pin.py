@@ -40,6 +40,7 @@ def test_a_pin_overrules_equal_content(settled: Dedup) -> None:
     assert shown.startswith("unrelated: a person has said so (`dedup pin list` shows who)")
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("relation", "expected"),
     [("duplicate", ("duplicate", "first", "pinned")), ("similar", ("similar", None, "pinned"))],

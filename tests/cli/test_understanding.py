@@ -31,6 +31,7 @@ def corpus_of(database: Database) -> list[tuple[Any, ...]]:
         ).fetchall()
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "count", [1_000, pytest.param(20_000, marks=[pytest.mark.torture, pytest.mark.timeout(600)])]
 )

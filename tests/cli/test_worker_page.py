@@ -42,6 +42,7 @@ def environment(database: Database, corpus_url: str, tmp_path: Path) -> dict[str
     return {**os.environ, URL_VARIABLE: corpus_url, "PATH": path}
 
 
+@pytest.mark.long("dedup", "migrations", "docs/worker.md")
 def test_every_command_that_ends_works(environment: dict[str, str], tmp_path: Path) -> None:
     for line in LINES:
         if line in ENDLESS or (line.startswith("psql ") and not shutil.which("psql")):
@@ -53,6 +54,7 @@ def test_every_command_that_ends_works(environment: dict[str, str], tmp_path: Pa
     assert "dedup_up 1.0" in (tmp_path / "dedup.prom").read_text()
 
 
+@pytest.mark.long("dedup", "migrations", "docs/worker.md")
 @pytest.mark.parametrize("line", ENDLESS)
 def test_every_worker_starts_and_stops(line: str, environment: dict[str, str], tmp_path: Path) -> None:
     log = tmp_path / "log"

@@ -31,6 +31,7 @@ def subjects(corpus: Corpus, settings: Settings) -> dict[str, Subject]:
     return found
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("seed", [None, 1])
 @pytest.mark.parametrize("name", CORPORA)
 def test_decisions_are_those_of_the_oracle_whatever_a_step_holds(name: str, seed: int | None) -> None:

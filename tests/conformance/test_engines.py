@@ -210,6 +210,7 @@ MORE_OF_THE_SAME = ("one at a time, order 2", "one at a time, order 3", "batches
 """Run with the torture tests: others go the same way."""
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "engine",
     [pytest.param(e, marks=pytest.mark.torture) if e.name in MORE_OF_THE_SAME else e for e in ENGINES],

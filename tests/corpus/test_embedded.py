@@ -288,6 +288,7 @@ def test_ctrl_c_in_the_terminal_of_the_starter_does_not_reach_the_server(copied:
     starter.stdout.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", ["Zeitung für alle $HOME 'q' \"d\"", "commas,and" + "x" * 110])
 def test_any_path_will_do(first: First, make_home: Callable[[str], Path], name: str) -> None:
     home = copy(first, make_home(name))
@@ -306,6 +307,7 @@ def modes_above(*paths: Path) -> dict[Path, int]:
     return {folder: folder.stat().st_mode for path in paths for folder in path.resolve().parents}
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.skipif(os.geteuid() != 0, reason="root's server has a user of its own")
 def test_as_root_closed_folders_stay_closed(
     first: First, make_home: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch

@@ -128,6 +128,7 @@ def test_schema_and_data_apart(database: Database, target: Database, tmp_path: P
     assert_whole(target)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("defaults", [False, True], ids=["own settings", "default settings"])
 @pytest.mark.parametrize("backfilled", [False, True], ids=["initialized", "used"])
 @pytest.mark.parametrize("triggers", [False, True], ids=["without triggers", "with triggers"])

@@ -445,6 +445,7 @@ def refused(role: str) -> list[list[str]]:
     return [command for command in EVERY if command not in without]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("role", "command"),
     [(role, command) for role in EVERYONE for command in allowed(role) if command not in READS],
@@ -460,6 +461,7 @@ def test_a_role_can_write_what_it_is_for(
         assert dd.verify().right
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("role", [role for role in EVERYONE if any(c in READS for c in allowed(role))])
 def test_a_role_can_read_what_it_is_for(
     settled: Database, granted: Names, files: dict[str, str], run: Run, role: str

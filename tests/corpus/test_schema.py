@@ -277,6 +277,7 @@ def test_an_error_names_the_schema_and_the_command(url: str) -> None:
 # All that a corpus does, where there is no schema `dedup`: a statement that names it fails.
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_everything_works_without_the_default_schema(wires: Database, tmp_path: Path) -> None:
     with Deduplicator(wires.url, schema="wires") as dd:
         for engine in ("memory", "postgres"):
@@ -564,6 +565,7 @@ def test_uninstalling_one_leaves_the_other(both: tuple[Database, Database], gone
         Deduplicator(left.url, schema=gone)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("schema", ["a", "new", "plpgsql", "title", "_1", "x" * MAX_BYTES, "dedup_1"])
 def test_names_that_mean_something_elsewhere(url: str, schema: str) -> None:
     database = Database(url, schema=schema)

@@ -122,6 +122,7 @@ def notes(url: str) -> list[str | None]:
         return [row[0] for row in db.execute("SELECT body FROM note").fetchall()]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_data_go_over_and_the_old_ones_stay_until_they_are_removed(old: Old, home: Path) -> None:
     refused = run(home, "status")
     assert refused.returncode == 1

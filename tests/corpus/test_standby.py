@@ -50,6 +50,7 @@ def standby(database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     return database
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("command", ASKED, ids=" ".join)
 def test_every_question_is_answered(standby: Database, command: list[str]) -> None:
     assert main.run(command) == 0

@@ -92,6 +92,7 @@ def test_every_statement_is_described_and_used(feature: str) -> None:
         assert f'"{name}"' in code or name in parts, f"{feature} {name} is not used"
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("feature", FEATURES)
 def test_every_statement_is_understood_by_the_server(database: Database, feature: str) -> None:
     """Prepared, or executed without values where the server prepares no such statement."""

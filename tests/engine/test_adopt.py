@@ -70,6 +70,7 @@ def test_one_step_holds_few_articles(
     settle(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("values", CHANGES, ids=str)
 @pytest.mark.parametrize("after", [1, 3, 7])

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts" / "benchmarks"))
 import at_once
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.timeout(300)
 def test_four_processes_get_the_marks_of_one(server: Server) -> None:
     # 40 stories of five articles each: the same text, one like it, one similar, and again.

@@ -124,6 +124,7 @@ CHANGES: dict[str, tuple[str, list[str | None]]] = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
 def test_a_change_is_noted_and_followed(

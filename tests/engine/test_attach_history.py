@@ -76,6 +76,7 @@ def assert_columns_equal_the_view(owner: Owner, name: str) -> None:
     assert different == []
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(4))
 def test_any_history_ends_with_the_marks_of_a_fresh_corpus(

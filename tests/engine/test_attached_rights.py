@@ -140,6 +140,7 @@ def test_uninstall_names_what_rests_on_a_view_of_marks(bare: Database) -> None:
         assert operation.contents().outside == ("view public.report",)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("mark_columns", [False, True])
 def test_a_restored_corpus_goes_on_with_its_attached_table(
     bare: Database, target: Database, tmp_path: Path, mark_columns: bool
@@ -181,6 +182,7 @@ def own_server(setting: str, value: str) -> Iterator[str]:
         shutil.rmtree(home, ignore_errors=True)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_transaction_that_changed_the_table_can_be_prepared() -> None:
     """Where transactions can be prepared the triggers do not notify: Postgres would refuse then."""
     with own_server("max_prepared_transactions", "5") as url, closing(Database(url)) as database:

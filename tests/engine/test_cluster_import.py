@@ -299,6 +299,7 @@ def test_an_attached_table(database: Database, tmp_path: Path) -> None:
 STAGES = ["reading the result", "comparing with the corpus", "storing fingerprints", "writing marks"]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", range(24))
 def test_whatever_people_do_meanwhile_the_next_backfill_makes_it_right(

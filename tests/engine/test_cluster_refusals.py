@@ -193,6 +193,7 @@ SPOILED: dict[str, tuple[Spoil, str]] = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @each("what", SPOILED)
 def test_what_does_not_fit(corpus: Database, tmp_path: Path, what: str) -> None:
     spoil, words = SPOILED[what]

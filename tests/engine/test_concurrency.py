@@ -78,6 +78,7 @@ def submit_all(url: str, barrier: Any, name: str, rounds: int) -> None:
             corpus.submit(article(f"{name}{i}", window(20 * i, 6, ring=10_000), 0))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_two_processes_submit_near_duplicates_at_the_same_instant(
     database: Database, corpus_url: str
 ) -> None:

@@ -224,6 +224,7 @@ def crash_server_under_load(home: Path, times: int) -> None:
     database.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_server_crashes_under_load(own_server: Path) -> None:
     crash_server_under_load(own_server, 3)
 

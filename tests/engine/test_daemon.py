@@ -408,6 +408,7 @@ def many(database: Database, count: int, first: int = 0) -> None:
     load(database, *(article(f"a{i:04}", window(i % 14, 6), i) for i in range(first, first + count)))
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_in_the_middle_of_a_backfill(
     database: Database, corpus_url: str, tmp_path: Path, number: signal.Signals
@@ -442,6 +443,7 @@ def test_a_worker_that_is_killed_is_missed_at_once(
         wait_until(lambda: f"process {running.pid}, is gone" in problems(), 5)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_two_workers_and_one_is_killed(database: Database, corpus_url: str, tmp_path: Path) -> None:
     many(database, 300)
     log = tmp_path / "log"

@@ -163,6 +163,7 @@ def sweep_kind(database: Database, name: str, numbers: Iterator[int]) -> str:
 TRIALS = f"seed {SEED}, {ARTICLES} articles, each place in turn"
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", KINDS)
 def test_a_fault_here_and_there(database: Database, name: str) -> None:
     sweep_kind(database, name, sampled())

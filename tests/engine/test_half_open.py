@@ -49,6 +49,7 @@ def test_every_connection_asks_tcp_to_notice_and_an_address_may_say_otherwise(co
     assert {name: int(given[1][name]) for name in KEEPALIVE} == KEEPALIVE | {"keepalives_idle": 77}
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_worker_goes_on_with_another_connection(database: Database, corpus_url: str) -> None:
     with proxy(corpus_url) as between, working(between.url):
         load(database, article("a", window(0, 6)))
@@ -71,6 +72,7 @@ def stand_still(database: Database, happens: Callable[[], None]) -> None:
         cursor.execute("SELECT 1")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_statement_that_waits_for_nothing_ends(database: Database, corpus_url: str) -> None:
     with proxy(corpus_url) as between:
         through = Database(between.url)
@@ -81,6 +83,7 @@ def test_a_statement_that_waits_for_nothing_ends(database: Database, corpus_url:
         through.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_statement_that_ends_where_no_other_connection_can_be_made(
     corpus_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +127,7 @@ def test_a_statement_that_takes_long_is_waited_for(
     assert all(asked)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_worker_is_stopped_in_ten_seconds_though_nobody_answers(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:

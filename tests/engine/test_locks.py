@@ -131,6 +131,7 @@ def boilerplate(count: int) -> Callable[[psycopg.Connection[Any]], None]:
     return fill
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_sentences_of_10_000_settled_articles_become_common_step_by_step(
     database: Database, holds: list[Hold]
 ) -> None:

@@ -152,6 +152,7 @@ def test_few_articles_are_looked_up_and_many_are_settled_at_once(
     assert_right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(25))
 def test_whatever_people_do_meanwhile_the_marks_are_right_in_the_end(
@@ -269,6 +270,7 @@ def test_stopped_at_any_moment_it_loses_no_mark_and_the_next_run_goes_on(
     assert_counted(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(24))
 def test_where_it_stopped_in_the_middle_of_a_story_the_indexes_end_the_work(

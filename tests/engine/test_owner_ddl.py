@@ -137,6 +137,7 @@ UNSEEN = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("case", UNSEEN)
 def test_verify_compares_an_attached_table_with_its_articles(
     database: Database, owner: Owner, case: str
@@ -318,6 +319,7 @@ def done(database: Database, owner: Owner, statements: Sequence[str]) -> None:
                 owner.execute(one.encode())
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("case", PARTITIONS)
 def test_what_becomes_of_partitions_is_seen_by_the_next_backfill(
     database: Database, owner: Owner, case: str
@@ -615,6 +617,7 @@ DRIFTS: dict[str, Drift] = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("case", DRIFTS)
 def test_drift_harms_nobody_is_named_and_healed(
     database: Database, owner: Owner, dedup: Dedup, case: str

@@ -143,6 +143,7 @@ def rulebook_of(cursor: Cursor) -> rulebooks.Rulebook:
     return rulebooks.load_rulebook(cursor)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "given",
     [
@@ -205,6 +206,7 @@ def test_a_batch(large: Database) -> None:
         check(cursor, 100 * 50, 100)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("bits", [12, 17, 24])
 def test_the_index_finds_the_same_with_keys_of_any_size(large: Database, bits: int) -> None:
     with rolled_back(large, settling=True) as cursor:

@@ -675,6 +675,7 @@ MUTANTS = [
 ]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "mutant",
     [
@@ -708,6 +709,7 @@ def test_every_rule_is_where_it_is_taken_out(database: Database, monkeypatch: py
     statements.forget()
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "count", [10, pytest.param(HISTORIES, marks=[pytest.mark.torture, pytest.mark.timeout(3_600)])]
 )

@@ -247,6 +247,7 @@ class CorpusMachine(RuleBasedStateMachine):
         return unsettled(self.database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_any_history_ends_in_the_marks_of_a_run_from_nothing(database: Database) -> None:
     default = settings.default
     assert default is not None

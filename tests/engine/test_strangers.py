@@ -78,6 +78,7 @@ def articles() -> list[Article]:
     ]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_words_that_make_unrelated_articles_duplicates_need_a_corpus_without_a_key(
     database: Database, articles: list[Article]
 ) -> None:

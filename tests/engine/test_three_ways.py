@@ -83,6 +83,7 @@ def versions(database: Database) -> set[tuple[Any, ...]]:
         return set(cursor.execute(VERSIONS.encode()).fetchall())
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_three_times_in_three_ways_is_once_and_the_second_pass_writes_nothing(

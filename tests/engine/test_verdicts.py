@@ -175,6 +175,7 @@ SEEING: list[Stage] = [
 ]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("how", ["submit", "lookup"])
 @pytest.mark.parametrize("kind", ORIGINAL)

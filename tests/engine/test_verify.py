@@ -110,6 +110,7 @@ def tamper(database: Database, statement: str) -> None:
         connection.execute(statement.encode())
 
 
+@pytest.mark.long("dedup", "migrations")
 @each("statement", TAMPERING)  # one after the other: what is healed is as it was
 def test_what_was_tampered_with_is_found_and_healed(filled: Database, statement: str) -> None:
     tamper(filled, statement)
@@ -159,6 +160,7 @@ def test_what_is_not_checked_is_said(filled: Database) -> None:
     assert "the common sentences" in skipped
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("seed", range(4))
 def test_any_row_that_is_deleted_is_found_and_healed(database: Database, seed: int) -> None:
     """Random vandalism: rows of any table go, unseen by triggers."""

@@ -151,6 +151,7 @@ RULES = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "change",
     [

@@ -67,6 +67,7 @@ HOLD = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("hold", HOLD)
 @pytest.mark.parametrize("name", ["x", "known", "other"])
 def test_a_hook_beside_an_open_transaction(hasty: Database, hold: str, name: str) -> None:
@@ -297,6 +298,7 @@ def test_what_others_hold_is_tried_until_the_time_is_up() -> None:
 # Whatever the server's defaults are, and behind a pooler.
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("level", ["read committed", "repeatable read", "serializable"])
 def test_under_every_default_isolation_level(server: Server, level: str) -> None:
     url = server.create("dedup_isolation")

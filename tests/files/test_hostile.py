@@ -26,6 +26,7 @@ MOST_MEMORY = 500_000_000
 what NumPy and Arrow reserve and never touch."""
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("count", "large"),
     [

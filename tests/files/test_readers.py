@@ -387,6 +387,7 @@ def test_a_line_beyond_the_bound_is_refused_without_being_held(
     assert reject.raw == (start + b"word " * 300_000)[: record.MAX_RAW_BYTES]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("suffix", "content"),
     [

@@ -65,6 +65,7 @@ def test_thresholds_that_agree_already_stay() -> None:
     assert second.level == "similar"
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_gain_that_is_noise_is_called_noise() -> None:
     # People are torn around the present threshold: whatever the pairs say is chance.
     called = 0

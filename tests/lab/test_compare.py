@@ -37,6 +37,7 @@ def strange(*deeds: str) -> list[Strange]:
     return [Strange(does=deed) for deed in deeds]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_methods_that_fail_are_reported_and_stop_nobody(news: Source, tmp_path: Path) -> None:
     methods = strange("dies", "raises", "refuses", "eats", "works")
     found = compare(
@@ -93,6 +94,7 @@ def test_what_is_kept_is_not_run_again(news: Source, tmp_path: Path) -> None:
     assert not failed[0].done
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_interrupted_comparison_leaves_nobody_at_work_and_goes_on(news: Source, tmp_path: Path) -> None:
     def interrupt(_result: Result) -> None:
         raise KeyboardInterrupt

@@ -61,6 +61,7 @@ def test_the_page_has_what_is_tested() -> None:
     assert {kind for kind, _ in BLOCKS} == {"sh", "python", "sql"}
 
 
+@pytest.mark.long("dedup", "migrations", "docs/analyst.md")
 def test_every_command_for_the_shell_works(exported: User) -> None:
     work = exported.folder / "work"
     assert (work / "days.csv").read_text("utf-8").startswith("day,articles,")

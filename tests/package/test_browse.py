@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.package import environments
 from tests.package.environments import User
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_report_is_written_and_the_pages_can_be_imported(
     own_folder: Path, wheel: Path, newsroom: User
 ) -> None:

@@ -51,6 +51,7 @@ def groups(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
 COMMANDS = list(groups(typer.main.get_command(app)))
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "code",
     [
@@ -66,6 +67,7 @@ def test_it_loads_no_database_and_no_numpy(code: str) -> None:
     assert heavy(loaded) == []
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_no_help_of_any_command_loads_a_database_or_numpy() -> None:
     assert {("load",), ("lab", "compare"), ("judge", "pairs")} <= set(COMMANDS)
     lines = [

@@ -183,6 +183,7 @@ def follows_the_readme(newcomer: Newcomer, address: str, before_setup: str = ":"
     return [(second, step.command.partition("\n")[0]) for second, step in zip(seconds, real, strict=True)]
 
 
+@pytest.mark.long("dedup", "migrations", "README.md", "scripts")
 def test_a_newcomer_gets_what_the_readme_shows(newcomer: Newcomer, address: str) -> None:
     # All of scripts/setup but the download: pip finds the pins, linked from the environment of the tests.
     pins = [

@@ -93,6 +93,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("client")
 
 
+@pytest.mark.long("dedup", "migrations", "pyproject.toml")
 @pytest.mark.parametrize("checker", ["basedpyright", "mypy"])
 @pytest.mark.parametrize("program", [CLIENT, examples()], ids=["client", "README"])
 @pytest.mark.one_in(4)

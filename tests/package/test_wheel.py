@@ -37,11 +37,13 @@ def test_the_wheel_holds_the_package_its_migrations_and_its_licence_and_nothing_
     assert licence == (ROOT / "LICENSE").read_bytes()
 
 
+@pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml")
 def test_an_installed_dedup_has_its_compiled_kernel(installed: Environment, newsroom: User) -> None:
     code = "from dedup.text import native; print(native.library() and native.LIBRARY)"
     assert Path(newsroom.python(code).stdout.strip()).is_relative_to(installed.packages)
 
 
+@pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml")
 def test_without_a_compiler_dedup_is_slower_and_says_so(
     own_folder: Path, newsroom: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +104,7 @@ def works_as_the_demonstration_promises(user: User) -> None:
     assert list((user.folder / "home").iterdir()) == []
 
 
+@pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml")
 def test_an_installed_dedup_loads_settles_explains_and_verifies(newsroom: User) -> None:
     works_as_the_demonstration_promises(newsroom)
 

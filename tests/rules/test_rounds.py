@@ -172,6 +172,7 @@ def happened(case: Case, found: Result, common: set[int]) -> set[str]:
     return {name for name, true in events.items() if true}
 
 
+@pytest.mark.long("dedup/rules", "dedup/settings.py", "tests/reference")
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_random_corpora_are_decided_as_the_oracle_decides_them(chunk: int) -> None:
     seen: Counter[str] = Counter()

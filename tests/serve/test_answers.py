@@ -304,6 +304,7 @@ def test_what_is_no_page_is_refused(door: Door, fields: dict[str, Any], words: s
     assert door.dd.get("a") is None
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_page_of_tags_without_end_is_answered_in_time(door: Door) -> None:
     hostile = "<div a=b>" * 300_000 + HARBOUR + "<" * 1_000_000
     assert door.submit({"source_id": "a", "html": hostile}).status == 200

@@ -91,6 +91,7 @@ def serving(url: str, *arguments: str, command: str = "serve", **environment: st
             made.process.stderr.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_from_start_to_end(database: Database, corpus_url: str, number: int) -> None:
     with serving(corpus_url, "--port", "0") as running:
@@ -126,6 +127,7 @@ def test_a_request_in_hand_is_finished_and_then_it_ends(database: Database, corp
         assert answers[0]["status"] == "duplicate"
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_request_that_does_not_end_holds_up_the_end_for_less_than_ten_seconds(
     database: Database, corpus_url: str
 ) -> None:
@@ -173,6 +175,7 @@ def refuses(address: str) -> bool:
     return False
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_token_from_a_file_or_from_the_environment(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:

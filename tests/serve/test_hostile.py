@@ -53,6 +53,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_article_is_refused_with_its_reason(
     door: Door, name: str, caplog: pytest.LogCaptureFixture
@@ -130,6 +131,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(("method", "path", "status"), WRONG, ids=lambda value: str(value)[:40])
 def test_wrong_addresses_methods_and_queries_are_problems(
     door: Door, method: str, path: str, status: int

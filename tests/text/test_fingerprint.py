@@ -207,6 +207,7 @@ def test_with_a_key_every_hash_is_another_and_all_else_stays() -> None:
     assert Fingerprinter(replace(SMALL, hash_key="one")).fingerprint(STORM) == prints[1]
 
 
+@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
 @given(st.text("abc ", min_size=1, max_size=30), st.text("ab", min_size=1, max_size=3))
 def test_equal_texts_are_equal_under_equal_keys(text: str, key: str) -> None:
     text = f"The {text} end"

@@ -30,6 +30,7 @@ GROWING = {
 }
 
 
+@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
 @pytest.mark.parametrize("name", GROWING)
 def test_a_text_takes_bounded_memory_whatever_it_becomes(name: str) -> None:
     reason("Été")  # what is made once

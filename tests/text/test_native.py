@@ -101,6 +101,7 @@ def test_every_character(context: str, first: int, last: int) -> None:
             is_equal("\n\n".join(lines))
 
 
+@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
 def test_random_texts() -> None:
     chooser = random.Random(1)
     made = [
@@ -115,6 +116,7 @@ def test_a_text_of_more_words_than_are_kept() -> None:
     assert is_equal("of the many " * 5000)
 
 
+@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
 @pytest.mark.shared
 @pytest.mark.parametrize(
     "name",

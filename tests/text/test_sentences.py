@@ -127,6 +127,7 @@ PIECES = st.one_of(
 BLOCKS = st.lists(PIECES, min_size=1, max_size=25).map(" ".join)
 
 
+@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
 @pytest.mark.parametrize("ours", [True, False], ids=["our patterns", "NLTK's patterns"])
 @pytest.mark.parametrize("model", MODELS)
 @given(block=BLOCKS)
