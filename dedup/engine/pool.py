@@ -59,7 +59,7 @@ class FingerprintPool:
             DatabaseError: the server refused or went away.
             StaleRulesError: the settings changed meanwhile.
         """
-        reader = Reader(self._database, self._rulebook, self._function, self._target)
+        reader = Reader(self._database, self._rulebook, self._function, self._target, self._workers)
         try:
             yield from self._shared_out(reader, chunks) if self._workers else map(reader.read, chunks)
         except MemoryError:

@@ -55,20 +55,26 @@ class Part:
 
 
 class Reader:
-    """Reads texts and stores fingerprints, for any number of threads, through connections of its own: one for
-    each thread, or as many as the server gives.
+    """Reads texts and stores fingerprints, for any number of threads.
 
     Args:
         rulebook: which must still be in force when a fingerprint is stored.
         function: makes the fingerprints.
         target: the table that they go to.
+        threads: how many have a connection of their own, or as many as the server gives; 0 for the caller
+            alone, through the connections of `database`.
     """
 
     def __init__(
-        self, database: Database, rulebook: Rulebook, function: FingerprintFunction, target: Target
+        self,
+        database: Database,
+        rulebook: Rulebook,
+        function: FingerprintFunction,
+        target: Target,
+        threads: int,
     ) -> None:
         self._database, self._rulebook = database, rulebook
-        self._function, self._target = function, target
+        self._function, self._target, self._threads = function, target, threads
         self._open, self._opening = list[Connection](), Lock()
         self._idle: LifoQueue[Connection] = LifoQueue()
         self._cancelled = False
@@ -115,6 +121,10 @@ class Reader:
 
     @contextmanager
     def _transaction(self, *, settling: bool = False) -> Iterator[Cursor]:
+        if not self._threads:
+            with self._database.transaction(settling=settling) as cursor:
+                yield cursor
+            return
         connection = self._borrow()
         try:
             session = Session(connection, self._database.timeouts)

@@ -141,9 +141,9 @@ def test_sigterm_while_others_hold_what_the_threads_wait_for(
 ) -> None:
     dedup("load", str(many(tmp_path / "many.jsonl", 3_000)))
     with psycopg.connect(corpus_url) as other:
-        other.execute("SELECT dedup.settle_lock()")
+        other.execute("LOCK TABLE dedup.fingerprint IN EXCLUSIVE MODE")
         running = start(corpus_url, "--workers", "2", "--engine", "postgres")
-        wait_until(lambda: len(locked(database)) == 2)
+        wait_until(lambda: "fingerprinting" in dedup("status", "--json").out and bool(locked(database)))
         running.send_signal(signal.SIGTERM)
         started = time.monotonic()
         _, words = running.communicate(timeout=30)
