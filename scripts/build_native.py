@@ -20,8 +20,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import platform_tags
 
-SOURCE = Path("dedup", "text", "native.c")
-LIBRARY = SOURCE.with_name("libnative.so")
+SOURCES = [Path("dedup", "text", name) for name in ("native.c", "native_narrow.c")]
+LIBRARY = SOURCES[0].with_name("libnative.so")
 FLAGS = ["-std=c99", "-O3", "-Wall", "-Wextra", "-shared", "-fPIC", "-s"]
 
 TARGETS = {
@@ -46,7 +46,9 @@ def compile_into(library: Path, root: Path, platform: str = "") -> None:
         raise NotCompiledError("there is no C compiler: install one, or: pip install ziglang")
     unfinished = library.with_suffix(".new")
     try:
-        subprocess.run([*command, *FLAGS, "-o", unfinished, root / SOURCE], check=True)
+        subprocess.run(
+            [*command, *FLAGS, "-o", unfinished, *(root / source for source in SOURCES)], check=True
+        )
     except (OSError, subprocess.CalledProcessError) as error:
         raise NotCompiledError(f"the C compiler failed: {error}") from None
     unfinished.replace(library)

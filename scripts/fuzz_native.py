@@ -31,7 +31,9 @@ ODD = [chr(code) for code in (*range(0x250), *range(0x2000, 0x2070), *range(0x30
 def build_and_run(seconds: float, seed: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder, "libnative.so")
-        subprocess.run(["gcc", *SANITIZE, "-o", library, ROOT / "dedup/text/native.c"], check=True)
+        subprocess.run(
+            ["gcc", *SANITIZE, "-o", library, *(ROOT / "dedup/text").glob("native*.c")], check=True
+        )
         runtime = subprocess.run(
             ["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
         ).stdout.strip()
@@ -57,7 +59,7 @@ def fuzz(library: Path, seconds: float, seed: int) -> None:
     from dedup.text.punkt import english
 
     native.LIBRARY, native.ROOM_BYTES, native.ROOM_KEPT = library, 8, 0  # before tests load the usual one
-    from tests.text.test_native import MODEL, PIECES
+    from tests.text.test_native import ASCII, MODEL, PIECES
 
     few = Settings(text_min_words=2, sentence_min_characters=3)
     kernels = [native.NativeKernel(Settings(), english()), native.NativeKernel(few, MODEL)]
@@ -65,6 +67,8 @@ def fuzz(library: Path, seconds: float, seed: int) -> None:
     end, texts = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         pieces = PIECES + [" "] * 20 + chooser.choices(ODD, k=9) + ["\ufdfa"] * chooser.choice([0, 50])
+        if chooser.random() < 0.5:  # its characters are bytes
+            pieces = ASCII + [chr(chooser.randrange(128)) for _ in range(9)]
         text = "".join(chooser.choices(pieces, k=chooser.choice([0, 1, 3, 50, 400, 3_000])))
         title = "".join(chooser.choices(pieces, k=4)) if chooser.random() < 0.5 else None
         chooser.choice(kernels).make(text, title)

@@ -1,12 +1,20 @@
 /* A cleaned-up text becomes what is kept of it: blocks, sentences, words, hashes, shingles, signature, buckets.
    Sections 1.1 to 1.8 of docs/semantics.md in one pass; the Python modules beside this file are the reference, and
    each function here names the one that it follows. Characters are code points. What a character is, comes from
-   Python, in pages (native.py). No state but what the caller gives, who gives the memory too: linear in the text. */
+   Python, in pages (native.py). No state but what the caller gives, who gives the memory too: linear in the text.
+   It is compiled twice: native_narrow.c is the same for texts of ASCII, whose characters are bytes. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef uint32_t Char;
+typedef uint32_t Wide;
+#if defined(NARROW)
+typedef uint8_t Char;
+#define IS_ELLIPSIS(c) 0
+#else
+typedef Wide Char;
+#define IS_ELLIPSIS(c) ((c) == 0x2026)
+#endif
 
 enum { /* Classes of characters; native.py has the same list */
     RE_WORD = 1 << 0, LETTER = 1 << 1, ALPHA = 1 << 2, LOWER = 1 << 3, UPPER = 1 << 4, DIGIT = 1 << 5, SPACE = 1 << 6,
@@ -18,7 +26,7 @@ enum { OK, REFERENCE, EMPTY, SHORT, ROOM, PAGE, SEQUENCE }; /* What became of a 
 enum { ABBREVIATION = 1, STARTER = 2, UNCERTAIN = 4, FIRST = 8, COLLOCATION = 16, CONTEXT = 8 };
 enum { UPPER_WITHIN = 4, UPPER_SEEN = 14, LOWER_FIRST = 16, LOWER_SEEN = 112 };
 enum { MAX_WORD = 256, MAX_CONTEXT = 200, KIND = 1024, PAGE_SIZE = 128, PAGE_BITS = 7, SHINGLE_WORDS = 3 };
-static const Char SEPARATOR = 0x110000; /* Between the words of a collocation */
+static const Wide SEPARATOR = 0x110000; /* Between the words of a collocation */
 static const uint32_t MANY = 1u << 31, IN_WORD = 1u << 30, POINT = 0x1FFFFF;
 
 typedef struct { uint32_t classes, lower, fold; } Entry; /* fold: a point and IN_WORD, or MANY, count and place */
@@ -28,7 +36,7 @@ typedef struct { /* What does not change from text to text: native.py's _Paramet
     const uint64_t *of_word, *of_shingle, *of_buckets, *stop_words;
     const uint32_t *multipliers, *increments;
     const Slot *slots;
-    const Char *pool;
+    const Wide *pool;
     int64_t mask, stop_words_count, stop_length, min_characters, min_words, signature_size, bands, rows;
 } Parameters;
 
@@ -52,7 +60,9 @@ typedef struct {
     Call *call;
     int64_t room_taken;
     int64_t *sentences;
-    Char *text, *lines, *block, *spare;
+    const Char *text;
+    Char *lines, *block, *spare;
+    uint8_t word[PAGE_SIZE]; /* Of a character of ASCII what it is in a word, or 0 */
     Span *raw, *line;
     uint64_t *hashes;
     uint16_t *lengths;
@@ -63,16 +73,45 @@ typedef struct {
 /* ---- characters ---- */
 
 static inline const Entry *entry(const Work *w, Char c) {
+#if defined(NARROW)
+    return &w->ascii[c];
+#else
     return c < PAGE_SIZE ? &w->ascii[c] : &w->pages[c >> PAGE_BITS][c & (PAGE_SIZE - 1)];
+#endif
 }
 static inline uint32_t is(const Work *w, Char c, uint32_t classes) { return entry(w, c)->classes & classes; }
 
 /* decisions.SENTENCE_MARKS: most characters are letters, which the first test passes over */
 static inline int is_mark(Char c) { return c < 64 && (1ull << '.' | 1ull << '?' | 1ull << '!') >> c & 1; }
 
+#if defined(NARROW)
+/* The bits of those of eight bytes that are c (Mycroft's test; it may tell of a byte after one that is, too) */
+static inline uint64_t bytes_that_are(uint64_t bytes, uint8_t c) {
+    uint64_t x = bytes ^ 0x0101010101010101u * c;
+    return (x - 0x0101010101010101u) & ~x & 0x8080808080808080u;
+}
+#endif
+
+/* The next mark, or an ellipsis: they are rare, so stretches without one are passed over as a whole. */
+static int64_t next_mark(const Char *s, int64_t i, int64_t n) {
+#if defined(NARROW)
+    for (uint64_t eight; i + 8 <= n; i += 8) {
+        memcpy(&eight, s + i, 8);
+        if (bytes_that_are(eight, '.') | bytes_that_are(eight, '?') | bytes_that_are(eight, '!')) break;
+    }
+#endif
+    while (i < n && !is_mark(s[i]) && !IS_ELLIPSIS(s[i])) i++;
+    return i;
+}
+
 static int64_t find(const Char *s, int64_t from, int64_t stop, Char c) {
+#if defined(NARROW)
+    const Char *found = from < stop ? memchr(s + from, c, (size_t)(stop - from)) : NULL;
+    return found ? found - s : from > stop ? from : stop;
+#else
     while (from < stop && s[from] != c) from++;
     return from;
+#endif
 }
 
 /* str.lower; the size, or -1 of what depends on its neighbours (a capital sigma). */
@@ -88,32 +127,43 @@ static int64_t lower(Work *w, const Char *s, int64_t n, Char *out) {
 
 /* ---- the words of the sentence parameters ---- */
 
-static uint64_t key_of(const Char *s, int64_t n) {
+static uint64_t key_of(const Wide *s, int64_t n) {
     uint64_t h = 1469598103934665603u;
     for (int64_t i = 0; i < n; i++) h = (h ^ s[i]) * 1099511628211u;
     h ^= h >> 32;
     return h ? h : 1;
 }
 
-static int64_t slot_of(const Slot *slots, int64_t mask, const Char *pool, const Char *s, int64_t n, uint64_t key) {
+static int64_t slot_of(const Slot *slots, int64_t mask, const Wide *pool, const Wide *s, int64_t n, uint64_t key) {
     int64_t i = (int64_t)(key & (uint64_t)mask);
     for (; slots[i].hash; i = (i + 1) & mask)
         if (slots[i].hash == key && slots[i].size == n && !memcmp(pool + slots[i].at, s, (size_t)n * sizeof *s)) break;
     return i;
 }
 
+#if !defined(NARROW)
 /* Put words into slots, of which fewer than half may become full. Called once for a language. */
-void dedup_fill_slots(Slot *slots, int64_t mask, const Char *pool, const int64_t *ends, const uint32_t *flags, int64_t n) {
+void dedup_fill_slots(Slot *slots, int64_t mask, const Wide *pool, const int64_t *ends, const uint32_t *flags, int64_t n) {
     for (int64_t i = 0, at = 0; i < n; at = ends[i++]) {
         uint64_t key = key_of(pool + at, ends[i] - at);
         Slot *slot = &slots[slot_of(slots, mask, pool, pool + at, ends[i] - at, key)];
         slot->hash = key, slot->at = (uint32_t)at, slot->size = (uint32_t)(ends[i] - at), slot->flags = flags[i];
     }
 }
+#endif
+
+static void widen(const Char *s, int64_t n, Wide *out) {
+    for (int64_t i = 0; i < n; i++) out[i] = s[i];
+}
+
+static uint32_t flags_of_wide(const Parameters *p, const Wide *s, int64_t n) {
+    return p->slots[slot_of(p->slots, p->mask, p->pool, s, n, key_of(s, n))].flags;
+}
 
 static uint32_t flags_of(Work *w, const Char *s, int64_t n) {
-    const Parameters *p = w->p;
-    return p->slots[slot_of(p->slots, p->mask, p->pool, s, n, key_of(s, n))].flags;
+    Wide wide[KIND];
+    widen(s, n, wide);
+    return flags_of_wide(w->p, wide, n);
 }
 
 /* ---- decisions.py: does a sentence end here? ---- */
@@ -187,11 +237,11 @@ static int ends_between(Work *w, const Token *a, const Token *b) {
     int64_t size = without_period(a), next_size = b->ends ? without_period(b) : b->kind_size;
     uint32_t next = flags_of(w, b->kind, next_size);
     if (flags_of(w, a->kind, size) & FIRST) {
-        Char pair[2 * KIND + 1];
-        memcpy(pair, a->kind, (size_t)size * sizeof *pair);
+        Wide pair[2 * KIND + 1];
+        widen(a->kind, size, pair);
         pair[size] = SEPARATOR;
-        memcpy(pair + size + 1, b->kind, (size_t)next_size * sizeof *pair);
-        if (flags_of(w, pair, size + 1 + next_size) & COLLOCATION) return 0;
+        widen(b->kind, next_size, pair + size + 1);
+        if (flags_of_wide(w->p, pair, size + 1 + next_size) & COLLOCATION) return 0;
     }
     int initial = a->n == 2 && is(w, a->s[0], RE_WORD) && !is(w, a->s[0], DIGIT);
     int ellipsis = a->n > 1 && a->s[0] == '.' && several(a->s, 0, a->n) == a->n;
@@ -243,7 +293,7 @@ static uint64_t word_hash(const Parameters *p, const uint8_t *bytes, int64_t n) 
     const uint64_t *a = p->of_word, *b = a + 1 + MAX_WORD;
     uint64_t upper = a[0], low = b[0];
     for (int64_t i = 0, j = 1; i < n; i += 4, j++) {
-        uint64_t x = bytes[i] | (uint64_t)bytes[i + 1] << 8 | (uint64_t)bytes[i + 2] << 16 | (uint64_t)bytes[i + 3] << 24;
+        uint64_t x = bytes[i] | (uint32_t)bytes[i + 1] << 8 | (uint32_t)bytes[i + 2] << 16 | (uint32_t)bytes[i + 3] << 24;
         upper += x * a[j], low += x * b[j];
     }
     uint64_t h = (upper >> 32 << 32) | low >> 32;
@@ -252,14 +302,31 @@ static uint64_t word_hash(const Parameters *p, const uint8_t *bytes, int64_t n) 
     return h ^ h >> 33;
 }
 
+/* `bytes` has room for three more */
+static void add_word(Work *w, uint8_t *bytes, int64_t size, int64_t characters) {
+    if (w->words == w->most_words) { w->status = REFERENCE; return; }
+    memset(bytes + size, 0, 4);
+    w->hashes[w->words] = word_hash(w->p, bytes, size);
+    w->lengths[w->words++] = (uint16_t)characters;
+}
+
+#if defined(NARROW)
+/* normalize.words, hashed */
+static void hash_words(Work *w, const Char *s, int64_t n) {
+    uint8_t bytes[MAX_WORD + 4], c;
+    for (int64_t i = 0; i < n && !w->status;) {
+        int64_t size = 0, most = n - i < MAX_WORD ? n - i : MAX_WORD;
+        while (size < most && (c = w->word[s[i + size]])) bytes[size++] = c;
+        if (size) add_word(w, bytes, size, size);
+        i += size + (size < MAX_WORD);
+    }
+}
+#else
 typedef struct { uint8_t bytes[4 * MAX_WORD + 4]; int64_t size, characters; } Word;
 
 static void end_word(Work *w, Word *word) {
     if (!word->characters || w->status) return;
-    if (w->words == w->most_words) { w->status = REFERENCE; return; }
-    memset(word->bytes + word->size, 0, 4);
-    w->hashes[w->words] = word_hash(w->p, word->bytes, word->size);
-    w->lengths[w->words++] = (uint16_t)word->characters;
+    add_word(w, word->bytes, word->size, word->characters);
     word->size = word->characters = 0;
 }
 
@@ -295,6 +362,7 @@ static void hash_words(Work *w, const Char *s, int64_t n) {
     }
     end_word(w, &word);
 }
+#endif
 
 static int64_t sequence(Work *w, int64_t from, int64_t n) {
     const uint64_t *a = w->call->of_sequence, *b = a + w->call->sequence_stride, *h = w->hashes + from;
@@ -343,7 +411,7 @@ static int may_end(const Work *w, const Char *s, int64_t i, int64_t n) {
 static void split(Work *w, const Char *s, int64_t n) {
     int64_t start = 0, word = 0, stopped = 0, space = -1, seen = 0, held = -1, next = 0;
     Sentence before = {0, 0};
-    for (int64_t i = 0; i < n && !w->status; i++) {
+    for (int64_t i = next_mark(s, 0, n); i < n && !w->status; i = next_mark(s, i + 1, n)) {
         if (!is_mark(s[i]) || !may_end(w, s, i, n)) continue;
         int64_t back = i;
         while (back > seen && s[back - 1] != ' ') back--;
@@ -390,8 +458,8 @@ static const Char *unglue(Work *w, int64_t *n) {
     const Char *s = w->block;
     int64_t made = 0, done = 0, word_stop = 0, to;
     int address = 0;
-    for (int64_t i = 0; i < *n; i++) {
-        if ((!is_mark(s[i]) && s[i] != 0x2026) || !is_glued(w, s, i, *n, &to)) continue;
+    for (int64_t i = next_mark(s, 0, *n); i < *n; i = next_mark(s, i + 1, *n)) {
+        if (!is_glued(w, s, i, *n, &to)) continue;
         if (i >= word_stop) {
             int64_t start = i;
             while (start > 0 && s[start - 1] != ' ') start--;
@@ -471,7 +539,7 @@ static void join_lines(Work *w, int64_t first, int64_t stop) {
         memcpy(s + n, w->lines + w->line[i].at, (size_t)w->line[i].size * sizeof *s);
         n += w->line[i].size;
     }
-    for (int64_t i = 0; i < n; i++) hyphens |= s[i] == '-';
+    for (int64_t i = 0; i + 1 < n; i++) hyphens |= (s[i] == '-') & ((s[i + 1] == ' ') | (s[i + 1] == '-'));
     if (hyphens) n = join_hyphens(w, n);
     if (w->call->ideographs) {
         made = 0;
@@ -512,18 +580,20 @@ static int next_fits(const Char *s, const Span *line, int64_t width) {
 
 /* _lines, and the other measure of _Fits */
 static int64_t find_lines(Work *w, int64_t n) {
+    const Char *text = w->text; /* Bytes may be anything, so what is behind `w` would be read again for each */
+    Char *lines = w->lines;
     int64_t count = 0, made = 0;
     for (int64_t from = 0; from <= n; count++) {
-        int64_t stop = find(w->text, from, n, '\n'), a = from, z = stop, begin = made;
-        while (a < z && w->text[a] == ' ') a++;
-        while (z > a && w->text[z - 1] == ' ') z--;
+        int64_t stop = find(text, from, n, '\n'), a = from, z = stop, begin = made;
+        while (a < z && text[a] == ' ') a++;
+        while (z > a && text[z - 1] == ' ') z--;
         w->raw[count].at = a, w->raw[count].size = z - a;
         for (int64_t i = a; i < z; i++) {
-            Char c = w->text[i];
-            if (c - '!' <= '~' - '!' || !is(w, c, SPACE)) w->lines[made++] = c;
-            else if (made > begin && w->lines[made - 1] != ' ') w->lines[made++] = ' ';
+            Char c = text[i];
+            if ((c > ' ' && c <= '~') || !is(w, c, SPACE)) lines[made++] = c;
+            else if (made > begin && lines[made - 1] != ' ') lines[made++] = ' ';
         }
-        if (made > begin && w->lines[made - 1] == ' ') made--;
+        if (made > begin && lines[made - 1] == ' ') made--;
         w->line[count].at = begin, w->line[count].size = made - begin;
         from = stop + 1;
     }
@@ -546,6 +616,34 @@ static void find_blocks(Work *w, int64_t count) {
         first = i + 1;
     }
     if (!w->status) join_lines(w, first, count);
+}
+
+/* ---- room ---- */
+
+/* scripts/fuzz_native.py: a gap after each part of the room that nobody may touch */
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+enum { GAP = 64 };
+#define FORBID(at, size) ASAN_POISON_MEMORY_REGION(at, size)
+#define ALLOW(at, size) ASAN_UNPOISON_MEMORY_REGION(at, size)
+#else
+enum { GAP = 0 };
+#define FORBID(at, size)
+#define ALLOW(at, size)
+#endif
+
+/* Room for `count` things of `size` bytes each; beyond the room that there is, what is wanted is counted. */
+static void *take(Work *w, int64_t count, size_t size) {
+    char *found = w->call->room + w->room_taken;
+    w->room_taken += ((count * (int64_t)size + 15) & ~(int64_t)15) + GAP;
+    if (w->room_taken <= w->call->room_size) { FORBID(w->call->room + w->room_taken - GAP, GAP); }
+    return found;
+}
+
+/* Whether all that was taken is there */
+static int is_room(Work *w) {
+    w->call->wanted = w->room_taken;
+    return w->room_taken <= w->call->room_size;
 }
 
 /* ---- signature.py ---- */
@@ -593,9 +691,12 @@ static int by_hash(const void *a, const void *b) {
     return x->hash != y->hash ? (x->hash > y->hash) - (x->hash < y->hash) : (x->place > y->place) - (x->place < y->place);
 }
 
-/* Of equal sentences the first stays. `room`: for as many, and a byte for each. */
-static void drop_repeated(Call *call, int64_t *sentences, Placed *room) {
-    int64_t n = call->sentence_count;
+/* Of equal sentences the first stays. */
+static void drop_repeated(Work *w) {
+    Call *call = w->call;
+    int64_t n = call->sentence_count, *sentences = w->sentences;
+    Placed *room = take(w, n, sizeof *room + 1);
+    if (!is_room(w)) { w->status = ROOM; return; }
     uint8_t *first = (uint8_t *)(room + n);
     for (int64_t i = 0; i < n; i++) room[i].hash = sentences[i], room[i].place = i;
     qsort(room, (size_t)n, sizeof *room, by_hash);
@@ -628,7 +729,9 @@ static int64_t find_shingles(Work *w, uint32_t *found) {
             sum += (w->hashes[i + j] & 0xFFFFFFFFu) * c[2 * j + 1] + (w->hashes[i + j] >> 32) * c[2 * j + 2];
         found[count++] = (uint32_t)(sum >> 32);
     }
-    sort(found, w->block, count);
+    uint32_t *spare = take(w, count, sizeof *spare);
+    if (!is_room(w)) { w->status = ROOM; return 0; }
+    sort(found, spare, count);
     for (int64_t i = 0; i < count; i++)
         if (!i || found[i] != found[i - 1]) found[different++] = found[i];
     return different;
@@ -638,6 +741,7 @@ static void sign(Work *w, uint32_t *found, uint32_t *values) {
     const Parameters *p = w->p;
     Call *call = w->call;
     call->shingle_count = find_shingles(w, found);
+    if (w->status) return;
     if (!call->shingle_count) {
         for (int64_t i = 0; i < p->bands; i++) call->buckets[i] = call->content_hash;
         return;
@@ -660,19 +764,15 @@ static void sign(Work *w, uint32_t *found, uint32_t *values) {
 
 /* ---- one text ---- */
 
-/* The same of plain ASCII; false if it has a line end that is no line feed. */
-static int widen(const uint8_t *data, int64_t n, Char *out) {
-    int odd = 0;
-    for (int64_t i = 0; i < n; i++) out[i] = data[i], odd |= data[i] >= 0x0B && data[i] <= '\r';
-    return !odd;
-}
+/* Words are apart, but those that one character becomes */
+static int64_t most_words(int64_t size) { return size / 2 + 64; }
 
+#if !defined(NARROW)
 /* Its characters, with line ends made one, and of a title none; -1 with the page that is wanted. */
 static int64_t read_text(Work *w, const void *data, int64_t n, int line_ends, Char *out) {
     Call *call = w->call;
     int64_t made = 0;
     int carriage = 0;
-    if (call->width == 1 && widen(data, n, out)) return n;
     for (int64_t i = 0; i < n; i++) {
         Char c = call->width == 1 ? ((const uint8_t *)data)[i] : ((const Char *)data)[i];
         if (!w->pages[c >> PAGE_BITS]) { call->wanted = c >> PAGE_BITS, w->status = PAGE; return -1; }
@@ -683,9 +783,6 @@ static int64_t read_text(Work *w, const void *data, int64_t n, int line_ends, Ch
     }
     return made;
 }
-
-/* Words are apart, but those that one character becomes */
-static int64_t most_words(int64_t size) { return size / 2 + 64; }
 
 /* The words of the title and a slash before those of the text; few enough, or the text is handed back */
 static void hash_title(Work *w, Char *room) {
@@ -703,44 +800,26 @@ static void hash_title(Work *w, Char *room) {
     if (w->words > call->sequence_words) w->status = SEQUENCE;
     else call->content_hash = sequence(w, 0, w->words);
 }
-
-/* scripts/fuzz_native.py: a gap after each part of the room that nobody may touch */
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-enum { GAP = 64 };
-#define FORBID(at, size) ASAN_POISON_MEMORY_REGION(at, size)
-#define ALLOW(at, size) ASAN_UNPOISON_MEMORY_REGION(at, size)
-#else
-enum { GAP = 0 };
-#define FORBID(at, size)
-#define ALLOW(at, size)
 #endif
 
-/* Room for `count` things of `size` bytes each; beyond the room that there is, what is wanted is counted. */
-static void *take(Work *w, int64_t count, size_t size) {
-    char *found = w->call->room + w->room_taken;
-    w->room_taken += ((count * (int64_t)size + 15) & ~(int64_t)15) + GAP;
-    if (w->room_taken <= w->call->room_size) { FORBID(w->call->room + w->room_taken - GAP, GAP); }
-    return found;
-}
-
-/* Whether all that was taken is there */
-static int is_room(Work *w) {
-    w->call->wanted = w->room_taken;
-    return w->room_taken <= w->call->room_size;
-}
-
-/* Whether there is room, up to 43 bytes for each character and 32 for each line */
-static int lay_out(Work *w, uint32_t **found, uint32_t **values) {
+/* Whether there is room for all but what is sorted: up to 43 bytes for each character and 32 for each line */
+static int lay_out(Work *w, Char **text, uint32_t **found, uint32_t **values) {
     Call *call = w->call;
     int64_t n = call->size, words = most_words(n);
+#if !defined(NARROW)
     if (call->width > 1) /* a paragraph separator becomes two line feeds */
         for (int64_t i = 0; i < call->size; i++) n += ((const Char *)call->text)[i] == 0x2029;
+#endif
     w->most_words = words;
     w->sentences = take(w, n + 1, sizeof(int64_t));
+#if defined(NARROW)
+    *text = NULL; /* it is read where it is */
+#else
+    *text = take(w, n + call->title_size, sizeof(Char));
+#endif
     w->block = take(w, 2 * n + 64, sizeof(Char)); /* "--" becomes " -- " */
     w->spare = take(w, 3 * n + 64, sizeof(Char)); /* and five characters that are glued become six */
-    w->lines = take(w, n, sizeof(Char)), w->text = take(w, n + call->title_size, sizeof(Char));
+    w->lines = take(w, n, sizeof(Char));
     w->hashes = take(w, words + most_words(call->title_size) + 1, sizeof(uint64_t));
     w->lengths = take(w, words + most_words(call->title_size), sizeof(uint16_t));
     *found = take(w, words, sizeof(uint32_t)), *values = take(w, w->p->signature_size, sizeof(uint32_t));
@@ -755,13 +834,21 @@ static int lay_out_lines(Work *w, int64_t n) {
 }
 
 static int fingerprint(const Parameters *p, Call *call) {
+    Char *text;
     uint32_t *found, *values;
     Work w = {0};
     w.p = p, w.call = call, w.pages = call->pages, w.ascii = w.pages[0];
+    for (int c = 0; c < PAGE_SIZE; c++) w.word[c] = w.ascii[c].fold & IN_WORD ? (uint8_t)w.ascii[c].fold : 0;
     call->sentence_count = 0;
-    if (!lay_out(&w, &found, &values)) return ROOM;
-    int64_t n = read_text(&w, call->text, call->size, 1, w.text);
+    if (!lay_out(&w, &text, &found, &values)) return ROOM;
+#if defined(NARROW)
+    int64_t n = call->size;
+    w.text = call->text;
+#else
+    int64_t n = read_text(&w, call->text, call->size, 1, text);
     if (w.status) return w.status;
+    w.text = text;
+#endif
     if (!lay_out_lines(&w, n)) return ROOM;
     find_blocks(&w, find_lines(&w, n));
     if (w.status) return w.status;
@@ -769,19 +856,36 @@ static int fingerprint(const Parameters *p, Call *call) {
     if (!w.words) return EMPTY;
     if (w.words < (p->min_words > 1 ? p->min_words : 1)) {
         call->sentence_count = 0;
-        if (call->has_title) hash_title(&w, w.text);
+#if !defined(NARROW)
+        if (call->has_title) hash_title(&w, text);
+#endif
         return w.status ? w.status : SHORT;
     }
     call->wanted = w.words;
     if (w.words > call->sequence_words) return SEQUENCE;
     call->content_hash = sequence(&w, 0, w.words);
-    drop_repeated(call, w.sentences, (Placed *)w.block);
-    sign(&w, found, values);
-    return OK;
+    drop_repeated(&w);
+    if (!w.status) sign(&w, found, values);
+    return w.status;
+}
+
+#if defined(NARROW)
+int dedup_fingerprint_narrow(const Parameters *p, Call *call) { return fingerprint(p, call); }
+#else
+int dedup_fingerprint_narrow(const Parameters *p, Call *call);
+
+/* Of ASCII with line feeds as its only line ends, whose title is not asked for */
+static int is_narrow(const Call *call) {
+    const uint8_t *s = call->text;
+    int odd = call->width != 1 || call->has_title;
+    if (!odd)
+        for (int64_t i = 0; i < call->size; i++) odd |= (s[i] >= 0x0B) & (s[i] <= '\r');
+    return !odd;
 }
 
 int dedup_fingerprint(const Parameters *p, Call *call) {
-    int status = fingerprint(p, call);
+    int status = (is_narrow(call) ? dedup_fingerprint_narrow : fingerprint)(p, call);
     ALLOW(call->room, (size_t)call->room_size);
     return status;
 }
+#endif

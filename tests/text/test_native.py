@@ -8,6 +8,7 @@ import random
 from functools import cache
 from pathlib import Path
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,14 +102,26 @@ def test_every_character(context: str, first: int, last: int) -> None:
             is_equal("\n\n".join(lines))
 
 
+SPACES = [" "] * 8 + ["  ", "\t", "\n", "\n\n", " \n ", "-\n", "- ", " - ", "--", " -- ", "---", "\x1f", "\0"]
+ASCII = [piece for piece in PIECES if piece.isascii()] + SPACES
+
+
 @pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
-def test_random_texts() -> None:
+@pytest.mark.parametrize("pieces", [PIECES, ASCII], ids=["any", "ascii"])
+def test_random_texts(pieces: list[str]) -> None:
     chooser = random.Random(1)
     made = [
-        is_equal("".join(chooser.choices(PIECES, k=80)), language=chooser.choice(["en", "xx", ""]))
+        is_equal("".join(chooser.choices(pieces, k=80)), language=chooser.choice(["en", "xx", ""]))
         for _ in range(3000)
     ]
     assert any(made)
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=300))
+@hypothesis.settings(max_examples=500)
+def test_any_text_of_ascii(text: str) -> None:
+    is_equal(text)
+    is_equal(f"{text} Enough words for a fingerprint, of the many that a news story has. " * 3)
 
 
 def test_a_text_of_more_words_than_are_kept() -> None:
