@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from dedup.corpus import articles, common_sentences, fingerprints, outbox, window
+from dedup.corpus import articles, common_sentences, fingerprints, key_segments, outbox, window
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
@@ -89,6 +89,8 @@ def findings(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
         row = cursor.execute(_sql(statement)).fetchone()
         if row and row[0]:
             yield Finding(f"{row[0]:,} {words}", repair)
+    if absent := key_segments.count_absent(cursor):
+        yield Finding(f"{absent:,} articles are not found by some of their keys", Repair.SCHEMA)
     if wrong := window.wrong_side(cursor, settings):
         yield Finding(f"{wrong:,} articles are on the wrong side of the horizon", Repair.DIVIDE)
     row = cursor.execute(_sql("later_than_noted"), order_parameters(settings)).fetchone()
@@ -141,6 +143,7 @@ def repair_others(cursor: Cursor, repairs: Collection[Repair]) -> None:
             "fire_always",
         ):
             cursor.execute(_sql(statement))
+        key_segments.add_absent(cursor)
     if Repair.TABLES in repairs:
         outbox.note_whole(cursor)
     if Repair.PLACE in repairs:

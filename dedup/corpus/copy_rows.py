@@ -31,8 +31,8 @@ _PLAIN = (
     ("word_count", 4),
     ("shingle_count", 4),
 )
-_BEGINNING = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-_END = b"\xff\xff"
+BEGINNING = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+END = b"\xff\xff"
 _ARRAY = 20
 """Bytes of an array before its elements: dimensions, nulls, element type, length and lower bound."""
 
@@ -71,7 +71,7 @@ def copy_rows(ids: Bigints, revisions: Bigints, made: Fingerprints) -> list[byte
 
 def copy_data(rows: Iterable[bytes]) -> bytes:
     """What COPY ... FROM STDIN (FORMAT BINARY) takes: these rows."""
-    return b"".join([_BEGINNING, *rows, _END])
+    return b"".join([BEGINNING, *rows, END])
 
 
 @cache

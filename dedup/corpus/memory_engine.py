@@ -121,20 +121,14 @@ def waiting(cursor: Cursor) -> int:
     return int(row[0]) if row else 0
 
 
-def build_indexes(cursor: Cursor, bits: int, megabytes: int) -> None:
-    """Build the indexes of the waiting fingerprints, which takes a while and no lock of others."""
-    cursor.execute(_sql("build_indexes"), {"bits": bits, "memory": f"{megabytes}MB"})
+def flag_waiting(cursor: Cursor, ids: Bigints) -> Bigints:
+    """Turn the flags of those of some fingerprints that are not in use yet; returns them."""
+    return bigints([row[0] for row in cursor.execute(_sql("flag_waiting"), {"ids": ids}).fetchall()])
 
 
-def index_progress(cursor: Cursor, process_id: int) -> tuple[int, int]:
-    """How many pages of how many a server process has indexed."""
-    row = cursor.execute(_sql("index_progress"), {"process": process_id}).fetchone()
-    return (row[0], row[1]) if row else (0, 0)
-
-
-def publish(cursor: Cursor, bits: int) -> None:
+def publish(cursor: Cursor) -> None:
     """Put the waiting fingerprints in use, in a moment. Needs the settle lock."""
-    cursor.execute(_sql("publish"), {"bits": bits})
+    cursor.execute(_sql("publish"))
 
 
 # --- reading

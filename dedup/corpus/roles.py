@@ -57,6 +57,10 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     "match": {"worker": _WRITE, "reader": _READ},
     "common_sentence": {"worker": _WRITE, "scraper": ("SELECT (sentence_hash)",), "reader": _READ},
     "sentence_count": {"worker": _WRITE},
+    # What articles are found by.
+    "recent_key": {"worker": ("SELECT", "INSERT", "DELETE"), "scraper": _READ, "reader": _READ},
+    "key_segment": {"worker": ("SELECT", "INSERT", "DELETE"), "scraper": _READ, "reader": _READ},
+    "key_block": {"worker": ("SELECT", "INSERT", "DELETE"), "scraper": _READ, "reader": _READ},
     "sentence_change": {"worker": ("SELECT", "DELETE"), "reader": _READ},
     "bulk_change": {"worker": ("SELECT", "DELETE")},
     # A new hash key gives pinned sentences other hashes.
@@ -98,20 +102,19 @@ _ASKING: frozenset[Role] = frozenset({"worker", "scraper", "reader"})
 
 FUNCTIONS: Mapping[str, frozenset[Role]] = {
     # Of a look-up.
-    **dict.fromkeys(("canonical_time", "keys", "folded", "folded_duplicate", "sharing"), _ASKING),
+    **dict.fromkeys(("canonical_time", "entry", "holding", "sharing"), _ASKING),
     # Of settling.
     **dict.fromkeys(("settle_lock", "make_stale", "withdraw", "remove_pairs", "carrier", "holder"), _WORKER),
     "articles_edited": _WORKER,
-    **dict.fromkeys(("submit_new", "store_new", "refold"), _WORKER),
-    **dict.fromkeys(("index_bulk", "publish_bulk", "compact_index"), _WORKER),
+    "keys": _WORKER,
+    **dict.fromkeys(("submit_new", "store_new"), _WORKER),
+    **dict.fromkeys(("publish_bulk", "compact_index"), _WORKER),
     # The view of judged pairs calls it with the rights of who reads it.
     "text_hash": VIEW_READERS,
     # So does the view of all texts.
     "attached_text": VIEW_READERS,
     # Called by others with the rights of the owner.
-    **dict.fromkeys(
-        ("make_indexes", "use_indexes", "note_bulk_change", "waiting_went", "fire_always"), frozenset()
-    ),
+    **dict.fromkeys(("note_bulk_change", "waiting_went", "fire_always"), frozenset()),
 }
 """Function to the roles that may call it. Those of triggers are called by nobody."""
 

@@ -23,7 +23,7 @@ from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.runs import Did, Run
 from dedup.corpus.stories import Reprints
-from dedup.engine import choice
+from dedup.engine import choice, segments
 from dedup.engine.adopt import adopt
 from dedup.engine.deferred import store_deferred
 from dedup.engine.fingerprinting import Fingerprinting, PoolOptions, Read, analyze, endless
@@ -253,6 +253,7 @@ class _Run:
         self._report.common_left += refreshed.left
         with self._timed("settling"):
             settled, which = self._settle(rulebook)
+        segments.merge(self._database)
         if read.articles or refreshed.entered or refreshed.left or settled:
             return (read.articles, read.which, refreshed.entered, refreshed.left, settled, which)
         return ()

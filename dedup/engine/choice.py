@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dedup import machine
-from dedup.corpus import fingerprints, folding, memory_engine
+from dedup.corpus import fingerprints, memory_engine
 from dedup.corpus.database import Database
 from dedup.engines import EngineName
 
@@ -44,8 +44,6 @@ def settles_in_memory(database: Database, engine: EngineName) -> bool:
         return False
     with database.transaction() as cursor:
         unsettled, present = fingerprints.count_unsettled(cursor), fingerprints.count(cursor)
-        if unsettled and folding.too_coarse(cursor, present):
-            return True  # the indexes are made again on the way
     if engine == "memory":
         return unsettled > 0
     return unsettled >= IN_MEMORY_ARTICLES and unsettled >= IN_MEMORY_SHARE * present

@@ -20,7 +20,6 @@ from dedup.corpus import (
     cluster_checks,
     cluster_import,
     common_sentences,
-    folding,
     memory_engine,
     rulebooks,
 )
@@ -31,12 +30,11 @@ from dedup.corpus.connection import Connection, Session
 from dedup.corpus.database import Cursor, Database, retried, translated
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.runs import Did
-from dedup.engine import choice
+from dedup.engine import choice, segments
 from dedup.engine.adopt import adopt
 from dedup.engine.cluster_read import ResultFolder
 from dedup.engine.fingerprinting import analyze
 from dedup.engine.heartbeat import Heartbeat
-from dedup.engine.memory.indexing import IndexBuild, publish
 from dedup.engine.memory.room import COMPACT_SHARE, compact, vacuum
 from dedup.engine.memory.run import MemoryRun
 from dedup.engine.refresh import examples_of
@@ -164,7 +162,7 @@ class _Work:
     def compare(self, progress: Progress) -> None:
         """Compare the result with the corpus; what differs is in the report."""
         if self._basis_agrees() and self._stage(progress):
-            checked, _, _, _ = self._check(progress)
+            checked, _, _ = self._check(progress)
             self.report.problems = checked.problems
             self._note(checked)
 
@@ -181,14 +179,14 @@ class _Work:
         with MemoryRun(
             self.database, rulebook, run, memory, progress, self._timed, self._stop, loading=False
         ):
-            checked, since, taken, present = self._check(progress)
+            checked, since, taken = self._check(progress)
             self.report.problems = checked.problems
             if checked.problems:
                 raise self._refused()
             self._note(checked)
             entering = [change for change in checked.changes if change.enters]
             words = examples_of(self.database, rulebook.fingerprinter, entering)
-            if checked.missing and not self._put_in_use(rulebook, run, memory, checked, present, progress):
+            if checked.missing and not self._put_in_use(rulebook, run, checked, progress):
                 return
             if self._ended():
                 return
@@ -223,22 +221,22 @@ class _Work:
         self.report.stopped = not whole
         return whole
 
-    def _check(self, progress: Progress) -> tuple[Checked, int, Bigints, int]:
+    def _check(self, progress: Progress) -> tuple[Checked, int, Bigints]:
         """Compare with the corpus at one moment.
 
-        Returns what was found; the last change that people had made; the changes of sentences that were
-        known; and about how many fingerprints are stored.
+        Returns what was found; the last change that people had made; and the changes of sentences that were
+        known.
         """
         progress.start("comparing with the corpus", None)
         with self._timed("comparing"), self._transaction(snapshot=True) as cursor:
             cluster_import.whole_tables(cursor)
             since = memory_engine.last_change(cursor)
-            _, taken, present = common_sentences.take_changes(cursor)
+            _, taken, _ = common_sentences.take_changes(cursor)
             # Once more, at the moment that counts: since the first look somebody may have pinned something.
             if problems := cluster_checks.differences(cursor, self._basis):
-                return Checked(problems), since, taken, present
+                return Checked(problems), since, taken
             checked = cluster_checks.check(cursor, cluster.wanted(cursor), progress.advance)
-            return checked, since, taken, present
+            return checked, since, taken
 
     def _note(self, checked: Checked) -> None:
         report = self.report
@@ -246,9 +244,7 @@ class _Work:
         report.common_entered = sum(change.enters for change in checked.changes)
         report.common_left = sum(change.leaves for change in checked.changes)
 
-    def _put_in_use(
-        self, rulebook: Rulebook, run: int, memory: int, checked: Checked, present: int, progress: Progress
-    ) -> bool:
+    def _put_in_use(self, rulebook: Rulebook, run: int, checked: Checked, progress: Progress) -> bool:
         """Have the new fingerprints take their place among those in use; False if told to stop before.
 
         The marks do not change by that: an article with a fingerprint may still be pending.
@@ -258,12 +254,11 @@ class _Work:
             memory_engine.check(cursor, rulebook, run)
             cluster_import.whole_tables(cursor)
             cluster_import.store_fingerprints(cursor)
-        bits = folding.fold_bits(present + checked.missing)
-        with self._timed("indexing"), IndexBuild(self.database, bits, memory) as build:
-            build.wait(progress, self._stop)
+        with self._timed("indexing"):
+            made = segments.build(self.database, "fingerprint_bulk", self._stop)
             if self._ended():
                 return False
-            publish(self.database, rulebook, run, bits)
+            segments.publish(self.database, rulebook, run, made)
         return True
 
     def _write(

@@ -73,94 +73,81 @@ COMMENT ON COLUMN dedup.sentence_model.checksum IS 'SHA-256 of the four files; p
 COMMENT ON COLUMN dedup.sentence_model.articles IS 'How many articles it was trained on.';
 COMMENT ON COLUMN dedup.sentence_model.trained_at IS 'When.';
 
--- The index of fingerprints has its keys folded to few bits. Nearly every sentence and bucket key belongs to
--- one article, and an index entry of its own costs 28 bytes on pages that are half empty. Folded keys share
--- their entries: the index is a quarter as large. Each key is folded twice, by its lowest bits and by those
--- above them, and an article is found by both: so hardly one comes along that shares the folded keys only,
--- and the whole keys in its row tell it apart.
+-- What articles are found by. An entry is one number: the upper 31 bits of a key, and below them the article's id in
+-- 32 bits. So all entries of a key are neighbours, and one search finds them. Articles whose keys share those bits and
+-- nothing else are told apart by the whole keys in their fingerprints.
+--
+-- Entries of new fingerprints are in recent_key. A backfill moves them on into segments: sorted runs that are written
+-- once, a block of entries a row, and merged with others now and then (dedup/engine/segments.py). Entries may be there
+-- of what was edited, deleted or is no longer canonical: every look-up asks the fingerprint. None may be missing.
 CREATE FUNCTION dedup.keys(sentence_hashes bigint[], buckets bigint[], content_hash bigint) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN buckets = '{}' THEN sentence_hashes || content_hash ELSE sentence_hashes || buckets END;
 COMMENT ON FUNCTION dedup.keys(bigint[], bigint[], bigint) IS 'What an article is found by: its sentences, and its buckets or, of a short text, its content.';
 
--- Made again by dedup.use_indexes with the bits of the indexes. Inlined into look-ups, so that their
--- condition is the one of the indexes.
-CREATE FUNCTION dedup.folded(keys bigint[]) RETURNS integer[]
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (keys::bit(16)[])::integer[] || (keys::bit(32)[]::bit(16)[])::integer[];
-COMMENT ON FUNCTION dedup.folded(bigint[]) IS 'Keys as the index of canonical articles has them: their lowest bits, and the bits above those.';
-CREATE FUNCTION dedup.folded_duplicate(keys bigint[]) RETURNS integer[]
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (keys::bit(14)[])::integer[] || (keys::bit(28)[]::bit(14)[])::integer[];
-COMMENT ON FUNCTION dedup.folded_duplicate(bigint[]) IS 'Keys as the index of duplicates has them, which are fewer: two bits less.';
+CREATE FUNCTION dedup.entry(key bigint, article_id bigint) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN (key >> 33 << 32) + article_id;
+COMMENT ON FUNCTION dedup.entry(bigint, bigint) IS 'A key and an article in one number; of article 0 the one before all entries of the key.';
 
--- Two partial indexes for the two kinds of look-up: among canonical articles (every settle), among duplicates
--- (only when a canonical article appears before articles already settled). An article that is not settled yet
--- is in the first, where nearly all of them stay: a row is written once, and not again by being settled.
--- fastupdate = off: a probe would scan the whole pending list of the index.
---
--- What is built is named again, and takes the place of the old at the end, so that look-ups wait for a moment
--- only. The indexes hold the expression itself, for the functions that it is made of come later in a dump.
-CREATE FUNCTION dedup.make_indexes(owner regclass, bits integer) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
-DECLARE
-    kind text;
-    own_bits integer;
-BEGIN
-    IF bits IS NULL OR bits NOT BETWEEN 10 AND 31 THEN
-        RAISE EXCEPTION 'between 10 and 31 bits, not %', bits USING ERRCODE = 'invalid_parameter_value';
-    END IF;
-    FOREACH kind IN ARRAY ARRAY['canonical', 'duplicate'] LOOP
-        own_bits := CASE kind WHEN 'canonical' THEN bits ELSE bits - 2 END;
-        EXECUTE format('DROP INDEX IF EXISTS %I', 'fingerprint_new_' || kind);
-        EXECUTE format(
-            'CREATE INDEX %1$I ON %2$s USING gin (('
-            ' (CASE WHEN buckets = ''{}'' THEN sentence_hashes || content_hash'
-            '  ELSE sentence_hashes || buckets END::bit(%3$s)[])::integer[]'
-            ' || (CASE WHEN buckets = ''{}'' THEN sentence_hashes || content_hash'
-            '  ELSE sentence_hashes || buckets END::bit(%4$s)[]::bit(%3$s)[])::integer[]))'
-            ' WITH (fastupdate = off) WHERE %5$s',
-            'fingerprint_new_' || kind, owner, own_bits, 2 * own_bits,
-            CASE kind WHEN 'canonical' THEN '' ELSE 'NOT ' END || 'canonical');
-    END LOOP;
-END $$;
-COMMENT ON FUNCTION dedup.make_indexes(regclass, integer) IS 'Build the indexes of a table of fingerprints under new names, with keys of so many bits.';
+-- An entry may be there twice, as after a restore of data alone: triggers write those of restored fingerprints, too.
+CREATE TABLE dedup.recent_key (
+    canonical boolean NOT NULL,
+    entry bigint NOT NULL
+);
+CREATE INDEX recent_key_entry ON dedup.recent_key (canonical, entry);
+ALTER TABLE dedup.recent_key REPLICA IDENTITY FULL;
+COMMENT ON TABLE dedup.recent_key IS 'Keys of the latest fingerprints, that are in no segment yet.';
+COMMENT ON COLUMN dedup.recent_key.canonical IS 'As of the fingerprint.';
+COMMENT ON COLUMN dedup.recent_key.entry IS 'Key and article: dedup.entry.';
 
-CREATE FUNCTION dedup.use_indexes(bits integer) RETURNS void
-    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp AS $$
-DECLARE
-    kind text;
-    own_bits integer;
-BEGIN
-    FOREACH kind IN ARRAY ARRAY['canonical', 'duplicate'] LOOP
-        own_bits := CASE kind WHEN 'canonical' THEN bits ELSE bits - 2 END;
-        EXECUTE format('DROP INDEX IF EXISTS %I', 'fingerprint_' || kind);
-        EXECUTE format('ALTER INDEX %I RENAME TO %I', 'fingerprint_new_' || kind, 'fingerprint_' || kind);
-        EXECUTE format(
-            'CREATE OR REPLACE FUNCTION dedup.%1$I(keys bigint[]) RETURNS integer[]'
-            ' LANGUAGE sql IMMUTABLE PARALLEL SAFE'
-            ' RETURN (keys::bit(%2$s)[])::integer[] || (keys::bit(%3$s)[]::bit(%2$s)[])::integer[]',
-            CASE kind WHEN 'canonical' THEN 'folded' ELSE 'folded_duplicate' END, own_bits, 2 * own_bits);
-    END LOOP;
-END $$;
-COMMENT ON FUNCTION dedup.use_indexes(integer) IS 'Put the indexes that make_indexes has built in the place of those in use.';
+CREATE TABLE dedup.key_segment (
+    id bigint NOT NULL,
+    canonical boolean NOT NULL,
+    entries bigint NOT NULL,
+    CONSTRAINT key_segment_pkey PRIMARY KEY (id)
+);
+COMMENT ON TABLE dedup.key_segment IS 'Sorted runs of keys. What has no row here is not in use.';
+COMMENT ON COLUMN dedup.key_segment.id IS 'Number of the segment.';
+COMMENT ON COLUMN dedup.key_segment.canonical IS 'Whether its keys are of canonical articles, or of duplicates.';
+COMMENT ON COLUMN dedup.key_segment.entries IS 'How many it has.';
 
--- Of an empty corpus: FEWEST_BITS of dedup/corpus/folding.py.
-SELECT dedup.make_indexes('dedup.fingerprint', 16);
-SELECT dedup.use_indexes(16);
+CREATE TABLE dedup.key_block (
+    segment bigint NOT NULL,
+    last_entry bigint NOT NULL,
+    entries bigint[] NOT NULL,
+    CONSTRAINT key_block_pkey PRIMARY KEY (segment, last_entry)
+);
+COMMENT ON TABLE dedup.key_block IS 'The entries of segments in ascending order, some hundred a row; no key is in two rows of a segment.';
+COMMENT ON COLUMN dedup.key_block.segment IS 'key_segment.id.';
+COMMENT ON COLUMN dedup.key_block.last_entry IS 'The last of its entries.';
+COMMENT ON COLUMN dedup.key_block.entries IS 'Keys and articles: dedup.entry.';
 
--- Little memory and one process: built from one sorted run, every page of an index would be left half empty.
-CREATE FUNCTION dedup.refold(bits integer) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp
-    SET maintenance_work_mem = '16MB' SET max_parallel_maintenance_workers = 0 AS $$
-BEGIN
-    PERFORM settle_lock();
-    PERFORM make_indexes('dedup.fingerprint', bits);
-    PERFORM use_indexes(bits);
-END $$;
-COMMENT ON FUNCTION dedup.refold(integer) IS 'Make the indexes of fingerprints again, with keys of so many bits; dedup/corpus/folding.py says how many.';
+-- Part of the statements that call it, so that who wants few of them reads few.
+CREATE FUNCTION dedup.holding(among_canonical boolean, hashes bigint[]) RETURNS TABLE (hash bigint, article_id bigint)
+    LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+SELECT k.hash, e.entry & 4294967295
+FROM unnest(hashes) AS k (hash)
+CROSS JOIN dedup.key_segment AS s
+CROSS JOIN LATERAL (
+    SELECT b.entries FROM dedup.key_block AS b
+    WHERE b.segment = s.id AND b.last_entry >= dedup.entry(k.hash, 0) ORDER BY b.last_entry LIMIT 1) AS b
+CROSS JOIN LATERAL unnest(b.entries[
+    width_bucket(dedup.entry(k.hash, 0) - 1, b.entries) + 1 :
+    width_bucket(dedup.entry(k.hash, 4294967295), b.entries)]) AS e (entry)
+WHERE s.canonical = among_canonical
+UNION ALL
+SELECT k.hash, e.entry & 4294967295
+FROM unnest(hashes) AS k (hash)
+CROSS JOIN LATERAL (
+    SELECT r.entry FROM dedup.recent_key AS r
+    WHERE r.canonical = among_canonical
+      AND r.entry BETWEEN dedup.entry(k.hash, 0) AND dedup.entry(k.hash, 4294967295) OFFSET 0) AS e;
+END;
+COMMENT ON FUNCTION dedup.holding(boolean, bigint[]) IS
+    'Articles, canonical ones or duplicates, that may have some keys; those that have are among them.';
 
--- With the rights of the schema's owner, as for the indexes of fingerprints. It takes no settle lock: whoever
+-- With the rights of the schema's owner: who runs a backfill need not own the tables. It takes no settle lock: whoever
 -- edits an article holds its table, and then waits for that lock.
 CREATE FUNCTION dedup.compact_index(index_name text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp
@@ -175,19 +162,8 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dedup.compact_index(text) IS 'Make an index again that a large load has left half empty; nobody writes to its table meanwhile.';
 
--- With the rights of the schema's owner: who runs a backfill need not own the tables. Much memory, and several
--- processes where the server has them: it is to be quick, and its pages fill up again as articles come.
-CREATE FUNCTION dedup.index_bulk(bits integer, memory text) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
-BEGIN
-    INSERT INTO fingerprint_bulk SELECT * FROM fingerprint ON CONFLICT (article_id) DO NOTHING;
-    PERFORM set_config('maintenance_work_mem', memory, true);
-    PERFORM make_indexes('dedup.fingerprint_bulk', bits);
-END $$;
-COMMENT ON FUNCTION dedup.index_bulk(integer, text) IS 'Add the fingerprints in use to dedup.fingerprint_bulk, and build its indexes, with keys of so many bits.';
-
--- The table with its new indexes takes the place of the one in use, in a moment. Needs the settle lock.
-CREATE FUNCTION dedup.publish_bulk(bits integer) RETURNS void
+-- The table takes the place of the one in use, in a moment, and with it the segments of its keys. Needs the settle lock.
+CREATE FUNCTION dedup.publish_bulk() RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
     LOCK TABLE fingerprint, fingerprint_bulk IN ACCESS EXCLUSIVE MODE;
@@ -198,7 +174,6 @@ BEGIN
     PERFORM set_config('dedup.publishing', 'on', true);
     TRUNCATE fingerprint;
     PERFORM set_config('dedup.publishing', 'off', true);
-    PERFORM use_indexes(bits);
     ALTER TABLE fingerprint RENAME TO fingerprint_swapped;
     ALTER TABLE fingerprint_swapped RENAME CONSTRAINT fingerprint_pkey TO fingerprint_swapped_pkey;
     ALTER TABLE fingerprint_bulk RENAME TO fingerprint;
@@ -206,55 +181,33 @@ BEGIN
     ALTER TABLE fingerprint_swapped RENAME TO fingerprint_bulk;
     ALTER TABLE fingerprint_bulk RENAME CONSTRAINT fingerprint_swapped_pkey TO fingerprint_bulk_pkey;
 END $$;
-COMMENT ON FUNCTION dedup.publish_bulk(integer) IS 'Put the fingerprints of dedup.fingerprint_bulk in use, with those that came meanwhile.';
+COMMENT ON FUNCTION dedup.publish_bulk() IS 'Put the fingerprints of dedup.fingerprint_bulk in use, with those that came meanwhile.';
 
 -- The look-ups of settling. Their plans must not depend on statistics: right after a bulk load these say that
--- hardly anything is canonical, and the planner would rather scan it all, once per key. So each key is looked
--- up on its own (OFFSET 0), and the GIN indexes are the only way left to do it. One plan for all calls: to
+-- tables are empty. So each key and each fingerprint is looked up on its own (OFFSET 0). One plan for all calls: to
 -- make one takes as long as the look-up.
 CREATE FUNCTION dedup.sharing(
     among_canonical boolean, sentences bigint[], bucket_keys bigint[], contents bigint[]
 ) RETURNS TABLE (article_id bigint)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, dedup, pg_temp
-    SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off
+    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
     SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
-    IF among_canonical THEN
-        RETURN QUERY
-        SELECT hit.article_id FROM unnest(sentences) AS key (hash) CROSS JOIN LATERAL (
-            SELECT f.article_id FROM fingerprint f
-            WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) @> folded(ARRAY[key.hash])
-              AND key.hash = ANY (f.sentence_hashes) AND f.canonical OFFSET 0) AS hit
-        UNION
-        SELECT hit.article_id FROM unnest(bucket_keys) AS key (hash) CROSS JOIN LATERAL (
-            SELECT f.article_id FROM fingerprint f
-            WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) @> folded(ARRAY[key.hash])
-              AND key.hash = ANY (f.buckets) AND f.canonical OFFSET 0) AS hit
-        UNION
-        SELECT hit.article_id FROM unnest(contents) AS key (hash) CROSS JOIN LATERAL (
-            SELECT f.article_id FROM fingerprint f
-            WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) @> folded(ARRAY[key.hash])
-              AND f.content_hash = key.hash AND f.buckets = '{}' AND f.canonical OFFSET 0) AS hit;
-    ELSE
-        RETURN QUERY
-        SELECT hit.article_id FROM unnest(sentences) AS key (hash) CROSS JOIN LATERAL (
-            SELECT f.article_id FROM fingerprint f
-            WHERE folded_duplicate(keys(f.sentence_hashes, f.buckets, f.content_hash))
-                  @> folded_duplicate(ARRAY[key.hash])
-              AND key.hash = ANY (f.sentence_hashes) AND NOT f.canonical OFFSET 0) AS hit
-        UNION
-        SELECT hit.article_id FROM unnest(bucket_keys) AS key (hash) CROSS JOIN LATERAL (
-            SELECT f.article_id FROM fingerprint f
-            WHERE folded_duplicate(keys(f.sentence_hashes, f.buckets, f.content_hash))
-                  @> folded_duplicate(ARRAY[key.hash])
-              AND key.hash = ANY (f.buckets) AND NOT f.canonical OFFSET 0) AS hit
-        UNION
-        SELECT hit.article_id FROM unnest(contents) AS key (hash) CROSS JOIN LATERAL (
-            SELECT f.article_id FROM fingerprint f
-            WHERE folded_duplicate(keys(f.sentence_hashes, f.buckets, f.content_hash))
-                  @> folded_duplicate(ARRAY[key.hash])
-              AND f.content_hash = key.hash AND f.buckets = '{}' AND NOT f.canonical OFFSET 0) AS hit;
-    END IF;
+    RETURN QUERY
+    SELECT hit.article_id FROM holding(among_canonical, sentences) AS key CROSS JOIN LATERAL (
+        SELECT f.article_id FROM fingerprint f
+        WHERE f.article_id = key.article_id AND key.hash = ANY (f.sentence_hashes)
+          AND f.canonical = among_canonical OFFSET 0) AS hit
+    UNION
+    SELECT hit.article_id FROM holding(among_canonical, bucket_keys) AS key CROSS JOIN LATERAL (
+        SELECT f.article_id FROM fingerprint f
+        WHERE f.article_id = key.article_id AND key.hash = ANY (f.buckets)
+          AND f.canonical = among_canonical OFFSET 0) AS hit
+    UNION
+    SELECT hit.article_id FROM holding(among_canonical, contents) AS key CROSS JOIN LATERAL (
+        SELECT f.article_id FROM fingerprint f
+        WHERE f.article_id = key.article_id AND key.hash = f.content_hash AND f.buckets = '{}'
+          AND f.canonical = among_canonical OFFSET 0) AS hit;
 END $$;
 COMMENT ON FUNCTION dedup.sharing(boolean, bigint[], bigint[], bigint[]) IS
     'Fingerprinted articles, duplicates or all others, that have one of these sentences, buckets or content hashes.';
@@ -262,44 +215,34 @@ COMMENT ON FUNCTION dedup.sharing(boolean, bigint[], bigint[], bigint[]) IS
 CREATE FUNCTION dedup.carrier(sentences bigint[])
     RETURNS TABLE (sentence_hash bigint, article_id bigint, buckets bigint[])
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, dedup, pg_temp
-    SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off
+    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
     SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     RETURN QUERY
-    SELECT key.hash, hit.article_id, hit.buckets FROM unnest(sentences) AS key (hash) CROSS JOIN LATERAL (
+    SELECT key.hash, hit.article_id, hit.buckets
+    FROM (SELECT * FROM holding(true, sentences) UNION SELECT * FROM holding(false, sentences)) AS key
+    CROSS JOIN LATERAL (
         SELECT f.article_id, f.buckets FROM fingerprint f
-        WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) @> folded(ARRAY[key.hash])
-          AND key.hash = ANY (f.sentence_hashes) AND f.canonical OFFSET 0) AS hit
-    UNION ALL
-    SELECT key.hash, hit.article_id, hit.buckets FROM unnest(sentences) AS key (hash) CROSS JOIN LATERAL (
-        SELECT f.article_id, f.buckets FROM fingerprint f
-        WHERE folded_duplicate(keys(f.sentence_hashes, f.buckets, f.content_hash))
-                  @> folded_duplicate(ARRAY[key.hash])
-          AND key.hash = ANY (f.sentence_hashes) AND NOT f.canonical OFFSET 0) AS hit;
+        WHERE f.article_id = key.article_id AND key.hash = ANY (f.sentence_hashes) OFFSET 0) AS hit;
 END $$;
 COMMENT ON FUNCTION dedup.carrier(bigint[]) IS 'The articles that carry these sentences, with their buckets, one row per sentence and article.';
 
 CREATE FUNCTION dedup.holder(bucket_keys bigint[])
     RETURNS TABLE (bucket bigint, sentence_hashes bigint[], buckets bigint[])
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, dedup, pg_temp
-    SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off
+    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
     SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     RETURN QUERY
-    SELECT key.hash, hit.sentence_hashes, hit.buckets FROM unnest(bucket_keys) AS key (hash) CROSS JOIN LATERAL (
+    SELECT key.hash, hit.sentence_hashes, hit.buckets
+    FROM (SELECT * FROM holding(true, bucket_keys) UNION SELECT * FROM holding(false, bucket_keys)) AS key
+    CROSS JOIN LATERAL (
         SELECT f.sentence_hashes, f.buckets FROM fingerprint f
-        WHERE folded(keys(f.sentence_hashes, f.buckets, f.content_hash)) @> folded(ARRAY[key.hash])
-          AND key.hash = ANY (f.buckets) AND f.canonical OFFSET 0) AS hit
-    UNION ALL
-    SELECT key.hash, hit.sentence_hashes, hit.buckets FROM unnest(bucket_keys) AS key (hash) CROSS JOIN LATERAL (
-        SELECT f.sentence_hashes, f.buckets FROM fingerprint f
-        WHERE folded_duplicate(keys(f.sentence_hashes, f.buckets, f.content_hash))
-                  @> folded_duplicate(ARRAY[key.hash])
-          AND key.hash = ANY (f.buckets) AND NOT f.canonical OFFSET 0) AS hit;
+        WHERE f.article_id = key.article_id AND key.hash = ANY (f.buckets) OFFSET 0) AS hit;
 END $$;
 COMMENT ON FUNCTION dedup.holder(bigint[]) IS 'The fingerprints that have these bucket keys, one row per key and article.';
 
--- Every fingerprint that comes or goes is counted again, whoever wrote it. Both tables of fingerprints have
+-- Every fingerprint that comes or goes is counted again and found by its keys, whoever wrote it. Both tables of fingerprints have
 -- the triggers, since one takes the place of the other; they act on the one in use. What is in the other is
 -- counted as a whole.
 CREATE FUNCTION dedup.fingerprint_came() RETURNS trigger
@@ -307,6 +250,9 @@ CREATE FUNCTION dedup.fingerprint_came() RETURNS trigger
 BEGIN
     IF TG_TABLE_NAME = 'fingerprint' THEN
         INSERT INTO sentence_change (article_id) SELECT article_id FROM came;
+        INSERT INTO recent_key (canonical, entry)
+        SELECT DISTINCT c.canonical, entry(k.key, c.article_id)
+        FROM came AS c CROSS JOIN LATERAL unnest(keys(c.sentence_hashes, c.buckets, c.content_hash)) AS k (key);
     END IF;
     RETURN NULL;
 END $$;
@@ -314,6 +260,29 @@ CREATE TRIGGER fingerprint_came AFTER INSERT ON dedup.fingerprint
     REFERENCING NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION dedup.fingerprint_came();
 CREATE TRIGGER fingerprint_came AFTER INSERT ON dedup.fingerprint_bulk
     REFERENCING NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION dedup.fingerprint_came();
+
+-- What becomes a duplicate, or canonical again, is found among those. Entries that a merge is just taking are left to it.
+CREATE FUNCTION dedup.fingerprint_changed() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp
+    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    IF TG_TABLE_NAME = 'fingerprint' THEN
+        DELETE FROM recent_key WHERE ctid = ANY (ARRAY(
+            SELECT r.ctid FROM was AS w
+            CROSS JOIN LATERAL unnest(keys(w.sentence_hashes, w.buckets, w.content_hash)) AS k (key)
+            CROSS JOIN LATERAL (
+                SELECT ctid FROM recent_key
+                WHERE canonical = w.canonical AND entry = entry(k.key, w.article_id) FOR UPDATE SKIP LOCKED) AS r));
+        INSERT INTO recent_key (canonical, entry)
+        SELECT DISTINCT n.canonical, entry(k.key, n.article_id)
+        FROM is_now AS n CROSS JOIN LATERAL unnest(keys(n.sentence_hashes, n.buckets, n.content_hash)) AS k (key);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER fingerprint_changed AFTER UPDATE ON dedup.fingerprint
+    REFERENCING OLD TABLE AS was NEW TABLE AS is_now FOR EACH STATEMENT EXECUTE FUNCTION dedup.fingerprint_changed();
+CREATE TRIGGER fingerprint_changed AFTER UPDATE ON dedup.fingerprint_bulk
+    REFERENCING OLD TABLE AS was NEW TABLE AS is_now FOR EACH STATEMENT EXECUTE FUNCTION dedup.fingerprint_changed();
 
 CREATE FUNCTION dedup.fingerprint_went() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$

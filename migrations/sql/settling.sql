@@ -386,6 +386,9 @@ BEGIN
             TRUNCATE fingerprint_bulk;
         END IF;
     END IF;
+    IF TG_TABLE_NAME = 'fingerprint' THEN
+        TRUNCATE recent_key, key_segment, key_block;
+    END IF;
     IF TG_TABLE_NAME IN ('fingerprint', 'match', 'pair_pin') THEN
         UPDATE article SET takes_part = false, stale = status IN ('unique', 'similar', 'duplicate')
         WHERE NOT archived

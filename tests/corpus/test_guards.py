@@ -136,10 +136,10 @@ def test_no_function_is_for_everyone_and_each_pins_its_search_path(database: Dat
     assert len(rows) > 15
     for name, public, definer, trigger, parsed, config in rows:
         assert not public, name
-        # A backfill need not own the tables whose indexes it makes again; all it says is how many bits. For
-        # articles that it names it may do at once what the trigger of an edit does for one.
+        # A backfill need not own the tables that it swaps, or whose indexes it makes again. For articles that
+        # it names it may do at once what the trigger of an edit does for one.
         # The text of an attached article is read with the rights of the owner of its table.
-        named = ("refold", "index_bulk", "publish_bulk", "compact_index", "articles_edited", "attached_text")
+        named = ("publish_bulk", "compact_index", "articles_edited", "attached_text")
         lent = trigger or name in named
         assert lent or not definer, f"{name}: only triggers lend the owner's rights"
         # A body parsed when the function was made looks nothing up by name.

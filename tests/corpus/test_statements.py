@@ -54,6 +54,7 @@ PARTS = {
     "embedded": {"table": "dedup.article"},
     "removal": {"table": "article"},
     "fingerprints": {"table": "fingerprint"},
+    "key_segments": {"table": "fingerprint"},
     "exports": {"conditions": "true"},
     "judgements": {"body": body("a"), "other_body": body("o")},
     "monitoring": {"table": "dedup.deferred_article"},

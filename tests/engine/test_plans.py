@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from dedup.corpus import common_sentences, folding, rulebooks, settling, stories, verdicts
+from dedup.corpus import common_sentences, rulebooks, settling, stories, verdicts
 from dedup.corpus.arrays import bigints
 from dedup.corpus.browsing import (
     article as articles,
@@ -35,7 +35,7 @@ from dedup.corpus.browsing import (
 from dedup.corpus.database import Cursor, Database, hold_settle_lock
 from dedup.corpus.fingerprints import count_unfingerprinted, count_unsettled, waiting_page
 from dedup.deduplicator import Deduplicator
-from dedup.engine import compare, hook
+from dedup.engine import compare, hook, segments
 from dedup.engine.backfill import backfill
 from dedup.engine.lookup import lookup
 from dedup.engine.settle import settle
@@ -49,8 +49,8 @@ LARGE = ("article", "fingerprint", "match", "common_sentence", "sentence_count")
 ROWS = 600
 """At most so many rows are fetched for one article; it has about 10 relatives, and 36 keys."""
 
-SHARED = folding.KEYS_PER_ARTICLE
-"""And so many fingerprints for each look-up of all keys of an article: those that only share a folded key."""
+SHARED = 10
+"""And so many fingerprints for each look-up of all keys of an article: those that share some bits only."""
 
 FILL = """
     SET LOCAL dedup.settling = 'on';
@@ -96,6 +96,7 @@ def large(server: Server) -> Iterator[Database]:
         for table in LARGE:  # or the statistics would become right in the middle of the tests
             connection.execute(f"ALTER TABLE dedup.{table} SET (autovacuum_enabled = false)".encode())
         connection.execute(FILL, {"count": ARTICLES})
+    assert segments.merge(database, 0)
     with Deduplicator(database.url) as corpus:
         for i in range(10):
             corpus.submit(article(f"real {i}", window(i, 6), i))
@@ -204,40 +205,6 @@ def test_a_batch(large: Database) -> None:
         assert len(settle(cursor, rulebook_of(cursor).settings, limit=1_000).ids) == 100
         # 36 keys per article, looked up one by one; each finds its own article, and those of its entry.
         check(cursor, 100 * 50, 100)
-
-
-@pytest.mark.long("dedup", "migrations")
-@pytest.mark.parametrize("bits", [12, 17, 24])
-def test_the_index_finds_the_same_with_keys_of_any_size(large: Database, bits: int) -> None:
-    with rolled_back(large, settling=True) as cursor:
-        rulebook = rulebook_of(cursor)
-        given = article("late", window(3, 6), -20)
-        made = hook.fingerprint(rulebook, given).fingerprint
-        assert made is not None
-        keys = [bigints(made.sentence_hashes), bigints(made.buckets), bigints([])]
-        shared = "SELECT * FROM dedup.sharing(true, %s, %s, %s) ORDER BY 1"
-        before = cursor.execute(shared, keys).fetchall()
-        assert len(before) >= 5
-        cursor.execute("SELECT dedup.refold(%s)", [bits])
-        assert folding.present_bits(cursor) == bits
-        assert cursor.execute(shared, keys).fetchall() == before
-        for among, fold in (("", "folded"), ("NOT ", "folded_duplicate")):
-            own = "dedup.keys(sentence_hashes, buckets, content_hash)"
-            plan = cursor.execute(
-                f"EXPLAIN SELECT FROM dedup.fingerprint WHERE {among}canonical"
-                f" AND dedup.{fold}({own}) @> dedup.{fold}(ARRAY[4711])".encode()
-            ).fetchall()
-            assert f"fingerprint_{'duplicate' if among else 'canonical'}" in str(plan)
-        built, _ = rows_read(cursor)["fingerprint"]
-        hook.submit(cursor, rulebook, given, hook.fingerprint(rulebook, given))
-        assert rows_read(cursor)["fingerprint"][0] == built
-
-
-def test_keys_become_longer_as_the_corpus_grows() -> None:
-    assert folding.fold_bits(0) == folding.FEWEST_BITS
-    for many in (400_000, 1_000_000, 20_000_000):
-        shared = folding.sharers(many, folding.fold_bits(many))
-        assert folding.WANTED_SHARERS / 2 - 0.1 <= shared <= folding.WANTED_SHARERS
 
 
 def test_looking_for_work(large: Database) -> None:

@@ -83,13 +83,9 @@ def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:
     row = cursor.execute(_sql("sentence"), {"hash": sentence_hash}).fetchone()
     if row is None:
         raise NotFoundError(f"sentence {sentence_hash} is neither common nor pinned")
-    reading.allow(cursor, "bitmapscan")
-    reading.forbid(cursor, "indexscan", "indexonlyscan")
     ids: list[int] = []
     for statement in ("canonical_carriers", "duplicate_carriers"):
         values = {"hash": sentence_hash, "limit": CARRIERS - len(ids)}
         ids += [id for (id,) in cursor.execute(_sql(statement), values).fetchall()]
-    reading.allow(cursor, "indexscan", "indexonlyscan")
-    reading.forbid(cursor, "bitmapscan")
     lines = lines_of(cursor, ids)
-    return SentencePage(CommonSentence(*row), tuple(lines[id] for id in ids if id in lines))
+    return SentencePage(CommonSentence(*row), tuple(lines[id] for id in dict.fromkeys(ids) if id in lines))

@@ -28,9 +28,12 @@ SELECT id, left(text, %(characters)s) FROM dedup.article WHERE id = ANY (%(ids)s
 
 -- name: canonical_carriers
 -- Canonical articles with a sentence: as `dedup.carrier` looks for them, but no more of them than are shown.
-SELECT article_id FROM dedup.fingerprint f
-WHERE dedup.folded(dedup.keys(f.sentence_hashes, f.buckets, f.content_hash)) @> dedup.folded(ARRAY[%(hash)s::bigint])
-  AND %(hash)s = ANY (f.sentence_hashes) AND f.canonical LIMIT %(limit)s
+SELECT h.article_id
+FROM dedup.holding(true, ARRAY[%(hash)s::bigint]) AS h
+CROSS JOIN LATERAL (
+    SELECT FROM dedup.fingerprint f
+    WHERE f.article_id = h.article_id AND %(hash)s = ANY (f.sentence_hashes) AND f.canonical OFFSET 0) AS f
+LIMIT %(limit)s
 
 -- name: contained_above
 -- The pairs that a threshold of containment has just let in, as far as nobody has said anything of them.
@@ -130,10 +133,12 @@ SELECT (SELECT count(*) FROM counted),
 
 -- name: duplicate_carriers
 -- Duplicates with a sentence, in the same way.
-SELECT article_id FROM dedup.fingerprint f
-WHERE dedup.folded_duplicate(dedup.keys(f.sentence_hashes, f.buckets, f.content_hash))
-      @> dedup.folded_duplicate(ARRAY[%(hash)s::bigint])
-  AND %(hash)s = ANY (f.sentence_hashes) AND NOT f.canonical LIMIT %(limit)s
+SELECT h.article_id
+FROM dedup.holding(false, ARRAY[%(hash)s::bigint]) AS h
+CROSS JOIN LATERAL (
+    SELECT FROM dedup.fingerprint f
+    WHERE f.article_id = h.article_id AND %(hash)s = ANY (f.sentence_hashes) AND NOT f.canonical OFFSET 0) AS f
+LIMIT %(limit)s
 
 -- name: earliest_copies
 -- The earliest copies of a story.

@@ -12,10 +12,6 @@ SELECT DISTINCT article_id FROM dedup.bulk_change WHERE id > %(change)s
 -- The sentences that are common.
 SELECT array_agg(sentence_hash) FROM dedup.common_sentence
 
--- name: build_indexes
--- The indexes of the waiting fingerprints.
-SELECT dedup.index_bulk(%(bits)s, %(memory)s)
-
 -- name: compact
 -- Make an index again.
 SELECT dedup.compact_index(%(index)s)
@@ -60,18 +56,14 @@ ctid = ANY (ARRAY(
         SELECT ctid FROM dedup.match
         WHERE article_id = given.article_id AND other_id = given.other_id OFFSET 0) AS m))
 
--- name: index_progress
--- How many pages of how many a server process has indexed.
-SELECT blocks_done, blocks_total FROM pg_stat_progress_create_index WHERE pid = %(process)s
+-- name: flag_waiting
+-- Turn the flags of fingerprints that are not in use yet.
+UPDATE dedup.fingerprint_bulk SET canonical = NOT canonical WHERE article_id = ANY (%(ids)s) RETURNING article_id
 
 -- name: keep_marks
 -- Say of articles that keep their marks that they take part, and whether they are settled.
 UPDATE dedup.article SET stale = %(stale)s, takes_part = true, limit_fired = NULL
 WHERE id = ANY (%(ids)s) AND (stale, takes_part) <> (%(stale)s, true)
-
--- name: largest_key
--- The largest key of the indexes of fingerprints: its bits are those of every key.
-SELECT dedup.folded(ARRAY[2147483647])
 
 -- name: last_change
 -- The number of the last change that people made since the engine began.
@@ -119,7 +111,7 @@ JOIN dedup.article o ON o.source_id = p.other_source_id
 
 -- name: publish
 -- Put the waiting fingerprints in use.
-SELECT dedup.publish_bulk(%(bits)s)
+SELECT dedup.publish_bulk()
 
 -- name: set_not_best_match
 -- Take away the flag of pairs that no longer are of the best matches.

@@ -2,8 +2,7 @@
 
     read everything -> count sentences -> decide -> put waiting fingerprints in use -> write marks
 
-The server builds the indexes of waiting fingerprints during the first three. Each step can be the last: what
-is committed is right, and the next run goes on from there.
+Each step can be the last: what is committed is right, and the next run goes on from there.
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from dedup.corpus import common_sentences, fingerprints, folding, memory_engine
+from dedup.corpus import common_sentences, memory_engine
 from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Rulebook
-from dedup.engine import refresh
-from dedup.engine.memory.indexing import IndexBuild, publish
+from dedup.engine import refresh, segments
 from dedup.engine.memory.room import COMPACT_SHARE, compact
 from dedup.engine.memory.settle import MemorySettling, Written
 from dedup.engine.memory.snapshot import Snapshot, read
@@ -82,16 +80,6 @@ class MemoryRun:
     def settle(self) -> Done:
         """Settle all that has a fingerprint. Raises StaleRulesError: the settings changed; what is written
         is right."""
-        with self._database.transaction() as cursor:
-            waiting, present = memory_engine.waiting(cursor), fingerprints.count(cursor)
-            again = waiting > 0 or folding.too_coarse(cursor, present)
-        bits = folding.fold_bits(waiting + present)
-        if not again:
-            return self._settle(None, bits)
-        with IndexBuild(self._database, bits, self._memory) as build:
-            return self._settle(build, bits)
-
-    def _settle(self, build: IndexBuild | None, bits: int) -> Done:
         done = Done()
         with self._timed("reading"):
             since, snapshot, counted = self._read()
@@ -104,12 +92,16 @@ class MemoryRun:
         )
         with self._timed("comparing"):
             plan = settling.decide()
-        if build:
+        with self._database.transaction() as cursor:
+            waiting = memory_engine.waiting(cursor)
+        if waiting:
+            self._progress.start("writing keys", None)
             with self._timed("indexing"):
-                build.wait(self._progress, self._stop)
+                settling.flag_waiting(plan)
+                made = segments.build(self._database, "fingerprint_bulk", self._stop)
                 if self._stop():  # what waits goes on waiting
                     return done
-                publish(self._database, self._rulebook, self._run, bits)
+                segments.publish(self._database, self._rulebook, self._run, made)
         with self._timed("writing"):
             done.written = settling.write(plan)
             if self._loading and done.written.settled >= COMPACT_SHARE * len(snapshot):

@@ -37,8 +37,10 @@ CHUNK_ROWS = 2_000
 """Marks and pairs written under one hold of the settle lock, more or less: about a tenth of a second."""
 
 FLAG_ROWS = 4
-"""Where the canonical flag of a fingerprint changes, it is indexed again under all its keys. That takes as
+"""Where the canonical flag of a fingerprint in use changes, all its keys are written again. That takes as
 long as so many other rows, or more."""
+
+FLAGS_AT_ONCE = 10_000  # Of fingerprints that nobody else reads yet
 
 VACUUM_SHARE = 0.2
 """A mark is a new version of its article. After such a share of them the room of the old ones is freed: the
@@ -114,6 +116,16 @@ class MemorySettling:
         pins = _pins(snapshot, said)
         decisions = decide(profiles(snapshot, common, pins), settings, progress=self._progress.advance)
         return Plan.of(snapshot, decisions, unsettled[unsettled >= 0])
+
+    def flag_waiting(self, plan: Plan) -> None:
+        """Have fingerprints that are not in use yet say what was decided: their keys are written by that."""
+        snapshot = self._snapshot
+        turned = snapshot.ids[np.flatnonzero((plan.decisions.original < 0) != snapshot.canonical)]
+        for start in range(0, len(turned), FLAGS_AT_ONCE):
+            with self._database.transaction() as cursor:
+                done = memory_engine.flag_waiting(cursor, turned[start : start + FLAGS_AT_ONCE])
+            places = snapshot.places(done)
+            snapshot.canonical[places] = ~snapshot.canonical[places]
 
     def write(self, plan: Plan) -> Written:
         """Write what differs.

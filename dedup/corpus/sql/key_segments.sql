@@ -1,0 +1,81 @@
+-- The entries by which articles are found: key and article in one number (`dedup.entry`).
+
+-- name: absent
+-- Entries of fingerprints in use that are nowhere.
+(
+    SELECT f.canonical, dedup.entry(k.key, f.article_id) AS entry
+    FROM dedup.fingerprint f
+    CROSS JOIN LATERAL unnest(dedup.keys(f.sentence_hashes, f.buckets, f.content_hash)) AS k (key)
+    EXCEPT (
+        SELECT canonical, entry FROM dedup.recent_key
+        UNION ALL
+        SELECT s.canonical, e.entry
+        FROM dedup.key_segment s JOIN dedup.key_block b ON b.segment = s.id
+        CROSS JOIN LATERAL unnest(b.entries) AS e (entry))
+) AS absent
+
+-- name: add_absent
+-- The entries that are nowhere.
+INSERT INTO dedup.recent_key (canonical, entry) SELECT canonical, entry FROM ${absent}
+
+-- name: blocks
+-- The blocks of some segments that have entries from one on, and below another.
+SELECT string_agg(array_send(b.entries), ''), array_agg(cardinality(b.entries)::bigint)
+FROM unnest(%(segments)s::bigint[]) AS s (id)
+CROSS JOIN LATERAL (
+    SELECT entries FROM dedup.key_block WHERE segment = s.id AND last_entry >= %(first)s AND last_entry < %(end)s
+    UNION ALL
+    (SELECT entries FROM dedup.key_block WHERE segment = s.id AND last_entry >= %(end)s ORDER BY last_entry LIMIT 1)
+) AS b
+
+-- name: count_absent
+-- How many articles are not found by some key.
+SELECT count(DISTINCT entry & 4294967295) FROM ${absent}
+
+-- name: delete_blocks
+-- The blocks of segments that are not in use.
+DELETE FROM dedup.key_block b WHERE NOT EXISTS (SELECT FROM dedup.key_segment s WHERE s.id = b.segment)
+
+-- name: delete_segments
+-- Some segments.
+DELETE FROM dedup.key_segment WHERE id = ANY (%(segments)s)
+
+-- name: fingerprinted
+-- The articles of a table of fingerprints.
+SELECT coalesce(array_agg(article_id ORDER BY article_id), '{}') FROM dedup.${table}
+
+-- name: having_flag
+-- The articles whose fingerprints are canonical, or are not.
+SELECT coalesce(array_agg(article_id ORDER BY article_id), '{}') FROM dedup.fingerprint WHERE canonical = %(canonical)s
+
+-- name: keys
+-- The keys of a range of fingerprints as one row of arrays.
+SELECT array_agg(f.article_id), array_agg(f.canonical::integer::bigint), array_agg(cardinality(f.keys)::bigint),
+       string_agg(array_send(f.keys), '')
+FROM (
+    SELECT article_id, canonical, dedup.keys(sentence_hashes, buckets, content_hash) AS keys
+    FROM dedup.${table} WHERE article_id BETWEEN %(first)s AND %(last)s OFFSET 0) AS f
+
+-- name: next_segment
+-- A number that no segment has.
+SELECT 1 + greatest((SELECT max(id) FROM dedup.key_segment), (SELECT max(segment) FROM dedup.key_block), 0)
+
+-- name: recent
+-- Whether there are more recent entries than so many. Their size first: nothing is counted in a small table.
+SELECT pg_relation_size('dedup.recent_key') > 32 * %(entries)s::bigint
+   AND (SELECT count(*) FROM (SELECT FROM dedup.recent_key LIMIT %(entries)s + 1) AS found) > %(entries)s
+
+-- name: segments
+-- The segments in use.
+SELECT id, canonical, entries FROM dedup.key_segment ORDER BY entries, id
+
+-- name: take_recent
+-- The recent entries, which are taken away: those of canonical articles, and those of duplicates.
+WITH taken AS (DELETE FROM dedup.recent_key RETURNING canonical, entry)
+SELECT coalesce(array_agg(entry) FILTER (WHERE canonical), '{}'),
+       coalesce(array_agg(entry) FILTER (WHERE NOT canonical), '{}')
+FROM taken
+
+-- name: use
+-- Put a segment in use.
+INSERT INTO dedup.key_segment (id, canonical, entries) VALUES (%(id)s, %(canonical)s, %(entries)s)

@@ -1,0 +1,128 @@
+"""Sorted segments of keys: a large load writes its own, and recent keys move into segments now and then.
+
+A segment is written once. A new one takes in those that are smaller than twice itself. So each is more than
+twice as large as the next, an entry is written again about as often as the corpus doubles, and a look-up
+searches few: of n entries log2(n / RECENT_ENTRIES) segments at most, and those of loads. Entries of what was
+edited, deleted or got another flag are left behind by a merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from dedup.corpus import key_segments, memory_engine
+from dedup.corpus.arrays import Bigints
+from dedup.corpus.database import Cursor, Database, retried
+from dedup.corpus.fingerprints import Target
+from dedup.corpus.key_segments import Segment
+from dedup.corpus.rulebooks import Rulebook
+
+RECENT_ENTRIES = 200_000
+"""Of so many recent entries, some 5,500 articles, a segment is made: that takes a second, and until then they
+cost 100 bytes each in place of 8."""
+
+SORTED_ENTRIES = 16_000_000
+"""Sorted at a time, in 300 MB."""
+
+MERGED_SIZE = 2  # A segment is merged into a new one that has at least half as many entries
+
+PUBLISH_SECONDS = 600.0
+"""For so long a moment is awaited at which nobody reads the fingerprints, so that the new ones can take their
+place; each try waits for a tenth of a second."""
+
+_LEAST, _END = -(1 << 62), 1 << 62  # Entries are between these
+
+
+def build(database: Database, table: Target, stop: Callable[[], bool]) -> list[Segment]:
+    """Write segments of the keys of all fingerprints of a table, for `publish`."""
+    with database.transaction() as cursor:
+        key_segments.remove(cursor, [])  # what a run that was killed had written
+    found: list[Segment] = []
+    with database.session() as session, session.transaction() as cursor:
+        parts: dict[bool, list[Bigints]] = {True: [], False: []}
+        for entries, canonical in key_segments.of_table(cursor, table):
+            if stop():
+                return []
+            for flag, some in parts.items():
+                some.append(entries[canonical == flag])
+                if sum(map(len, some)) >= SORTED_ENTRIES:
+                    found.append(_write(cursor, flag, [np.concatenate(some)]))
+                    some.clear()
+        for flag, some in parts.items():
+            if sum(map(len, some)):
+                found.append(_write(cursor, flag, [np.concatenate(some)]))
+    return found
+
+
+def publish(database: Database, rulebook: Rulebook, run: int, made: list[Segment]) -> None:
+    """Put the waiting fingerprints in use. Raises StaleRulesError: the settings changed, or another engine
+    took over."""
+
+    def attempt() -> None:
+        with database.transaction(settling=True) as cursor:
+            memory_engine.check(cursor, rulebook, run)
+            memory_engine.publish(cursor)
+            for segment in made:
+                key_segments.use(cursor, segment)
+
+    retried(attempt, PUBLISH_SECONDS)
+
+
+def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
+    """Move recent keys into segments, if there are more than so many. One run at a time may call it."""
+    with database.transaction() as cursor:
+        if not key_segments.more_recent_than(cursor, at_least):
+            return False
+    with database.transaction() as cursor:
+        key_segments.remove(cursor, [])
+        present = key_segments.segments(cursor)
+        for flag, recent in zip((True, False), key_segments.take_recent(cursor), strict=True):
+            if not len(recent):
+                continue
+            old = _chosen([s for s in present if s.canonical == flag], len(recent))
+            made = _write(cursor, flag, _merged(cursor, flag, np.sort(recent), old))
+            key_segments.use(cursor, made)
+            key_segments.remove(cursor, [s.id for s in old])
+    return True
+
+
+def _chosen(present: list[Segment], entries: int) -> list[Segment]:
+    """Of segments, the smallest first, those that are merged with so many new entries."""
+    chosen = []
+    for segment in present:
+        if segment.entries > MERGED_SIZE * entries:
+            break
+        chosen.append(segment)
+        entries += segment.entries
+    return chosen
+
+
+def _merged(cursor: Cursor, flag: bool, recent: Bigints, old: list[Segment]) -> Iterator[Bigints]:
+    """Recent entries with those of old segments that still hold, some after the others."""
+    if not old:
+        yield recent
+        return
+    holding = key_segments.having_flag(cursor, canonical=flag)
+    parts = -(-(len(recent) + sum(s.entries for s in old)) // SORTED_ENTRIES)
+    width = -(-(_END - _LEAST) // parts)
+    # No key is in two parts.
+    bounds = [_LEAST + (i * width >> 32 << 32) for i in range(parts)] + [_END]
+    for first, end in pairwise(bounds):
+        found = key_segments.read(cursor, [s.id for s in old], first, end)
+        holds = np.isin(key_segments.articles_of(found), holding)
+        new = recent[np.searchsorted(recent, first) : np.searchsorted(recent, end)]
+        yield np.concatenate([new, found[holds]])
+
+
+def _write(cursor: Cursor, flag: bool, parts: Iterator[Bigints] | list[Bigints]) -> Segment:
+    """Write a segment of entries, each once; parts are in order, and what is in one may be in any."""
+    segment, count = key_segments.next_segment(cursor), 0
+    for part in parts:
+        entries = np.unique(part)
+        if len(entries):
+            key_segments.write(cursor, segment, entries)
+            count += len(entries)
+    return Segment(segment, flag, count)

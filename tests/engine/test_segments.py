@@ -1,0 +1,272 @@
+"""What articles are found by: none is missed, whatever is merged, killed, edited or flagged meanwhile."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dedup.corpus import key_segments, rulebooks
+from dedup.corpus.arrays import bigints
+from dedup.corpus.database import Database
+from dedup.engine import segments
+from dedup.engine.backfill import backfill
+from dedup.engine.verify import Verification, repair, verify
+from tests.conftest import empty
+from tests.corpora import (
+    answer,
+    article,
+    assert_equal,
+    assert_right,
+    deduplicator,
+    load,
+    make_function,
+    window,
+)
+
+pytestmark = pytest.mark.timeout(120)
+
+EDGES = [-(1 << 63), (1 << 63) - 1, -1, 0, 1, 1 << 33, -(1 << 33), (1 << 33) - 1]
+KEYS = st.one_of(
+    st.sampled_from(EDGES), st.integers(-(1 << 63), (1 << 63) - 1), st.integers(-3, 3).map(lambda n: n << 33)
+)
+ARTICLES = st.one_of(st.integers(1, 9), st.sampled_from([(1 << 32) - 1, 1 << 31]))
+HELD = st.lists(st.tuples(KEYS, ARTICLES, st.booleans()), max_size=40)
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More blocks and more parts."""
+    monkeypatch.setattr(key_segments, "BLOCK_ENTRIES", 3)
+    monkeypatch.setattr(key_segments, "COPY_ENTRIES", 7)
+    monkeypatch.setattr(key_segments, "PAGE_ARTICLES", 4)
+    monkeypatch.setattr(segments, "SORTED_ENTRIES", 50)
+
+
+def entry(key: int, article_id: int) -> int:
+    return int(key_segments.entries_of(bigints([key]), bigints([article_id]))[0])
+
+
+@given(key=KEYS, article_id=ARTICLES)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_an_entry_is_the_same_in_the_server_and_here(database: Database, key: int, article_id: int) -> None:
+    with database.transaction() as cursor:
+        row = cursor.execute("SELECT dedup.entry(%s::bigint, %s::bigint)", [key, article_id]).fetchone()
+    assert row == (entry(key, article_id),)
+    assert key_segments.articles_of(bigints([entry(key, article_id)])).tolist() == [article_id]
+
+
+def written(database: Database, held: list[tuple[int, int, bool]], *, recent: bool) -> None:
+    with database.transaction() as cursor:
+        for flag in (True, False):
+            entries = np.unique(bigints([entry(key, i) for key, i, canonical in held if canonical == flag]))
+            if recent:
+                cursor.execute(
+                    "INSERT INTO dedup.recent_key SELECT %s, unnest(%s::bigint[])",
+                    [flag, entries],
+                )
+            elif len(entries):
+                made = key_segments.next_segment(cursor)
+                key_segments.write(cursor, made, entries)
+                key_segments.use(cursor, key_segments.Segment(made, flag, len(entries)))
+
+
+def holding(database: Database, flag: bool, keys: list[int]) -> set[tuple[int, int]]:
+    with database.transaction() as cursor:
+        rows = cursor.execute("SELECT * FROM dedup.holding(%s, %s)", [flag, bigints(keys)]).fetchall()
+    return set(rows)
+
+
+@given(first=HELD, second=HELD, third=HELD, asked=st.lists(KEYS, max_size=5))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_all_that_have_a_key_are_found_and_none_with_other_bits(
+    database: Database, first: list[Any], second: list[Any], third: list[Any], asked: list[int]
+) -> None:
+    with database.transaction() as cursor:
+        cursor.execute("TRUNCATE dedup.recent_key, dedup.key_segment, dedup.key_block")
+    written(database, first, recent=False)
+    written(database, second, recent=False)
+    written(database, third, recent=True)
+    held = [*first, *second, *third]
+    asked = [*{*asked, *(key for key, _, _ in held)}]
+    for flag in (True, False):
+        wanted = {
+            (key, i) for key in asked for other, i, canonical in held
+            if canonical == flag and key >> 33 == other >> 33
+        }  # fmt: skip
+        assert holding(database, flag, asked) == wanted
+
+
+def counts(database: Database) -> tuple[int, int, int]:
+    """Recent entries, segments, and articles that are not found by some key."""
+    with database.transaction() as cursor:
+        row = cursor.execute("SELECT count(*) FROM dedup.recent_key").fetchone()
+        return (row[0] if row else -1, len(key_segments.segments(cursor)), key_segments.count_absent(cursor))
+
+
+def fill(database: Database, first: int, last: int) -> None:
+    load(database, *(article(f"a{i}", window(i % 14, 6), i) for i in range(first, last)))
+
+
+@pytest.mark.parametrize("engine", ["postgres", "memory"])
+def test_what_a_backfill_wrote_is_found_before_and_after_every_merge(database: Database, engine: Any) -> None:
+    for first in range(0, 40, 10):
+        fill(database, first, first + 10)
+        backfill(database, workers=0, factory=make_function, engine=engine)
+        assert counts(database)[2] == 0
+        before = answer(database)
+        segments.merge(database, 0)
+        assert counts(database)[0::2] == (0, 0)
+        assert_equal(answer(database), before)
+        with deduplicator(database) as hook:  # looked up through segments
+            assert hook.submit(article(f"late {first}", window(3, 6), 100 + first)).status == "duplicate"
+    assert_right(database)
+
+
+def test_each_segment_is_more_than_twice_as_large_as_the_next(database: Database) -> None:
+    for i in range(12):
+        load(database, article(f"a{i}", window(9 * i, 6, ring=400), i))
+        backfill(database, workers=0, factory=make_function)
+        segments.merge(database, 0)
+        with database.transaction() as cursor:
+            sizes = [s.entries for s in key_segments.segments(cursor) if s.canonical]
+        assert all(small * segments.MERGED_SIZE < large for small, large in pairwise(sizes))
+    assert counts(database)[2] == 0
+
+
+def test_merges_leave_behind_what_holds_no_more(database: Database) -> None:
+    fill(database, 0, 14)
+    backfill(database, workers=0, factory=make_function)
+    segments.merge(database, 0)
+    with database.transaction() as cursor:
+        cursor.execute("DELETE FROM dedup.article WHERE source_id IN ('a1', 'a2', 'a3', 'a4', 'a5', 'a6')")
+        cursor.execute("UPDATE dedup.article SET text = text || ' More of it.' WHERE source_id = 'a7'")
+    backfill(database, workers=0, factory=make_function)
+    fill(database, 20, 40)
+    backfill(database, workers=0, factory=make_function)
+    segments.merge(database, 0)
+    assert counts(database)[0::2] == (0, 0)
+    with database.transaction() as cursor:
+        total = sum(s.entries for s in key_segments.segments(cursor))
+        row = cursor.execute(
+            "SELECT sum(cardinality(dedup.keys(sentence_hashes, buckets, content_hash)))"
+            " FROM dedup.fingerprint"
+        ).fetchone()
+    assert row is not None
+    assert total <= 1.3 * row[0]
+    assert_right(database)
+
+
+def test_a_flag_that_turns_is_seen_at_once(database: Database) -> None:
+    fill(database, 0, 3)
+    backfill(database, workers=0, factory=make_function)
+    segments.merge(database, 0)
+    for flag in (False, True, False):
+        with database.transaction(settling=True) as cursor:
+            cursor.execute("UPDATE dedup.fingerprint SET canonical = %s", [flag])
+            row = cursor.execute("SELECT sentence_hashes FROM dedup.fingerprint LIMIT 1").fetchone()
+            assert row is not None
+            empties = [bigints([]), bigints([])]
+            found = "SELECT count(*) FROM dedup.sharing(%s, %s, %s, %s)"
+            assert cursor.execute(found, [flag, row[0], *empties]).fetchone() != (0,)
+            assert cursor.execute(found, [not flag, row[0], *empties]).fetchone() == (0,)
+        assert counts(database)[2] == 0
+
+
+class StoppedError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("place", ["take_recent", "read", "write", "use", "remove"])
+def test_a_merge_that_is_stopped_anywhere_has_changed_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    fill(database, 0, 10)
+    backfill(database, workers=0, factory=make_function)
+    segments.merge(database, 0)
+    fill(database, 10, 20)
+    backfill(database, workers=0, factory=make_function)
+    before, real, calls = counts(database), getattr(key_segments, place), Calls()
+
+    def stop(*given: Any, **options: Any) -> Any:
+        found = real(*given, **options)
+        if calls.more(place == "remove"):
+            raise StoppedError
+        return found
+
+    monkeypatch.setattr(key_segments, place, stop)
+    with pytest.raises(StoppedError):
+        segments.merge(database, 0)
+    assert counts(database) == before
+    monkeypatch.undo()
+    assert segments.merge(database, 0)
+    assert counts(database)[0::2] == (0, 0)
+
+
+class Calls:
+    """Counts calls; the first of `remove` only tidies up."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def more(self, one_more: bool) -> bool:
+        self.count += 1
+        return self.count > int(one_more)
+
+
+def test_what_a_killed_load_has_written_is_not_in_use_and_goes(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise StoppedError
+
+    fill(database, 0, 20)
+    monkeypatch.setattr(segments, "publish", stop)
+    with pytest.raises(StoppedError):
+        backfill(database, workers=0, factory=make_function, engine="memory")
+    monkeypatch.undo()
+    assert counts(database)[1] == 0
+    backfill(database, workers=0, factory=make_function, engine="memory")
+    with database.transaction() as cursor:
+        orphans = cursor.execute(
+            "SELECT count(*) FROM dedup.key_block WHERE segment NOT IN (SELECT id FROM dedup.key_segment)"
+        ).fetchone()
+    assert orphans == (0,)
+    assert counts(database)[2] == 0
+    assert_right(database)
+
+
+@pytest.mark.parametrize("table", ["recent_key", "key_segment", "key_block"])
+def test_entries_that_were_lost_are_told_of_and_written_again(database: Database, table: str) -> None:
+    fill(database, 0, 10)
+    backfill(database, workers=0, factory=make_function, engine="memory")
+    with deduplicator(database) as hook:
+        hook.submit(article("new", window(60, 6, ring=400), 99))
+    with database.transaction() as cursor:
+        cursor.execute(f"TRUNCATE dedup.{table}".encode())
+    with database.transaction() as cursor:
+        assert key_segments.count_absent(cursor) > 0
+    found = verified(database)
+    assert any("not found by some of their keys" in line for line in found.differences)
+    repair(database, found.repairs)
+    assert counts(database)[2] == 0
+    assert verified(database).right
+
+
+def verified(database: Database) -> Verification:
+    with database.transaction() as cursor:
+        rulebook = rulebooks.load_rulebook(cursor)
+    return verify(database, rulebook)
+
+
+def test_an_empty_corpus_has_no_entries(database: Database) -> None:
+    fill(database, 0, 5)
+    backfill(database, workers=0, factory=make_function, engine="memory")
+    with database.transaction() as cursor:
+        cursor.execute("TRUNCATE dedup.article CASCADE")
+    assert counts(database) == (0, 0, 0)
+    empty(database)
