@@ -110,6 +110,7 @@ class Connection(psycopg.Connection[Any]):
                 if not ready and self.address and not self.pooled and time.monotonic() >= ask_at:
                     doubts = 0 if self._works() or readable(self) else doubts + 1
                     if doubts > 1:
+                        self._ask("let_go")
                         self.pgconn.finish()
                         raise psycopg.OperationalError("the connection was lost without a word")
                     if not doubts:
@@ -123,6 +124,10 @@ class Connection(psycopg.Connection[Any]):
 
     def _works(self) -> bool:
         """Whether the server works for this connection, by its own word; also where it will not say."""
+        return self._ask("working")
+
+    def _ask(self, statement: str) -> bool:
+        """Ask of this connection's server process on another connection; False where nobody answers."""
         assert self.address
         given = parameters(Timeouts(connect=ASKING_SECONDS), self.address)
         try:
@@ -133,7 +138,7 @@ class Connection(psycopg.Connection[Any]):
             return True
         try:
             other.patience = ASKING_SECONDS
-            row = other.execute(_sql("working"), {"pid": self.pgconn.backend_pid}).fetchone()
+            row = other.execute(_sql(statement), {"pid": self.pgconn.backend_pid}).fetchone()
             return bool(row and row[0])
         except psycopg.Error:
             return False
