@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any, Self, TypeVar
 
 import psycopg
@@ -20,11 +18,11 @@ from dedup.corpus import arrays
 from dedup.corpus.connection import FRESH_SECONDS, GRACE_SECONDS, limits, parameters, readable, set_values
 from dedup.corpus.database import translated
 from dedup.corpus.rendering import AsyncSchemaCursor
+from dedup.corpus.steps import Ask, Row
 from dedup.errors import BusyError, ClosedError
 from dedup.schema import DEFAULT
 from dedup.timeouts import Timeouts
 
-AsyncCursor = psycopg.AsyncCursor[Any]
 _Value = TypeVar("_Value")
 
 MAX_CONNECTIONS = 4
@@ -90,21 +88,21 @@ class AsyncConnection(psycopg.AsyncConnection[Any]):
             raise
         return connection
 
-    @asynccontextmanager
-    async def limited(self, timeouts: Timeouts, seconds: float) -> AsyncIterator[AsyncCursor]:
-        """A cursor in a transaction that commits at the end, and rolls back on any error and when cancelled.
-        `seconds`: wait, and let a statement work, no longer than this.
-        """
-        patience = self.patience
-        self.patience = seconds + GRACE_SECONDS
+    async def ask(self, asked: Ask, timeouts: Timeouts, seconds: float) -> list[Row]:
+        """As `connection.Session.ask`. When cancelled, the statement has done its work or changed nothing."""
+        patience, self.patience = self.patience, seconds + GRACE_SECONDS
         try:
             if not self.pooled and self.seconds != seconds:
                 await self.execute(set_values(limits(timeouts, seconds), local=False))
                 self.seconds = seconds
-            async with self.transaction(), self.cursor(binary=True) as cursor:
+            async with self.cursor(binary=True) as cursor:
                 if self.pooled:
-                    await cursor.execute(set_values(limits(timeouts, seconds), local=True))
-                yield cursor
+                    async with self.pipeline():
+                        await self.execute(set_values(limits(timeouts, seconds), local=True))
+                        await cursor.execute(*asked)
+                else:
+                    await cursor.execute(*asked)
+                return await cursor.fetchall()
         finally:
             self.patience = patience
 
@@ -120,18 +118,16 @@ class AsyncPool:
         self._idle: list[AsyncConnection] = []
         self._closed = False
 
-    @asynccontextmanager
-    async def transaction(self, seconds: float) -> AsyncIterator[AsyncCursor]:
-        """A transaction on a free connection. `seconds`: as of `AsyncConnection.limited`; for its turn a task
-        waits as long as `Timeouts.lock`.
+    async def ask(self, asked: Ask, seconds: float) -> list[Row]:
+        """The answer to a statement that is a transaction of its own, on a free connection. `seconds`: as of
+        `AsyncConnection.ask`; for its turn a task waits as long as `Timeouts.lock`.
         """
         await self._take_turn()
         try:
             with translated(self._location):
                 connection = await self._connection()
                 try:
-                    async with connection.limited(self._timeouts, seconds) as cursor:
-                        yield cursor
+                    return await connection.ask(asked, self._timeouts, seconds)
                 finally:
                     self._give_back(connection)
         finally:

@@ -21,6 +21,7 @@ from psycopg.conninfo import conninfo_to_dict
 from dedup.corpus import arrays
 from dedup.corpus.rendering import SchemaCursor
 from dedup.corpus.statements import Statements
+from dedup.corpus.steps import Ask, Row
 from dedup.schema import DEFAULT
 from dedup.timeouts import Timeouts, milliseconds
 
@@ -259,6 +260,25 @@ class Session:
                 connection.patience = working
                 self._begin(cursor, settling, snapshot, seconds)
                 yield cursor
+        finally:
+            connection.patience = patience
+
+    def ask(self, asked: Ask, seconds: float) -> list[Row]:
+        """The answer to a statement that is a transaction of its own, in one round trip. `seconds`: wait, and
+        let it work, no longer than this.
+        """
+        connection = self._connection
+        patience, connection.patience = connection.patience, seconds + GRACE_SECONDS
+        try:
+            self._set_timeouts(seconds)
+            with connection.cursor(binary=True) as cursor:
+                if connection.pooled:
+                    with connection.pipeline():  # what is sent within is one transaction
+                        connection.execute(set_values(limits(self._timeouts, seconds), local=True))
+                        cursor.execute(*asked)
+                else:
+                    cursor.execute(*asked)
+                return cursor.fetchall()
         finally:
             connection.patience = patience
 

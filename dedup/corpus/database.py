@@ -23,10 +23,10 @@ from dedup.corpus.connection import (
     Cursor,
     Session,
     hold_settle_lock,
-    leave_less,
     prefer_indexes,
 )
 from dedup.corpus.pool import MAX_CONNECTIONS, Pool
+from dedup.corpus.steps import Ask, Row
 from dedup.errors import (
     BusyError,
     ClosedError,
@@ -66,7 +66,6 @@ __all__ = [
     "Database",
     "Session",
     "hold_settle_lock",
-    "leave_less",
     "prefer_indexes",
     "retried",
     "translated",
@@ -221,6 +220,11 @@ class Database:
             session.transaction(settling=settling, seconds=seconds) as cursor,
         ):
             yield cursor
+
+    def ask(self, asked: Ask, seconds: float) -> list[Row]:
+        """The answer to a statement that is a transaction of its own; see `Session.ask`."""
+        with self.session(seconds) as session:
+            return session.ask(asked, seconds)
 
     def check_open(self) -> None:
         """Make sure that `close` was not called. Raises ClosedError: it was."""

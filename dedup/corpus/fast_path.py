@@ -1,12 +1,13 @@
 """Articles that are new, stored with their mark in one call where they share nothing with others.
 
-Most articles of a scraper are such. Who shares something is told, with what decides; nothing is decided here.
+Most articles of a scraper are such. What shares something is returned, for the program to decide; its mark is
+stored by a second call. Each call is a transaction of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -17,8 +18,9 @@ from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.settling import FingerprintRow, order_parameters
 from dedup.corpus.statements import Statements
-from dedup.corpus.steps import Ask, Steps
+from dedup.corpus.steps import Ask, Row, Steps
 from dedup.rules.marks import Mark
+from dedup.rules.pair import Related
 from dedup.text.fingerprint import Fingerprint
 
 _sql = Statements("fast_path")
@@ -26,9 +28,15 @@ _sql = Statements("fast_path")
 MOST_SHARED = 200
 """Articles that are compared with a new one at once."""
 
-Outcome = Literal["stored", "shares", "new", "known", "not plain"]
-"""What became of an article: stored as unique; new, and sharing something with a few others, or with many;
-known or waiting to be stored; or others are unsettled, or it is pinned."""
+_NO_MARK: dict[str, Any] = {
+    **dict.fromkeys(("told", "original", "score", "reason")),
+    "others": bigints([]),
+    **{name: [] for name in ("other_rules", "scores", "sentences", "signatures", "containments")},
+}
+
+Outcome = Literal["stored", "shares", "not plain"]
+"""What became of an article: stored; new, and sharing something with a few others; or it is known, or pinned,
+or shares something with many, or others are unsettled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,8 @@ class Met:
     """What a new article met."""
 
     outcome: Outcome
+    told: int | None = None  # a number for all this, where it shares something
+    added: datetime | None = None  # when it came, if it does not say so itself
     time: datetime | None = None  # its own in canonical order, where it shares something
     sentences: Bigints = field(default_factory=lambda: bigints([]))  # its own that are not common
     others: Sequence[FingerprintRow] = ()  # the canonical articles that share something with it
@@ -43,18 +53,15 @@ class Met:
 
 
 def meet(rulebook: Rulebook, article: Article, made: Fingerprint, most: int = MOST_SHARED) -> Steps[Met]:
-    """Take the settle lock, and store an article with its mark if it is new and shares nothing with others.
-    The transaction can go on as any that holds the settle lock. `made`: the fingerprint of the article, by
-    this rulebook. `most`: articles that share something with it; of more it is told only that they are many.
+    """Store an article with its mark if it is new and shares nothing with others; else say what it shares.
+    `made`: the fingerprint of the article, by this rulebook. `most`: it may share something with so many.
+
+    Raises StaleRulesError: the stored results are of another rulebook.
     """
-    state = rulebook.state
-    rules = [state.fingerprints, state.rules, str(state.algorithm), state.unicode]
-    rows = yield Ask(_sql("submit"), {**_values(rulebook, article, made), "rules": rules, "most": most})
-    first = rows[0]
-    if first[0] == "rules":
-        raise StaleRulesError
-    if first[0] != "shares":
-        return Met(first[0])
+    rows = yield from _submit(rulebook, article, made, most)
+    outcome: Outcome = rows[-1][0]
+    if outcome != "shares":
+        return Met(outcome)
     others = [
         FingerprintRow(
             id=row[1],
@@ -69,22 +76,53 @@ def meet(rulebook: Rulebook, article: Article, made: Fingerprint, most: int = MO
             buckets=row[7],
             shingle_count=row[8],
         )
-        for row in rows[1:]
+        for row in rows[:-1]
     ]
-    return Met("shares", first[2], first[5], others, [row.sentence_hashes for row in others])
+    *_, time, _, _, sentences, _, _, _, told, added = rows[-1]
+    return Met("shares", told, added, time, sentences, others, [row.sentence_hashes for row in others])
 
 
-def store(rulebook: Rulebook, article: Article, made: Fingerprint, mark: Mark) -> Steps[int | None]:
-    """Store a new article as unique, or as a duplicate; needs the settle lock. Returns its id; None where
-    someone has just stored it.
+def store(
+    rulebook: Rulebook,
+    article: Article,
+    made: Fingerprint,
+    met: Met,
+    mark: Mark,
+    pairs: Sequence[tuple[int, Related]],
+    most: int = MOST_SHARED,
+) -> Steps[bool]:
+    """Store a new article with a mark, and a duplicate with its pairs: the ids of others and what they are to
+    it. False, and nothing is stored, where it would meet something else than `met` by now.
+
+    Raises StaleRulesError: the stored results are of another rulebook.
     """
-    verdict = {"original": mark.duplicate_of, "score": mark.score, "reason": mark.reason}
-    rows = yield Ask(_sql("store"), {**_values(rulebook, article, made), **verdict})
-    return rows[0][0] if rows else None
+    related = [one for _, one in pairs]
+    rows = yield from _submit(
+        rulebook,
+        replace(article, added_at=met.added),
+        made,
+        most,
+        told=met.told,
+        original=mark.duplicate_of,
+        score=mark.score,
+        reason=mark.reason,
+        others=bigints([other for other, _ in pairs]),
+        other_rules=[one.rule.value for one in related],
+        scores=[one.scores.score for one in related],
+        sentences=[one.scores.sentence_jaccard for one in related],
+        signatures=[one.scores.signature_jaccard for one in related],
+        containments=[one.scores.containment for one in related],
+    )
+    return bool(rows[-1][0] == "stored")
 
 
-def _values(rulebook: Rulebook, article: Article, made: Fingerprint) -> dict[str, Any]:
-    return {
+def _submit(
+    rulebook: Rulebook, article: Article, made: Fingerprint, most: int, **mark: Any
+) -> Steps[list[Row]]:
+    state = rulebook.state
+    values = {
+        "rules": [state.fingerprints, state.rules, str(state.algorithm), state.unicode],
+        "most": most,
         **{name: getattr(article, name) for name in ARTICLE_FIELDS},
         "text": storable(article.text),
         "version": made.version,
@@ -95,4 +133,10 @@ def _values(rulebook: Rulebook, article: Article, made: Fingerprint) -> dict[str
         "word_count": made.word_count,
         "shingle_count": made.shingle_count,
         **order_parameters(rulebook.settings),
+        **_NO_MARK,
+        **mark,
     }
+    rows = yield Ask(_sql("submit"), values)
+    if rows[-1][0] == "rules":
+        raise StaleRulesError
+    return rows

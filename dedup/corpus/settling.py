@@ -15,7 +15,6 @@ import numpy as np
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
-from dedup.corpus.steps import Ask, Steps, run
 from dedup.numbers import Columns, Flags, Shares
 from dedup.rules.marks import Mark, OrderKey
 from dedup.rules.pair import Relation
@@ -198,7 +197,7 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     no_longer = cursor.execute(_sql("clear_best_match"), {"ids": bigints(outcome.best_match)}).fetchall()
     flagged = {flag: [id for id in outcome.flags if outcome.flags[id] is flag] for flag in (True, False)}
     write_flags(cursor, bigints(flagged[True]), bigints(flagged[False]))
-    run(cursor, write_pairs(outcome.pairs))
+    write_pairs(cursor, outcome.pairs)
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
     write_canonical(cursor, outcome.canonical)
@@ -211,11 +210,11 @@ def write_flags(cursor: Cursor, canonical: Bigints, duplicates: Bigints) -> None
             cursor.execute(_sql("write_flags"), {"canonical": flag, "ids": ids})
 
 
-def write_pairs(pairs: PairRows) -> Steps[None]:
+def write_pairs(cursor: Cursor, pairs: PairRows) -> None:
     """Write rows of `match`; a pair that is there already is replaced."""
     if not len(pairs.article_id):
         return
-    yield Ask(
+    cursor.execute(
         _sql("write_pairs"),
         {
             "articles": pairs.article_id,

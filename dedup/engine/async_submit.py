@@ -54,8 +54,7 @@ class AsyncSubmissions:
         if made is None:
             return None
         try:
-            async with self._pool.transaction(seconds) as cursor:
-                steps = fast_path.settle_new(rulebook, article, made, FEW_SHARED)
-                return (await run_async(cursor, steps))[0]
+            steps = fast_path.settle_new(rulebook, article, made, FEW_SHARED)
+            return await run_async(lambda asked: self._pool.ask(asked, seconds), steps)
         except (CollisionError, StaleRulesError):
             return None

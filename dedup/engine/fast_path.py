@@ -6,16 +6,12 @@ just this. Everything else is left to it.
 
 from __future__ import annotations
 
-import numpy as np
-
 from dedup.article import Article
-from dedup.corpus import fast_path, settling
-from dedup.corpus.arrays import bigints
+from dedup.corpus import fast_path
 from dedup.corpus.fast_path import MOST_SHARED, Met
 from dedup.corpus.rulebooks import Rulebook
-from dedup.corpus.settling import PairRows
 from dedup.corpus.steps import Steps
-from dedup.engine.index import Relations, profile_of
+from dedup.engine.index import profile_of
 from dedup.engine.lookup import verdict_of
 from dedup.rules.marks import Partner, Status, decide, kept_originals
 from dedup.rules.pair import Profile, Relation, relate
@@ -26,29 +22,28 @@ from dedup.verdict import Verdict
 
 def settle_new(
     rulebook: Rulebook, article: Article, made: Fingerprint, most: int = MOST_SHARED
-) -> Steps[tuple[Verdict | None, bool]]:
-    """Take the settle lock, and store and mark an article if that is plain: it shares something with `most`
-    at most.
+) -> Steps[Verdict | None]:
+    """Store and mark an article if it is new and that is plain: it shares something with `most` at most. Each
+    step is a transaction of its own.
 
-    Returns the verdict, None where it is not plain and nothing was stored; and whether the article is new.
+    Returns the verdict, None where it is not plain, and nothing was stored.
     Raises StaleRulesError: the stored results are of another rulebook.
     """
     met = yield from fast_path.meet(rulebook, article, made, most)
     if met.outcome == "stored":
-        return Verdict(article.source_id, Status.UNIQUE.value, None, None, None), True
+        return Verdict(article.source_id, Status.UNIQUE.value, None, None, None)
     if met.outcome != "shares":
-        return None, met.outcome == "new"
+        return None
     found = _related(made, met, rulebook.settings)
     earlier = [partner for partner in found if partner[0] < (met.time, article.source_id.encode())]
     mark = decide((p for p in earlier if p[2].relation is Relation.DUPLICATE), ())
     if found and mark.status is Status.UNIQUE:
-        return None, True  # others change with it
-    article_id = yield from fast_path.store(rulebook, article, made, mark)
-    if article_id is None:
-        return None, False
+        return None  # others change with it
     kept = kept_originals((p for p in earlier if p[2].relation is Relation.DUPLICATE), rulebook.settings)
-    yield from settling.write_pairs(_pairs(article_id, kept))
-    return verdict_of(article.source_id, mark, kept, 0), True
+    pairs = [(other_id, related) for _, other_id, related in kept]
+    if not (yield from fast_path.store(rulebook, article, made, met, mark, pairs, most)):
+        return None
+    return verdict_of(article.source_id, mark, kept, 0)
 
 
 def _related(made: Fingerprint, met: Met, settings: Settings) -> list[Partner]:
@@ -65,18 +60,3 @@ def _related(made: Fingerprint, met: Met, settings: Settings) -> list[Partner]:
         if related:
             found.append((row.order, row.id, related))
     return found
-
-
-def _pairs(article_id: int, kept: list[Partner]) -> PairRows:
-    relations = Relations.of([(place, related) for place, (_, _, related) in enumerate(kept)])
-    return PairRows(
-        bigints([article_id] * len(kept)),
-        bigints([other_id for _, other_id, _ in kept]),
-        relations.duplicate,
-        relations.rule,
-        relations.score,
-        relations.sentence_jaccard,
-        relations.signature_jaccard,
-        relations.containment,
-        np.zeros(len(kept), np.bool_),
-    )

@@ -7,18 +7,15 @@ no limits. The common sentences are never changed here.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dedup.article import Article, storable
 from dedup.corpus import articles, deferred, fingerprints, rulebooks, settling, verdicts, window
 from dedup.corpus.articles import Known
-from dedup.corpus.database import Cursor, Database, hold_settle_lock, leave_less
+from dedup.corpus.database import Cursor, Database
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.statements import Statements
-from dedup.corpus.steps import run
-from dedup.engine import fast_path
 from dedup.engine.lookup import copies_among, mark_of, related_to, verdict_of, with_copies
 from dedup.engine.settle import Settled, TooManyCandidatesError, settle
 from dedup.errors import BusyError, CollisionError, DedupError
@@ -51,28 +48,15 @@ def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
     return fingerprint_task(rulebook.fingerprinter, task)
 
 
-def submit(
-    cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted, seconds: float | None = None
-) -> Verdict:
-    """Store an article and settle it, and hold the settle lock from then on; `made` with the same rulebook.
+def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted) -> Verdict:
+    """Store an article and settle it, which needs the settle lock; `made` with the same rulebook. What is new
+    and plain is done in fewer calls by `fast_path.py`.
 
-    `seconds`: how long a statement may work, waiting for the lock included; None: as the transaction has it.
     Raises StaleRulesError: the stored results are of another rulebook.
     """
-    new, started = False, time.monotonic()
-    if made.fingerprint is not None:
-        verdict, new = run(cursor, fast_path.settle_new(rulebook, article, made.fingerprint))
-        if verdict is not None:
-            return verdict
-    else:
-        hold_settle_lock(cursor)
-        rulebook.check(cursor)
-    if seconds is not None:
-        leave_less(cursor, seconds, time.monotonic() - started)
-    partners: list[int] = []
-    if not new:
-        partners = articles.partners(cursor, [article.source_id])  # an edit makes them stale
-        deferred.store(cursor, [article.source_id])
+    rulebook.check(cursor)
+    partners = articles.partners(cursor, [article.source_id])  # an edit makes them stale
+    deferred.store(cursor, [article.source_id])
     known = store(cursor, article)
     if not known.settled and window.outside_among(cursor, rulebook.settings, [known.id]):
         if rulebooks.bulk_run(cursor) is None:  # it is left to the next round of the backfill

@@ -12,7 +12,8 @@ from dedup.article import Article
 from dedup.corpus import roles, rulebooks
 from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
-from dedup.engine import hook, lookup
+from dedup.corpus.steps import run
+from dedup.engine import fast_path, hook, lookup
 from dedup.errors import BusyError, CollisionError
 from dedup.verdict import Verdict
 
@@ -77,8 +78,12 @@ class Submissions:
 
     def _settled(self, article: Article, seconds: float) -> Verdict:
         def attempt() -> Verdict:
-            with self._database.transaction(seconds=seconds) as cursor:
-                return hook.submit(cursor, rulebook, article, made, seconds)
+            if made.fingerprint is not None:
+                steps = fast_path.settle_new(rulebook, article, made.fingerprint)
+                if verdict := run(lambda asked: self._database.ask(asked, seconds), steps):
+                    return verdict
+            with self._database.transaction(settling=True, seconds=seconds) as cursor:
+                return hook.submit(cursor, rulebook, article, made)
 
         for _ in range(RULEBOOK_RETRIES):
             rulebook = self._load_rulebook(seconds=seconds)

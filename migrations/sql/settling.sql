@@ -252,16 +252,18 @@ END $$;
 COMMENT ON FUNCTION dedup.articles_edited(bigint[], integer[], integer[]) IS
     'Have settled again what edits of articles touch, given their revisions before and after. Needs the settle lock.';
 
--- Store an article that is new, with its fingerprint and its mark. One before the horizon is none that can be
--- stored with a mark. Needs the settle lock.
+-- Store an article that is new, with its fingerprint, its mark and, if it is a duplicate, its pairs. One before the
+-- horizon is none that can be stored with a mark. Needs the settle lock.
 CREATE FUNCTION dedup.store_new(
     source_id text, body text, title text, url text, publication text, published_at timestamptz,
     added_at timestamptz, language text,
     version bigint, content_hash bigint, sentence_hashes bigint[], signature bytea, buckets bigint[],
     word_count integer, shingle_count integer,
     policy text, earliest timestamptz,
-    original bigint, score double precision, reason text
-) RETURNS bigint
+    original bigint, score double precision, reason text,
+    others bigint[], rules text[], scores double precision[], sentences double precision[],
+    signatures double precision[], containments double precision[]
+) RETURNS boolean
     LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_variable
 DECLARE
@@ -269,7 +271,7 @@ DECLARE
     place timestamptz := canonical_time(published_at, coalesce(added_at, now()), policy, earliest);
 BEGIN
     IF place < (SELECT horizon FROM corpus_state) THEN
-        RETURN NULL;
+        RETURN false;
     END IF;
     INSERT INTO article (source_id, url, title, publication, published_at, added_at, language, text,
                          status, takes_part, duplicate_of, score, reason, marked_at)
@@ -277,30 +279,41 @@ BEGIN
             CASE WHEN original IS NULL THEN 'unique' ELSE 'duplicate' END, true, original, score, reason, now())
     ON CONFLICT ON CONSTRAINT article_source_id_key DO NOTHING RETURNING id INTO given_id;
     IF given_id IS NULL THEN
-        RETURN NULL;
+        RETURN false;
     END IF;
     INSERT INTO fingerprint (article_id, version, revision, content_hash, sentence_hashes, signature, buckets,
                              word_count, shingle_count, canonical)
     VALUES (given_id, version, 0, content_hash, sentence_hashes, signature, buckets, word_count, shingle_count,
             original IS NULL);
+    IF others <> '{}' THEN
+        INSERT INTO match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment)
+        SELECT given_id, m.other_id, 'duplicate', m.rule, m.score, m.sentence_jaccard, m.signature_jaccard, m.containment
+        FROM unnest(others, rules, scores, sentences, signatures, containments)
+             AS m (other_id, rule, score, sentence_jaccard, signature_jaccard, containment);
+    END IF;
     UPDATE corpus_state SET settled_through = place WHERE settled_through < place;
-    RETURN given_id;
+    RETURN true;
 END $$;
-COMMENT ON FUNCTION dedup.store_new IS 'Store a new article with its mark: a duplicate of an original, or unique; null where it is known already.';
+COMMENT ON FUNCTION dedup.store_new IS 'Store a new article with its mark: a duplicate of an original, or unique; false where it is known already.';
 
--- Most articles are new. Here that takes one call where nothing shares anything with them: they are stored as
--- unique. Otherwise this returns what shares something, for the program to compare, under the lock that it has
--- taken; or why the article is not so plain.
+-- Most articles are new. Here one call settles those that share nothing with others: they are stored as unique. Of
+-- the others it returns what shares something, for the program to compare, and in the last row a number for what was
+-- told. A second call brings that number and the mark, which is stored if the same would be told again: nothing is
+-- locked meanwhile. Or it says why the article is not so plain.
 CREATE FUNCTION dedup.submit_new(
     rules text[], most integer,
     source_id text, body text, title text, url text, publication text, published_at timestamptz,
     added_at timestamptz, language text,
     version bigint, content_hash bigint, sentence_hashes bigint[], signature bytea, buckets bigint[],
     word_count integer, shingle_count integer,
-    policy text, earliest timestamptz
+    policy text, earliest timestamptz,
+    told_before bigint, original bigint, score double precision, reason text,
+    others bigint[], other_rules text[], scores double precision[], sentences double precision[],
+    signatures double precision[], containments double precision[]
 ) RETURNS TABLE (
     outcome text, article_id bigint, other_time timestamptz, other_source_id text, other_content_hash bigint,
-    other_sentences bigint[], other_signature bytea, other_buckets bigint[], other_shingle_count integer
+    other_sentences bigint[], other_signature bytea, other_buckets bigint[], other_shingle_count integer,
+    told bigint, added timestamptz
 )
     LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_variable
@@ -320,11 +333,11 @@ BEGIN
     IF rules IS DISTINCT FROM ARRAY[state.fingerprint_digest, state.rule_digest, state.algorithm_revision::text,
                                     state.unicode_version] THEN
         outcome := 'rules';
-    ELSIF EXISTS (SELECT FROM article a WHERE a.source_id = submit_new.source_id)
-          OR EXISTS (SELECT FROM deferred_article w WHERE w.source_id = submit_new.source_id) THEN
-        outcome := 'known';
     -- In the order of the index of unsettled articles, so that no other one can be chosen.
-    ELSIF state.bulk_run IS NOT NULL OR state.settled_through IS NULL OR EXISTS (
+    ELSIF state.bulk_run IS NOT NULL OR state.settled_through IS NULL
+          OR EXISTS (SELECT FROM article a WHERE a.source_id = submit_new.source_id)
+          OR EXISTS (SELECT FROM deferred_article w WHERE w.source_id = submit_new.source_id)
+          OR EXISTS (
               SELECT FROM article a WHERE a.status = 'pending' OR a.stale
               ORDER BY coalesce(a.published_at, a.added_at), a.source_id LIMIT 1)
           OR EXISTS (SELECT FROM pair_pin p WHERE p.source_id = submit_new.source_id)
@@ -341,32 +354,49 @@ BEGIN
     -- Duplicates matter where they may be later.
     IF cardinality(found_ids) > most
        OR place <= state.settled_through AND EXISTS (SELECT FROM sharing(false, own, buckets, contents)) THEN
-        outcome := 'new';
+        outcome := 'not plain';
         RETURN NEXT;
-    ELSIF found_ids = '{}' THEN
-        outcome := CASE WHEN store_new(
-            source_id, body, title, url, publication, published_at, added_at, language,
-            version, content_hash, sentence_hashes, signature, buckets, word_count, shingle_count,
-            policy, earliest, NULL, NULL, NULL) IS NULL THEN 'known' ELSE 'stored' END;
-        RETURN NEXT;
-    ELSE
-        outcome := 'shares';
+        RETURN;
+    END IF;
+    IF found_ids <> '{}' THEN
+        outcome := 'shared';
+        told := hash_array_extended(own, 0);
+        FOR article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
+            other_buckets, other_shingle_count IN
+            SELECT a.id, canonical_time(a.published_at, a.added_at, policy, earliest), a.source_id, f.content_hash,
+                   ARRAY(SELECT s.hash FROM unnest(f.sentence_hashes) AS s (hash)
+                         WHERE NOT EXISTS (SELECT FROM common_sentence c WHERE c.sentence_hash = s.hash OFFSET 0)),
+                   f.signature, f.buckets, f.shingle_count
+            FROM unnest(found_ids) AS found (id)
+            CROSS JOIN LATERAL (SELECT * FROM article WHERE id = found.id OFFSET 0) AS a
+            CROSS JOIN LATERAL (SELECT * FROM fingerprint WHERE fingerprint.article_id = found.id OFFSET 0) AS f
+            WHERE a.takes_part
+        LOOP
+            told := hash_record_extended(
+                ROW(told, article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
+                    other_buckets, other_shingle_count), 0);
+            IF told_before IS NULL THEN
+                RETURN NEXT;
+            END IF;
+        END LOOP;
+    END IF;
+    IF told IS DISTINCT FROM told_before THEN
+        outcome := CASE WHEN told_before IS NULL THEN 'shares' ELSE 'not plain' END;
         other_sentences := own;
         other_time := place;
-        RETURN NEXT;
-        RETURN QUERY
-        SELECT 'shared'::text, a.id, canonical_time(a.published_at, a.added_at, policy, earliest), a.source_id,
-               f.content_hash,
-               ARRAY(SELECT s.hash FROM unnest(f.sentence_hashes) AS s (hash)
-                     WHERE NOT EXISTS (SELECT FROM common_sentence c WHERE c.sentence_hash = s.hash OFFSET 0)),
-               f.signature, f.buckets, f.shingle_count
-        FROM unnest(found_ids) AS found (id)
-        CROSS JOIN LATERAL (SELECT * FROM article WHERE id = found.id OFFSET 0) AS a
-        CROSS JOIN LATERAL (SELECT * FROM fingerprint WHERE fingerprint.article_id = found.id OFFSET 0) AS f
-        WHERE a.takes_part;
+        added := coalesce(added_at, now());
+    ELSIF store_new(
+        source_id, body, title, url, publication, published_at, added_at, language,
+        version, content_hash, sentence_hashes, signature, buckets, word_count, shingle_count,
+        policy, earliest, original, score, reason, others, other_rules, scores, sentences, signatures, containments) THEN
+        outcome := 'stored';
+    ELSE
+        outcome := 'not plain';
     END IF;
+    RETURN NEXT;
 END $$;
-COMMENT ON FUNCTION dedup.submit_new IS 'Take the settle lock; store and mark an article that is new and shares nothing, or say what it shares with which.';
+COMMENT ON FUNCTION dedup.submit_new IS
+    'Take the settle lock; store and mark an article that is new and shares nothing, or just what was told before; else say what it shares with which.';
 
 -- What TRUNCATE takes away no trigger sees row by row. What was made from it is made again by the next
 -- backfill.

@@ -20,6 +20,7 @@ class Proxy:
         url: the address of the database through the proxy.
         opened: how many connections there were.
         swallowed: set when a connection that is silent took something.
+        turns: how often a client spoke after its server, or first: round trips.
     """
 
     def __init__(self, url: str) -> None:
@@ -29,7 +30,7 @@ class Proxy:
         self.url = make_conninfo(
             url, host="127.0.0.1", port=self._listener.getsockname()[1], sslmode="disable"
         )
-        self.opened = 0
+        self.opened = self.turns = 0
         self.swallowed = Event()
         self._silent: list[Event] = []
         self._sockets: list[socket.socket] = []
@@ -68,12 +69,19 @@ class Proxy:
                 self._silent.append(event)
                 self._sockets += [client, server]
                 self.opened += 1
+            speakers: list[socket.socket] = [server]  # who has spoken, in turns
             for one, other in ((client, server), (server, client)):
-                Thread(target=self._forward, args=(one, other, event), daemon=True).start()
+                Thread(target=self._forward, args=(one, other, event, speakers), daemon=True).start()
 
-    def _forward(self, one: socket.socket, other: socket.socket, silent: Event) -> None:
+    def _forward(
+        self, one: socket.socket, other: socket.socket, silent: Event, speakers: list[socket.socket]
+    ) -> None:
         with suppress(OSError):
             while data := one.recv(65_536):
+                with self._lock:
+                    if speakers[-1] is not one:
+                        self.turns += len(speakers) % 2
+                        speakers.append(one)
                 if silent.is_set():
                     self.swallowed.set()
                 else:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
-from psycopg.abc import PQGen
 
 from dedup import Article, Deduplicator
 from dedup.corpus import fast_path, rulebooks
 from dedup.corpus.connection import Connection
 from dedup.corpus.database import Cursor, Database, hold_settle_lock
-from dedup.corpus.steps import run
+from dedup.corpus.steps import Ask, Row, run
 from dedup.engine import hook
 from dedup.engine.backfill import backfill
+from dedup.engine.fast_path import settle_new
 from dedup.schema import outer
 from tests.corpora import answer, article, assert_right, code, deduplicator, load, window
+from tests.engine.proxy import proxy
 
 
 def test_a_verdict_tells_what_and_why(database: Database) -> None:
@@ -211,38 +214,6 @@ def test_a_text_without_memory_to_read_it_has_not_failed(
     assert_right(database)
 
 
-@pytest.fixture
-def sent(database: Database, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What goes to the server from now on and is waited for, in the order of going."""
-    found: list[str] = []
-    wait = Connection.wait
-
-    def waited(self: Connection, gen: PQGen[Any], *given: Any, **more: Any) -> Any:
-        found.append(str(getattr(gen, "__name__", gen)))
-        return wait(self, gen, *given, **more)
-
-    monkeypatch.setattr(Connection, "wait", waited)
-    return found
-
-
-def test_few_round_trips_to_the_server(database: Database, sent: list[str]) -> None:
-    """BEGIN, one call and COMMIT for what is unlike all others; a second call where something is shared."""
-
-    def trips(given: Article) -> tuple[str, int]:
-        sent.clear()
-        return dd.submit(given).status, len(sent)
-
-    with deduplicator(database) as dd:
-        for i in range(10):  # the connection is open, and statements are prepared
-            dd.submit(article(f"other {i}", window(100 * i, 6, ring=10_000), i))
-        assert trips(article("new", window(5_000, 6, ring=10_000), 20)) == ("unique", 3)
-        assert trips(article("shares one", [code(5_000), *window(7_000, 9, ring=10_000)], 21))[1] <= 4
-        assert trips(article("copy", window(5_000, 6, ring=10_000), 22)) == ("duplicate", 5)
-        status, count = trips(article("like it", window(5_003, 6, ring=10_000), 23))
-        assert (status, count <= 30) == ("similar", True)
-    assert_right(database)
-
-
 def test_while_the_whole_corpus_is_settled_at_once_a_hook_settles_nothing(database: Database) -> None:
     load(database, article("first", window(0, 6), 0), article("alone", window(40, 6, ring=100), 0))
     backfill(database, workers=0)
@@ -297,11 +268,16 @@ def test_a_newcomer_is_settled_under_the_settings_of_all_settling(database: Data
         hold_settle_lock(cursor)
         settling = _session(cursor)
     with database.transaction() as cursor:
-        assert run(cursor, fast_path.meet(rulebook, given, made)).outcome == "stored"
+        assert run(_within(cursor), fast_path.meet(rulebook, given, made)).outcome == "stored"
         newcomer = _session(cursor)
     changed = {name for name in settling if settling[name] != before[name]}
     assert {"lock_timeout", "enable_seqscan", f"{outer(database.schema)}.settling"} <= changed
     assert newcomer == settling
+
+
+def _within(cursor: Cursor) -> Callable[[Ask], list[Row]]:
+    """Statements that are not transactions of their own."""
+    return lambda asked: cursor.execute(*asked).fetchall()
 
 
 def _session(cursor: Cursor) -> dict[str, str | None]:
@@ -314,3 +290,92 @@ def _session(cursor: Cursor) -> dict[str, str | None]:
             """
         ).fetchall()
     )
+
+
+MEANWHILE: dict[str, str] = {
+    "what it shares is edited": "UPDATE dedup.article SET text = 'Another text.' WHERE source_id = 'first'",
+    "what it shares moves": "UPDATE dedup.article SET published_at = now() WHERE source_id = 'first'",
+    "what it shares is deleted": "DELETE FROM dedup.article WHERE source_id = 'first'",
+    "the same article is stored": """
+        INSERT INTO dedup.article (source_id, text) VALUES ('copy', 'A text.')""",
+    "the same article is put off": """
+        INSERT INTO dedup.deferred_article (source_id, text) VALUES ('copy', 'A text.')""",
+    "it is pinned": """
+        INSERT INTO dedup.pair_pin (source_id, other_source_id, relation)
+        VALUES ('copy', 'first', 'unrelated')""",
+    "a sentence becomes common": """
+        INSERT INTO dedup.common_sentence (sentence_hash, carriers, effective_stories)
+        SELECT sentence_hashes[1], 9, 9 FROM dedup.fingerprint LIMIT 1""",
+}
+
+
+@pytest.mark.parametrize("meanwhile", [*MEANWHILE, "another one shares it", "nothing"])
+def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwhile: str) -> None:
+    """Between the two calls of the fast path no lock is held."""
+    with deduplicator(database) as dd:
+        dd.submit(article("first", window(0, 6), 0))
+        given = article("copy", window(1, 6), 9)
+        with database.transaction() as cursor:
+            rulebook = rulebooks.load_rulebook(cursor)
+        made = hook.fingerprint(rulebook, given).fingerprint
+        assert made is not None
+        asked: list[Ask] = []
+
+        def ask(one: Ask) -> list[Row]:
+            if asked and meanwhile == "another one shares it":
+                dd.submit(article("other", window(4, 6), 5))
+            elif asked and meanwhile != "nothing":
+                with psycopg.connect(database.url) as other:
+                    other.execute(MEANWHILE[meanwhile].encode())
+            asked.append(one)
+            return database.ask(one, 10)
+
+        told = run(ask, settle_new(rulebook, given, made))
+        assert len(asked) == 2
+        assert (told is not None) == (meanwhile == "nothing")
+        assert bool(_stored(database, "copy")) == (meanwhile in ("nothing", "the same article is stored"))
+        if meanwhile == "a sentence becomes common":  # which settling alone may say
+            return
+        again = dd.submit(given)
+        if told is not None:
+            assert again == told
+            assert told.duplicate_of == "first"
+    backfill(database, workers=0)
+    assert_right(database)
+
+
+def _stored(database: Database, name: str) -> list[Row]:
+    with database.transaction() as cursor:
+        return cursor.execute("SELECT FROM dedup.article WHERE source_id = %s", [name]).fetchall()
+
+
+@pytest.mark.parametrize("pooled", [False, True], ids=["plain", "pooled"])
+def test_few_round_trips_to_the_server(
+    database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch, pooled: bool
+) -> None:
+    """Counted on the wire: one call for what is unlike all others; a second where something is shared."""
+    opened = Connection.open.__func__  # type: ignore[attr-defined]
+
+    def lent(cls: type[Connection], *args: Any) -> Connection:
+        found: Connection = opened(cls, *args)
+        found.pooled, found.prepare_threshold = True, None
+        return found
+
+    def trips(given: Article) -> tuple[str, int]:
+        before = between.turns
+        return dd.submit(given).status, between.turns - before
+
+    if pooled:
+        monkeypatch.setattr(Connection, "open", classmethod(lent))
+    with proxy(corpus_url) as between, deduplicator(Database(between.url)) as dd:
+        for number in range(8):
+            dd.submit(article(f"other {number}", window(100 * number, 6, ring=10_000), number))
+        assert trips(article("new", window(5_000, 6, ring=10_000), 20)) == ("unique", 1)
+        assert trips(article("shares one", [code(5_000), *window(7_000, 9, ring=10_000)], 21)) == (
+            "unique",
+            2,
+        )
+        assert trips(article("copy", window(5_000, 6, ring=10_000), 22)) == ("duplicate", 2)
+        status, count = trips(article("like it", window(5_003, 6, ring=10_000), 23))
+        assert (status, count <= 40) == ("similar", True)
+    assert_right(database)

@@ -34,9 +34,11 @@ from dedup.corpus.browsing import (
 )
 from dedup.corpus.database import Cursor, Database, hold_settle_lock
 from dedup.corpus.fingerprints import count_unfingerprinted, count_unsettled, waiting_page
+from dedup.corpus.steps import run
 from dedup.deduplicator import Deduplicator
 from dedup.engine import compare, hook, segments
 from dedup.engine.backfill import backfill
+from dedup.engine.fast_path import settle_new
 from dedup.engine.lookup import lookup
 from dedup.engine.settle import settle
 from tests.conftest import Server
@@ -160,6 +162,11 @@ def test_a_hook(large: Database, given: Any) -> None:
     with rolled_back(large, settling=True) as cursor:
         rulebook = rulebook_of(cursor)
         hook.submit(cursor, rulebook, given, hook.fingerprint(rulebook, given))
+        check(cursor)
+    with rolled_back(large) as cursor:
+        made = hook.fingerprint(rulebook, given).fingerprint
+        assert made
+        run(lambda asked: cursor.execute(*asked).fetchall(), settle_new(rulebook, given, made))
         check(cursor)
 
 

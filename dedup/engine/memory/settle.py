@@ -23,7 +23,6 @@ from dedup.corpus.database import Database, retried
 from dedup.corpus.memory_engine import NO_RULE, STATUSES, StoredMarks
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.settling import PairRows
-from dedup.corpus.steps import run
 from dedup.engine.memory.decide import Decisions, PairArrays, Profiles, decide
 from dedup.engine.memory.keys import Bigints, Entries, Places, code
 from dedup.engine.memory.room import vacuum
@@ -165,7 +164,7 @@ class MemorySettling:
             memory_engine.drop_pairs(cursor, *part.drop)
             memory_engine.set_not_best_match(cursor, *part.not_best_match)
             settling.write_flags(cursor, *part.flags)
-            run(cursor, settling.write_pairs(part.pairs))
+            settling.write_pairs(cursor, part.pairs)
             memory_engine.write_marks(cursor, part.marks, stale=False)
             memory_engine.write_marks(cursor, part.open_marks, stale=True)
             memory_engine.keep_marks(cursor, part.kept, stale=False)
