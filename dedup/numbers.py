@@ -54,6 +54,13 @@ def begins_run(*columns: npt.NDArray[Any]) -> Flags:
     return found
 
 
+def distinct(values: Keys) -> Keys:
+    """The different ones of some numbers, in ascending order. `np.unique` hashes them, and of millions takes
+    fifty times as long (NumPy 2.4)."""
+    ordered = np.sort(values)
+    return ordered[begins_run(ordered)]
+
+
 def runs(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Where each run of equal rows of some columns starts, and how many rows it has."""
     starts = np.flatnonzero(begins_run(*columns))

@@ -19,7 +19,7 @@ from dedup.corpus.copy_rows import BEGINNING, END
 from dedup.corpus.database import Cursor
 from dedup.corpus.fingerprints import Target
 from dedup.corpus.statements import Statements
-from dedup.numbers import Flags, begins_run
+from dedup.numbers import Flags, begins_run, distinct
 
 _sql = Statements("key_segments")
 
@@ -119,7 +119,7 @@ def _rows(segment: int, entries: Bigints) -> Iterator[bytes]:
     """Rows of COPY, some megabytes at a time."""
     firsts = np.flatnonzero(begins_run(entries >> ARTICLE_BITS))  # of each key
     wanted = np.arange(0, len(entries), BLOCK_ENTRIES)
-    starts = np.unique(firsts[np.minimum(np.searchsorted(firsts, wanted), len(firsts) - 1)]).tolist()
+    starts = distinct(firsts[np.minimum(np.searchsorted(firsts, wanted), len(firsts) - 1)]).tolist()
     bounds, step = [*starts, len(entries)], max(1, COPY_ENTRIES // BLOCK_ENTRIES)
     for i in range(0, len(starts), step):
         some = bounds[i : i + step + 1]

@@ -11,6 +11,7 @@ from dedup.corpus import settling
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import Among, FingerprintRow
+from dedup.numbers import distinct
 from dedup.settings import Settings
 
 
@@ -30,8 +31,8 @@ def sharing(
         cursor,
         settings,
         among,
-        np.unique(np.concatenate(sentences)),
-        np.unique(np.concatenate([row.buckets for row in rows])),
+        distinct(np.concatenate(sentences)),
+        distinct(np.concatenate([row.buckets for row in rows])),
         bigints({row.content_hash for row in rows if not len(row.buckets)}),
         after=after,
         limit=limit,
@@ -43,7 +44,7 @@ def without_common(cursor: Cursor, rows: Sequence[FingerprintRow]) -> list[Bigin
     if not rows:
         return []
     everything = np.concatenate([row.sentence_hashes for row in rows])
-    common = settling.common_among(cursor, np.unique(everything))
+    common = settling.common_among(cursor, distinct(everything))
     if not len(common):
         return [row.sentence_hashes for row in rows]
     kept = ~np.isin(everything, common)

@@ -19,6 +19,7 @@ from dedup.corpus.database import Cursor, Database, retried
 from dedup.corpus.fingerprints import Target
 from dedup.corpus.key_segments import Segment
 from dedup.corpus.rulebooks import Rulebook
+from dedup.numbers import distinct
 
 RECENT_ENTRIES = 200_000
 """Of so many recent entries, some 5,500 articles, a segment is made: that takes a second, and until then they
@@ -121,7 +122,7 @@ def _write(cursor: Cursor, flag: bool, parts: Iterator[Bigints] | list[Bigints])
     """Write a segment of entries, each once; parts are in order, and what is in one may be in any."""
     segment, count = key_segments.next_segment(cursor), 0
     for part in parts:
-        entries = np.unique(part)
+        entries = distinct(part)
         if len(entries):
             key_segments.write(cursor, segment, entries)
             count += len(entries)

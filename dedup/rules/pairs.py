@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dedup.numbers import NO_PAIRS, Counts, Flags, Groups, Pairs, Shares, ranges, runs
+from dedup.numbers import NO_PAIRS, Counts, Flags, Groups, Pairs, Shares, distinct, ranges, runs
 from dedup.rules.marks import OrderKey
 from dedup.rules.pair import Rule, Scores
 from dedup.settings import Settings
@@ -220,7 +220,7 @@ class _Sets:
     """Sets of hashes, one per article, to be intersected pair by pair."""
 
     def __init__(self, sets: Iterator[Collection[int]] | Sequence[Collection[int]]) -> None:
-        members = [np.unique(np.fromiter(items, np.int64, len(items))) for items in sets]
+        members = [distinct(np.fromiter(items, np.int64, len(items))) for items in sets]
         self.sizes: Counts = np.array([len(found) for found in members], np.int32)
         self._starts = np.concatenate([[0], np.cumsum(self.sizes, dtype=np.int64)])
         flat = np.concatenate(members) if members else np.empty(0, np.int64)
@@ -265,7 +265,7 @@ class _Sets:
 
 def _distinct(parts: Sequence[npt.NDArray[np.int32]] | Sequence[Bigints]) -> Pairs:
     pairs = np.concatenate([NO_PAIRS, *parts]).astype(np.int64)
-    codes = np.unique(pairs[:, 0] << 32 | pairs[:, 1])
+    codes = distinct(pairs[:, 0] << 32 | pairs[:, 1])
     return np.stack([codes >> 32, codes & 0xFFFFFFFF], axis=1).astype(np.int32)
 
 

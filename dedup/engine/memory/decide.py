@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dedup.engine.index import CODE
 from dedup.engine.memory.keys import Bigints, Entries, Groups, Places, code, pair
-from dedup.numbers import Columns, Components, Counts, Flags, Shares, ranges, runs
+from dedup.numbers import Columns, Components, Counts, Flags, Shares, distinct, ranges, runs
 from dedup.rules.pair import Relation, Rule
 from dedup.rules.pairs import SCORED_AT_ONCE, Codes, Scored, score
 from dedup.settings import Settings
@@ -191,12 +191,12 @@ class _Decider:
             kind.earlier(start, stop, self._canonical) for kind in self._kinds
         )
         by_sentence, shared = np.unique(by_sentence, return_counts=True)
-        by_bucket = np.unique(by_bucket)
+        by_bucket = distinct(by_bucket)
         here = slice(*np.searchsorted(self._pinned, [start << 32, stop << 32]))
         # Who is compared with canonical articles alone meets no copy, by a pin neither.
         acts = self._canonical[pair(self._pinned[here])[1]]
         pinned, relations = self._pinned[here][acts], self._said[here][acts]
-        everything = np.unique(np.concatenate([by_sentence, by_bucket, by_content, pinned]))
+        everything = distinct(np.concatenate([by_sentence, by_bucket, by_content, pinned]))
         self._compared += len(everything)
         parts = [PairArrays.none()]
         said = dict(zip(pinned.tolist(), relations, strict=True))
