@@ -1,6 +1,7 @@
 """Long tests: run when what they are about has changed, and by `scripts/test --all`.
 
-A test function or case marked `long("dedup/text")` is about the files of that folder, and about its own file.
+A test function or case marked `long("dedup/text")` is about the files of that folder, about its own file,
+and about what tests share: all that is no test.
 `long.json` has their digests at the last whole run; with other digests the test is one of the default suite.
 `python -m tests.long` records.
 """
@@ -16,6 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 RECORD = Path(__file__).with_name("long.json")
 COMPILED = (".pyc", ".so")
+SHARED = "tests"
+"""Stands for the files in that folder that are no tests: fixtures, helpers, expected answers."""
 
 
 @cache
@@ -23,6 +26,8 @@ def digest(name: str) -> str:
     """A digest of a file, or of the files below a folder but for what is compiled."""
     place = ROOT / name
     found_files = (file for file in place.rglob("*") if file.is_file() and file.suffix not in COMPILED)
+    if name == SHARED:
+        found_files = (f for f in found_files if not f.name.startswith("test_") and f != RECORD)
     files = sorted(found_files) if place.is_dir() else [place]
     assert files, f"{place} has no files"
     found = hashlib.sha256()
@@ -41,12 +46,12 @@ def recorded() -> dict[str, str]:
 
 def is_due(names: tuple[str, ...], test: Path) -> bool:
     """Whether a test is to be run: something that it is about, or the test itself, was changed."""
-    return any(recorded().get(name) != digest(name) for name in (*names, str(test.relative_to(ROOT))))
+    return any(recorded().get(name) != digest(name) for name in (*names, SHARED, str(test.relative_to(ROOT))))
 
 
 def main() -> None:
     """Record what there is now, of all that long tests name."""
-    names = set()
+    names = {SHARED}
     for test in sorted((ROOT / "tests").rglob("test_*.py")):
         if marks := re.findall(r"pytest\.mark\.long\(([^)]*)\)", test.read_text("utf-8")):
             names |= {str(test.relative_to(ROOT)), *re.findall(r'"([^"]+)"', " ".join(marks))}

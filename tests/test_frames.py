@@ -102,6 +102,7 @@ def test_columns_have_their_types(dd: Deduplicator) -> None:
     assert frames.matches(dd).schema.field("score").type == pa.float64()
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("rows", "size"), [(1, 10**6), (2, 10**6), (100, 1)])
 def test_pages_of_any_size_are_the_same_table(
@@ -126,6 +127,7 @@ HOSTILE = st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\
 MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))
 
 
+@pytest.mark.long("dedup", "migrations")
 @hypothesis(max_examples=25)
 @given(rows=st.lists(st.tuples(HOSTILE, HOSTILE, HOSTILE, st.none() | MOMENTS, MOMENTS), max_size=12))
 def test_any_text_and_any_time_come_as_they_are(corpus_url: str, rows: list[tuple[Any, ...]]) -> None:

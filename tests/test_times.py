@@ -21,6 +21,7 @@ MOSCOW = timezone(timedelta(hours=3))
 NO_TIME = "published_at is not a time; write it like 2024-05-01T12:00:00Z"
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("value", "expected"),
     [

@@ -36,7 +36,7 @@ def preview(database: Database) -> Preview:
     """What the next backfill has to do, counted without doing it."""
     with database.transaction() as cursor:
         adoption = rulebooks.waiting_adoption(cursor)
-        everything = articles.count(cursor)
+        everything = articles.count(cursor) if adoption else 0
         waiting = fingerprints.count_unfingerprinted(cursor)
         unsettled = waiting + fingerprints.count_unsettled(cursor)
     return Preview(

@@ -246,6 +246,7 @@ def test_who_does_not_get_the_settle_lock_in_time_is_told_pending(
     assert_right_after_a_backfill(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_submitting_keeps_the_event_loop_no_longer_than_reading_a_text(
     database: Database, corpus_url: str
 ) -> None:

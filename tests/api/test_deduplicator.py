@@ -39,6 +39,7 @@ def settled(dd: Deduplicator) -> Deduplicator:
     return dd
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_program_loads_settles_asks_and_verifies(settled: Deduplicator) -> None:
     assert [(row["id"], row["status"], row["duplicate_of"]) for row in settled.marks()] == [
         ("a", "similar", None),
@@ -98,6 +99,7 @@ def test_a_backfill_ends_with_what_was_found(dd: Deduplicator) -> None:
     assert dd.backfill(workers=0).reprints is None  # nothing was settled
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("asked", "ids"),
     [
@@ -219,6 +221,7 @@ ANSWERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("method", ANSWERS)
 def test_every_answer_can_be_printed_compared_and_turned_into_json(
     settled: Deduplicator, method: str

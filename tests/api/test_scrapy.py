@@ -273,6 +273,7 @@ def test_a_server_that_is_stopped_in_mid_crawl_loses_no_item(database: Database,
     assert_equal(found, by_a_backfill(database, newspaper.articles()))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_crawl_without_a_database_leaves_a_file_that_load_takes(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:

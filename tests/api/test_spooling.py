@@ -48,6 +48,7 @@ def test_without_an_outage_it_is_a_deduplicator(
     assert_right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_an_outage_is_told_once_and_everything_is_delivered_when_it_is_over(
     own_server: Stoppable, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -24,6 +24,7 @@ def crawled(reading: Browser) -> dict[str, str]:
     return crawl(reading)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_every_link_of_every_page_answers(crawled: dict[str, str]) -> None:
     kinds = {address.partition("?")[0] for address in crawled}
     assert kinds >= {"/", "/story", "/article", "/compare", "/search", "/new", "/health", "/outlets"}

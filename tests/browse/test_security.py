@@ -92,6 +92,7 @@ def test_a_form_as_json_or_by_get_changes_nothing(editing: Browser, corpus_url: 
     assert pins(corpus_url) == []
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "wrong",
     [

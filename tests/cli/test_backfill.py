@@ -136,6 +136,7 @@ def test_a_backfill_with_hardly_any_open_files_ends_with_a_clear_error(
     assert json.loads(dedup("status", "--json").out)["counts"].get("pending") is None
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_sigterm_while_others_hold_what_the_threads_wait_for(
     dedup: Dedup, database: Database, corpus_url: str, tmp_path: Path
 ) -> None:

@@ -294,6 +294,7 @@ def test_what_is_stale_is_shown(dedup: Dedup, database: Database, news: Path) ->
     assert dedup("marks").lines == MARKS
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -27,6 +27,7 @@ def _one_line(result: Result, code: int = 1) -> str:
     return lines[0]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("url", "code", "words"),
     [
@@ -126,6 +127,7 @@ def test_a_truncated_file_is_loaded_as_far_as_it_goes(dedup: Dedup, news: Path, 
     assert dedup("marks").lines
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.timeout(120)
 def test_monstrous_texts_are_verdicts(dedup: Dedup, tmp_path: Path) -> None:
     texts = {

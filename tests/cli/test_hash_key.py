@@ -85,6 +85,7 @@ def test_a_key_for_a_corpus_with_articles_waits_for_the_next_backfill(
     assert dedup("verify").code == 0
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_another_machine_gets_equal_hashes_by_the_key_and_other_hashes_without(
     dedup: Dedup,
     news: Path,
@@ -159,6 +160,7 @@ def test_no_message_holds_the_key(
     assert KEY not in masked(KEY)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("short", ["x" * 31, masked(KEY), "Random", " "])
 def test_a_key_that_could_be_guessed_is_refused(
     dedup: Dedup, short: str, typed: Callable[[str], None]
@@ -170,6 +172,7 @@ def test_a_key_that_could_be_guessed_is_refused(
     assert dedup("settings", "set", "hash_key=").code == 0
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_pinned_sentence_follows_the_key(dedup: Dedup, database: Database, tmp_path: Path) -> None:
     """One pin has its words, one only a hash that an article carries, and of one the words are nowhere."""
     sentences = HARBOUR.split(". ")

@@ -14,6 +14,7 @@ from dedup.lab.methods import METHODS
 from tests.cli.conftest import Dedup, distance, lines
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_methods_are_listed_and_explained(dedup: Dedup) -> None:
     listed = dedup("lab", "methods")
     assert listed.code == 0
@@ -57,6 +58,7 @@ def test_compare_with_truth_prints_a_table_and_writes_a_report(
     assert content["own"]["recall"] < 0.5
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_table_fits_a_narrow_terminal(
     dedup: Dedup, ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +70,7 @@ def test_the_table_fits_a_narrow_terminal(
     assert max(len(line.rstrip()) for line in shown) <= 80
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_compare_without_truth(dedup: Dedup, ring: Path) -> None:
     result = dedup("lab", "compare", str(ring), "--methods", "9", "--out", "elsewhere")
     assert result.code == 0

@@ -91,6 +91,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[list[Article]]:
     return found
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_batch_is_bounded_by_all_its_fields(
     dedup: Dedup, tmp_path: Path, batches: list[list[Article]]
 ) -> None:
@@ -178,6 +179,7 @@ def test_what_was_stored_before_the_database_went_away_is_said(
         assert "read 500 lines: 500 new" in loaded.err
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_line_may_be_as_long_as_the_longest_text_that_is_asked_for(
     dedup: Dedup, database: Database, tmp_path: Path
 ) -> None:

@@ -105,6 +105,7 @@ SHELLS = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
@@ -157,6 +158,7 @@ echo "${#COMPREPLY[@]}"
 """
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     program = tmp_path / "dedup"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m dedup.cli.main "$@"\n')

@@ -408,6 +408,7 @@ def test_once_settles_and_ends(database: Database, corpus_url: str) -> None:
     assert "info dedup.worker: fingerprinted 0, settled 0" in said
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_once_warns_of_texts_that_failed_and_of_nothing_else(database: Database, corpus_url: str) -> None:
     load(database, article("empty", ()))
     code, said = run_worker(corpus_url, "--once", "--log-level", "warning")
@@ -416,6 +417,7 @@ def test_once_warns_of_texts_that_failed_and_of_nothing_else(database: Database,
     assert run_worker(corpus_url, "--once", "--log-level", "warning") == (0, "")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_once_beside_another_run(settled: Database, corpus_url: str) -> None:
     with settled.transaction() as cursor:
         runs.claim(cursor, "backfill", runs.Owner("desk-1", 17, None, None))
@@ -443,6 +445,7 @@ def test_a_port_that_is_taken(settled: Database, corpus_url: str) -> None:
     assert "cannot be used" in said
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_worker_answers_prometheus(database: Database, corpus_url: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("wb") as file:

@@ -107,6 +107,7 @@ OUTSIDE = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("kind", OUTSIDE)
 def test_what_rests_on_the_schema_is_named_and_kept(own: Database, run: Dedup, kind: str) -> None:
     with psycopg.connect(own.url) as connection:

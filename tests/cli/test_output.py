@@ -88,6 +88,7 @@ def test_no_command_shows_what_could_drive_a_terminal(hostile: Dedup, command: l
     assert_harmless(result)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "command",
     [
@@ -220,6 +221,7 @@ for width in (40, 80, 200):
 """
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_table_fits_the_terminal() -> None:
     master, slave = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}

@@ -22,6 +22,7 @@ def second(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
             cursor.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE".encode())
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_every_command_works_on_the_corpus_of_the_option(dedup: Dedup, news: Path) -> None:
     missing = dedup("--schema", "wires", "status")
     assert missing.code == 1

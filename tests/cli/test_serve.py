@@ -24,6 +24,7 @@ def test_without_a_token_other_machines_are_kept_out(
     assert result.err.count("\n") == 1
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

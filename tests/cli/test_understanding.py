@@ -265,6 +265,7 @@ def test_check_answers_blank_and_refused_lines_and_names_repairs(dedup: Dedup, t
     assert len({tuple(a) for a in answers}) == 1, "answers have different keys"
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_marks_can_be_filtered_on_the_command_line(dedup: Dedup, news: Path) -> None:
     dedup("load", str(news))
     dedup("backfill", "--workers", "0")

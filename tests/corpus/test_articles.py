@@ -108,6 +108,7 @@ GIVEN = st.builds(
 )
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given=st.lists(GIVEN, max_size=12), cuts=st.lists(st.integers(0, 12), max_size=3))
 def test_batches_of_any_size_store_and_count_the_same(

@@ -125,6 +125,7 @@ def kept(url: str) -> list[tuple[int, str]]:
         return db.execute("SELECT id, body FROM kept ORDER BY id").fetchall()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_six_commands_at_once_see_one_server_that_outlives_them(first: First) -> None:
     assert first.complaints == ""  # no warning of the package's runtime folder either
     assert first.printed == {f"{first.after.url} {first.after.pid}\n"}
@@ -170,6 +171,7 @@ def test_start_stop_status_and_the_data_stays(copied: Path) -> None:
     assert kept(embedded.start(copied)) == [(1, "before"), (2, "after")]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_killed_postmaster_recovers_even_while_a_child_lingers(copied: Path) -> None:
     url = embedded.start(copied)
     killed = embedded.status(copied).pid
@@ -185,6 +187,7 @@ def test_killed_postmaster_recovers_even_while_a_child_lingers(copied: Path) -> 
     busy.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_crashed_backend_leaves_no_text_in_the_log(copied: Path) -> None:
     url = embedded.start(copied)
     db = psycopg.connect(url, autocommit=True)
@@ -215,6 +218,7 @@ def test_crashed_backend_leaves_no_text_in_the_log(copied: Path) -> None:
     assert "minister" not in log
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     "content", ["", "garbage", "{own}\n/elsewhere\n1\n5432\n/nowhere\n\n", "99999999\n\n\n\n\n"]
 )
@@ -247,6 +251,7 @@ def test_slow_recovery_is_awaited(copied: Path, monkeypatch: pytest.MonkeyPatch)
     assert embedded.status(copied).pid == postmaster
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_interrupted_initdb_recovers(home: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", START], env=environment(home))
     while not list(home.glob("postgres.new-*/global")):

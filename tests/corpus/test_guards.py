@@ -160,6 +160,7 @@ TABLES = [
 ]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("table", TABLES)
 def test_truncate_is_mended_by_the_next_backfill(filled: Database, table: str) -> None:
     with psycopg.connect(filled.url) as connection:
@@ -194,6 +195,7 @@ REPLICATED = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("change", REPLICATED)
 def test_replica_mode_is_seen_too(filled: Database, change: str) -> None:
     with psycopg.connect(filled.url) as connection:

@@ -58,6 +58,7 @@ UNKNOWN = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("case", UNKNOWN)
 def test_where_times_do_not_tell_nothing_says_who_was_first(
     database: Database, corpus_url: str, case: str

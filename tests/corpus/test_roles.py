@@ -246,6 +246,7 @@ def test_only_the_owner_gives_rights(database: Database, granted: Names) -> None
 HOSTILE = ['weird "name', "select", "%s", "a; drop", "it's", "Ünïcode", "x" * 63, "{0}", "a.b", "public.x"]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_role_may_have_any_name(database: Database, name: str) -> None:
     role = sql.Identifier(name)
@@ -343,6 +344,7 @@ def settled(database: Database) -> Database:
     return database
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_worker_takes_up_the_result_of_a_cluster(
     database: Database, granted: Names, run: Run, tmp_path: Path
 ) -> None:

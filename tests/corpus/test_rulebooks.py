@@ -51,6 +51,7 @@ def fingerprints(cursor: Any) -> int:
     return int(cursor.execute("SELECT count(*) FROM dedup.fingerprint").fetchone()[0])
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.timeout(60)
 def test_adopting_asks_the_same_of_one_language_and_of_very_many(database: Database) -> None:
     counts = []
@@ -70,6 +71,7 @@ def test_adopting_asks_the_same_of_one_language_and_of_very_many(database: Datab
     assert counts[0] == counts[1]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_only_fingerprints_of_another_version_are_dropped(database: Database) -> None:
     with database.transaction(settling=True) as cursor:
         fill(cursor, rulebooks.load_rulebook(cursor).fingerprinter)

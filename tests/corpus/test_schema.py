@@ -450,6 +450,7 @@ def _put(connection: psycopg.Connection[Any], id: int, start: int) -> None:
     )
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_two_corpora_attach_the_same_table_with_marks_in_it(
     both: tuple[Database, Database], news: psycopg.Connection[Any]
 ) -> None:
@@ -547,6 +548,7 @@ def test_rights_in_one_are_none_in_the_other(both: tuple[Database, Database]) ->
             connection.execute(sql.SQL("DROP ROLE {}").format(role))
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("gone", ["dedup", "wires"])
 def test_uninstalling_one_leaves_the_other(both: tuple[Database, Database], gone: str) -> None:
     with ExitStack() as stack:

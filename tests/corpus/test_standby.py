@@ -56,6 +56,7 @@ def test_every_question_is_answered(standby: Database, command: list[str]) -> No
     assert main.run(command) == 0
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("command", WRITING, ids=" ".join)
 def test_whatever_writes_is_refused_with_the_next_step(
     standby: Database, command: list[str], capsys: pytest.CaptureFixture[str]

@@ -53,6 +53,7 @@ def rows(connection: Owner, query: str) -> list[tuple[Any, ...]]:
     return connection.execute(query.encode()).fetchall()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_rows_that_are_there_and_rows_that_come(database: Database, owner: Owner) -> None:
     news(owner)
     put(owner, 1, window(0, 6), 0)
@@ -173,6 +174,7 @@ class Told:
         self.steps.append((done + count, known if total is None else total))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_progress_never_says_more_than_all(database: Database, owner: Owner) -> None:
     """A table that is attached is one note, which becomes a note of each row."""
     news(owner)
@@ -246,6 +248,7 @@ KEYS: dict[str, tuple[str, list[Any]]] = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("kind", KEYS)
 def test_keys_of_every_kind(database: Database, owner: Owner, kind: str) -> None:
     type_, (first, second) = KEYS[kind]
@@ -522,6 +525,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_names(database: Database, owner: Owner, name: str) -> None:
     schema, table, key = (sql.Identifier(name) for _ in range(3))
@@ -578,6 +582,7 @@ DESCRIBED = """
 """
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("mark_columns", [False, True])
 @pytest.mark.parametrize("partitioned", [False, True])
 def test_a_dry_run_prints_what_runs_and_detach_leaves_the_table_as_it_was(

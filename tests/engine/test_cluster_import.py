@@ -105,6 +105,7 @@ def hook_agrees(database: Database, given: Sequence[Article], further: Sequence[
     assert_equal(answer(database), found)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_corpus_that_was_never_settled(database: Database, tmp_path: Path) -> None:
     given = news(200)
     fill(database, given)
@@ -121,6 +122,7 @@ def test_a_corpus_that_was_never_settled(database: Database, tmp_path: Path) -> 
     hook_agrees(database, given, news(15, seed=5, start=500))
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_from_the_corpus_that_was_exported_with_articles_loaded_since(
     database: Database, tmp_path: Path
 ) -> None:
@@ -181,6 +183,7 @@ def test_several_files_of_other_widths(database: Database, tmp_path: Path) -> No
     assert_taken_up(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", sorted(conformance.CORPORA))
 def test_every_corpus_of_the_conformance_suite(database: Database, tmp_path: Path, name: str) -> None:
@@ -366,6 +369,7 @@ class Stopped(BaseException):
     """Stands for a process that is gone."""
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("settled", [False, True])
 @pytest.mark.parametrize("stage", STAGES)
@@ -435,6 +439,7 @@ print("done", flush=True)
 """
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("stage", STAGES)
 def test_kill_9_leaves_the_corpus_as_before_or_whole(
@@ -491,6 +496,7 @@ def test_asked_to_stop_it_stops_and_changes_nothing(database: Database, tmp_path
     assert_right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_fault_at_any_write_changes_no_mark(database: Database, tmp_path: Path) -> None:
     given = news(30)
     fill(database, given[:20])

@@ -166,6 +166,7 @@ def test_a_corpus_of_an_older_revision_is_fingerprinted_and_counted_again(
     assert not backfill(database, workers=0).fingerprinted
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_sentence_of_10_000_articles_is_common(database: Database) -> None:
     with psycopg.connect(database.url) as connection:
         connection.execute("""
@@ -218,6 +219,7 @@ def test_articles_alike_only_in_a_common_sentence_are_not_alike(database: Databa
     assert set(answer(database).status().values()) == {"unique"}
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("full", [True, False])
 def test_counting_what_changed_is_counting_everything(database: Database, full: bool) -> None:
     change_settings(database, common_stories=3)

@@ -126,6 +126,7 @@ class TwoSteps:
 CHAIN = [article("a", window(1, 6), 2), article("b", window(2, 6), 1), article("c", window(3, 6), 0)]
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize(
     ("sessions", "count", "every"), [(2, 6, 1), (3, 90, 4), pytest.param(3, 90, 1, marks=pytest.mark.torture)]
 )
@@ -176,6 +177,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("first", ["sql", "settler"])
 def test_plain_sql_beside_a_settler(database: Database, change: str, first: str) -> None:
@@ -358,6 +360,7 @@ def test_settings_change_while_texts_are_fingerprinted(database: Database) -> No
     assert versions == [(rulebook.fingerprinter.version(None),)]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_nobody_deadlocks(database: Database) -> None:
     """Hooks, loads, deletions and backfills of the same few articles, as fast as they can."""
 

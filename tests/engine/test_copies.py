@@ -46,6 +46,7 @@ def test_a_crawl_that_runs_newest_first_names_every_copy_in_the_end(database: Da
     assert len(named) == 40
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     starts=st.lists(st.integers(0, 7), min_size=2, max_size=8),

@@ -51,6 +51,7 @@ def assert_common(database: Database) -> None:
     assert dict(rows) == expected(database).common
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.one_in(3)
 def test_the_difference_is_a_recount(database: Database, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:

@@ -103,6 +103,7 @@ def kill_again_and_again(
     return hit
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_kill_9_at_any_moment(database: Database, corpus_url: str) -> None:
     given = news(400)
     clean = clean_run(database, given)
@@ -146,6 +147,7 @@ FAULT = """
 FAULTY_TABLES = ("article", "fingerprint", "match", "common_sentence", "run")
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.torture)])
 def test_a_fault_at_every_write(database: Database, every: int) -> None:
     """At every fourth by default; the first and the last are among them."""
@@ -236,6 +238,7 @@ def test_the_server_crashes_20_times_under_load(own_server: Path, told: Told) ->
     told("1", "seed 7, 400 articles", "20 times the server ended at once")
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("table", ["fingerprint", "common_sentence", "match"], ids=STAGES)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 @pytest.mark.one_in(3)

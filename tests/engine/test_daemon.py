@@ -114,6 +114,7 @@ def test_a_notification_is_answered_at_once(database: Database, corpus_url: str)
     assert_right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_one_row_for_a_working_period_and_none_for_idle_polls(database: Database, corpus_url: str) -> None:
     def ended() -> int:
         """How many runs there are, if none is at work."""
@@ -426,6 +427,7 @@ def test_a_signal_in_the_middle_of_a_backfill(
     assert_right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_worker_that_is_killed_is_missed_at_once(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:

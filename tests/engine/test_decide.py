@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,6 +121,7 @@ def pinned(draw: st.DrawFn) -> tuple[list[Subject], Pins]:
     return subjects, draw(st.dictionaries(pairs, st.sampled_from(list(Relation)), max_size=20))
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(pinned(), st.sampled_from([1, 2, 5, 1_000]), st.integers(1, 3))
 def test_decisions_are_those_of_the_oracle(
     given: tuple[list[Subject], Pins], at_once: int, kept: int

@@ -209,6 +209,7 @@ def sweep_load(
     return sweep(numbers, one, "file operation")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_fault_of_a_file_here_and_there(
     database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -101,6 +101,7 @@ def test_a_statement_that_ends_where_no_other_connection_can_be_made(
         through.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_statement_that_takes_long_is_waited_for(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +145,7 @@ def test_a_worker_is_stopped_in_ten_seconds_though_nobody_answers(
         assert time.monotonic() - started < 10
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_lease_is_renewed_by_work_and_by_nothing_else(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,6 +150,7 @@ def _submit(url: str, name: str, start: object, rounds: int) -> None:
             dd.submit(a)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_two_copies_at_the_same_instant_always_find_each_other(database: Database, corpus_url: str) -> None:
     rounds = 15
     context = multiprocessing.get_context("spawn")
@@ -243,6 +244,7 @@ def test_while_the_whole_corpus_is_settled_at_once_a_hook_settles_nothing(databa
     assert_right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("minutes", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)])
 def test_newcomers_in_any_order_are_right(database: Database, minutes: tuple[int, ...]) -> None:
     """What is plain is settled on a way of its own; here it meets what is not."""

@@ -49,6 +49,7 @@ def rows_of(made: Sequence[Fingerprint]) -> list[FingerprintRow]:
     ]
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(fingerprints(10), PINS, SETTINGS, st.booleans(), st.integers(0, 1_023))
 def test_relations_are_those_of_the_pair_rule(
     given_ones: list[Fingerprint | None], pins: PairPins, settings: Settings, many: bool, among: int

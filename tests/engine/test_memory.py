@@ -216,6 +216,7 @@ def meddle(database: Database, rng: random.Random, given: list[Article], *, prov
             hook.submit(article(one.source_id, window(rng.randrange(40) * 3, 5, ring=80), rng.randrange(80)))
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("stage", STAGES)
 def test_when_a_stage_fails_hooks_settle_again_and_the_next_run_goes_on(
     database: Database, stage: str
@@ -240,6 +241,7 @@ class Stopped(BaseException):
     """Stands for a process that is gone."""
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_stopped_at_any_moment_it_loses_no_mark_and_the_next_run_goes_on(

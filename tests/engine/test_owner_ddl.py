@@ -112,6 +112,7 @@ AS_IT_WAS = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("case", AS_IT_WAS)
 def test_mark_columns_equal_the_view_after_rows_came_back_as_they_were(
     database: Database, owner: Owner, case: str
@@ -198,6 +199,7 @@ def newest(owner: Owner) -> None:
         pytest.skip("virtual generated columns are of PostgreSQL 18")
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.usefixtures("newest")
 @pytest.mark.parametrize("where", [None, "lang = 'en'"])
 def test_edits_of_what_a_virtual_column_is_made_of_are_seen(

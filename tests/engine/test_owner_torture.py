@@ -701,6 +701,7 @@ def template(server: Server) -> str:
     return make_template(server)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.timeout(120)
 def test_an_owner_changes_tables_while_others_write_and_workers_settle(server: Server, template: str) -> None:
     torture(server, template, 1, 25, None)

@@ -295,6 +295,7 @@ def rows_through(plan: dict[str, Any]) -> int:
     return int(own * plan["Actual Loops"]) + below
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("statistics", STATISTICS)
 def test_no_statement_of_settling_depends_on_statistics(
     large: Database, statistics: str, monkeypatch: pytest.MonkeyPatch
@@ -400,6 +401,7 @@ def believe(cursor: Cursor, statistics: str) -> None:
         )
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("statistics", STATISTICS)
 def test_no_page_reads_a_table_from_end_to_end(large: Database, statistics: str) -> None:
     for name, (ask, most) in QUESTIONS.items():

@@ -68,6 +68,7 @@ def test_a_second_backfill_says_who_runs_and_how_far(database: Database) -> None
         assert overview.overview(cursor).backfill is None
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_kill_9_and_at_once_the_next_backfill(database: Database, corpus_url: str) -> None:
     load(database, *(article(f"a{i}", window(i % 14, 6), i) for i in range(60)))
     for kills in range(1, 4):
@@ -168,6 +169,7 @@ def test_an_owner_that_makes_no_progress_is_told(database: Database) -> None:
     assert "dedup backfill" in words
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_process_that_stands_still_is_told_by_its_heartbeat(database: Database, corpus_url: str) -> None:
     load(database, *(article(f"a{i}", window(i % 14, 6), i) for i in range(60)))
     with running(corpus_url) as backfilling:

@@ -81,6 +81,7 @@ def holding(database: Database, flag: bool, keys: list[int]) -> set[tuple[int, i
     return set(rows)
 
 
+@pytest.mark.long("dedup", "migrations")
 @given(first=HELD, second=HELD, third=HELD, asked=st.lists(KEYS, max_size=5))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_all_that_have_a_key_are_found_and_none_with_other_bits(

@@ -134,6 +134,7 @@ def test_an_early_article_is_paired_with_settled_ones_without_settling_them_agai
     assert_right(database)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("max_work", [0, 30, 200, 10**9])
 def test_the_work_of_a_transaction_does_not_matter(database: Database, max_work: int) -> None:
     load(database, *(article(f"a{i}", window(i * 5 % 14, 6), i * 7 % 11) for i in range(40)))
@@ -157,6 +158,7 @@ def test_the_same_time_is_ordered_by_the_bytes_of_the_source_id(database: Databa
     assert {marks[name] for name in names if name != "10"} == {"duplicate:10"}
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("size", [1, 2, 7, 1_000])
 def test_the_size_of_batches_does_not_matter(database: Database, size: int) -> None:
     load(database, *(article(f"a{i}", window(i * 5 % 14, 6), i * 7 % 11) for i in range(40)))

@@ -377,6 +377,7 @@ def test_a_window_puts_no_other_setting_in_force(database: Database) -> None:
     assert unsettled(database) == set()
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("statements", range(0, 40, 3))
 def test_a_prune_that_is_stopped_anywhere_is_finished_by_the_next_backfill(
     database: Database, statements: int, monkeypatch: pytest.MonkeyPatch
@@ -457,6 +458,7 @@ TAMPERING: dict[str, str] = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("statement", TAMPERING)
 def test_verify_knows_the_window_and_heals_it(pruned: Database, statement: str) -> None:
     with pruned.transaction() as cursor:

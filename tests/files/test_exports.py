@@ -33,6 +33,7 @@ def jsonl(*records: dict[str, Any]) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("names", [exports.ENGLISH, exports.NEWSROOM], ids=["english", "newsroom"])
 @pytest.mark.parametrize(
     ("suffix", "delimiter"),

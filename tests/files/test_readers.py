@@ -412,6 +412,7 @@ def test_a_record_of_too_many_values_is_refused_without_being_read(
     assert Article("2", "b") in others
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_keys_of_which_one_appears_twice_take_time_in_proportion(folder: Folder) -> None:
     keys = b"".join(b'"%d": 0, ' % number for number in range(200_000))
     began = time.monotonic()
@@ -766,6 +767,7 @@ csv_pieces = st.lists(
 any_bytes = st.binary(max_size=200) | json_pieces
 
 
+@pytest.mark.long("dedup", "migrations")
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=any_bytes, packed=st.booleans(), cut=st.integers(0, 12))
 @example(content=b"\x1f\x8b\n\n", packed=False, cut=0)

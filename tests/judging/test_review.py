@@ -163,6 +163,7 @@ def start(corpus: Database) -> Iterator[Start]:
         screen.close()
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_judgements_are_kept_at_once_and_the_next_run_goes_on(start: Start, corpus: Database) -> None:
     screen = start()
     screen.shows("0 of 3, 3 left   ann", "Title of a", "Title of b", "ferry every ten minutes")

@@ -210,6 +210,7 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     assert quality(design, found, truth, seed=3) != quality(design, found, truth, seed=4)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_estimates_are_unbiased_and_intervals_hold_the_truth() -> None:
     # A population whose truth is known: the higher the score, the surer a duplicate.
     random = np.random.default_rng(7)

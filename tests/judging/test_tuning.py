@@ -105,6 +105,7 @@ def test_unsure_counts_for_nothing() -> None:
     assert tune(pairs, ALL, DEFAULTS) == tune([*pairs, *[pair("unsure", 0.9, 0.9)] * 30], ALL, DEFAULTS)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_both_proposals_can_be_adopted_alone_or_together() -> None:
     for threshold in (0.25, 0.45, 0.95):
         first, second = tune(people_who_say_duplicate_from(threshold), ALL, DEFAULTS)

@@ -92,6 +92,7 @@ def unnamed_pairs(name: str) -> Iterator[tuple[str, str]]:
 # What every case holds
 
 
+@pytest.mark.long("dedup", "migrations")
 @each_case
 def test_a_seed_gives_the_same_bytes_and_another_seed_other_texts(name: str, tmp_path: Path) -> None:
     first = generate(name, 1, tmp_path / "first", **SIZES[name])
@@ -186,6 +187,7 @@ def test_copies_of_a_wire_story_share_half_of_the_shorter_one() -> None:
     assert len(set(copies)) == len(copies)
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_wire_case_has_300_copies_700_singles_and_60_small_stories() -> None:
     full = CASES["wire-300"].make(1)
     wire, *small = [row for row in full.truth if isinstance(row, Story)]

@@ -88,6 +88,7 @@ def scores(method: Method, texts: list[str]) -> dict[tuple[int, int], float]:
     return {(i, j): s for (i, j), s in zip(pairs.tolist(), method.score(pairs).tolist(), strict=True)}
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=15)
 @given(texts=CORPORA)
@@ -416,6 +417,7 @@ def test_make_takes_one_method() -> None:
         make("5")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_minhash_and_common_substring_on_real_news(shared_data: Path) -> None:
     corpus = Corpus.read(shared_data / "mccormick_minhash_1000.jsonl.gz")
     baseline = WordShingles(floor=0.6)

@@ -69,6 +69,7 @@ def test_every_command_for_the_shell_works(exported: User) -> None:
     assert "Tarn Hollow" in exported.run("bash", "-c", SHELL[0]).stdout
 
 
+@pytest.mark.long("dedup", "migrations", "docs/analyst.md")
 @pytest.mark.parametrize("code", [code for code in PYTHON if "frames" in code])
 def test_notebooks_read_arrow_tables(exported: User, made: dict[str, Environment], code: str) -> None:
     shown = exported.python(NO_DOWNLOADS + code, made[FRAMES]).stdout
@@ -76,6 +77,7 @@ def test_notebooks_read_arrow_tables(exported: User, made: dict[str, Environment
     assert "newsdedup" in {path.name.partition("-")[0] for path in made[FRAMES].packages.iterdir()}
 
 
+@pytest.mark.long("dedup", "migrations", "docs/analyst.md")
 @pytest.mark.parametrize("code", [code for code in PYTHON if "import pandas" in code])
 def test_pandas_reads_the_marks(exported: User, made: dict[str, Environment], code: str) -> None:
     shown = exported.python(code, made["pandas"]).stdout

@@ -104,6 +104,7 @@ def test_a_program_of_a_client_has_no_type_errors(
     assert code == 0, said
 
 
+@pytest.mark.long("dedup", "migrations", "pyproject.toml")
 @pytest.mark.parametrize("checker", ["basedpyright", "mypy"])
 @pytest.mark.one_in(2)
 def test_a_type_checker_finds_wrong_uses(installed: Environment, folder: Path, checker: str) -> None:

@@ -160,6 +160,7 @@ def test_an_unknown_article_is_not_found(door: Door, method: str, path: str, que
     assert answer.json["detail"] == "no article with source_id 'nobody'"
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("source_id", STRANGE)
 def test_every_id_can_be_asked_for(door: Door, source_id: str) -> None:
     assert door.submit({"source_id": source_id, "text": HARBOUR}).json["source_id"] == source_id

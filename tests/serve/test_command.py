@@ -106,6 +106,7 @@ def test_from_start_to_end(database: Database, corpus_url: str, number: int) -> 
         assert running.lines[-1] == "stopped as asked\n"
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_request_in_hand_is_finished_and_then_it_ends(database: Database, corpus_url: str) -> None:
     with (
         serving(corpus_url, "--port", "0", DEDUP_TIMEOUT_HOOK="4") as running,
@@ -192,6 +193,7 @@ def test_a_token_from_a_file_or_from_the_environment(
             assert not [line for line in running.lines if TOKEN in line]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_socket_of_the_file_system_is_its_owners_and_removed_at_the_end(
     database: Database, corpus_url: str, tmp_path: Path
 ) -> None:
@@ -223,6 +225,7 @@ def test_a_socket_that_was_left_behind_is_replaced_and_no_other_file(tmp_path: P
         server.bind_unix(tmp_path / "no" / "such" / "folder")
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_a_database_that_is_not_there_ends_it_with_words(tmp_path: Path) -> None:
     with serving(f"postgresql://me@/news?host={tmp_path}", "--port", "0") as running:
         assert running.process.wait(SECONDS) == 1
@@ -239,6 +242,7 @@ def test_the_log_as_json(database: Database, corpus_url: str) -> None:
         assert re.fullmatch(r"GET /v1/health 200 \d+ ms", line["message"])
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_what_is_below_the_level_is_not_logged(database: Database, corpus_url: str) -> None:
     with serving(corpus_url, "--port", "0", "--log-level", "warning", "--log-requests") as running:
         running.ask("/v1/health")
@@ -246,6 +250,7 @@ def test_what_is_below_the_level_is_not_logged(database: Database, corpus_url: s
         assert not [line for line in running.lines if "/v1/health" in line]
 
 
+@pytest.mark.long("dedup", "migrations")
 def test_the_page_shows_what_happens(database: Database, corpus_url: str, tmp_path: Path) -> None:
     blocks = re.findall(r"^```console\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     steps = [step for block in blocks for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]

@@ -85,6 +85,7 @@ TAKEN: dict[str, dict[str, object]] = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", TAKEN)
 def test_what_can_be_an_article_has_a_verdict(door: Door, name: str) -> None:
     reply = door.submit({"source_id": "a", "text": HARBOUR, **TAKEN[name]})
@@ -197,6 +198,7 @@ TWO_ENDS = {
 }
 
 
+@pytest.mark.long("dedup", "migrations")
 @pytest.mark.parametrize("name", TWO_ENDS)
 def test_a_request_whose_end_can_be_counted_in_two_ways_smuggles_nothing(door: Door, name: str) -> None:
     door.submit({"source_id": "a", "text": HARBOUR})

@@ -169,6 +169,7 @@ TITLES = st.one_of(st.none(), st.text("abc \n.", max_size=8))
 BODIES = st.text("abc \n.", max_size=12)
 
 
+@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
 @given(TITLES, BODIES, TITLES, BODIES)
 def test_a_short_content_is_equal_exactly_where_title_and_text_are(
     title: str | None, text: str, other_title: str | None, other: str
@@ -327,6 +328,7 @@ def test_endless_titles_take_linear_time(name: str) -> None:
     assert DEFAULTS.fingerprint("Comment now", None, ENDLESS[name]).word_count == 2
 
 
+@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("name", ENDLESS)
 def test_endless_texts_take_linear_time(name: str) -> None:

@@ -37,6 +37,7 @@ def test_a_text_takes_bounded_memory_whatever_it_becomes(name: str) -> None:
     assert peak(lambda: reason(GROWING[name])) < PEAK_BYTES * N
 
 
+@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
 def test_a_batch_of_endless_titles_takes_bounded_memory() -> None:
     title = "\ufdfa" * (MAX_FIELD_BYTES["title"] // 3)
     tasks = [TextTask(0, 0, None, title, "Comment now")] * 100

@@ -117,6 +117,7 @@ def test_random_texts(pieces: list[str]) -> None:
     assert any(made)
 
 
+@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
 @given(st.text(st.characters(max_codepoint=127), max_size=300))
 @hypothesis.settings(max_examples=500)
 def test_any_text_of_ascii(text: str) -> None:

@@ -149,6 +149,7 @@ def test_split_is_what_nltk_says_of_any_text(text: str) -> None:
         assert splitter("english").split(block) == nltk("english", True).tokenize(block)
 
 
+@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
 @pytest.mark.shared
 @pytest.mark.parametrize(
     ("name", "model"),
@@ -190,6 +191,7 @@ def test_a_run_of_characters_that_is_no_word_ends_the_sentence_whatever_nltk_say
     assert splitter("english").split(text) == nltk("english", True).tokenize(text) == [text]
 
 
+@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
 @pytest.mark.parametrize("model", MODELS)
 @given(block=BLOCKS)
 def test_sentences_lose_nothing_but_the_spaces_between_them(model: str, block: str) -> None:

@@ -81,6 +81,7 @@ def test_training_on_nothing_is_the_neutral_model(texts: list[str]) -> None:
     assert train(texts) == NEUTRAL
 
 
+@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
 def test_training_gives_the_same_model_in_every_process() -> None:
     code = (
         "import json, sys; from dedup.text.training import train; print(train(json.load(sys.stdin)).checksum)"
