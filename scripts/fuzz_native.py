@@ -65,13 +65,20 @@ def fuzz(library: Path, seconds: float, seed: int) -> None:
     kernels = [native.NativeKernel(Settings(), english()), native.NativeKernel(few, MODEL)]
     chooser = random.Random(seed)
     end, texts = time.monotonic() + seconds, 0
+    lot: list[tuple[native.Prepared, str | None]] = []
     while time.monotonic() < end:
         pieces = PIECES + [" "] * 20 + chooser.choices(ODD, k=9) + ["\ufdfa"] * chooser.choice([0, 50])
         if chooser.random() < 0.5:  # its characters are bytes
             pieces = ASCII + [chr(chooser.randrange(128)) for _ in range(9)]
         text = "".join(chooser.choices(pieces, k=chooser.choice([0, 1, 3, 50, 400, 3_000])))
         title = "".join(chooser.choices(pieces, k=4)) if chooser.random() < 0.5 else None
-        chooser.choice(kernels).make(text, title)
+        kernel = chooser.choice(kernels)
+        if prepared := kernel.prepared(text):
+            kernel.make(prepared, title)
+            lot.append((prepared, title))
+        if chooser.random() < 0.1:
+            kernel.make_many([one for one, _ in lot], [title for _, title in lot])
+            lot.clear()
         texts += 1
     print(f"{texts:,} texts, seed {seed}: nothing found")
 

@@ -22,7 +22,7 @@ from dedup.settings import Settings
 from dedup.text.batch import BatchMaker
 from dedup.text.fingerprints import Fingerprint as Fingerprint
 from dedup.text.fingerprints import Fingerprints
-from dedup.text.native import Made, NativeKernel, library
+from dedup.text.native import NativeKernel, Prepared, library
 from dedup.text.normalize import MOST_GROWTH, normal_size, words
 from dedup.text.punkt import NEUTRAL, PunktModel, english
 from dedup.text.sentences import SentenceSplitter
@@ -50,17 +50,19 @@ class UnreadableError(Exception):
     """The text has no fingerprint; the message is the reason that is stored with the `failed` mark."""
 
 
-@dataclass(slots=True)
-class _Split:
-    """A text on its way: its place in its batch, its title, its fingerprint version, what the kernel made
-    of it, and without that its sentences.
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text on its way: its place in its batch, its fingerprint version, and with what it is read: a kernel,
+    for which it is prepared, or the reference.
     """
 
     place: int
+    text: str
     title: str | None
+    language: str | None
     version: int
-    made: Made | None
-    sentences: Sequence[str] = ()
+    kernel: NativeKernel | None = None
+    prepared: Prepared | None = None
 
 
 class Fingerprinter:
@@ -134,14 +136,14 @@ class Fingerprinter:
         Raises MemoryError: that is a matter of the machine, and says nothing about a text.
         """
         parts: list[Fingerprints] = []
-        split: list[_Split] = []
+        given: list[_Text] = []
         reasons: dict[int, str] = {}
         size = count = 0
         for task in tasks:
             try:
                 if task.characters is not None:
                     raise too_long(task.characters, self.settings)
-                split.append(self._read(count, task.text, task.language, task.title))
+                given.append(self._read(count, task.text, task.language, task.title))
                 size += len(task.text) + len(task.title or "")
             except UnreadableError as error:
                 reasons[count] = str(error)
@@ -151,19 +153,19 @@ class Fingerprinter:
                 reasons[count] = _unreadable(error)
             count += 1
             if size >= BATCH_CHARACTERS:
-                parts.append(self._safely_gathered(split, count, reasons))
-                split, reasons, size, count = [], {}, 0, 0
-        parts.append(self._safely_gathered(split, count, reasons))
+                parts.append(self._safely_gathered(given, count, reasons))
+                given, reasons, size, count = [], {}, 0, 0
+        parts.append(self._safely_gathered(given, count, reasons))
         return Fingerprints.joined(parts)
 
-    def _read(self, place: int, text: str, language: str | None, title: str | None) -> _Split:
-        """Have the kernel make all of it, or split it for `_gathered`."""
+    def _read(self, place: int, text: str, language: str | None, title: str | None) -> _Text:
         self._check_size(text)
-        made = self._kernel(language).make(text, title) if self._compiled else None
-        read = _Split(place, title, self.version(language), made)
-        if made is None:
-            read.sentences = self.splitter(language).sentences(text)
-        return read
+        version = self.version(language)
+        if self._compiled:
+            kernel = self._kernel(language)
+            if prepared := kernel.prepared(text):
+                return _Text(place, text, title, language, version, kernel, prepared)
+        return _Text(place, text, title, language, version)
 
     def _sentences(self, text: str, language: str | None) -> list[str]:
         self._check_size(text)
@@ -177,15 +179,15 @@ class Fingerprinter:
         if len(text) * MOST_GROWTH > limit and (size := normal_size(text)) > limit:
             raise too_long(size, self.settings, " when normalised")
 
-    def _safely_gathered(self, split: list[_Split], count: int, reasons: dict[int, str]) -> Fingerprints:
+    def _safely_gathered(self, given: list[_Text], count: int, reasons: dict[int, str]) -> Fingerprints:
         """The same, also where a text breaks the program: then each is tried alone."""
         try:
-            return self._gathered(split, count, reasons)
+            return self._gathered(given, count, reasons)
         except MemoryError:
             raise
         except Exception:
-            whole: list[_Split] = []
-            for one in split:
+            whole: list[_Text] = []
+            for one in given:
                 try:
                     self._gathered([replace(one, place=0)], 1, {})
                     whole.append(one)
@@ -195,23 +197,46 @@ class Fingerprinter:
                     reasons[one.place] = _unreadable(error)
             return self._gathered(whole, count, reasons)
 
-    def _gathered(self, split: list[_Split], count: int, reasons: dict[int, str]) -> Fingerprints:
+    def _gathered(self, given: list[_Text], count: int, reasons: dict[int, str]) -> Fingerprints:
         """The fingerprints of so many texts: of those that were read, and the reasons of the others."""
-        # The others have no sentences here, so they come out as rows of zeros.
-        sentences: list[Sequence[str]] = [()] * count
-        titles: list[str | None] = [None] * count
-        for one in split:
-            sentences[one.place], titles[one.place] = one.sentences, one.title
-        whole = {one.place: one.made for one in split if one.made is not None}
+        by_kernel: dict[NativeKernel | None, list[_Text]] = {}
+        for one in given:
+            by_kernel.setdefault(one.kernel, []).append(one)
+        rest = by_kernel.pop(None, [])
+        parts: list[tuple[list[_Text], Fingerprints]] = []
+        for kernel, some in by_kernel.items():
+            assert kernel
+            prepared = [one.prepared for one in some if one.prepared]
+            found, left = kernel.make_many(prepared, [one.title for one in some])
+            parts.append((some, found))
+            rest += [some[place] for place in left]
+        if rest:
+            sentences = [self.splitter(one.language).sentences(one.text) for one in rest]
+            parts.append((rest, self._maker.make(sentences, [one.title for one in rest])))
+        whole = len(parts) == 1 and len(parts[0][0]) == count
+        made = parts[0][1] if whole else self._placed(parts, count)
+        why = dict.fromkeys(np.flatnonzero(made.word_count == 0).tolist(), "empty: the text has no words")
+        why |= reasons
+        for one in given:
+            made.version[one.place] = 0 if one.place in why else one.version
+        return replace(made, reasons=tuple(map(why.get, range(count))))
+
+    def _placed(self, parts: list[tuple[list[_Text], Fingerprints]], count: int) -> Fingerprints:
+        """So many fingerprints, each at its place; later parts count, and where there is none are zeros."""
         made = Fingerprints.unmade(count, self.settings.signature_size, self.settings.bands)
-        if len(whole) < len(split):
-            made = self._maker.make(sentences, titles)
-        made = _with_rows(made, whole)
-        found = dict.fromkeys(np.flatnonzero(made.word_count == 0).tolist(), "empty: the text has no words")
-        found |= reasons
-        for one in split:
-            made.version[one.place] = 0 if one.place in found else one.version
-        return replace(made, reasons=tuple(map(found.get, range(count))))
+        hashes = [made.sentence_hashes] * count
+        for texts, part in parts:
+            places = [one.place for one in texts]
+            for name in ("content_hash", "signature", "buckets", "banded", "word_count", "shingle_count"):
+                getattr(made, name)[places] = getattr(part, name)
+            for place, found in zip(
+                places, np.split(part.sentence_hashes, part.sentence_starts[1:-1]), strict=True
+            ):
+                hashes[place] = found
+        starts = np.cumsum([0, *map(len, hashes)], dtype=np.int64)
+        return replace(
+            made, sentence_hashes=np.concatenate([made.sentence_hashes, *hashes]), sentence_starts=starts
+        )
 
     @cached_property
     def _maker(self) -> BatchMaker:
@@ -252,22 +277,6 @@ def _kernel(digest: str, checksum: str, settings: Settings, model: PunktModel) -
             _KERNELS.clear()
         found = _KERNELS[digest, checksum] = NativeKernel(settings, model)
     return found
-
-
-def _with_rows(made: Fingerprints, whole: Mapping[int, Made]) -> Fingerprints:
-    """Fingerprints with the rows that the kernel made, by their places."""
-    if not whole:
-        return made
-    hashes = np.split(made.sentence_hashes, made.sentence_starts[1:-1])
-    for place, one in whole.items():
-        hashes[place] = one.sentence_hashes
-        made.content_hash[place] = one.content_hash
-        made.signature[place] = one.signature
-        made.word_count[place], made.shingle_count[place] = one.word_count, one.shingle_count
-        if one.buckets is not None and one.word_count:
-            made.buckets[place], made.banded[place] = one.buckets, True
-    starts = np.cumsum([0, *map(len, hashes)], dtype=np.int64)
-    return replace(made, sentence_hashes=np.concatenate(hashes), sentence_starts=starts)
 
 
 def _unreadable(error: Exception) -> str:

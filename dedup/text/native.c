@@ -52,6 +52,15 @@ typedef struct { /* One text: native.py's _Call */
     int64_t sentence_count, content_hash, word_count, shingle_count, wanted;
 } Call;
 
+typedef struct { /* Many texts, and rows of what is kept of them: native.py's _Many */
+    const void *const *texts;
+    const int64_t *sizes, *widths, *ideographs, *sentence_ends;
+    int64_t count, next; /* next: the first that has no row yet */
+    int64_t *content_hash, *sentences, *sentence_starts, *buckets;
+    uint8_t *signature;
+    int32_t *word_count, *shingle_count;
+} Many;
+
 typedef struct { int64_t at, size; } Span;
 
 typedef struct {
@@ -886,6 +895,33 @@ static int is_narrow(const Call *call) {
 int dedup_fingerprint(const Parameters *p, Call *call) {
     int status = (is_narrow(call) ? dedup_fingerprint_narrow : fingerprint)(p, call);
     ALLOW(call->room, (size_t)call->room_size);
+    return status;
+}
+
+/* Rows of texts up to the first that wants something else than to be read, which the status says */
+static int add_rows(const Parameters *p, Call *call, Many *m) {
+    for (int64_t i; (i = m->next) < m->count; m->next++) {
+        call->text = m->texts[i], call->size = m->sizes[i], call->width = m->widths[i];
+        call->ideographs = m->ideographs[i], call->sentence_ends = m->sentence_ends[i];
+        call->buckets = m->buckets + i * p->bands, call->signature = m->signature + i * p->signature_size;
+        int status = dedup_fingerprint(p, call);
+        if (status != OK) return status;
+        if (!call->shingle_count) memset(call->signature, 0, (size_t)p->signature_size);
+        int64_t *start = m->sentences + m->sentence_starts[i];
+        memcpy(start, call->room, (size_t)call->sentence_count * sizeof *start);
+        m->sentence_starts[i + 1] = m->sentence_starts[i] + call->sentence_count;
+        m->content_hash[i] = call->content_hash;
+        m->word_count[i] = (int32_t)call->word_count, m->shingle_count[i] = (int32_t)call->shingle_count;
+    }
+    return OK;
+}
+
+int dedup_fingerprints(const Parameters *p, Call *call, Many *m) {
+    int64_t *buckets = call->buckets;
+    uint8_t *signature = call->signature;
+    call->has_title = call->title_size = 0;
+    int status = add_rows(p, call, m);
+    call->text = NULL, call->buckets = buckets, call->signature = signature;
     return status;
 }
 #endif

@@ -13,12 +13,12 @@ import logging
 import sys
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from ctypes import POINTER, byref, c_char_p, c_int64, c_void_p
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ import numpy.typing as npt
 from dedup.article import storable
 from dedup.settings import Settings
 from dedup.text import characters, clean, decisions, sentences
+from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import Hasher
 from dedup.text.normalize import composed, words
 from dedup.text.punkt import PunktModel
@@ -94,6 +95,31 @@ class _Call(ctypes.Structure):
     ]
 
 
+class _Many(ctypes.Structure):
+    _fields_ = [
+        *[(name, c_void_p) for name in ("texts", "sizes", "widths", "ideographs", "sentence_ends")],
+        *[(name, c_int64) for name in ("count", "next")],
+        *[(name, c_void_p) for name in ("content_hash", "sentences", "sentence_starts", "buckets")],
+        *[(name, c_void_p) for name in ("signature", "word_count", "shingle_count")],
+    ]
+
+
+class Prepared(NamedTuple):
+    """A text as C takes it.
+
+    Attributes:
+        data: its characters, each in `width` bytes; size: how many.
+        ideographs, sentence_ends: not 0 where it has such, beyond ASCII.
+    """
+
+    text: str
+    data: bytes
+    size: int
+    width: int
+    ideographs: int
+    sentence_ends: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
     """What the kernel says of a text; without words all is zero; `buckets` is None if there are none."""
@@ -114,6 +140,7 @@ def library() -> ctypes.CDLL | None:
     except OSError:
         return None
     found.dedup_fingerprint.argtypes = [POINTER(_Parameters), POINTER(_Call)]
+    found.dedup_fingerprints.argtypes = [POINTER(_Parameters), POINTER(_Call), POINTER(_Many)]
     return found
 
 
@@ -137,7 +164,7 @@ class NativeKernel:
         found = library()
         if found is None:
             raise OSError(f"{LIBRARY.name} is missing: run scripts/setup")
-        self._fingerprint = found.dedup_fingerprint
+        self._fingerprint, self._fingerprints = found.dedup_fingerprint, found.dedup_fingerprints
         self._settings, self._hasher = settings, Hasher(settings.hash_key)
         self._sequence = _Sequence(self._hasher, 0)
         self._desks = threading.local()
@@ -165,44 +192,95 @@ class NativeKernel:
             settings.rows,
         )
 
-    def make(self, text: str, title: str | None = None) -> Made | None:
-        """What is kept of a text; None if the reference has to say. Its size is the caller's to check."""
+    def prepared(self, text: str) -> Prepared | None:
+        """A text as C takes it; None if the reference has to read it. Its size is the caller's to check."""
         text = storable(text)
-        found = 0
-        if not text.isascii():
-            found = characters.kinds(text)
-            if found & characters.INVISIBLE:
-                text = clean._INVISIBLE.sub("", text)
-            text = composed(text) if found & characters.MARK else unicodedata.normalize("NFC", text)
-            if not _is_simple(text):
-                return None
-        desk: _Desk | None = getattr(self._desks, "desk", None)
-        if desk is None:
-            desk = self._desks.desk = _Desk(self._settings)
-        call = desk.call
-        call.text, call.width = _encoded(text)
-        call.size, call.has_title, call.title_size = len(text), 0, 0
-        call.ideographs = found & characters.IDEOGRAPH
-        call.sentence_ends = found & characters.SENTENCE_END
-        pages, sequence = _PAGES.table, self._sequence
+        if text.isascii():
+            return Prepared(text, text.encode(), len(text), 1, 0, 0)
+        found = characters.kinds(text)
+        if found & characters.INVISIBLE:
+            text = clean._INVISIBLE.sub("", text)
+        text = composed(text) if found & characters.MARK else unicodedata.normalize("NFC", text)
+        if not _is_simple(text):
+            return None
+        data, width = _encoded(text)
+        kinds = found & characters.IDEOGRAPH, found & characters.SENTENCE_END
+        return Prepared(text, data, len(text), width, *kinds)
+
+    def make(self, given: Prepared, title: str | None = None) -> Made | None:
+        """What is kept of a text; None if the reference has to say."""
+        desk = self._desk()
+        call, sequence = desk.call, self._sequence
+        call.text, call.size, call.width = given.data, given.size, given.width
+        call.ideographs, call.sentence_ends = given.ideographs, given.sentence_ends
+        call.has_title = call.title_size = 0
         while True:
-            call.pages = pages.ctypes.data
-            call.of_sequence, call.sequence_stride, call.sequence_words = sequence.shown
+            pages = desk.take_up(sequence)
             status = self._fingerprint(self._parameters, desk.reference)
+            del pages  # which C has read
             if status == _ROOM_WANTED:
                 desk.make_room(call.wanted)
             elif status == _PAGE_WANTED:
-                pages = _PAGES.with_page(call.wanted)
+                _PAGES.with_page(call.wanted)
             elif status == _SEQUENCE:
                 sequence = _Sequence(self._hasher, call.wanted)
             elif status == _SHORT and not call.has_title:
                 title = unicodedata.normalize("NFKC", composed_title(title or ""))
                 # Text and title are given in one width: that of the text decides for both.
-                call.text = text.encode(_WIDE)
+                call.text = given.text.encode(_WIDE)
                 call.title = title.encode(_WIDE, "surrogatepass")
                 call.width, call.title_size, call.has_title = 4, len(title), 1
             else:
                 return desk.clear(status)
+
+    def make_many(
+        self, given: Sequence[Prepared], titles: Sequence[str | None]
+    ) -> tuple[Fingerprints, list[int]]:
+        """What is kept of many texts, without versions and reasons; and the places of those of which the
+        reference has to say it. A text without words has a row of zeros.
+        """
+        count, places = len(given), len(Prepared._fields)
+        made = Fingerprints.unmade(count, self._settings.signature_size, self._settings.bands)
+        of_texts = [np.array([one[i] for one in given], np.int64) for i in range(2, places)]
+        sentences = np.empty(of_texts[0].sum(), np.int64)  # Each has a character at least
+        rows: list[npt.NDArray[Any]] = [made.content_hash, sentences, made.sentence_starts, made.buckets]
+        rows += [made.signature, made.word_count, made.shingle_count]
+        texts = (c_char_p * count)(*(one.data for one in given))
+        addresses = (ctypes.addressof(texts), *(a.ctypes.data for a in of_texts))
+        many = _Many(*addresses, count, 0, *(a.ctypes.data for a in rows))
+        desk, others = self._desk(), dict[int, Made | None]()
+        while True:
+            pages = desk.take_up(self._sequence)
+            if self._fingerprints(self._parameters, desk.reference, byref(many)) == _DONE:
+                break
+            del pages
+            place = many.next
+            others[place] = one = self.make(given[place], titles[place])
+            _set_row(made, place, sentences, one)
+            many.next = place + 1
+        made.banded[:] = made.word_count > 0
+        for place, one in others.items():
+            made.banded[place] = one is not None and one.buckets is not None
+        kept = sentences[: made.sentence_starts[count]].copy()
+        return replace(made, sentence_hashes=kept), [place for place, one in others.items() if one is None]
+
+    def _desk(self) -> _Desk:
+        """Where this thread makes fingerprints."""
+        desk: _Desk | None = getattr(self._desks, "desk", None)
+        if desk is None:
+            desk = self._desks.desk = _Desk(self._settings)
+        return desk
+
+
+def _set_row(made: Fingerprints, place: int, sentences: npt.NDArray[np.int64], one: Made | None) -> None:
+    """Put in what was made of one text alone, or zeros; `sentences` has those of the texts before it."""
+    one = one or Made(0, _NONE, np.zeros_like(made.signature[place]), None, 0, 0)
+    start = made.sentence_starts[place]
+    made.sentence_starts[place + 1] = stop = start + len(one.sentence_hashes)
+    sentences[start:stop] = one.sentence_hashes
+    made.content_hash[place], made.signature[place] = one.content_hash, one.signature
+    made.buckets[place] = 0 if one.buckets is None else one.buckets
+    made.word_count[place], made.shingle_count[place] = one.word_count, one.shingle_count
 
 
 class _Sequence:
@@ -227,6 +305,13 @@ class _Desk:
         self._signature = np.zeros(settings.signature_size, np.uint8)
         self.call.buckets, self.call.signature = self._buckets.ctypes.data, self._signature.ctypes.data
         self.make_room(ROOM_BYTES)
+
+    def take_up(self, sequence: _Sequence) -> npt.NDArray[np.uint64]:
+        """Tell C what it needs for all texts. What it returns has to live until C has read it."""
+        pages, call = _PAGES.table, self.call
+        call.pages = pages.ctypes.data
+        call.of_sequence, call.sequence_stride, call.sequence_words = sequence.shown
+        return pages
 
     def make_room(self, size: int) -> None:
         self._room = _NONE  # gives back what there was

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter, UnreadableError
-from dedup.text.native import NativeKernel, library
+from dedup.text.fingerprints import Fingerprints
+from dedup.text.native import Made, NativeKernel, library
 from dedup.text.punkt import NEUTRAL, PunktModel, english
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there is no compiled kernel here")
@@ -55,7 +56,12 @@ def makers(language: str, few: bool) -> tuple[Fingerprinter, NativeKernel]:
 def is_equal(text: str, title: str | None = None, language: str = "en", *, few: bool = True) -> bool:
     """Whether the kernel made a fingerprint; that it is the reference's is asserted."""
     reference, kernel = makers(language, few)
-    made = kernel.make(text, title)
+    given = kernel.prepared(text)
+    made = given and kernel.make(given, title)
+    if given is not None:
+        many, left = kernel.make_many([given, given], [title, title])
+        assert left == ([0, 1] if made is None else [])
+        assert made is None or row(many, 0) == row(many, 1) == row_of(made)
     if made is None:
         return False
     try:
@@ -63,7 +69,12 @@ def is_equal(text: str, title: str | None = None, language: str = "en", *, few: 
     except UnreadableError:
         assert made.word_count == 0, ascii(text)
         return True
-    found = (
+    assert row_of(made) == wanted._key()[1:], ascii(text)
+    return True
+
+
+def row_of(made: Made) -> tuple[object, ...]:
+    return (
         made.content_hash,
         tuple(made.sentence_hashes.tolist()),
         made.signature.tobytes() if made.shingle_count else b"",
@@ -71,8 +82,12 @@ def is_equal(text: str, title: str | None = None, language: str = "en", *, few: 
         made.word_count,
         made.shingle_count,
     )
-    assert found == wanted._key()[1:], ascii(text)
-    return True
+
+
+def row(many: Fingerprints, place: int) -> tuple[object, ...]:
+    one = many.one(place)
+    assert one
+    return one._key()[1:]
 
 
 @given(texts, st.none() | texts, st.sampled_from(sorted(TRAINED)), st.booleans())
