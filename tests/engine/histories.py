@@ -21,6 +21,7 @@ from dedup.corpus import articles, pins, rulebooks
 from dedup.corpus import window as window_of
 from dedup.corpus.database import Cursor, Database
 from dedup.corpus.settling import order_parameters
+from dedup.corpus.steps import Ask, Row
 from dedup.engine.backfill import backfill
 from dedup.rules.pair import Relation
 from tests.corpora import (
@@ -175,6 +176,10 @@ class OneTransaction:
                 "DROP TABLE IF EXISTS pg_temp.net_change, pg_temp.touched_sentence, pg_temp.fingerprint_new"
             )
             yield cursor
+
+    def ask(self, asked: Ask, seconds: float) -> list[Row]:
+        with self.transaction() as cursor:
+            return cursor.execute(*asked).fetchall()
 
     @contextmanager
     def session(self) -> Iterator[OneTransaction]:
