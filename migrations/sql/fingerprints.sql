@@ -36,6 +36,12 @@ ALTER TABLE dedup.fingerprint_bulk ADD CONSTRAINT fingerprint_bulk_pkey PRIMARY 
 COMMENT ON TABLE dedup.fingerprint_bulk IS
     'Fingerprints that a large backfill has made and not yet put in use: without indexes, so that they are written quickly. Empty at other times.';
 
+-- No plan asks what is in these, and to count the values of arrays takes a second after a load.
+ALTER TABLE dedup.fingerprint ALTER sentence_hashes SET STATISTICS 0, ALTER signature SET STATISTICS 0,
+    ALTER buckets SET STATISTICS 0;
+ALTER TABLE dedup.fingerprint_bulk ALTER sentence_hashes SET STATISTICS 0, ALTER signature SET STATISTICS 0,
+    ALTER buckets SET STATISTICS 0;
+
 CREATE TABLE dedup.setting (
     name text NOT NULL,
     value text,
@@ -117,6 +123,7 @@ CREATE TABLE dedup.key_block (
     entries bigint[] NOT NULL,
     CONSTRAINT key_block_pkey PRIMARY KEY (segment, last_entry)
 );
+ALTER TABLE dedup.key_block ALTER entries SET STATISTICS 0;
 COMMENT ON TABLE dedup.key_block IS 'The entries of segments in ascending order, some hundred a row; no key is in two rows of a segment.';
 COMMENT ON COLUMN dedup.key_block.segment IS 'key_segment.id.';
 COMMENT ON COLUMN dedup.key_block.last_entry IS 'The last of its entries.';
