@@ -16,7 +16,7 @@ typedef Wide Char;
 #define IS_ELLIPSIS(c) ((c) == 0x2026)
 #endif
 
-enum { /* Classes of characters; native.py has the same list */
+enum { /* Classes of characters; native_characters.py has the same list */
     RE_WORD = 1 << 0, LETTER = 1 << 1, ALPHA = 1 << 2, LOWER = 1 << 3, UPPER = 1 << 4, DIGIT = 1 << 5, SPACE = 1 << 6,
     LINE_END = 1 << 7, IDEOGRAPH = 1 << 8, ASCII_WORD = 1 << 9, SENTENCE_END = 1 << 10, OTHER_CLOSER = 1 << 11,
     GLUE_CLOSER = 1 << 12, NON_WORD = 1 << 13, QUOTE = 1 << 14, LINE_CLOSER = 1 << 15, LINE_PUNCTUATION = 1 << 16,

@@ -1,9 +1,9 @@
 """Calls `native.c`, the compiled kernel from a text to its fingerprint; without it, the reference does it.
 
-Python does what only its tables know: it tells what each character is, in pages of 128, when a text first
-has one of them, and composes what is no ASCII (NFC). It hands back, with None here, the few texts whose
-normal form depends on more than single characters. ctypes lets other threads run meanwhile. Nothing that C
-sees changes after it was handed over: new pages make a new table.
+Python does what only its tables know: it tells what each character is (`native_characters.py`), and composes
+what is no ASCII (NFC). The few texts whose normal form depends on more than single characters are left to the
+reference. ctypes lets other threads run meanwhile. Nothing that C sees changes after it was handed over: new
+pages make a new table.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import logging
 import sys
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from ctypes import POINTER, byref, c_char_p, c_int64, c_void_p
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,9 +25,10 @@ import numpy.typing as npt
 
 from dedup.article import storable
 from dedup.settings import Settings
-from dedup.text import characters, clean, decisions, sentences
+from dedup.text import characters, clean
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import Hasher
+from dedup.text.native_characters import CODES, PAGES, composed_title, is_simple
 from dedup.text.normalize import composed, words
 from dedup.text.punkt import PunktModel
 from dedup.text.signature import _functions
@@ -37,39 +38,11 @@ log = logging.getLogger(__name__)
 LIBRARY = Path(__file__).with_name("libnative.so")
 
 _WIDE = f"utf-32-{sys.byteorder[0]}e"
-_CODES, _PAGE, _SIGMA = 0x110000, 128, "\u03a3"
 _DONE, _REFERENCE, _EMPTY, _SHORT, _ROOM_WANTED, _PAGE_WANTED, _SEQUENCE = range(7)
 ROOM_BYTES, ROOM_KEPT = 1 << 18, 1 << 22
 """Of memory that a thread has for its texts: at first, and at most between two texts."""
-_DECOMPOSED = 0x30000  # No character from here on is made of others, or combines; a test looks at each
 _ABBREVIATION, _STARTER, _UNCERTAIN, _FIRST, _COLLOCATION = (1 << bit for bit in range(5))
 _CONTEXT_BITS = 8
-_MANY, _IN_WORD = 1 << 31, 1 << 30
-_TESTS: list[
-    Callable[[str], bool]
-] = [  # Of the classes in native.c, in their order: members where those are listed, else a test
-    lambda c: c.isalnum() or c == "_",
-    lambda c: c.isalnum() and not c.isdecimal(),
-    str.isalpha,
-    str.islower,
-    str.isupper,
-    str.isdecimal,
-    str.isspace,
-    frozenset(characters.LINE_ENDS).__contains__,
-    lambda c: not c.isascii() and bool(characters.table()[ord(c)] & characters.IDEOGRAPH),
-    lambda c: c.isascii() and c.isalnum(),
-    frozenset(characters.SENTENCE_ENDS).__contains__,
-    frozenset(sentences._CLOSERS.replace("\\", "")).__contains__,
-    frozenset("\"')]\u2019\u201d\u00bb").__contains__,
-    frozenset(decisions.NON_WORDS).__contains__,
-    frozenset(sentences._QUOTES).__contains__,
-    frozenset(clean._CLOSERS).__contains__,
-    clean._PUNCTUATION.__contains__,
-    frozenset('("`{[:;&#*@)}]-,').__contains__,
-    decisions._PUNCTUATION.__contains__,
-    lambda c: _combines(c),
-    lambda c: len(c.lower()) > 1 or c == _SIGMA,
-]
 
 
 class _Parameters(ctypes.Structure):
@@ -201,7 +174,7 @@ class NativeKernel:
         if found & characters.INVISIBLE:
             text = clean._INVISIBLE.sub("", text)
         text = composed(text) if found & characters.MARK else unicodedata.normalize("NFC", text)
-        if not _is_simple(text):
+        if not is_simple(text):
             return None
         data, width = _encoded(text)
         kinds = found & characters.IDEOGRAPH, found & characters.SENTENCE_END
@@ -221,7 +194,7 @@ class NativeKernel:
             if status == _ROOM_WANTED:
                 desk.make_room(call.wanted)
             elif status == _PAGE_WANTED:
-                _PAGES.with_page(call.wanted)
+                PAGES.with_page(call.wanted)
             elif status == _SEQUENCE:
                 sequence = _Sequence(self._hasher, call.wanted)
             elif status == _SHORT and not call.has_title:
@@ -308,7 +281,7 @@ class _Desk:
 
     def take_up(self, sequence: _Sequence) -> npt.NDArray[np.uint64]:
         """Tell C what it needs for all texts. What it returns has to live until C has read it."""
-        pages, call = _PAGES.table, self.call
+        pages, call = PAGES.table, self.call
         call.pages = pages.ctypes.data
         call.of_sequence, call.sequence_stride, call.sequence_words = sequence.shown
         return pages
@@ -341,103 +314,9 @@ class _Desk:
         return made
 
 
-def composed_title(title: str) -> str:
-    """A title with its runs of marks cut, as the reference cuts them."""
-    from dedup.text.normalize import _without_mark_runs
-
-    return title if title.isascii() else _without_mark_runs(title)
-
-
 def _encoded(text: str) -> tuple[bytes, int]:
     """The characters of a text for C, and the bytes of each."""
     return (text.encode(), 1) if text.isascii() else (text.encode(_WIDE), 4)
-
-
-def _is_simple(text: str) -> bool:
-    """Whether the normal form (NFKC) of any part of a text in NFC is that of its characters one by one.
-
-    It is if none of them combines with what is before it. Else it is if the text is in that form already, but
-    for characters that stand for others which do not combine.
-    """
-    points = characters.points(text)
-    if not _combining()[points].any():
-        return True
-    others = {point: unicodedata.normalize("NFKC", chr(point)) for point in np.unique(points).tolist()}
-    if any(_combining()[point] and form != chr(point) for point, form in others.items()):
-        return False
-    plain = text.translate({point: form for point, form in others.items() if form != chr(point)})
-    return unicodedata.is_normalized("NFKC", plain) and composed_title(text) == text
-
-
-@cache
-def _seconds() -> frozenset[str]:
-    """What may compose with the character before it."""
-    found = set(map(chr, [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]))
-    for code in range(_DECOMPOSED):
-        parts = unicodedata.decomposition(chr(code)).split()
-        if len(parts) == 2 and parts[0][0] != "<":
-            found.add(chr(int(parts[1], 16)))
-    return frozenset(found)
-
-
-def _combines(character: str) -> bool:
-    return not character.isascii() and bool(_combining()[ord(character)])
-
-
-@cache
-def _combining() -> npt.NDArray[np.bool_]:
-    """Of each code point whether its normal form has a character that may change what is before it."""
-    marks = [c for c in map(chr, range(_DECOMPOSED)) if unicodedata.combining(c)]
-    alone = _seconds().union(marks)
-    found = np.zeros(_CODES, np.bool_)
-    found[[ord(c) for c in alone]] = True
-    for code in range(_DECOMPOSED):
-        if unicodedata.decomposition(chr(code)):
-            found[code] |= any(c in alone for c in unicodedata.normalize("NFKC", chr(code)))
-    return found
-
-
-class _Pages:
-    """What characters are, as `native.c` has it: the addresses of pages, 0 where none was needed yet."""
-
-    def __init__(self) -> None:
-        self._lock, self._kept = threading.Lock(), list[npt.NDArray[np.uint32]]()
-        self.table: npt.NDArray[np.uint64] = np.zeros(_CODES // _PAGE, np.uint64)
-        self.with_page(0)
-
-    def with_page(self, page: int) -> npt.NDArray[np.uint64]:
-        with self._lock:
-            if not self.table[page]:
-                made = _page(range(page * _PAGE, (page + 1) * _PAGE))
-                self._kept.append(made)
-                table = self.table.copy()
-                table[page] = made.ctypes.data
-                self.table = table
-            return self.table
-
-
-def _page(codes: Iterable[int]) -> npt.NDArray[np.uint32]:
-    entries: list[int] = []
-    pool: list[int] = []
-    for character in map(chr, codes):
-        classes = sum(int(test(character)) << bit for bit, test in enumerate(_TESTS))
-        form = unicodedata.normalize("NFKC", character).casefold()
-        folded = [_folded(c) for c in form]
-        if len(folded) != 1:
-            place = 3 * _PAGE + len(pool)
-            pool += folded
-            folded = [_MANY | len(folded) << 24 | place]
-        entries += [classes, ord(character.lower()[0]), folded[0]]
-    return np.array(entries + pool, np.uint32)
-
-
-def _folded(character: str) -> int:
-    code = ord(character)
-    if character.isascii():
-        in_word = character.isalnum() or character == "_"
-    else:
-        in_word = bool(characters.table()[code] & characters.WORD)
-    return code | (_IN_WORD if in_word else 0)
 
 
 def _slots(found: ctypes.CDLL, model: PunktModel) -> tuple[Any, npt.NDArray[np.uint32], int]:
@@ -445,7 +324,7 @@ def _slots(found: ctypes.CDLL, model: PunktModel) -> tuple[Any, npt.NDArray[np.u
     flags: dict[tuple[int, ...], int] = {}
 
     def add(word: str, flag: int, second: str | None = None) -> None:
-        key = tuple(map(ord, word)) + (() if second is None else (_CODES, *map(ord, second)))
+        key = tuple(map(ord, word)) + (() if second is None else (CODES, *map(ord, second)))
         flags[key] = flags.get(key, 0) | flag
 
     for word in model.abbrev_types:
@@ -465,6 +344,3 @@ def _slots(found: ctypes.CDLL, model: PunktModel) -> tuple[Any, npt.NDArray[np.u
     arrays = [c_void_p(array.ctypes.data) for array in (pool, ends, values)]
     found.dedup_fill_slots(c_void_p(slots.ctypes.data), c_int64(size - 1), *arrays, c_int64(len(flags)))
     return slots, pool, size - 1
-
-
-_PAGES = _Pages()

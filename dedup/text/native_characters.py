@@ -1,0 +1,145 @@
+"""What characters are, for `native.c`: pages of 128, made of Python's own tables when a text first has one.
+
+Which texts have a normal form that their characters tell one by one is decided here, too.
+"""
+
+from __future__ import annotations
+
+import threading
+import unicodedata
+from collections.abc import Callable, Iterable
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.text import characters, clean, decisions, sentences
+
+CODES = 0x110000
+"""How many code points there are."""
+
+_PAGE, _SIGMA = 128, "\u03a3"
+_DECOMPOSED = 0x30000  # No character from here on is made of others, or combines; a test looks at each
+_MANY, _IN_WORD = 1 << 31, 1 << 30
+_TESTS: list[
+    Callable[[str], bool]
+] = [  # Of the classes in native.c, in their order: members where those are listed, else a test
+    lambda c: c.isalnum() or c == "_",
+    lambda c: c.isalnum() and not c.isdecimal(),
+    str.isalpha,
+    str.islower,
+    str.isupper,
+    str.isdecimal,
+    str.isspace,
+    frozenset(characters.LINE_ENDS).__contains__,
+    lambda c: not c.isascii() and bool(characters.table()[ord(c)] & characters.IDEOGRAPH),
+    lambda c: c.isascii() and c.isalnum(),
+    frozenset(characters.SENTENCE_ENDS).__contains__,
+    frozenset(sentences._CLOSERS.replace("\\", "")).__contains__,
+    frozenset("\"')]\u2019\u201d\u00bb").__contains__,
+    frozenset(decisions.NON_WORDS).__contains__,
+    frozenset(sentences._QUOTES).__contains__,
+    frozenset(clean._CLOSERS).__contains__,
+    clean._PUNCTUATION.__contains__,
+    frozenset('("`{[:;&#*@)}]-,').__contains__,
+    decisions._PUNCTUATION.__contains__,
+    lambda c: _combines(c),
+    lambda c: len(c.lower()) > 1 or c == _SIGMA,
+]
+
+
+def composed_title(title: str) -> str:
+    """A title with its runs of marks cut, as the reference cuts them."""
+    from dedup.text.normalize import _without_mark_runs
+
+    return title if title.isascii() else _without_mark_runs(title)
+
+
+def is_simple(text: str) -> bool:
+    """Whether the normal form (NFKC) of any part of a text in NFC is that of its characters one by one.
+
+    It is if none of them combines with what is before it. Else it is if the text is in that form already, but
+    for characters that stand for others which do not combine.
+    """
+    points = characters.points(text)
+    if not _combining()[points].any():
+        return True
+    others = {point: unicodedata.normalize("NFKC", chr(point)) for point in np.unique(points).tolist()}
+    if any(_combining()[point] and form != chr(point) for point, form in others.items()):
+        return False
+    plain = text.translate({point: form for point, form in others.items() if form != chr(point)})
+    return unicodedata.is_normalized("NFKC", plain) and composed_title(text) == text
+
+
+@cache
+def _seconds() -> frozenset[str]:
+    """What may compose with the character before it."""
+    found = set(map(chr, [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]))
+    for code in range(_DECOMPOSED):
+        parts = unicodedata.decomposition(chr(code)).split()
+        if len(parts) == 2 and parts[0][0] != "<":
+            found.add(chr(int(parts[1], 16)))
+    return frozenset(found)
+
+
+def _combines(character: str) -> bool:
+    return not character.isascii() and bool(_combining()[ord(character)])
+
+
+@cache
+def _combining() -> npt.NDArray[np.bool_]:
+    """Of each code point whether its normal form has a character that may change what is before it."""
+    marks = [c for c in map(chr, range(_DECOMPOSED)) if unicodedata.combining(c)]
+    alone = _seconds().union(marks)
+    found = np.zeros(CODES, np.bool_)
+    found[[ord(c) for c in alone]] = True
+    for code in range(_DECOMPOSED):
+        if unicodedata.decomposition(chr(code)):
+            found[code] |= any(c in alone for c in unicodedata.normalize("NFKC", chr(code)))
+    return found
+
+
+class Pages:
+    """What characters are, as `native.c` has it: the addresses of pages, 0 where none was needed yet."""
+
+    def __init__(self) -> None:
+        self._lock, self._kept = threading.Lock(), list[npt.NDArray[np.uint32]]()
+        self.table: npt.NDArray[np.uint64] = np.zeros(CODES // _PAGE, np.uint64)
+        self.with_page(0)
+
+    def with_page(self, page: int) -> npt.NDArray[np.uint64]:
+        with self._lock:
+            if not self.table[page]:
+                made = _page(range(page * _PAGE, (page + 1) * _PAGE))
+                self._kept.append(made)
+                table = self.table.copy()
+                table[page] = made.ctypes.data
+                self.table = table
+            return self.table
+
+
+def _page(codes: Iterable[int]) -> npt.NDArray[np.uint32]:
+    entries: list[int] = []
+    pool: list[int] = []
+    for character in map(chr, codes):
+        classes = sum(int(test(character)) << bit for bit, test in enumerate(_TESTS))
+        form = unicodedata.normalize("NFKC", character).casefold()
+        folded = [_folded(c) for c in form]
+        if len(folded) != 1:
+            place = 3 * _PAGE + len(pool)
+            pool += folded
+            folded = [_MANY | len(folded) << 24 | place]
+        entries += [classes, ord(character.lower()[0]), folded[0]]
+    return np.array(entries + pool, np.uint32)
+
+
+def _folded(character: str) -> int:
+    code = ord(character)
+    if character.isascii():
+        in_word = character.isalnum() or character == "_"
+    else:
+        in_word = bool(characters.table()[code] & characters.WORD)
+    return code | (_IN_WORD if in_word else 0)
+
+
+PAGES = Pages()
