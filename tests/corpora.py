@@ -167,7 +167,7 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
         settings = rulebooks.load_settings(cursor)
         rows = cursor.execute(
             "SELECT id, source_id, published_at, added_at, language, t.text, title, archived"
-            " FROM dedup.article a JOIN dedup.article_text t ON t.article_id = a.id"
+            " FROM dedup.marked_article a JOIN dedup.article_text t ON t.article_id = a.id"
         ).fetchall()
         horizon = window_of.load(cursor).horizon
         pins = dict(cursor.execute("SELECT sentence_hash, common FROM dedup.sentence_pin").fetchall())
@@ -275,7 +275,7 @@ def assert_best_match(database: AnyDatabase) -> None:
         rows = cursor.execute("""
             SELECT o.source_id, a.source_id, o.published_at, o.added_at, a.published_at, a.added_at,
                    m.score, m.rule, m.best_match
-            FROM dedup.match m JOIN dedup.article a ON a.id = m.article_id AND NOT a.archived
+            FROM dedup.match m JOIN dedup.marked_article a ON a.id = m.article_id AND NOT a.archived
             JOIN dedup.article o ON o.id = m.other_id WHERE m.relation = 'similar'
         """).fetchall()
     best: dict[str, Any] = {}
@@ -376,7 +376,7 @@ def settle_waiting(cursor: Cursor, limit: int, max_work: int = MAX_WORK) -> int:
 def unsettled(database: AnyDatabase) -> set[str]:
     """The source_ids of the articles that are pending or stale."""
     with database.transaction() as cursor:
-        rows = cursor.execute("SELECT source_id FROM dedup.article WHERE status = 'pending' OR stale")
+        rows = cursor.execute("SELECT source_id FROM dedup.marked_article WHERE status = 'pending' OR stale")
         return {row[0] for row in rows.fetchall()}
 
 

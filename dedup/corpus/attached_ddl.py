@@ -150,26 +150,31 @@ def _noting_marks(attachment: Attachment) -> Iterator[Part]:
         function,
         Body(
             sql.SQL(
-                "\nBEGIN\n    INSERT INTO {} (attachment_id, source_id)\n    VALUES ({}, "
-                "CASE TG_OP WHEN 'DELETE' THEN OLD.source_id ELSE NEW.source_id END);\n    RETURN NULL;\nEND "
-            ).format(own("mark_change"), attachment.id)
+                "\nBEGIN\n    IF TG_OP = 'DELETE' THEN\n"
+                "        INSERT INTO {change} (attachment_id, source_id) VALUES ({id}, OLD.source_id);\n"
+                "    ELSE\n"
+                "        INSERT INTO {change} (attachment_id, source_id)\n"
+                "        SELECT {id}, a.source_id FROM {article} a WHERE a.id = NEW.id;\n"
+                "    END IF;\n    RETURN NULL;\nEND "
+            ).format(change=own("mark_change"), id=attachment.id, article=own("article"))
         ),
     )
     yield sql.SQL("REVOKE ALL ON FUNCTION {}() FROM PUBLIC").format(function)
-    for event, condition in (
-        ("INSERT", "NEW.attachment_id = {0}"),
-        ("DELETE", "OLD.attachment_id = {0}"),
+    for event, table, condition in (
+        ("INSERT", "article", "NEW.attachment_id = {0}"),
+        ("DELETE", "article", "OLD.attachment_id = {0}"),
         (
             "UPDATE",
+            "article_mark",
             "NEW.attachment_id = {0} AND (NEW.status, NEW.duplicate_of, NEW.score)"
             " IS DISTINCT FROM (OLD.status, OLD.duplicate_of, OLD.score)",
         ),
     ):
         name = attachment.trigger(f"marks_{event.lower()}")
         yield sql.SQL("CREATE TRIGGER {} AFTER {} ON {} FOR EACH ROW WHEN ({}) EXECUTE FUNCTION {}()").format(
-            name, raw(event), own("article"), raw(condition).format(attachment.id), function
+            name, raw(event), own(table), raw(condition).format(attachment.id), function
         )
-        yield sql.SQL("ALTER TABLE {} ENABLE ALWAYS TRIGGER {}").format(own("article"), name)
+        yield sql.SQL("ALTER TABLE {} ENABLE ALWAYS TRIGGER {}").format(own(table), name)
 
 
 def _triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
@@ -218,7 +223,14 @@ def _marks_view(attachment: Attachment) -> Iterator[Part]:
         "CREATE VIEW {} AS\nSELECT {}, a.status,\n    {},\n"
         "    o.source_id AS original_source_id, a.score, a.reason, a.stale, a.marked_at\n"
         "FROM {} a LEFT JOIN {} o ON o.id = a.duplicate_of\nWHERE a.attachment_id = {}"
-    ).format(attachment.marks, joined(keys), joined(originals), own("article"), own("article"), attachment.id)
+    ).format(
+        attachment.marks,
+        joined(keys),
+        joined(originals),
+        own("marked_article"),
+        own("article"),
+        attachment.id,
+    )
     yield sql.SQL("COMMENT ON VIEW {} IS {}").format(
         attachment.marks,
         sql.Literal(

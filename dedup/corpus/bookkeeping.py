@@ -45,7 +45,7 @@ class Repair(Enum):
     """Attached tables are compared with their articles."""
 
     SCHEMA = auto()
-    """Triggers are switched on, and rows that belong to no article are removed."""
+    """Triggers are switched on, rows that belong to no article are removed, and missing marks begin again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,8 @@ _OF_ARTICLES: tuple[tuple[str, Repair, str], ...] = (
 _COUNTED: tuple[tuple[str, Repair, str], ...] = (
     ("fingerprints belong to no article", Repair.SCHEMA, "count_lost_fingerprints"),
     ("pairs belong to no article", Repair.SCHEMA, "count_lost_pairs"),
+    ("articles have no mark, or one of another time or table", Repair.SCHEMA, "count_missing_marks"),
+    ("marks belong to no article", Repair.SCHEMA, "count_lost_marks"),
     ("pairs of an archived article with one that is not", Repair.SCHEMA, "count_crossing_pairs"),
     ("triggers do not fire always, so that changes go unseen", Repair.SCHEMA, "count_triggers"),
     ("rows fewer than one in dedup.settle_turn", Repair.SCHEMA, "count_missing_turn"),
@@ -139,6 +141,8 @@ def repair_others(cursor: Cursor, repairs: Collection[Repair]) -> None:
         for statement in (
             "delete_lost_pairs",
             "delete_lost_fingerprints",
+            "delete_lost_marks",
+            "add_missing_marks",
             "delete_crossing_pairs",
             "fire_always",
         ):

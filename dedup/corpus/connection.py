@@ -75,7 +75,12 @@ CANCEL_SECONDS = 2.0
 _served: dict[int, float] = {}
 """Thread to when the server last did something for it, by the clock that cannot be set."""
 
-_PREFER_INDEXES = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
+_PREFER_INDEXES = {
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",  # it would read all that wait and sort them, for each page
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
 
 
 class Connection(psycopg.Connection[Any]):

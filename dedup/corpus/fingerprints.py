@@ -19,8 +19,8 @@ from dedup.text.tasks import Fingerprinted, TextTask
 
 _sql = Statements("fingerprints")
 
-Place = tuple[datetime, str]
-"""Where an article stands in the index of unsettled ones: time and source_id."""
+Place = tuple[datetime, int]
+"""Where an article stands in the index of unsettled ones: time and id."""
 
 
 Chunk = list[tuple[int, int]]
@@ -46,14 +46,12 @@ def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> Page:
     of the page before; None for the first page. `limit`: so many articles at most.
     """
     prefer_indexes(cursor)
-    last_time, last_source_id = after or (None, None)
-    row = cursor.execute(
-        _sql("waiting_page"), {"time": last_time, "source_id": last_source_id, "limit": limit}
-    ).fetchone()
+    last_time, last_id = after or (None, None)
+    row = cursor.execute(_sql("waiting_page"), {"time": last_time, "id": last_id, "limit": limit}).fetchone()
     if row is None:
         return Page([], [], None)
-    ids, revisions, sizes, time, source_id = row
-    return Page(list(zip(ids.tolist(), revisions.tolist(), strict=True)), sizes.tolist(), (time, source_id))
+    ids, revisions, sizes, time, last = row
+    return Page(list(zip(ids.tolist(), revisions.tolist(), strict=True)), sizes.tolist(), (time, last))
 
 
 def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[TextTask]:

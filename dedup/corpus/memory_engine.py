@@ -261,14 +261,14 @@ def keep_marks(cursor: Cursor, ids: Bigints, *, stale: bool) -> None:
 
 
 def vacuum(connection: Connection) -> None:
-    """Free the room of old versions of articles, so that the next ones are written there and not at the end.
+    """Free the room of old versions of marks, so that the next ones are written there and not at the end.
     Of a role that does not own the table nothing is done, nor where somebody else does it already.
     """
-    connection.execute("VACUUM (SKIP_LOCKED, PROCESS_TOAST FALSE) dedup.article")
+    connection.execute("VACUUM (SKIP_LOCKED, PROCESS_TOAST FALSE) dedup.article_mark")
 
 
-LOOSE_INDEXES = ("article_unsettled", "article_pkey", "article_source_id_key", "fingerprint_pkey")
-"""What a first load leaves twice as large as need be: each article is written twice."""
+LOOSE_INDEXES = ("article_unsettled", "article_mark_pkey", "fingerprint_pkey")
+"""What a first load leaves twice as large as need be: each mark is written twice."""
 
 
 def compact(cursor: Cursor, index: str) -> None:

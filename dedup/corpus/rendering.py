@@ -25,7 +25,7 @@ RENDERED = 1_000
 
 _PLACES = re.compile(
     rb"""
-      (?<![\w.$"])dedup\.(?=(?:settling|syncing|publishing|writing)\b)  (?P<parameter>)  # of a session
+      (?<![\w.$"])dedup\.(?=(?:settling|storing|syncing|publishing|writing)\b)  (?P<parameter>) # of a session
     | (?<![\w.$"])dedup\.(?=[a-z_%])                       (?P<prefix>)     # dedup.article, 'dedup.%I'
     | (?<=\bSCHEMA[ ])dedup\b                               (?P<name>)
     | (?<=\bsearch_path[ ]=[ ]pg_catalog,[ ])dedup\b        (?P<path>)

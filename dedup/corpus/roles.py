@@ -32,10 +32,7 @@ IDENTIFIER_BYTES = 63
 """Postgres cuts a longer name without a word, and would then mean another role."""
 
 _GIVEN = ", ".join(ARTICLE_FIELDS)
-_ASKED = (
-    "id, source_id, attachment_id, published_at, added_at, revision, archived, status, stale, takes_part,"
-    " score, reason"
-)
+_ASKED = "id, source_id, attachment_id, published_at, added_at, revision"
 _READ = ("SELECT",)
 _WRITE = ("SELECT", "INSERT", "UPDATE", "DELETE")
 
@@ -46,6 +43,7 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
         "scraper": (f"SELECT ({_ASKED})", f"INSERT ({_GIVEN})"),
         "reader": _READ,
     },
+    "article_mark": {"worker": _WRITE, "scraper": _READ, "analyst": _READ, "reader": _READ},
     "deferred_article": {
         "worker": ("SELECT", "INSERT", "DELETE"),
         "scraper": ("SELECT (source_id)", f"INSERT ({_GIVEN})"),
@@ -94,7 +92,13 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
 VIEW_READERS: frozenset[Role] = frozenset({"worker", "analyst", "reader"})
 """Who reads every view, those of attached tables included."""
 
-VIEWS: Mapping[str, frozenset[Role]] = {"schema_version": frozenset(ROLES)}
+VIEWS: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
+    "schema_version": dict.fromkeys(ROLES, _READ),
+    "marked_article": {
+        **dict.fromkeys(VIEW_READERS, _READ),
+        "scraper": (f"SELECT ({_ASKED}, archived, status, stale, takes_part, score, reason)",),
+    },
+}
 """Views with other readers."""
 
 _WORKER: frozenset[Role] = frozenset({"worker"})
@@ -191,8 +195,7 @@ def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Compo
     relations = cursor.execute(_sql("relations")).fetchall()
     for relation, is_view in relations:
         if is_view:
-            readable = role in VIEWS.get(relation, VIEW_READERS)
-            privileges: tuple[str, ...] = ("SELECT",) if readable else ()
+            privileges = VIEWS.get(relation, dict.fromkeys(VIEW_READERS, _READ)).get(role, ())
         else:
             privileges = TABLES.get(relation, {}).get(role, ())
         if privileges:

@@ -6,7 +6,7 @@ SELECT a.id, a.source_id, a.url, a.title, a.publication, a.published_at, a.added
        coalesce(a.text, (SELECT t.text FROM dedup.article_text t WHERE t.article_id = a.id)
            COLLATE "default") AS text,
        a.status, a.stale, a.score, a.reason, a.marked_at, a.archived
-FROM dedup.article a
+FROM dedup.marked_article a
 WHERE a.status <> 'duplicate';
 COMMENT ON VIEW dedup.canonical_article IS 'Every article that is no duplicate, pending and failed ones included. Use it instead of article to read without duplicates.';
 COMMENT ON COLUMN dedup.canonical_article.id IS 'article.id.';
@@ -35,7 +35,7 @@ SELECT a.id, a.source_id, a.title, a.publication, a.published_at,
        o.publication AS original_publication, o.published_at AS original_published_at,
        a.stale, a.score, a.reason, m.sentence_jaccard, m.signature_jaccard, m.containment,
        t.delay, a.archived, t.delay IS NOT NULL AS times_known
-FROM dedup.article a
+FROM dedup.marked_article a
 JOIN dedup.article o ON o.id = a.duplicate_of
 CROSS JOIN LATERAL (
     SELECT CASE WHEN a.published_at >= '1605-01-01 00:00:00+00' AND a.published_at - a.added_at <= interval '24 hours'
@@ -83,7 +83,7 @@ SELECT c.id, c.source_id, c.title, c.publication,
        c.archived,
        coalesce(d.undated, '{}') AS also_in,
        coalesce(d.times_known, f.first_at IS NOT NULL) AS times_known
-FROM dedup.article c
+FROM dedup.marked_article c
 CROSS JOIN LATERAL (
     SELECT CASE WHEN c.published_at >= '1605-01-01 00:00:00+00' AND c.published_at - c.added_at <= interval '24 hours'
                  THEN c.published_at END AS first_at
@@ -96,7 +96,7 @@ CROSS JOIN LATERAL (
                FILTER (WHERE publication IS NOT NULL AND t.delay IS NULL) AS undated,
            array_agg(source_id ORDER BY coalesce(published_at, added_at), source_id) AS source_ids,
            max(k.at) AS last_at, bool_and(t.delay IS NOT NULL) AS times_known
-    FROM dedup.article a
+    FROM dedup.marked_article a
     CROSS JOIN LATERAL (
         SELECT CASE WHEN a.published_at >= '1605-01-01 00:00:00+00' AND a.published_at - a.added_at <= interval '24 hours'
                      THEN a.published_at END AS at,
@@ -131,7 +131,7 @@ SELECT a.id, a.source_id, c.id AS story_id, c.source_id AS story_source_id, a.st
        a.reason, a.title, a.publication, k.at AS appeared_at,
        CASE WHEN a.id = c.id AND k.at IS NOT NULL THEN interval '0' ELSE t.delay END AS delay, a.archived,
        t.delay IS NOT NULL OR (a.id = c.id AND k.at IS NOT NULL) AS times_known
-FROM dedup.article a JOIN dedup.article c ON c.id = coalesce(a.duplicate_of, a.id)
+FROM dedup.marked_article a JOIN dedup.article c ON c.id = coalesce(a.duplicate_of, a.id)
 CROSS JOIN LATERAL (
     SELECT CASE WHEN a.published_at >= '1605-01-01 00:00:00+00' AND a.published_at - a.added_at <= interval '24 hours'
                  THEN a.published_at END AS at,
@@ -235,7 +235,7 @@ SELECT (coalesce(published_at, added_at) AT TIME ZONE 'UTC')::date AS day,
        count(*) FILTER (WHERE status = 'failed') AS failed,
        count(*) FILTER (WHERE stale) AS stale,
        count(*) FILTER (WHERE archived) AS archived
-FROM dedup.article GROUP BY 1;
+FROM dedup.marked_article GROUP BY 1;
 COMMENT ON VIEW dedup.daily_mark IS 'Marks per day of publication, in UTC.';
 COMMENT ON COLUMN dedup.daily_mark.day IS 'Day of publication, or of storing where that is unknown.';
 COMMENT ON COLUMN dedup.daily_mark.articles IS 'All articles of the day.';

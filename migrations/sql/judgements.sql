@@ -148,8 +148,8 @@ SELECT j.source_id, j.other_source_id, j.label, j.judged_by, j.judged_at, j.note
        m.sentence_jaccard, m.signature_jaccard,
        p.stratum, p.stratum_size::double precision / p.stratum_picked AS weight
 FROM dedup.judgement j
-LEFT JOIN dedup.article a ON a.source_id = j.source_id
-LEFT JOIN dedup.article o ON o.source_id = j.other_source_id
+LEFT JOIN dedup.marked_article a ON a.source_id = j.source_id
+LEFT JOIN dedup.marked_article o ON o.source_id = j.other_source_id
 LEFT JOIN LATERAL (
     SELECT sentence_jaccard, signature_jaccard FROM dedup.match WHERE article_id = a.id AND other_id = o.id
     UNION ALL

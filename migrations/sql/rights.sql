@@ -8,7 +8,7 @@ CREATE VIEW dedup.mark AS
 SELECT a.id, a.source_id, a.url, a.title, a.publication, a.published_at, a.added_at, a.language,
        a.status, a.stale, a.duplicate_of, o.source_id AS original_source_id, a.score, a.reason, a.limit_fired,
        a.marked_at, a.archived
-FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of;
+FROM dedup.marked_article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of;
 COMMENT ON VIEW dedup.mark IS 'Every article with its mark, without its text.';
 COMMENT ON COLUMN dedup.mark.id IS 'article.id.';
 COMMENT ON COLUMN dedup.mark.source_id IS 'The caller''s own key.';

@@ -153,7 +153,7 @@ COMMENT ON FUNCTION dedup.canonical_time(timestamptz, timestamptz, text, timesta
 -- is left to the trigger of that deletion. Archived ones are not settled again.
 CREATE FUNCTION dedup.make_stale(ids bigint[]) RETURNS SETOF bigint
     LANGUAGE sql SET search_path = pg_catalog, dedup, pg_temp SET enable_seqscan = off AS $$
-    UPDATE article a SET stale = true
+    UPDATE article_mark a SET stale = true
     WHERE a.id = ANY (ids) AND NOT a.stale AND a.status IN ('unique', 'similar', 'duplicate') AND NOT a.archived
       -- OFFSET 0: looked up one by one, and not by reading all articles once.
       AND (a.duplicate_of IS NULL OR (SELECT true FROM article o WHERE o.id = a.duplicate_of OFFSET 0))
@@ -173,7 +173,7 @@ BEGIN
         SELECT later.article_id FROM unnest(ids) AS given (id)
         CROSS JOIN LATERAL (SELECT m.article_id FROM match m WHERE m.other_id = given.id OFFSET 0) AS later
         EXCEPT SELECT unnest(ids)));
-    UPDATE article a
+    UPDATE article_mark a
     SET takes_part = false,
         stale = a.stale OR a.status IN ('unique', 'similar', 'duplicate')
             AND (a.duplicate_of IS NULL OR (SELECT true FROM article o WHERE o.id = a.duplicate_of OFFSET 0)) IS TRUE
@@ -234,15 +234,34 @@ DECLARE
     rewritten bigint[];
     revisions integer[];
     moved bigint[];
+    came_back bigint[];
 BEGIN
     SELECT array_agg(g.id) FILTER (WHERE g.was <> g.is_now), array_agg(g.was) FILTER (WHERE g.was <> g.is_now),
            array_agg(g.id) FILTER (WHERE g.was = g.is_now)
     INTO rewritten, revisions, moved
     FROM unnest(ids, before, after) AS g (id, was, is_now);
     PERFORM note_bulk_change(ids);
+    UPDATE article_mark k SET time = coalesce(a.published_at, a.added_at)
+    FROM article a WHERE k.id = ANY (ids) AND a.id = k.id AND k.time <> coalesce(a.published_at, a.added_at);
+    -- One that was archived may be inside now. Its pairs with those that stay archived go: they would count as pairs of
+    -- an article inside.
+    WITH back AS (
+        UPDATE article_mark
+        SET archived = false, stale = status <> 'failed', marked_at = CASE WHEN status <> 'failed' THEN marked_at END,
+            reason = CASE WHEN status <> 'failed' THEN reason END,
+            status = CASE WHEN status = 'failed' THEN 'pending' ELSE status END
+        WHERE id = ANY (ids) AND archived RETURNING id)
+    SELECT array_agg(id) INTO came_back FROM back;
+    IF came_back IS NOT NULL THEN
+        PERFORM remove_pairs(came_back);
+    END IF;
     IF rewritten IS NOT NULL THEN
         PERFORM waiting_went(rewritten, revisions);
         DELETE FROM fingerprint WHERE article_id = ANY (rewritten);
+        UPDATE article_mark
+        SET status = 'pending', stale = false, takes_part = false, duplicate_of = NULL, score = NULL, reason = NULL,
+            marked_at = NULL
+        WHERE id = ANY (rewritten);
         PERFORM remove_pairs(rewritten);
     END IF;
     IF moved IS NOT NULL THEN
@@ -273,14 +292,17 @@ BEGIN
     IF place < (SELECT horizon FROM corpus_state) THEN
         RETURN false;
     END IF;
-    INSERT INTO article (source_id, url, title, publication, published_at, added_at, language, text,
-                         status, takes_part, duplicate_of, score, reason, marked_at)
-    VALUES (source_id, url, title, publication, published_at, coalesce(added_at, now()), language, body,
-            CASE WHEN original IS NULL THEN 'unique' ELSE 'duplicate' END, true, original, score, reason, now())
+    PERFORM set_config('dedup.storing', 'on', true);  -- it brings its mark
+    INSERT INTO article (source_id, url, title, publication, published_at, added_at, language, text)
+    VALUES (source_id, url, title, publication, published_at, coalesce(added_at, now()), language, body)
     ON CONFLICT ON CONSTRAINT article_source_id_key DO NOTHING RETURNING id INTO given_id;
+    PERFORM set_config('dedup.storing', 'off', true);
     IF given_id IS NULL THEN
         RETURN false;
     END IF;
+    INSERT INTO article_mark (id, time, status, takes_part, duplicate_of, score, reason, marked_at)
+    VALUES (given_id, coalesce(published_at, added_at, now()), CASE WHEN original IS NULL THEN 'unique' ELSE 'duplicate' END,
+            true, original, score, reason, now());
     INSERT INTO fingerprint (article_id, version, revision, content_hash, sentence_hashes, signature, buckets,
                              word_count, shingle_count, canonical)
     VALUES (given_id, version, 0, content_hash, sentence_hashes, signature, buckets, word_count, shingle_count,
@@ -327,8 +349,8 @@ BEGIN
     -- In this order: the lock itself is waited for as long as the transaction may wait, a row 0.1 s.
     PERFORM settle_lock();
     PERFORM set_config('lock_timeout', '100ms', true), set_config('dedup.settling', 'on', true),
-            set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-            set_config('enable_mergejoin', 'off', true);
+            set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+            set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true);
     SELECT * INTO state FROM corpus_state;
     IF rules IS DISTINCT FROM ARRAY[state.fingerprint_digest, state.rule_digest, state.algorithm_revision::text,
                                     state.unicode_version] THEN
@@ -338,8 +360,7 @@ BEGIN
           OR EXISTS (SELECT FROM article a WHERE a.source_id = submit_new.source_id)
           OR EXISTS (SELECT FROM deferred_article w WHERE w.source_id = submit_new.source_id)
           OR EXISTS (
-              SELECT FROM article a WHERE a.status = 'pending' OR a.stale
-              ORDER BY coalesce(a.published_at, a.added_at), a.source_id LIMIT 1)
+              SELECT FROM article_mark k WHERE k.status = 'pending' OR k.stale ORDER BY k.time, k.id LIMIT 1)
           OR EXISTS (SELECT FROM pair_pin p WHERE p.source_id = submit_new.source_id)
           OR EXISTS (SELECT FROM pair_pin p WHERE p.other_source_id = submit_new.source_id) THEN
         outcome := 'not plain';
@@ -370,7 +391,7 @@ BEGIN
             FROM unnest(found_ids) AS found (id)
             CROSS JOIN LATERAL (SELECT * FROM article WHERE id = found.id OFFSET 0) AS a
             CROSS JOIN LATERAL (SELECT * FROM fingerprint WHERE fingerprint.article_id = found.id OFFSET 0) AS f
-            WHERE a.takes_part
+            WHERE (SELECT k.takes_part FROM article_mark k WHERE k.id = found.id OFFSET 0)
         LOOP
             told := hash_record_extended(
                 ROW(told, article_id, other_time, other_source_id, other_content_hash, other_sentences, other_signature,
@@ -408,7 +429,12 @@ BEGIN
     END IF;
     -- Whatever the bulk engine decided rests on what is gone.
     UPDATE corpus_state SET recount_all = true, bulk_run = NULL WHERE NOT recount_all OR bulk_run IS NOT NULL;
+    IF TG_TABLE_NAME = 'article_mark' THEN
+        INSERT INTO article_mark (id, time, attachment_id)
+        SELECT id, coalesce(published_at, added_at), attachment_id FROM article;
+    END IF;
     IF TG_TABLE_NAME = 'article' THEN
+        TRUNCATE article_mark;
         IF EXISTS (SELECT FROM fingerprint) THEN
             TRUNCATE fingerprint;
         END IF;
@@ -420,13 +446,15 @@ BEGIN
         TRUNCATE recent_key, key_segment, key_block;
     END IF;
     IF TG_TABLE_NAME IN ('fingerprint', 'match', 'pair_pin') THEN
-        UPDATE article SET takes_part = false, stale = status IN ('unique', 'similar', 'duplicate')
+        UPDATE article_mark SET takes_part = false, stale = status IN ('unique', 'similar', 'duplicate')
         WHERE NOT archived
           AND (takes_part OR NOT stale AND status IN ('unique', 'similar', 'duplicate'));
     END IF;
     RETURN NULL;
 END $$;
 CREATE TRIGGER article_emptied AFTER TRUNCATE ON dedup.article
+    FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
+CREATE TRIGGER article_mark_emptied AFTER TRUNCATE ON dedup.article_mark
     FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();
 CREATE TRIGGER fingerprint_emptied AFTER TRUNCATE ON dedup.fingerprint
     FOR EACH STATEMENT EXECUTE FUNCTION dedup.emptied();

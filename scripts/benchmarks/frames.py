@@ -32,7 +32,7 @@ ARTICLES = """
     FROM generate_series(1, %s) AS n
 """
 MARKS = """
-    UPDATE dedup.article SET stale = false, takes_part = true, marked_at = now(),
+    UPDATE dedup.article_mark SET stale = false, takes_part = true, marked_at = now(),
         status = CASE WHEN id % 4 = 0 THEN 'duplicate' WHEN id % 8 = 1 THEN 'similar' ELSE 'unique' END,
         duplicate_of = CASE WHEN id % 4 = 0 THEN id - 1 END,
         score = CASE WHEN id % 4 = 0 OR id % 8 = 1 THEN 0.7 END,
@@ -73,7 +73,7 @@ def measure(url: str, postmaster: int, articles: int) -> None:
         cursor.execute(ARTICLES, [articles])
         cursor.execute(MARKS)
         cursor.execute(PAIRS)
-        cursor.execute("ANALYZE dedup.article, dedup.match")
+        cursor.execute("ANALYZE dedup.article, dedup.article_mark, dedup.match")
     with database.transaction() as cursor:
         rows = {
             name: cursor.execute(f"SELECT count(*) FROM {VIEWS[name]}".encode()).fetchall()[0][0]

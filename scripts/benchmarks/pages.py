@@ -57,7 +57,7 @@ INVENTED = """
          LATERAL (SELECT %(start)s::timestamptz + n * interval '1 day' / %(daily)s AS at) AS t
 """
 MARKED = """
-    UPDATE dedup.article SET stale = false, takes_part = true, marked_at = now(),
+    UPDATE dedup.article_mark SET stale = false, takes_part = true, marked_at = now(),
         status = CASE WHEN id % 4 = 0 OR id BETWEEN 2 AND 5001 THEN 'duplicate'
                       WHEN id % 8 = 1 THEN 'similar' ELSE 'unique' END,
         duplicate_of = CASE WHEN id BETWEEN 2 AND 5001 THEN 1 WHEN id % 4 = 0 THEN id - 1 - id % 3 END,
@@ -67,7 +67,7 @@ PAIRED = """
     INSERT INTO dedup.match
     SELECT id, CASE WHEN id BETWEEN 6001 AND 11000 THEN 6000 ELSE coalesce(duplicate_of, id - 2) END,
            CASE WHEN status = 'duplicate' THEN 'duplicate' ELSE 'similar' END, 'sentences', s, s, s - 0.1, s
-    FROM (SELECT *, 0.4 + 0.6 * random() AS s FROM dedup.article
+    FROM (SELECT *, 0.4 + 0.6 * random() AS s FROM dedup.article_mark
           WHERE id > 2 AND (status <> 'unique' OR id BETWEEN 6001 AND 11000)) AS a
 """
 
@@ -121,7 +121,7 @@ def _invent(corpus: Deduplicator, count: int) -> None:
         cursor.execute(MARKED)
         cursor.execute(PAIRED)
     with corpus._database.connect(patient=True) as connection:
-        connection.execute("VACUUM (ANALYZE) dedup.article")
+        connection.execute("VACUUM (ANALYZE) dedup.article, dedup.article_mark")
 
 
 def _ask(corpus: Deduplicator, given: argparse.Namespace) -> None:
@@ -133,7 +133,7 @@ def _ask(corpus: Deduplicator, given: argparse.Namespace) -> None:
             [[rng.randrange(1, given.articles + 1) for _ in range(5 * given.asked)]],
         ).fetchall()
         pairs = cursor.execute(
-            "SELECT a.source_id, o.source_id FROM dedup.article a"
+            "SELECT a.source_id, o.source_id FROM dedup.marked_article a"
             " JOIN dedup.article o ON o.id = a.duplicate_of ORDER BY hashint8(a.id) LIMIT %s",
             [given.asked],
         ).fetchall()
@@ -191,7 +191,7 @@ def _open(corpus: Deduplicator, given: argparse.Namespace) -> None:
     rng = random.Random(11)
     with corpus._database.transaction() as cursor:
         pairs = cursor.execute(
-            "SELECT a.source_id, o.source_id FROM dedup.article a"
+            "SELECT a.source_id, o.source_id FROM dedup.marked_article a"
             " JOIN dedup.article o ON o.id = a.duplicate_of ORDER BY hashint8(a.id) LIMIT 500"
         ).fetchall()
 

@@ -206,7 +206,8 @@ def test_failed_articles_can_be_tried_again(dd: Deduplicator) -> None:
 def test_differences_are_repaired(settled: Deduplicator, database: Database) -> None:
     with database.transaction(settling=True) as cursor:
         cursor.execute(
-            "UPDATE dedup.article SET status = 'unique', duplicate_of = NULL WHERE source_id = 'b'"
+            "UPDATE dedup.article_mark SET status = 'unique', duplicate_of = NULL"
+            " WHERE id = (SELECT id FROM dedup.article WHERE source_id = 'b')"
         )
     found = settled.verify()
     assert not found.right

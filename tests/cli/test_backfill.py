@@ -96,8 +96,9 @@ def test_retry(dedup: Dedup, database: Database, tmp_path: Path) -> None:
     dedup("backfill", "--workers", "0")
     with database.transaction(settling=True) as cursor:
         cursor.execute(
-            "UPDATE dedup.article SET status = 'failed', takes_part = false, reason = 'unreadable: TypeError'"
-            " WHERE source_id = 'a'"
+            "UPDATE dedup.article_mark SET status = 'failed', takes_part = false,"
+            " reason = 'unreadable: TypeError'"
+            " WHERE id = (SELECT id FROM dedup.article WHERE source_id = 'a')"
         )
     assert "next, once the cause is gone: dedup retry" in dedup("status").err
     assert "1 failed articles are pending again; next: dedup backfill" in dedup("retry").err

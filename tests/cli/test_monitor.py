@@ -107,7 +107,8 @@ def test_a_failed_article_is_told_for_a_while(dedup: Dedup, settled: Database) -
     assert code == 1
     assert "1 articles failed lately" in line
     execute(
-        settled, "UPDATE dedup.article SET marked_at = now() - interval '2 hours' WHERE status = 'failed'"
+        settled,
+        "UPDATE dedup.article_mark SET marked_at = now() - interval '2 hours' WHERE status = 'failed'",
     )
     assert check(dedup, "--max-age", "1h")[0] == 0
 
@@ -276,7 +277,7 @@ def test_metrics_of_a_corpus(dedup: Dedup, settled: Database) -> None:
     load(settled, article("empty", ()))
     deduplicator(settled).backfill(workers=0)
     load(settled, article("new", window(3, 6), 90))
-    change(settled, "article", "limit_fired = 'too many'", "source_id = 'new'")
+    change(settled, "article_mark", "limit_fired = 'too many'", "status = 'pending'")
     found = samples(dedup("metrics").out)
     assert found["dedup_up",] == 1
     assert found["dedup_unsettled_articles", "pending"] == 1
@@ -332,7 +333,7 @@ def large(settled: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
     """A corpus whose unsettled articles are more than are looked at."""
     monkeypatch.setattr(monitoring, "SAMPLE", 4)
     change(settled, "article", "text = text || ' more'", "source_id < 'a06'")
-    execute(settled, "ANALYZE dedup.article")
+    execute(settled, "ANALYZE dedup.article, dedup.article_mark")
     return settled
 
 

@@ -27,7 +27,7 @@ def corpus_of(database: Database) -> list[tuple[Any, ...]]:
     with database.transaction() as cursor:
         return cursor.execute(
             "SELECT source_id, md5(text), title, url, publication, published_at, added_at, language, status"
-            " FROM dedup.article ORDER BY source_id"
+            " FROM dedup.marked_article ORDER BY source_id"
         ).fetchall()
 
 

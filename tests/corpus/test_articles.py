@@ -73,7 +73,7 @@ def stored(database: Database) -> dict[str, dict[str, Any]]:
         "source_id, url, title, publication, published_at, added_at, language, text, revision, status, stale"
     )
     with database.transaction() as cursor:
-        rows = cursor.execute(f"SELECT {names} FROM dedup.article".encode()).fetchall()
+        rows = cursor.execute(f"SELECT {names} FROM dedup.marked_article".encode()).fetchall()
     return {row[0]: dict(zip(names.split(", "), row, strict=True)) for row in rows}
 
 

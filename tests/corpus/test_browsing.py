@@ -48,7 +48,8 @@ def newsroom(server: Server) -> Iterator[Deduplicator]:
         with corpus._database.transaction(settling=True) as cursor:
             cursor.execute("UPDATE dedup.article SET language = 'de' WHERE source_id IN ('a 7', 'a 8')")
             cursor.execute(
-                "UPDATE dedup.article SET limit_fired = 'too much at once' WHERE source_id = 'a 221'"
+                "UPDATE dedup.article_mark SET limit_fired = 'too much at once'"
+                " WHERE id = (SELECT id FROM dedup.article WHERE source_id = 'a 221')"
             )
         corpus.pins.set("a 1", "a 2", "unrelated", by="ann", reason="no")
         with Operation(url) as owner:
@@ -120,7 +121,8 @@ def rows(newsroom: Deduplicator) -> dict[int, Row]:
     )
     with newsroom._database.transaction() as cursor:
         found = cursor.execute(
-            f"SELECT {columns} reason, limit_fired, url, text, published_at FROM dedup.article".encode()
+            f"SELECT {columns} reason, limit_fired, url, text, published_at"
+            " FROM dedup.marked_article".encode()
         )
         return {row[0]: Row(*row) for row in found.fetchall()}
 

@@ -34,7 +34,6 @@ FORGED = {
     "reason": "'content'",
     "limit_fired": "'some limit'",
     "marked_at": "now()",
-    "revision": "7",
 }
 
 
@@ -59,18 +58,21 @@ def filled(database: Database) -> Database:
     return database
 
 
-def test_marks_given_with_an_insert_are_ignored(filled: Database) -> None:
+def test_a_mark_given_with_an_insert_is_ignored(filled: Database) -> None:
+    """As in a restore of data alone: the article has come before, with its pending mark."""
     with psycopg.connect(filled.url) as connection:
-        names, values = ", ".join(FORGED), ", ".join(FORGED.values())
-        names, values = names.replace("status, stale, ", ""), values.replace("'unique', true, ", "")
         connection.execute(
-            f"INSERT INTO dedup.article (source_id, published_at, text, status, duplicate_of, {names})"
-            f" SELECT 'forged', published_at, text, 'duplicate', id, {values}"
-            " FROM dedup.article WHERE source_id = 'a0'".encode()
+            "INSERT INTO dedup.article (source_id, published_at, text, revision)"
+            " SELECT 'forged', published_at, text, 7 FROM dedup.article WHERE source_id = 'a0'"
+        )
+        names, values = ", ".join(FORGED), ", ".join(FORGED.values())
+        connection.execute(
+            f"INSERT INTO dedup.article_mark (id, time, {names})"
+            f" SELECT id, now(), {values} FROM dedup.article WHERE source_id = 'forged'".encode()
         )
         row = connection.execute(
-            "SELECT status, stale, takes_part, duplicate_of, revision, score, marked_at FROM dedup.article"
-            " WHERE source_id = 'forged'"
+            "SELECT status, stale, takes_part, duplicate_of, revision, score, marked_at"
+            " FROM dedup.marked_article WHERE source_id = 'forged'"
         ).fetchone()
     assert row == ("pending", False, False, None, 0, None, None)
     settle(filled)
@@ -78,11 +80,28 @@ def test_marks_given_with_an_insert_are_ignored(filled: Database) -> None:
     assert_right(filled)
 
 
-@pytest.mark.parametrize("column", FORGED)
+@pytest.mark.parametrize("column", [*FORGED, "revision"])
 def test_marks_cannot_be_updated_by_hand(filled: Database, column: str) -> None:
+    table, value = ("article", "7") if column == "revision" else ("article_mark", FORGED[column])
     refused = pytest.raises(pg.InsufficientPrivilege, match="only dedup writes the marks")
     with psycopg.connect(filled.url) as connection, refused:
-        connection.execute(f"UPDATE dedup.article SET {column} = {FORGED[column]}".encode())
+        connection.execute(f"UPDATE dedup.{table} SET {column} = {value}".encode())
+    assert_right(filled)
+
+
+def test_a_mark_cannot_be_deleted_by_hand(filled: Database) -> None:
+    refused = pytest.raises(pg.InsufficientPrivilege, match="only dedup writes the marks")
+    with psycopg.connect(filled.url) as connection, refused:
+        connection.execute("DELETE FROM dedup.article_mark")
+
+
+def test_without_their_marks_all_articles_are_settled_again(filled: Database) -> None:
+    before = answer(filled)
+    with psycopg.connect(filled.url) as connection:
+        connection.execute("TRUNCATE dedup.article_mark")
+    assert answer(filled).status() == dict.fromkeys(before.marks, "pending")
+    settle(filled)
+    assert answer(filled) == before
     assert_right(filled)
 
 
@@ -118,7 +137,7 @@ def test_who_may_edit_articles_needs_no_other_right(filled: Database, editor: ps
 def test_who_may_edit_articles_cannot_pretend_to_settle(filled: Database, editor: psycopg.Connection) -> None:
     editor.execute("SET dedup.settling = 'on'")
     with pytest.raises(pg.InsufficientPrivilege):
-        editor.execute("UPDATE dedup.article SET status = 'unique', duplicate_of = NULL")
+        editor.execute("UPDATE dedup.article_mark SET status = 'unique', duplicate_of = NULL")
     editor.rollback()
     for call in ("make_stale('{1}')", "withdraw('{1}')", "remove_pairs('{1}')", "settle_lock()"):
         with pytest.raises(pg.InsufficientPrivilege):

@@ -49,7 +49,7 @@ PARTS = {
     "outbox": dict.fromkeys(
         ("rows", "page"),
         "(SELECT source_id, text_hash, title, url, publication, language, published_at, status,"
-        " source_id AS original, score FROM dedup.article)",
+        " source_id AS original, score FROM dedup.marked_article)",
     ),
     "embedded": {"table": "dedup.article"},
     "removal": {"table": "article"},

@@ -307,7 +307,7 @@ class History:
                     SELECT a.source_id, f.content_hash, a.status IN ('unique', 'similar') OR a.stale
                            OR a.status = 'pending' AS possible,
                            dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) AS time
-                    FROM dedup.article a
+                    FROM dedup.marked_article a
                     JOIN dedup.fingerprint f ON f.article_id = a.id AND f.revision = a.revision
                 )
                 SELECT o.source_id FROM placed a JOIN placed o USING (content_hash)
@@ -363,8 +363,8 @@ class History:
             with self.database.transaction() as cursor:
                 # An article and all its duplicates.
                 cursor.execute(
-                    "DELETE FROM dedup.article a USING dedup.article o"
-                    " WHERE o.source_id = ANY (%s) AND (a.id = o.id OR a.duplicate_of = o.id)",
+                    "DELETE FROM dedup.article a USING dedup.article_mark k, dedup.article o"
+                    " WHERE k.id = a.id AND o.source_id = ANY (%s) AND o.id IN (a.id, k.duplicate_of)",
                     [names],
                 )
         elif self.rng.random() < 0.5:

@@ -358,7 +358,7 @@ def test_an_insert_waits_for_no_settler(database: Database, owner: Owner) -> Non
     put(owner, 1, window(0, 6), 0)
     settle(database)
     with database.transaction(settling=True) as cursor:
-        cursor.execute("UPDATE dedup.article SET limit_fired = 'test'")
+        cursor.execute("UPDATE dedup.article_mark SET limit_fired = 'test'")
         owner.execute("SET lock_timeout = '1ms'")
         put(owner, 2, window(0, 6), 0)
         owner.execute("UPDATE news SET body = body || '.'")

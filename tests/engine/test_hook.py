@@ -98,7 +98,7 @@ def test_a_limit_is_recorded_and_settled_by_the_backfill(
         verdict = dd.submit(article("first", window(0, 6), 1))
     with database.transaction() as cursor:
         reasons = cursor.execute(
-            "SELECT DISTINCT limit_fired FROM dedup.article"
+            "SELECT DISTINCT limit_fired FROM dedup.marked_article"
             " WHERE (status = 'pending' OR stale) AND limit_fired IS NOT NULL"
         ).fetchall()
     assert len(reasons) == 1
@@ -111,7 +111,9 @@ def test_a_limit_is_recorded_and_settled_by_the_backfill(
     backfill(database, workers=0)
     assert_right(database)
     with database.transaction() as cursor:
-        row = cursor.execute("SELECT count(*) FROM dedup.article WHERE limit_fired IS NOT NULL").fetchone()
+        row = cursor.execute(
+            "SELECT count(*) FROM dedup.marked_article WHERE limit_fired IS NOT NULL"
+        ).fetchone()
     assert row == (0,)
 
 
@@ -236,7 +238,7 @@ def test_while_the_whole_corpus_is_settled_at_once_a_hook_settles_nothing(databa
     ]
     with database.transaction(settling=True) as cursor:
         row = cursor.execute(
-            "SELECT count(*) FROM dedup.article WHERE (status = 'pending' OR stale) AND NOT takes_part"
+            "SELECT count(*) FROM dedup.marked_article WHERE (status = 'pending' OR stale) AND NOT takes_part"
         ).fetchone()
         assert row == (4,)
         cursor.execute("UPDATE dedup.corpus_state SET bulk_run = NULL")

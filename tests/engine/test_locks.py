@@ -74,7 +74,8 @@ def rows_of(cursor: Cursor) -> tuple[int, int]:
         SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint,
                coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)::bigint
         FROM pg_stat_xact_user_tables
-        WHERE schemaname = 'dedup'::regnamespace::text AND relname IN ('article', 'fingerprint', 'match')
+        WHERE schemaname = 'dedup'::regnamespace::text
+          AND relname IN ('article', 'article_mark', 'fingerprint', 'match')
     """).fetchone()
     assert row is not None
     return row[0], row[1]
@@ -138,7 +139,7 @@ def test_sentences_of_10_000_settled_articles_become_common_step_by_step(
     with psycopg.connect(database.url) as connection:
         boilerplate(10_000)(connection)
         connection.execute("SET dedup.settling = 'on'")
-        connection.execute("UPDATE dedup.article SET status = 'unique', takes_part = true")
+        connection.execute("UPDATE dedup.article_mark SET status = 'unique', takes_part = true")
         connection.execute("UPDATE dedup.corpus_state SET settled_through = now()")
     report = backfill(database, workers=0, factory=make_function)
     assert (report.common_entered, report.settled) == (3, 10_000)

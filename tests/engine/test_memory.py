@@ -126,13 +126,13 @@ def test_a_mark_that_stays_is_not_written_again(database: Database) -> None:
     fill(database, news(200))
     run(database)
     with database.transaction() as cursor:
-        before = dict(cursor.execute("SELECT id, marked_at FROM dedup.article").fetchall())
+        before = dict(cursor.execute("SELECT id, marked_at FROM dedup.marked_article").fetchall())
         pairs = cursor.execute("SELECT ctid, article_id FROM dedup.match ORDER BY 1").fetchall()
     change_settings(database, similar_sentence_jaccard=0.301)
     run(database)
     assert_right(database)
     with database.transaction() as cursor:
-        after = dict(cursor.execute("SELECT id, marked_at FROM dedup.article").fetchall())
+        after = dict(cursor.execute("SELECT id, marked_at FROM dedup.marked_article").fetchall())
         assert cursor.execute("SELECT ctid, article_id FROM dedup.match ORDER BY 1").fetchall() == pairs
     assert after == before
 
@@ -329,8 +329,8 @@ def test_a_first_load_leaves_tight_indexes(database: Database) -> None:
 def test_whoever_holds_a_table_keeps_its_indexes_as_they_are(database: Database) -> None:
     fill(database, news(50))
     with database.transaction() as holder:
-        holder.execute("LOCK TABLE dedup.article IN ROW EXCLUSIVE MODE")
+        holder.execute("LOCK TABLE dedup.article_mark IN ROW EXCLUSIVE MODE")
         with pytest.raises(BusyError), database.transaction() as cursor:
-            memory_engine.compact(cursor, "article_pkey")
+            memory_engine.compact(cursor, "article_mark_pkey")
     with pytest.raises(DatabaseError), database.transaction() as cursor:
         memory_engine.compact(cursor, "article_duplicate_of")

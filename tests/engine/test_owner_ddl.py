@@ -680,7 +680,7 @@ def of_news(owner: Owner) -> list[tuple[Any, ...]]:
     """The articles of `news` with their marks and when they were given."""
     return rows(
         owner,
-        "SELECT source_id, id, status, duplicate_of, marked_at FROM dedup.article"
+        "SELECT source_id, id, status, duplicate_of, marked_at FROM dedup.marked_article"
         " WHERE source_id LIKE 'news/%' ORDER BY 1",
     )
 
@@ -719,7 +719,7 @@ def test_a_dropped_table_leaves_the_rest_of_the_corpus_and_can_be_detached(
     assert settled.code == 1
     assert "news" in settled.err
     assert "init" not in settled.err
-    assert rows(owner, "SELECT status FROM dedup.article WHERE source_id = 'late'") == [("duplicate",)]
+    assert rows(owner, "SELECT status FROM dedup.marked_article WHERE source_id = 'late'") == [("duplicate",)]
     with pytest.raises(InputError, match="news"):
         deduplicator(database).attachments.remap("news")
     deduplicator(database).attachments.detach("news")
@@ -732,12 +732,12 @@ def test_a_dropped_table_leaves_the_rest_of_the_corpus_and_can_be_detached(
 def test_remap_asks_for_what_it_cannot_guess(database: Database, owner: Owner, gone: str) -> None:
     marked_news(database, owner)
     owner.execute(f"ALTER TABLE news DROP COLUMN {gone} CASCADE".encode())
-    before = rows(owner, "SELECT id, status FROM dedup.article ORDER BY 1")
+    before = rows(owner, "SELECT id, status FROM dedup.marked_article ORDER BY 1")
     with pytest.raises(InputError, match="--text" if gone == "body" else "--id"):
         deduplicator(database).attachments.remap("news")
     with pytest.raises(InputError, match=r"nowhere|clicks"):
         deduplicator(database).attachments.remap("news", columns={"text": "nowhere"}, keys=["clicks"])
-    assert rows(owner, "SELECT id, status FROM dedup.article ORDER BY 1") == before
+    assert rows(owner, "SELECT id, status FROM dedup.marked_article ORDER BY 1") == before
 
 
 def test_a_worker_settles_the_rest_and_says_what_drifted(
@@ -772,7 +772,9 @@ def test_rows_of_a_drifted_table_that_wait_for_their_first_mark_hold_nobody_up(
     load(database, article("own", window(7, 6), 0))
     for _ in range(2):
         settle(database)
-        assert rows(owner, "SELECT source_id FROM dedup.article WHERE status = 'pending'") == [("news/1",)]
+        assert rows(owner, "SELECT source_id FROM dedup.marked_article WHERE status = 'pending'") == [
+            ("news/1",)
+        ]
     deduplicator(database).attachments.remap("news")
     settle(database)
     assert_followed(database, owner, but(title="title"))

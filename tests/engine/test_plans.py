@@ -47,7 +47,7 @@ from tests.corpora import article, make_function, window
 pytestmark = pytest.mark.timeout(300)
 
 ARTICLES = 20_000
-LARGE = ("article", "fingerprint", "match", "common_sentence", "sentence_count")
+LARGE = ("article", "article_mark", "fingerprint", "match", "common_sentence", "sentence_count")
 ROWS = 600
 """At most so many rows are fetched for one article; it has about 10 relatives, and 36 keys."""
 
@@ -70,7 +70,7 @@ FILL = """
     FROM dedup.article;
     ANALYZE dedup.article, dedup.fingerprint;
     UPDATE dedup.fingerprint SET canonical = article_id %% 4 <> 0;
-    UPDATE dedup.article SET takes_part = true,
+    UPDATE dedup.article_mark SET takes_part = true,
                              status = CASE WHEN id %% 4 <> 0 THEN 'similar' ELSE 'duplicate' END,
                              duplicate_of = CASE WHEN id %% 4 = 0 THEN id - 1 END, score = 0.8,
                              reason = 'sentences';
@@ -216,16 +216,33 @@ def test_a_batch(large: Database) -> None:
 
 def test_looking_for_work(large: Database) -> None:
     with rolled_back(large, settling=True) as cursor:
-        cursor.execute("ANALYZE dedup.article, dedup.fingerprint")  # as a backfill does when it is done
+        # As a backfill does when it is done.
+        cursor.execute("ANALYZE dedup.article, dedup.article_mark, dedup.fingerprint")
         assert count_unfingerprinted(cursor) == count_unsettled(cursor) == 0
         assert not waiting_page(cursor, None, 500).articles
         assert not settle(cursor, rulebook_of(cursor).settings, limit=1_000).ids
         check(cursor, 10)
 
 
+def test_a_page_of_what_waits_reads_no_more_than_that(large: Database) -> None:
+    """Where each page sorted all that waits, the pages of 1,000,000 articles would take hours."""
+    with rolled_back(large, settling=True) as cursor:
+        cursor.execute("UPDATE dedup.article SET revision = revision + 1")
+        cursor.execute("UPDATE dedup.article_mark SET stale = true")
+        after = None
+        for _ in range(3):
+            before = rows_read(cursor)
+            page = waiting_page(cursor, after, 100)
+            assert len(page.articles) == 100
+            after = page.last
+            for table, (by_scan, by_index) in rows_read(cursor).items():
+                assert by_scan == before[table][0]
+                assert by_index - before[table][1] <= 4 * 100, table
+
+
 def test_counting_what_changed(large: Database) -> None:
     with rolled_back(large, settling=True) as cursor:
-        cursor.execute("ANALYZE dedup.article, dedup.fingerprint")
+        cursor.execute("ANALYZE dedup.article, dedup.article_mark, dedup.fingerprint")
         rulebook = rulebook_of(cursor)
         given = article("new", window(3, 6), 20)
         hook.submit(cursor, rulebook, given, hook.fingerprint(rulebook, given))
@@ -445,7 +462,8 @@ def assert_few(cursor: Cursor, most: int, name: str) -> None:
     read = rows_read(cursor)
     assert {table: rows for table, (rows, _) in read.items() if rows} == {}, name
     # A page of the table of sentences, or of pairs, is not counted among the articles.
-    articles = read.pop("article", (0, 0))[1]
-    assert articles <= most, (name, articles)
+    for table in ("article", "article_mark"):
+        articles = read.pop(table, (0, 0))[1]
+        assert articles <= most, (name, table, articles)
     assert set(read) <= set(LARGE)
     assert all(rows <= 2_000 for _, rows in read.values()), (name, read)

@@ -109,7 +109,7 @@ def rows(database: Database) -> list[tuple[Any, ...]]:
             for row in cursor.execute(
                 "SELECT a.source_id, a.status, a.reason, f.revision, f.version, f.content_hash,"
                 " f.sentence_hashes, f.signature, f.buckets, f.word_count, f.shingle_count, f.canonical"
-                " FROM dedup.article a LEFT JOIN dedup.fingerprint f ON f.article_id = a.id"
+                " FROM dedup.marked_article a LEFT JOIN dedup.fingerprint f ON f.article_id = a.id"
                 " ORDER BY a.added_at, a.id"
             )
         ]

@@ -246,14 +246,14 @@ STALE_MUTANTS = [
     Mutant(
         "stale articles are not settled again",
         "settling.sql next_unsettled",
-        "a.status = 'pending' OR a.stale",
-        "a.status = 'pending'",
+        "k.status = 'pending' OR k.stale",
+        "k.status = 'pending'",
     ),
     Mutant(
         "the hook settles no stale articles",
         "settling.sql unsettled_among",
-        "(a.status = 'pending' OR a.stale)",
-        "a.status = 'pending'",
+        "(k.status = 'pending' OR k.stale)",
+        "k.status = 'pending'",
     ),
     Mutant("nothing becomes stale", "dedup.make_stale(bigint[])", "AND NOT a.stale", "AND false"),
     Mutant(
@@ -390,8 +390,8 @@ SHORT_MUTANTS = [
     Mutant(
         "a new title of a short text unsettles nothing",
         "dedup.article_edit()",
-        "OR NEW.title IS DISTINCT FROM OLD.title AND",
-        "OR false AND",
+        "OR NEW.title IS DISTINCT FROM OLD.title\n",
+        "OR false\n",
         theme="short",
     ),
     Mutant(
@@ -657,8 +657,8 @@ WINDOW_MUTANTS = [
     ),
     Mutant(
         "what comes back keeps its pairs",
-        "dedup.article_came_back()",
-        "PERFORM remove_pairs(ARRAY[OLD.id]);",
+        "dedup.articles_edited(bigint[], integer[], integer[])",
+        "PERFORM remove_pairs(came_back);",
         "",
     ),
 ]

@@ -214,15 +214,20 @@ def test_an_error_ends_the_run_with_its_kind(database: Database, monkeypatch: py
     assert [row[:2] for row in rows(database)] == [("failed", "ValueError")]
 
 
+STALE = """
+    UPDATE dedup.article_mark SET stale = true
+    WHERE id IN (SELECT id FROM dedup.article WHERE source_id = ANY (%s))
+"""
+
+
 def test_a_fingerprint_of_another_revision_is_replaced(database: Database) -> None:
     """The backfill went on for ever: the new fingerprint gave way to the old one."""
     load(database, *(article(name, window(i, 6), i) for i, name in enumerate("abc")))
     backfill(database, workers=0, factory=make_function)
     with database.transaction(settling=True) as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")  # as a restore of half a backup does
-        cursor.execute(
-            "UPDATE dedup.article SET revision = revision + 1, stale = true WHERE source_id IN ('a', 'b')"
-        )
+        cursor.execute("UPDATE dedup.article SET revision = revision + 1 WHERE source_id IN ('a', 'b')")
+        cursor.execute(STALE, [["a", "b"]])
     report = backfill(database, workers=0, factory=make_function)
     assert report.fingerprinted == 2
     assert_right(database)
@@ -235,7 +240,7 @@ def test_a_stale_fingerprint_of_a_text_that_cannot_be_read_goes(database: Databa
     backfill(database, workers=0, factory=make_function)
     with database.transaction(settling=True) as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
-        cursor.execute("UPDATE dedup.article SET revision = 7, stale = true, text = '' WHERE source_id = 'a'")
+        cursor.execute("UPDATE dedup.article SET revision = 7, text = '' WHERE source_id = 'a'")
     assert backfill(database, workers=0, factory=make_function).failed == 1
     assert_right(database)
     assert_counted(database)
@@ -247,7 +252,7 @@ REFUSE = """
 """
 
 
-@pytest.mark.parametrize(("what", "table"), [("INSERT", "fingerprint"), ("UPDATE", "article")])
+@pytest.mark.parametrize(("what", "table"), [("INSERT", "fingerprint"), ("UPDATE", "article_mark")])
 def test_a_backfill_that_would_never_end_is_an_error(database: Database, what: str, table: str) -> None:
     """A trigger of someone else swallows what is written."""
     load(database, *(article(name, window(i, 6), i) for i, name in enumerate("abc")))

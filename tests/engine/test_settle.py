@@ -191,7 +191,7 @@ def test_of_similar_pairs_of_one_score_the_first_rule_by_name_is_the_reason(
         pins.pin_pair(cursor, "x", "z", Relation.SIMILAR)
     assert run(database) == {"x": "similar", "y": "similar", "z": "similar"}
     with database.transaction() as cursor:
-        row = cursor.execute("SELECT reason FROM dedup.article WHERE source_id = 'x'").fetchone()
+        row = cursor.execute("SELECT reason FROM dedup.marked_article WHERE source_id = 'x'").fetchone()
     assert row == ("pinned",)
 
 
@@ -216,7 +216,7 @@ def test_a_changed_threshold_settles_again_without_reading_texts(database: Datab
     report = backfill(database, workers=0)
     assert (report.fingerprinted, report.settled) == (0, 2)
     with database.transaction() as cursor:
-        rows = cursor.execute("SELECT status FROM dedup.article").fetchall()
+        rows = cursor.execute("SELECT status FROM dedup.marked_article").fetchall()
     assert rows == [("similar",), ("similar",)]
 
 

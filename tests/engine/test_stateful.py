@@ -133,8 +133,8 @@ class CorpusMachine(RuleBasedStateMachine):
     def delete_story_by_sql(self, original: str) -> None:
         with self.database.transaction() as cursor:
             cursor.execute(
-                "DELETE FROM dedup.article a USING dedup.article o"
-                " WHERE o.source_id = %s AND (a.id = o.id OR a.duplicate_of = o.id)",
+                "DELETE FROM dedup.article a USING dedup.article_mark k, dedup.article o"
+                " WHERE k.id = a.id AND o.source_id = %s AND o.id IN (a.id, k.duplicate_of)",
                 [original],
             )
 

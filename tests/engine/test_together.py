@@ -24,7 +24,7 @@ def waits(database: Database) -> bool:
 
 def archived(database: Database) -> set[str]:
     with database.transaction() as cursor:
-        rows = cursor.execute("SELECT source_id FROM dedup.article WHERE archived").fetchall()
+        rows = cursor.execute("SELECT source_id FROM dedup.marked_article WHERE archived").fetchall()
     return {row[0] for row in rows}
 
 

@@ -32,19 +32,28 @@ OFF = "SET session_replication_role = replica; ALTER TABLE dedup.article DISABLE
 
 ON = "; ALTER TABLE dedup.article ENABLE TRIGGER ALL; SELECT dedup.fire_always()"
 
+
+def of(source_id: str) -> str:
+    """For an UPDATE of the mark of one article."""
+    return f"WHERE id = (SELECT id FROM dedup.article WHERE source_id = '{source_id}')"
+
+
 TAMPERING = {
     # Marks.
-    "UPDATE dedup.article SET status = 'unique', duplicate_of = NULL WHERE source_id = 'a1'": "a1: marked",
-    "UPDATE dedup.article SET score = 0.5 WHERE source_id = 'a1'": "a1: marked",
-    "UPDATE dedup.article SET reason = 'containment' WHERE source_id = 'a1'": "a1: marked",
-    "UPDATE dedup.article SET status = 'failed', reason = 'empty' WHERE source_id = 'a2'": "it can be read",
-    "UPDATE dedup.article SET status = 'unique', reason = NULL WHERE source_id = 'empty'": "cannot be read",
-    "UPDATE dedup.article SET takes_part = false": "takes no part",
-    "UPDATE dedup.article SET takes_part = true WHERE source_id = 'empty'": "was never settled",
+    f"UPDATE dedup.article_mark SET status = 'unique', duplicate_of = NULL {of('a1')}": "a1: marked",
+    f"UPDATE dedup.article_mark SET score = 0.5 {of('a1')}": "a1: marked",
+    f"UPDATE dedup.article_mark SET reason = 'containment' {of('a1')}": "a1: marked",
+    f"UPDATE dedup.article_mark SET status = 'failed', reason = 'empty' {of('a2')}": "it can be read",
+    f"UPDATE dedup.article_mark SET status = 'unique', reason = NULL {of('empty')}": "cannot be read",
+    "UPDATE dedup.article_mark SET takes_part = false": "takes no part",
+    f"UPDATE dedup.article_mark SET takes_part = true {of('empty')}": "was never settled",
     "INSERT INTO dedup.pair_pin VALUES ('a0', 'a9', 'duplicate');"
-    " UPDATE dedup.article SET stale = false": "a9: ",
+    " UPDATE dedup.article_mark SET stale = false": "a9: ",
     "INSERT INTO dedup.pair_pin VALUES ('a0', 'a1', 'unrelated');"
-    " UPDATE dedup.article SET stale = false": "a1: marked",
+    " UPDATE dedup.article_mark SET stale = false": "a1: marked",
+    f"DELETE FROM dedup.article_mark {of('a1')}": "articles have no mark",
+    f"UPDATE dedup.article_mark SET time = now() {of('a1')}": "or one of another time",
+    "INSERT INTO dedup.article_mark (id, time) VALUES (4711, now())": "marks belong to no article",
     # Fingerprints, also of what is not settled yet.
     "UPDATE dedup.fingerprint SET shingle_count = 1": "not the one of its text",
     "UPDATE dedup.fingerprint SET word_count = 1": "not the one of its text",
@@ -52,15 +61,15 @@ TAMPERING = {
     "UPDATE dedup.fingerprint SET content_hash = 1": "not the one of its text",
     "UPDATE dedup.fingerprint SET buckets = '{}'": "not the one of its text",
     "UPDATE dedup.fingerprint SET signature = ''": "not the one of its text",
-    "UPDATE dedup.article SET stale = true WHERE source_id = 'a3';"
+    f"UPDATE dedup.article_mark SET stale = true {of('a3')};"
     " UPDATE dedup.fingerprint SET sentence_hashes = '{1}' WHERE article_id = (SELECT id FROM dedup.article"
     " WHERE source_id = 'a3')": "a3: the fingerprint is not",
     "UPDATE dedup.fingerprint SET revision = 5": "of another revision",
     "UPDATE dedup.article SET revision = 5": "of another revision",
     "UPDATE dedup.fingerprint SET canonical = NOT canonical": "canonical flag",
     "DELETE FROM dedup.fingerprint": "has no fingerprint",
-    "INSERT INTO dedup.fingerprint SELECT a.id, 1, 0, 1, '{}', '', '{}', 1, 1, true FROM dedup.article a"
-    " WHERE a.status = 'failed'": "failed and has a fingerprint",
+    "INSERT INTO dedup.fingerprint SELECT a.id, 1, 0, 1, '{}', '', '{}', 1, 1, true"
+    " FROM dedup.article_mark a WHERE a.status = 'failed'": "failed and has a fingerprint",
     # Pairs.
     "DELETE FROM dedup.match": "missing from the matches",
     "UPDATE dedup.match SET containment = 0.1": "wrongly in the matches",
@@ -68,7 +77,8 @@ TAMPERING = {
     "UPDATE dedup.match SET best_match = false": "the matches",
     "INSERT INTO dedup.match (article_id, other_id, relation, rule, score, sentence_jaccard,"
     " signature_jaccard, containment) SELECT f.id, a.id, 'similar', 'content', 1, 1, 1, 1"
-    " FROM dedup.article a, dedup.article f WHERE a.source_id = 'a0' AND f.status = 'failed'": "or pairs",
+    " FROM dedup.article a, dedup.article_mark f"
+    " WHERE a.source_id = 'a0' AND f.status = 'failed'": "or pairs",
     f"{OFF} DELETE FROM dedup.article WHERE source_id = 'a0' {ON}": "belong to no article",
     # Counts and state.
     "INSERT INTO dedup.common_sentence (sentence_hash, carriers, effective_stories)"
@@ -133,9 +143,9 @@ def test_sentence_parameters_that_are_not_those_of_their_checksum(filled: Databa
 
 
 BOOKKEEPING = [
-    "UPDATE dedup.article SET score = 0.51 WHERE source_id = 'a1'",
-    "UPDATE dedup.article SET status = 'unique', duplicate_of = NULL, score = NULL, reason = NULL"
-    " WHERE source_id = 'a1'",
+    f"UPDATE dedup.article_mark SET score = 0.51 {of('a1')}",
+    "UPDATE dedup.article_mark SET status = 'unique', duplicate_of = NULL, score = NULL, reason = NULL"
+    f" {of('a1')}",
     "UPDATE dedup.fingerprint SET revision = 5 WHERE article_id = (SELECT min(id) FROM dedup.article)",
     "DELETE FROM dedup.match WHERE article_id = (SELECT id FROM dedup.article WHERE source_id = 'a1')",
 ]

@@ -56,7 +56,7 @@ class Reader:
         assert sorted(self._column("SELECT source_id FROM dedup.story_article")) == sorted(statuses)
         stories = self._column("SELECT unnest(source_id || copy_source_ids) FROM dedup.story")
         originals = self._column(
-            "SELECT DISTINCT duplicate_of::text FROM dedup.article WHERE status = 'duplicate'"
+            "SELECT DISTINCT duplicate_of::text FROM dedup.marked_article WHERE status = 'duplicate'"
         )
         assert len(originals) <= len(statuses)
         assert set(stories) <= set(statuses)
@@ -81,7 +81,7 @@ class Reader:
 
     def _statuses(self) -> dict[str, str]:
         with self._database.transaction() as cursor:
-            return dict(cursor.execute("SELECT source_id, status FROM dedup.article").fetchall())
+            return dict(cursor.execute("SELECT source_id, status FROM dedup.marked_article").fetchall())
 
     def _column(self, query: str) -> list[str]:
         with self._database.transaction() as cursor:

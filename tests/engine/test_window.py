@@ -58,7 +58,7 @@ def prune(database: Database, minute: float, **options: Any) -> BackfillReport:
 
 def archived(database: Database) -> set[str]:
     with database.transaction() as cursor:
-        rows = cursor.execute("SELECT source_id FROM dedup.article WHERE archived").fetchall()
+        rows = cursor.execute("SELECT source_id FROM dedup.marked_article WHERE archived").fetchall()
     return {row[0] for row in rows}
 
 
@@ -127,8 +127,7 @@ def test_an_article_that_comes_too_late_is_archived_and_told_so(pruned: Database
     else:
         with pruned.transaction() as cursor:
             cursor.execute(
-                "INSERT INTO dedup.article (source_id, text, published_at, archived)"
-                " VALUES (%s, %s, %s, true)",
+                "INSERT INTO dedup.article (source_id, text, published_at) VALUES (%s, %s, %s)",
                 ["late", late.text, late.published_at],
             )
         assert unsettled(pruned) == {"late"}
@@ -250,7 +249,7 @@ def test_when_an_archived_original_is_deleted_its_archived_copies_say_so(pruned:
     found = assert_right(pruned)
     assert found.marks["early copy"] == ("failed", None, None, "archived: its original was deleted")
     assert unsettled(pruned) == set()
-    change(pruned, "DELETE FROM dedup.article WHERE archived")
+    change(pruned, "DELETE FROM dedup.article WHERE id IN (SELECT id FROM dedup.article_mark WHERE archived)")
     assert_right(pruned)
 
 
@@ -440,17 +439,21 @@ def test_truncate_leaves_the_archive_alone(pruned: Database, table: str) -> None
 
 def test_only_dedup_archives(pruned: Database) -> None:
     with pytest.raises(RightsError, match="only dedup writes the marks"), pruned.transaction() as cursor:
-        cursor.execute("UPDATE dedup.article SET archived = false")
+        cursor.execute("UPDATE dedup.article_mark SET archived = false")
+
+
+def of(source_id: str) -> str:
+    """For an UPDATE of the mark of one article."""
+    return f"WHERE id = (SELECT id FROM dedup.article WHERE source_id = '{source_id}')"
 
 
 TAMPERING: dict[str, str] = {
-    "UPDATE dedup.article SET archived = false, status = 'unique' WHERE source_id = 'original'": "wrong side",
-    "UPDATE dedup.article SET archived = true, takes_part = false WHERE source_id = 'other'": "wrong side",
+    f"UPDATE dedup.article_mark SET archived = false, status = 'unique' {of('original')}": "wrong side",
+    f"UPDATE dedup.article_mark SET archived = true, takes_part = false {of('other')}": "wrong side",
     "INSERT INTO dedup.fingerprint SELECT a.id, 1, a.revision, 1, '{}', '', '{}', 1, 1, true"
-    " FROM dedup.article a WHERE a.source_id = 'original'": "archived and has a fingerprint",
-    "UPDATE dedup.article SET status = 'duplicate', score = 1, reason = 'content', duplicate_of ="
-    " (SELECT id FROM dedup.article WHERE source_id = 'original')"
-    " WHERE source_id = 'late copy'": "its original is",
+    " FROM dedup.marked_article a WHERE a.source_id = 'original'": "archived and has a fingerprint",
+    "UPDATE dedup.article_mark SET status = 'duplicate', score = 1, reason = 'content', duplicate_of ="
+    f" (SELECT id FROM dedup.article WHERE source_id = 'original') {of('late copy')}": "its original is",
     "INSERT INTO dedup.match SELECT a.id, o.id, 'duplicate', 'content', 1, 1, 1, 1, false"
     " FROM dedup.article a, dedup.article o WHERE a.source_id = 'late copy'"
     " AND o.source_id = 'original'": "pairs of an archived",

@@ -221,8 +221,9 @@ def test_the_view_sets_judgements_beside_the_marks(corpus: Database) -> None:
         judgements.record(cursor, ("a", "b"), "ann", "different")
         judgements.record(cursor, ("a", "c"), "ann", "duplicate")
         cursor.execute("""
-            UPDATE dedup.article SET status = 'duplicate', reason = 'sentences',
-                duplicate_of = (SELECT id FROM dedup.article WHERE source_id = 'a') WHERE source_id = 'b'
+            UPDATE dedup.article_mark SET status = 'duplicate', reason = 'sentences',
+                duplicate_of = (SELECT id FROM dedup.article WHERE source_id = 'a')
+            WHERE id = (SELECT id FROM dedup.article WHERE source_id = 'b')
         """)
         cursor.execute("""
             INSERT INTO dedup.match SELECT b.id, a.id, 'duplicate', 'sentences', 0.75, 0.75, 0.5, 0.9

@@ -40,12 +40,15 @@ SELECT count(*) FROM dedup.article
 
 -- name: find
 -- An article without its text.
-SELECT id, revision, status, stale, language, title FROM dedup.article WHERE source_id = %(source_id)s
+SELECT a.id, a.revision, k.status, k.stale, a.language, a.title
+FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
+WHERE a.source_id = %(source_id)s
 
 -- name: explained
 -- An article with its text, for an explanation.
-SELECT a.title, a.publication, a.status, a.published_at, a.added_at, a.language, ${text}, a.archived
-FROM dedup.article a WHERE a.source_id = %(source_id)s
+SELECT a.title, a.publication, k.status, a.published_at, a.added_at, a.language, ${text}, k.archived
+FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
+WHERE a.source_id = %(source_id)s
 
 -- name: texts
 -- What fingerprints are made from. Without articles of attached tables whose rows have changed since.
@@ -68,7 +71,7 @@ CROSS JOIN LATERAL (
 
 -- name: note_limit
 -- Which limit left articles unsettled.
-UPDATE dedup.article SET limit_fired = %(limit)s WHERE id = ANY (%(ids)s) AND (status = 'pending' OR stale)
+UPDATE dedup.article_mark SET limit_fired = %(limit)s WHERE id = ANY (%(ids)s) AND (status = 'pending' OR stale)
 
 -- name: withdraw
 -- Take articles out of what others are compared with.
@@ -89,9 +92,9 @@ ORDER BY coalesce(a.published_at, a.added_at) DESC, a.source_id
 
 -- name: newest_ids
 -- The newest articles that can be read.
-SELECT id FROM dedup.article WHERE status <> 'failed'
+SELECT id FROM dedup.marked_article WHERE status <> 'failed'
 ORDER BY coalesce(published_at, added_at) DESC, source_id LIMIT %(count)s
 
 -- name: analyze
 -- Tell the planner what the tables hold now.
-ANALYZE dedup.article, dedup.fingerprint
+ANALYZE dedup.article, dedup.article_mark, dedup.fingerprint

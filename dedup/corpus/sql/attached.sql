@@ -158,8 +158,10 @@ FROM (SELECT array_agg(g.id ORDER BY g.id), array_agg(a.status ORDER BY g.id),
              array_agg(o.source_id ORDER BY g.id), array_agg(a.score ORDER BY g.id)
       FROM unnest(%(source_ids)s::text[]) AS g (id)
       LEFT JOIN LATERAL (
-          SELECT status, duplicate_of, score FROM dedup.article
-          WHERE source_id = g.id COLLATE "C" AND attachment_id = %(id)s OFFSET 0) AS a ON true
+          SELECT k.status, k.duplicate_of, k.score
+          FROM (SELECT id FROM dedup.article
+                WHERE source_id = g.id COLLATE "C" AND attachment_id = %(id)s OFFSET 0) AS own
+          CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = own.id OFFSET 0) AS k) AS a ON true
       LEFT JOIN LATERAL (
           SELECT source_id FROM dedup.article
           WHERE id = a.duplicate_of AND attachment_id = %(id)s OFFSET 0) AS o ON true

@@ -1,12 +1,21 @@
 -- What later marks rest on: what is wrong, and how it is healed.
 
 -- name: settled
--- Whether `dedup.article a` has a mark that counts.
+-- Whether `dedup.marked_article a` has a mark that counts.
 a.status IN ('unique', 'similar', 'duplicate') AND NOT a.stale AND NOT a.archived
 
 -- name: lost_fingerprints
 -- Fingerprints that belong to no article.
 dedup.fingerprint f WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = f.article_id)
+
+-- name: lost_marks
+-- Marks that belong to no article.
+dedup.article_mark k WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = k.id)
+
+-- name: missing_marks
+-- Articles without a mark, or with one that is not of their time and their attached table.
+dedup.article a LEFT JOIN dedup.article_mark k ON k.id = a.id
+WHERE (k.id, k.time, k.attachment_id) IS DISTINCT FROM (a.id, coalesce(a.published_at, a.added_at), a.attachment_id)
 
 -- name: lost_pairs
 -- Pairs that belong to no article.
@@ -17,9 +26,15 @@ WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = m.article_id)
 -- name: crossing_pairs
 -- Pairs of an archived article with one that is not.
 dedup.match m
-JOIN dedup.article a ON a.id = m.article_id
-JOIN dedup.article o ON o.id = m.other_id
+JOIN dedup.article_mark a ON a.id = m.article_id
+JOIN dedup.article_mark o ON o.id = m.other_id
 WHERE a.archived <> o.archived AND NOT a.stale AND NOT o.stale
+
+-- name: add_missing_marks
+-- The marks that articles lack, as pending ones.
+INSERT INTO dedup.article_mark (id, time, attachment_id)
+SELECT a.id, coalesce(a.published_at, a.added_at), a.attachment_id FROM ${missing_marks}
+ON CONFLICT (id) DO UPDATE SET time = excluded.time, attachment_id = excluded.attachment_id
 
 -- name: add_turn
 -- The row of the settle lock.
@@ -28,7 +43,7 @@ INSERT INTO dedup.settle_turn DEFAULT VALUES ON CONFLICT DO NOTHING
 -- name: archived_with_fingerprint
 -- Archived articles that have a fingerprint.
 SELECT a.id, a.source_id
-FROM dedup.article a
+FROM dedup.marked_article a
 WHERE a.archived AND EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id)
 ORDER BY a.id
 
@@ -39,6 +54,14 @@ SELECT count(*) FROM ${crossing_pairs}
 -- name: count_lost_fingerprints
 -- How many fingerprints belong to no article.
 SELECT count(*) FROM ${lost_fingerprints}
+
+-- name: count_lost_marks
+-- How many marks belong to no article.
+SELECT count(*) FROM ${lost_marks}
+
+-- name: count_missing_marks
+-- How many articles have no mark, or one that is not theirs.
+SELECT count(*) FROM ${missing_marks}
 
 -- name: count_lost_pairs
 -- How many pairs belong to no article.
@@ -62,6 +85,10 @@ DELETE FROM dedup.match WHERE ctid IN (SELECT m.ctid FROM ${crossing_pairs})
 -- The fingerprints that belong to no article.
 DELETE FROM ${lost_fingerprints}
 
+-- name: delete_lost_marks
+-- The marks that belong to no article.
+DELETE FROM ${lost_marks}
+
 -- name: delete_lost_pairs
 -- The pairs that belong to no article.
 DELETE FROM ${lost_pairs}
@@ -69,7 +96,7 @@ DELETE FROM ${lost_pairs}
 -- name: failed_with_more
 -- Failed articles that have a fingerprint or pairs.
 SELECT a.id, a.source_id
-FROM dedup.article a
+FROM dedup.marked_article a
 WHERE a.status = 'failed' AND NOT a.archived
   AND (EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id)
        OR EXISTS (SELECT FROM dedup.match m WHERE m.article_id = a.id)
@@ -83,7 +110,7 @@ SELECT dedup.fire_always()
 -- name: flag_disagrees
 -- Articles whose mark and whose canonical flag disagree.
 SELECT a.id, a.source_id
-FROM dedup.article a
+FROM dedup.marked_article a
 JOIN dedup.fingerprint f ON f.article_id = a.id
 WHERE ${settled} AND f.canonical = (a.status = 'duplicate')
 ORDER BY a.id
@@ -100,34 +127,34 @@ UPDATE dedup.corpus_state SET settled_through = NULL
 -- Whether an article is settled that is later than is noted of all.
 SELECT max(dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s))
        > (SELECT settled_through FROM dedup.corpus_state)
-FROM dedup.article a WHERE a.takes_part
+FROM dedup.marked_article a WHERE a.takes_part
 
 -- name: never_settled
 -- Articles that take part without a mark.
 SELECT a.id, a.source_id
-FROM dedup.article a
+FROM dedup.marked_article a
 WHERE a.takes_part AND a.status IN ('pending', 'failed')
 ORDER BY a.id
 
 -- name: no_fingerprint
 -- Settled articles without a fingerprint.
 SELECT a.id, a.source_id
-FROM dedup.article a
+FROM dedup.marked_article a
 WHERE ${settled} AND NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id)
 ORDER BY a.id
 
 -- name: original_archived
 -- Duplicates that are not archived, of an original that is.
 SELECT a.id, a.source_id
-FROM dedup.article a
-JOIN dedup.article o ON o.id = a.duplicate_of
+FROM dedup.marked_article a
+JOIN dedup.article_mark o ON o.id = a.duplicate_of
 WHERE ${settled} AND o.archived
 ORDER BY a.id
 
 -- name: other_revision
 -- Settled articles whose fingerprint is of another revision of the text.
 SELECT a.id, a.source_id
-FROM dedup.article a
+FROM dedup.marked_article a
 JOIN dedup.fingerprint f ON f.article_id = a.id
 WHERE ${settled} AND f.revision <> a.revision
 ORDER BY a.id
@@ -135,7 +162,7 @@ ORDER BY a.id
 -- name: pairs_disagree
 -- Settled articles whose marks do not follow from their pairs.
 SELECT a.id, a.source_id
-FROM dedup.article a
+FROM dedup.marked_article a
 LEFT JOIN LATERAL (
     SELECT m.relation, m.other_id, m.score, m.rule FROM dedup.match m
     WHERE m.article_id = a.id AND (a.duplicate_of IS NULL OR m.other_id = a.duplicate_of)
@@ -151,13 +178,13 @@ ORDER BY a.id
 -- name: takes_no_part
 -- Settled articles that take no part.
 SELECT a.id, a.source_id
-FROM dedup.article a
+FROM dedup.marked_article a
 WHERE ${settled} AND NOT a.takes_part
 ORDER BY a.id
 
 -- name: unmark_without_original
 -- Have articles wait whose original is gone: a mark cannot point to it.
-UPDATE dedup.article a
+UPDATE dedup.article_mark a
 SET status = 'pending', stale = false, duplicate_of = NULL, score = NULL, reason = NULL, marked_at = NULL
 WHERE a.id = ANY (%(ids)s) AND a.duplicate_of IS NOT NULL AND NOT a.archived
   AND NOT EXISTS (SELECT FROM dedup.article o WHERE o.id = a.duplicate_of)

@@ -17,8 +17,9 @@ SELECT EXISTS (
 
 -- name: article
 -- What is told of one article besides its mark.
-SELECT a.url, a.language, a.published_at, a.added_at, a.marked_at, t.name, a.limit_fired
+SELECT a.url, a.language, a.published_at, a.added_at, k.marked_at, t.name, k.limit_fired
 FROM dedup.article a
+CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 LEFT JOIN LATERAL (SELECT name FROM dedup.attachment WHERE id = a.attachment_id OFFSET 0) AS t ON true
 WHERE a.source_id = %(source_id)s
 
@@ -59,15 +60,14 @@ WHERE place = %(scanned)s
 -- name: copies
 -- A page of the copies of a story. OFFSET 0: looked up one by one, whatever the statistics say.
 SELECT a.id, p.sentence_jaccard, p.signature_jaccard, p.containment
-FROM (SELECT id FROM dedup.article
-      WHERE duplicate_of = %(story)s AND (coalesce(published_at, added_at), id) > (%(time)s, %(id)s)
-      ORDER BY coalesce(published_at, added_at), id LIMIT %(limit)s) AS a
+FROM (SELECT id FROM dedup.article_mark
+      WHERE duplicate_of = %(story)s AND (time, id) > (%(time)s, %(id)s) ORDER BY time, id LIMIT %(limit)s) AS a
 LEFT JOIN LATERAL (
     SELECT * FROM dedup.match WHERE article_id = a.id AND other_id = %(story)s OFFSET 0) AS p ON true
 
 -- name: count_copies
 -- How many copies a story has; counting stops at the limit.
-SELECT count(*) FROM (SELECT FROM dedup.article WHERE duplicate_of = %(story)s LIMIT %(limit)s) AS copies
+SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE duplicate_of = %(story)s LIMIT %(limit)s) AS copies
 
 -- name: count_words
 -- How many words there are in what is searched for.
@@ -76,14 +76,16 @@ SELECT numnode(plainto_tsquery('simple', %(words)s))
 -- name: day
 -- Figures of a range of days, of its newest articles: one row. Times are microseconds since 1970.
 WITH counted AS MATERIALIZED (
-    SELECT id, coalesce(published_at, added_at) AS at, ${known} AS known_at, publication, status, stale, duplicate_of,
+    SELECT a.id, coalesce(published_at, added_at) AS at, ${known} AS known_at, publication, status, stale, duplicate_of,
            -- Who names no outlet counts as one of his own; no outlet is called so.
-           coalesce(publication, chr(1) || id) AS outlet,
+           coalesce(publication, chr(1) || a.id) AS outlet,
            CASE WHEN status = 'failed' THEN split_part(reason, ':', 1)
                 WHEN status = 'pending' OR stale THEN limit_fired END AS why
     FROM dedup.article a
+    -- OFFSET 0: each looked up by its key, whatever the statistics say.
+    CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
     WHERE coalesce(published_at, added_at) >= %(since)s AND coalesce(published_at, added_at) < %(until)s
-    ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(limit)s
+    ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
 ), tally AS MATERIALIZED (  -- what days and outlets are summed up from: few rows
     SELECT (at AT TIME ZONE 'UTC')::date - %(first)s::date AS day, publication, status, stale, count(*) AS articles
     FROM counted GROUP BY 1, 2, 3, 4
@@ -142,8 +144,8 @@ LIMIT %(limit)s
 
 -- name: earliest_copies
 -- The earliest copies of a story.
-SELECT id FROM dedup.article WHERE duplicate_of = %(story)s
-ORDER BY coalesce(published_at, added_at), id LIMIT %(limit)s
+SELECT id FROM dedup.article_mark WHERE duplicate_of = %(story)s
+ORDER BY time, id LIMIT %(limit)s
 
 -- name: figures
 -- What is kept of a text, in figures. OFFSET 0: looked up one by one, whatever the statistics say.
@@ -198,20 +200,20 @@ SELECT a.id, a.source_id, left(a.title, %(characters)s), left(a.publication, %(c
        coalesce(published_at, added_at), ${known} IS NOT NULL, a.status, a.stale, a.archived, o.source_id, a.score,
        left(a.reason, %(characters)s)
 FROM unnest(%(ids)s::bigint[]) AS given (id)
-CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = given.id OFFSET 0) AS a
+CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSET 0) AS a
 LEFT JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
 
 -- name: matching
 -- Articles with some words and marks, and whether all that is wanted holds of each.
 SELECT at, id, at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition}
-FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.article
+FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
       WHERE ${indexed} @@ (plainto_tsquery('simple', %(words)s) && %(marks)s::text::tsquery)
       LIMIT %(limit)s) AS matching
 
 -- name: named
 -- The articles of an address or a source_id, the newest first. OFFSET 0: looked up by that alone, and not by time.
 SELECT at, id
-FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.article
+FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
       WHERE ${column} = %(value)s LIMIT %(limit)s OFFSET 0) AS named
 WHERE at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition}
 ORDER BY at DESC, id DESC LIMIT ${page}
@@ -230,11 +232,12 @@ ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
 
 -- name: of_copier
 -- The newest articles of an outlet, by the index of outlets.
-SELECT id, coalesce(published_at, added_at) AS at, publication, duplicate_of FROM dedup.article
+SELECT a.id, coalesce(published_at, added_at) AS at, publication, duplicate_of FROM dedup.article a
+CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE left(publication, 100) COLLATE "C" = left(%(copier)s, 100) AND publication IS NOT NULL
   AND coalesce(published_at, added_at) >= %(since)s
-  AND (coalesce(published_at, added_at), id) < (%(until)s, %(before)s)
-ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(scanned)s
+  AND (coalesce(published_at, added_at), a.id) < (%(until)s, %(before)s)
+ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(scanned)s
 
 -- name: of_outlet
 -- Whether an article is of an outlet, as the index of outlets has it.
@@ -243,10 +246,11 @@ left(publication, 100) COLLATE "C" = left(%(publication)s, 100) AND publication 
 -- name: outlets
 -- Who copied whom in a range of days, of its newest articles: cells of the outlets of most copies, and what is left.
 WITH counted AS MATERIALIZED (
-    SELECT id, coalesce(published_at, added_at) AS at, ${known} AS known_at, publication, duplicate_of
+    SELECT a.id, coalesce(published_at, added_at) AS at, ${known} AS known_at, publication, duplicate_of
     FROM dedup.article a
+    CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
     WHERE coalesce(published_at, added_at) >= %(since)s AND coalesce(published_at, added_at) < %(until)s
-    ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(limit)s
+    ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
 ), copy AS MATERIALIZED (
     SELECT c.publication AS copier, o.publication AS original, ${delay} AS delay
     FROM (SELECT * FROM counted WHERE duplicate_of IS NOT NULL) AS c
@@ -319,10 +323,11 @@ ORDER BY pinned_at DESC, source_id DESC, other_source_id DESC LIMIT %(limit)s
 
 -- name: scanned
 -- The newest articles of a range, or those of an outlet.
-SELECT coalesce(published_at, added_at) AS at, id, publication, status FROM dedup.article
+SELECT coalesce(published_at, added_at) AS at, a.id, publication, status FROM dedup.article a
+CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
-  AND (coalesce(published_at, added_at), id) < (%(until)s, %(before)s)
-ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(limit)s
+  AND (coalesce(published_at, added_at), a.id) < (%(until)s, %(before)s)
+ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
 
 -- name: scored_above
 -- The pairs that a threshold has just let in, as far as nobody has said anything of them.
@@ -372,7 +377,9 @@ ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
 
 -- name: story_of
 -- The story that an article is of, by its canonical article.
-SELECT coalesce(duplicate_of, id) FROM dedup.article WHERE source_id = %(source_id)s
+SELECT coalesce(k.duplicate_of, k.id)
+FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
+WHERE a.source_id = %(source_id)s
 
 -- name: text
 -- How a text begins, and how long it is.
@@ -380,7 +387,7 @@ SELECT left(text, %(characters)s), length(text) FROM dedup.article_text WHERE ar
 
 -- name: unsaid
 -- The articles of the pairs m. OFFSET 0: one by one, until there are enough.
-CROSS JOIN LATERAL (SELECT source_id, archived FROM dedup.article WHERE id = m.article_id OFFSET 0) AS a
+CROSS JOIN LATERAL (SELECT source_id, archived FROM dedup.marked_article WHERE id = m.article_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = m.other_id OFFSET 0) AS o
 WHERE NOT a.archived AND ${free} LIMIT %(limit)s
 

@@ -15,7 +15,7 @@ SELECT source_id, other_source_id, relation FROM dedup.pair_pin
 
 -- name: count_inside
 -- How many articles are not archived.
-SELECT count(*) FROM dedup.article WHERE NOT archived
+SELECT count(*) FROM dedup.article_mark WHERE NOT archived
 
 -- name: fingerprints
 -- What a cluster is told of each article inside: its times, the digest of its text, and its fingerprint if that is of
@@ -23,7 +23,7 @@ SELECT count(*) FROM dedup.article WHERE NOT archived
 SELECT a.source_id, (extract(epoch FROM a.published_at) * 1000000)::bigint,
        (extract(epoch FROM a.added_at) * 1000000)::bigint, b.digest, v.version, f.content_hash, f.sentence_hashes,
        f.signature, f.buckets, f.word_count, f.shingle_count, k.reason, k.known AND b.same AS known
-FROM dedup.article a
+FROM dedup.marked_article a
 JOIN unnest(%(languages)s::text[], %(versions)s::bigint[]) AS v (language, version)
     ON v.language = coalesce(a.language, '')
 LEFT JOIN dedup.fingerprint f
@@ -98,7 +98,7 @@ LEFT JOIN (
     FROM pg_temp.import_article
 ) AS n USING (source_id)
 LEFT JOIN pg_temp.import_fingerprint f ON f.article_id = n.place
-LEFT JOIN dedup.article a USING (source_id)
+LEFT JOIN dedup.marked_article a USING (source_id)
 LEFT JOIN unnest(%(languages)s::text[], %(versions)s::bigint[]) AS v (language, version)
     ON v.language = coalesce(a.language, '')
 LEFT JOIN dedup.fingerprint s ON s.article_id = a.id AND s.revision = a.revision
@@ -121,7 +121,7 @@ SELECT source_id FROM pg_temp.import_row WHERE id IS NULL
 
 -- name: not_there
 -- Articles of this corpus that are not in the result.
-SELECT a.source_id FROM dedup.article a
+SELECT a.source_id FROM dedup.marked_article a
 WHERE NOT a.archived
   AND (%(horizon)s::timestamptz IS NULL
        OR dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) >= %(horizon)s)
@@ -296,20 +296,20 @@ WHERE r.id = ANY (%(ids)s::bigint[]) AND a.revision <> r.revision
 -- name: write_marks
 -- The marks of a result, but for those of articles that people have changed meanwhile (`left`). A mark that stays is
 -- not written again.
-UPDATE dedup.article a
+UPDATE dedup.article_mark a
 SET status = r.status, duplicate_of = r.original, score = r.score, reason = r.reason,
     stale = false, takes_part = r.status <> 'failed', limit_fired = NULL,
     marked_at = CASE WHEN (a.status, a.duplicate_of, a.score, a.reason)
                           IS DISTINCT FROM (r.status, r.original, r.score, r.reason)
                      THEN now() ELSE a.marked_at END
-FROM pg_temp.import_known r
-WHERE a.id = r.id AND a.revision = r.revision AND a.id <> ALL (%(left)s::bigint[])
+FROM pg_temp.import_known r JOIN dedup.article present USING (id, revision)
+WHERE a.id = r.id AND a.id <> ALL (%(left)s::bigint[])
   AND ((a.status, a.duplicate_of, a.score, a.reason, a.stale, a.takes_part)
        IS DISTINCT FROM (r.status, r.original, r.score, r.reason, false, r.status <> 'failed'))
 
 -- name: drop_pairs
 -- The stored pairs of articles inside that a result has not, or has with other values.
-DELETE FROM dedup.match m USING dedup.article a
+DELETE FROM dedup.match m USING dedup.article_mark a
 WHERE a.id = m.article_id AND NOT a.archived AND NOT EXISTS (
     SELECT FROM pg_temp.import_pair p
     WHERE p.article_id = m.article_id AND p.other_id = m.other_id

@@ -68,8 +68,9 @@ CROSS JOIN LATERAL (
            coalesce(array_agg(source_id ORDER BY coalesce(published_at, added_at), source_id), '{}')
                AS copy_source_ids
     FROM (SELECT m.*, at, ${delay} AS delay
-          FROM dedup.mark m CROSS JOIN LATERAL (SELECT ${at} AS at) AS k
-          WHERE duplicate_of = c.id) AS m) AS d
+          FROM (SELECT id FROM dedup.article_mark WHERE duplicate_of = c.id OFFSET 0) AS copy
+          CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE id = copy.id OFFSET 0) AS m
+          CROSS JOIN LATERAL (SELECT ${at} AS at) AS k) AS m) AS d
 
 -- name: count_stories
 -- How many there are.
@@ -78,4 +79,4 @@ SELECT count(*) FROM dedup.mark c WHERE status <> 'duplicate' ${stories_since}
 -- name: stories_since
 -- By the time of any of its articles.
 AND (${since} OR EXISTS (
-    SELECT FROM dedup.mark d WHERE d.duplicate_of = c.id AND coalesce(d.published_at, d.added_at) >= %(since)s))
+    SELECT FROM dedup.article_mark d WHERE d.duplicate_of = c.id AND d.time >= %(since)s))

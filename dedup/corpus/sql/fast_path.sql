@@ -14,6 +14,6 @@ SELECT * FROM dedup.submit_new(
 
 -- name: mark_provisionally
 -- A mark, unique or similar, of an article that is to be settled again.
-UPDATE dedup.article
+UPDATE dedup.article_mark
 SET status = %(status)s, stale = true, duplicate_of = NULL, score = %(score)s, reason = %(reason)s, marked_at = now()
 WHERE id = %(id)s

@@ -11,13 +11,17 @@ SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.fingerpri
 
 -- name: count_unfingerprinted
 -- How many articles wait for a fingerprint.
-SELECT count(*) FROM dedup.article a WHERE (a.status = 'pending' OR a.stale) AND ${unfingerprinted}
+SELECT count(*)
+FROM dedup.article_mark k JOIN dedup.article a ON a.id = k.id
+WHERE (k.status = 'pending' OR k.stale) AND ${unfingerprinted}
 
 -- name: count_unsettled
 -- How many articles are to be settled, and have a fingerprint of their present text.
 SELECT count(*)
-FROM dedup.article a JOIN dedup.fingerprint f ON f.article_id = a.id AND f.revision = a.revision
-WHERE a.status = 'pending' OR a.stale
+FROM dedup.article_mark k
+JOIN dedup.article a ON a.id = k.id
+JOIN dedup.fingerprint f ON f.article_id = k.id AND f.revision = a.revision
+WHERE k.status = 'pending' OR k.stale
 
 -- name: delete
 -- The fingerprints of some articles.
@@ -36,16 +40,17 @@ WHERE f.article_id = ANY (%(ids)s) AND a.id = f.article_id AND f.revision <> a.r
 
 -- name: fail
 -- Mark articles as failed, unless they changed or no longer wait.
-UPDATE dedup.article a
+UPDATE dedup.article_mark k
 SET status = 'failed', stale = false, takes_part = false, duplicate_of = NULL, score = NULL, reason = f.reason,
     limit_fired = NULL, marked_at = now()
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[], %(reasons)s::text[]) AS f (id, revision, reason)
-WHERE a.id = f.id AND a.revision = f.revision AND (a.status = 'pending' OR a.stale)
-RETURNING a.id
+CROSS JOIN LATERAL (SELECT FROM dedup.article a WHERE a.id = f.id AND a.revision = f.revision OFFSET 0) AS a
+WHERE k.id = f.id AND (k.status = 'pending' OR k.stale)
+RETURNING k.id
 
 -- name: failed
 -- Some articles that failed for a reason that begins so.
-SELECT id FROM dedup.article WHERE status = 'failed' AND NOT archived AND starts_with(reason, %(reason)s)
+SELECT id FROM dedup.article_mark WHERE status = 'failed' AND NOT archived AND starts_with(reason, %(reason)s)
 ORDER BY id LIMIT %(limit)s
 
 -- name: insert
@@ -57,7 +62,7 @@ SELECT * FROM (
            %(content_hash)s::bigint AS content_hash, %(sentence_hashes)s::bigint[] AS sentence_hashes,
            %(signature)s::bytea AS signature, %(buckets)s::bigint[] AS buckets,
            %(word_count)s::integer AS word_count, %(shingle_count)s::integer AS shingle_count) AS n
-WHERE EXISTS (SELECT FROM dedup.article a
+WHERE EXISTS (SELECT FROM dedup.marked_article a
               WHERE a.id = n.article_id AND a.revision = n.revision AND (a.status = 'pending' OR a.stale))
 ON CONFLICT (article_id) DO NOTHING
 
@@ -67,14 +72,14 @@ ON CONFLICT (article_id) DO NOTHING
 INSERT INTO dedup.outbox (attachment_id, amount, source_ids)
 SELECT a.attachment_id, count(*), array_agg(a.source_id)
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)
-CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = given.id OFFSET 0) AS a
+CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSET 0) AS a
 WHERE a.revision = given.revision AND (a.status = 'pending' OR a.stale)
   AND a.attachment_id IS NOT NULL AND a.id <> ALL (%(read)s)
 GROUP BY a.attachment_id
 
 -- name: read_again
 -- Have failed articles read again, but for archived ones.
-UPDATE dedup.article SET status = 'pending', reason = NULL, marked_at = NULL
+UPDATE dedup.article_mark SET status = 'pending', reason = NULL, marked_at = NULL
 WHERE id = ANY (%(ids)s) AND status = 'failed' AND NOT archived RETURNING id
 
 -- name: storable
@@ -87,7 +92,7 @@ SELECT array_agg(given.place - 1) FILTER (WHERE a.waits IS NOT TRUE),
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) WITH ORDINALITY AS given (id, revision, place)
 LEFT JOIN LATERAL (
     SELECT revision = given.revision AND (status = 'pending' OR stale) AS waits
-    FROM dedup.article WHERE id = given.id OFFSET 0) AS a ON true
+    FROM dedup.marked_article WHERE id = given.id OFFSET 0) AS a ON true
 LEFT JOIN LATERAL (
     SELECT bool_or(revision = given.revision) AS present, bool_or(revision <> given.revision) AS outdated
     FROM (SELECT revision FROM dedup.fingerprint WHERE article_id = given.id
@@ -101,18 +106,17 @@ WITH page AS MATERIALIZED (
     SELECT a.id, a.revision,
            coalesce(octet_length(a.text),
                     (SELECT octet_length(t.text) FROM dedup.article_text t WHERE t.article_id = a.id), 0) AS bytes,
-           coalesce(a.published_at, a.added_at) AS time, a.source_id
-    FROM dedup.article a
-    WHERE (a.status = 'pending' OR a.stale)
-      AND (%(time)s::timestamptz IS NULL
-           OR (coalesce(a.published_at, a.added_at), a.source_id) > (%(time)s, %(source_id)s))
+           k.time
+    FROM dedup.article_mark k CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = k.id OFFSET 0) AS a
+    WHERE (k.status = 'pending' OR k.stale)
+      AND (%(time)s::timestamptz IS NULL OR (k.time, k.id) > (%(time)s, %(id)s::bigint))
       AND ${unfingerprinted}
-    ORDER BY coalesce(a.published_at, a.added_at), a.source_id LIMIT %(limit)s
+    ORDER BY k.time, k.id LIMIT %(limit)s
 )
-SELECT given.ids, given.revisions, given.bytes, last.time, last.source_id
+SELECT given.ids, given.revisions, given.bytes, last.time, last.id
 FROM (SELECT array_agg(id) AS ids, array_agg(revision::bigint) AS revisions, array_agg(bytes::bigint) AS bytes
       FROM page) AS given
-CROSS JOIN (SELECT time, source_id FROM page ORDER BY time DESC, source_id DESC LIMIT 1) AS last
+CROSS JOIN (SELECT time, id FROM page ORDER BY time DESC, id DESC LIMIT 1) AS last
 
 -- name: waiting_texts
 -- Of some articles the texts to be fingerprinted: of those that have not changed and still wait, wherever their
@@ -121,7 +125,7 @@ CROSS JOIN (SELECT time, source_id FROM page ORDER BY time DESC, source_id DESC 
 SELECT a.id, a.revision, a.language, a.title, CASE WHEN size.too_long THEN '' ELSE body.text END,
        CASE WHEN size.too_long THEN char_length(body.text) END
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)
-CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = given.id OFFSET 0) AS a
+CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSET 0) AS a
 CROSS JOIN LATERAL (
     SELECT coalesce(a.text, (SELECT t.text FROM dedup.article_text t WHERE t.article_id = a.id)) AS text
     OFFSET 0) AS body

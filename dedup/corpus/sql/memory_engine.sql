@@ -62,7 +62,7 @@ UPDATE dedup.fingerprint_bulk SET canonical = NOT canonical WHERE article_id = A
 
 -- name: keep_marks
 -- Say of articles that keep their marks that they take part, and whether they are settled.
-UPDATE dedup.article SET stale = %(stale)s, takes_part = true, limit_fired = NULL
+UPDATE dedup.article_mark SET stale = %(stale)s, takes_part = true, limit_fired = NULL
 WHERE id = ANY (%(ids)s) AND (stale, takes_part) <> (%(stale)s, true)
 
 -- name: last_change
@@ -79,7 +79,7 @@ SELECT array_agg(id), array_agg(takes_part::integer::bigint),
        array_agg((array_position(%(statuses)s::text[], status) - 1)::bigint),
        array_agg(coalesce(duplicate_of, 0)), array_agg(coalesce(score, -1)),
        array_agg(coalesce(array_position(%(names)s::text[], reason), 0)::bigint - 1)
-FROM dedup.article WHERE id BETWEEN %(first)s AND %(last)s
+FROM dedup.article_mark WHERE id BETWEEN %(first)s AND %(last)s
 
 -- name: order
 -- The articles that have a fingerprint of their present text, in use or waiting, in canonical order; and the time of
@@ -123,7 +123,7 @@ UPDATE dedup.corpus_state SET settled_through = greatest(settled_through, %(time
 
 -- name: unsettled
 -- The articles that are pending or stale.
-SELECT coalesce(array_agg(id), '{}') FROM dedup.article WHERE status = 'pending' OR stale
+SELECT coalesce(array_agg(id), '{}') FROM dedup.article_mark WHERE status = 'pending' OR stale
 
 -- name: waiting
 -- How many fingerprints are not yet in use.
@@ -138,7 +138,7 @@ FROM (SELECT sentence_hash FROM dedup.common_sentence UNION SELECT sentence_hash
 -- New marks. Values are taken from arrays by the place of the id, which are ascending: width_bucket searches them
 -- by halves. In a join the planner would choose where to begin: with the whole table, if its statistics say that
 -- it is empty.
-UPDATE dedup.article a
+UPDATE dedup.article_mark a
 SET status = (%(status_names)s::text[])[(%(statuses)s::bigint[])[${place}]],
     duplicate_of = nullif((%(originals)s::bigint[])[${place}], 0),
     score = nullif((%(scores)s::double precision[])[${place}], -1),

@@ -2,18 +2,18 @@
 
 -- name: overview
 -- The state of a corpus in one row, for `dedup status`.
-SELECT (SELECT count(*) FROM dedup.article a WHERE (a.status = 'pending' OR a.stale) AND NOT EXISTS (
+SELECT (SELECT count(*) FROM dedup.marked_article a WHERE (a.status = 'pending' OR a.stale) AND NOT EXISTS (
             SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id AND f.revision = a.revision)),
-       (SELECT count(*) FROM dedup.article WHERE stale),
-       (SELECT count(DISTINCT duplicate_of) FROM dedup.article WHERE duplicate_of IS NOT NULL),
+       (SELECT count(*) FROM dedup.article_mark WHERE stale),
+       (SELECT count(DISTINCT duplicate_of) FROM dedup.article_mark WHERE duplicate_of IS NOT NULL),
        (SELECT count(*) FROM dedup.match WHERE relation = 'similar'),
        (SELECT count(*) FROM dedup.common_sentence),
        (SELECT count(*) FROM dedup.sentence_pin),
        (SELECT count(*) FROM dedup.pair_pin),
        (SELECT horizon FROM dedup.corpus_state),
-       (SELECT count(*) FROM dedup.article WHERE archived),
+       (SELECT count(*) FROM dedup.article_mark WHERE archived),
        (SELECT recount_all OR EXISTS (SELECT FROM dedup.sentence_change) FROM dedup.corpus_state),
-       (SELECT max(marked_at) FROM dedup.article),
+       (SELECT max(marked_at) FROM dedup.article_mark),
        pg_database_size(current_database()),
        -- As they are stored: compressed, without the pages around them.
        (SELECT coalesce(sum(pg_column_size(text)), 0)::bigint FROM dedup.article)
@@ -22,9 +22,10 @@ SELECT (SELECT count(*) FROM dedup.article a WHERE (a.status = 'pending' OR a.st
 -- What waits to be settled, by a look at the first of it: the time, how many articles and index rows the planner
 -- believes there are, how many were looked at, how many of them are pending, the oldest, and limits that fired.
 WITH looked_at AS MATERIALIZED (
-    SELECT status, added_at, limit_fired FROM dedup.article
-    WHERE status = 'pending' OR stale
-    ORDER BY coalesce(published_at, added_at), source_id LIMIT %(sample)s + 1
+    SELECT k.status, a.added_at, k.limit_fired FROM dedup.article_mark k
+    CROSS JOIN LATERAL (SELECT added_at FROM dedup.article WHERE id = k.id OFFSET 0) AS a
+    WHERE k.status = 'pending' OR k.stale
+    ORDER BY k.time, k.id LIMIT %(sample)s + 1
 )
 SELECT clock_timestamp(),
        (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'dedup.article'::regclass),
@@ -53,12 +54,12 @@ FROM dedup.sentence ORDER BY effective_stories DESC NULLS LAST, sentence_hash LI
 -- How many of the newest articles that failed did so for which reason, and how many lately.
 SELECT split_part(reason, ':', 1), count(*),
        count(*) FILTER (WHERE marked_at > clock_timestamp() - make_interval(secs => %(lately)s))
-FROM (SELECT reason, marked_at FROM dedup.article WHERE status = 'failed' ORDER BY id DESC LIMIT %(sample)s) AS f
+FROM (SELECT reason, marked_at FROM dedup.article_mark WHERE status = 'failed' ORDER BY id DESC LIMIT %(sample)s) AS f
 GROUP BY 1 ORDER BY 1
 
 -- name: failures
 -- How many articles failed for which reason.
-SELECT split_part(reason, ':', 1), count(*) FROM dedup.article WHERE status = 'failed' GROUP BY 1
+SELECT split_part(reason, ':', 1), count(*) FROM dedup.article_mark WHERE status = 'failed' GROUP BY 1
 
 -- name: holder
 -- The session that holds the settle lock. Who waits for the row holds the same lock of its table; what tells them
@@ -76,7 +77,7 @@ SELECT max(ended_at) FROM dedup.run WHERE outcome = 'done'
 
 -- name: limits
 -- How many articles that wait were left by which limit.
-SELECT limit_fired, count(*) FROM dedup.article
+SELECT limit_fired, count(*) FROM dedup.article_mark
 WHERE (status = 'pending' OR stale) AND limit_fired IS NOT NULL GROUP BY limit_fired
 
 -- name: sizes
@@ -86,4 +87,4 @@ WHERE c.relnamespace = 'dedup'::regnamespace AND c.relkind = 'r' ORDER BY 2 DESC
 
 -- name: statuses
 -- How many articles have which status.
-SELECT status, count(*) FROM dedup.article GROUP BY status
+SELECT status, count(*) FROM dedup.article_mark GROUP BY status

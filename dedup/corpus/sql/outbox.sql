@@ -69,8 +69,10 @@ WITH state AS MATERIALIZED (
     FROM (SELECT DISTINCT given.id COLLATE "C" AS source_id FROM unnest(%(source_ids)s::text[]) AS given (id)) AS g
     LEFT JOIN (SELECT DISTINCT ON (source_id) * FROM ${rows} AS r) AS v ON v.source_id = g.source_id
     LEFT JOIN LATERAL (
-        SELECT id, attachment_id, revision, published_at, status, duplicate_of, score
-        FROM dedup.article WHERE source_id = g.source_id OFFSET 0
+        SELECT own.*, k.status, k.duplicate_of, k.score
+        FROM (SELECT id, attachment_id, revision, published_at
+              FROM dedup.article WHERE source_id = g.source_id OFFSET 0) AS own
+        CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = own.id OFFSET 0) AS k
     ) AS a ON true
     LEFT JOIN LATERAL (${original}) AS o ON true
 ), marks AS (
@@ -129,7 +131,10 @@ WITH page AS MATERIALIZED (
                 WHEN %(marked)s AND (p.status, p.original, p.score) IS DISTINCT FROM (a.status, o.source_id, a.score)
                 THEN 'the row has not the marks of its article' END AS matter
     FROM page p
-    LEFT JOIN LATERAL (SELECT * FROM dedup.article WHERE source_id = p.source_id OFFSET 0) AS a ON true
+    LEFT JOIN LATERAL (
+        SELECT own.*, k.status, k.duplicate_of, k.score
+        FROM (SELECT * FROM dedup.article WHERE source_id = p.source_id OFFSET 0) AS own
+        CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = own.id OFFSET 0) AS k) AS a ON true
     LEFT JOIN LATERAL (${original}) AS o ON true
     WHERE NOT EXISTS (SELECT FROM dedup.refused_row r WHERE r.attachment_id = %(id)s AND r.source_id = p.source_id)
 )

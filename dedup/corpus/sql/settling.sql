@@ -1,11 +1,11 @@
 -- Settling through the indexes.
 
 -- name: chosen_reason
--- The new reason of `dedup.article a`, or null.
+-- The new reason of `dedup.article_mark a`, or null.
 (%(names)s::text[])[(%(reasons)s::bigint[])[${place}]]
 
 -- name: chosen_score
--- The new score of `dedup.article a`.
+-- The new score of `dedup.article_mark a`.
 (%(scores)s::double precision[])[${place}]
 
 -- name: clear_best_match
@@ -22,7 +22,7 @@ SELECT sentence_hash FROM dedup.common_sentence WHERE sentence_hash = ANY (%(sen
 
 -- name: count_unsettled
 -- How many articles are pending or stale; counting stops at the limit.
-SELECT count(*) FROM (SELECT FROM dedup.article WHERE status = 'pending' OR stale LIMIT %(limit)s) AS found
+SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE status = 'pending' OR stale LIMIT %(limit)s) AS found
 
 -- name: decided_by
 -- The later articles of the pairs of some articles.
@@ -60,15 +60,15 @@ SELECT article_id, other_id FROM dedup.match WHERE article_id = ANY (%(ids)s) AN
 -- name: latest_taking_part
 -- The last article that takes part, in canonical order: its time.
 SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s))
-FROM dedup.article WHERE takes_part
+FROM dedup.marked_article WHERE takes_part
 
 -- name: row
--- The columns in which settling reads an article, of `dedup.article a` and `dedup.fingerprint f`.
+-- The columns in which settling reads an article, of `dedup.article a`, its mark `k` and its fingerprint `f`.
 a.id, dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id,
-f.canonical, a.takes_part, a.status <> 'pending' AND NOT a.stale AS settled,
+f.canonical, k.takes_part, k.status <> 'pending' AND NOT k.stale AS settled,
 EXISTS (SELECT FROM dedup.pair_pin p WHERE p.source_id = a.source_id)
     OR EXISTS (SELECT FROM dedup.pair_pin p WHERE p.other_source_id = a.source_id) AS pinned,
-f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.shingle_count, a.score, a.reason
+f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.shingle_count, k.score, k.reason
 
 -- name: best_match_later
 -- Of canonical articles those that a later article is most like, with the place of that one in canonical order.
@@ -95,6 +95,7 @@ SELECT * FROM dedup.make_stale(%(ids)s)
 -- Fingerprinted articles by their source_ids.
 SELECT ${row}
 FROM dedup.article a
+CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 CROSS JOIN LATERAL (
     SELECT * FROM dedup.fingerprint WHERE article_id = a.id AND revision = a.revision OFFSET 0) AS f
 WHERE a.source_id = ANY (%(names)s)
@@ -103,13 +104,14 @@ WHERE a.source_id = ANY (%(names)s)
 -- The next articles to settle: pending or stale ones whose present text has a fingerprint. The index gives them
 -- near enough in canonical order; see its comment. Those before the horizon are not settled but archived.
 SELECT ${row}
-FROM dedup.article a
+FROM dedup.article_mark k
+CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = k.id OFFSET 0) AS a
 CROSS JOIN LATERAL (
     SELECT * FROM dedup.fingerprint WHERE article_id = a.id AND revision = a.revision OFFSET 0) AS f
-WHERE (a.status = 'pending' OR a.stale)
+WHERE (k.status = 'pending' OR k.stale)
   AND (dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s)
        < (SELECT horizon FROM dedup.corpus_state)) IS NOT TRUE
-ORDER BY coalesce(a.published_at, a.added_at), a.source_id
+ORDER BY k.time, k.id
 LIMIT %(limit)s
 
 -- name: pair_pins
@@ -121,7 +123,7 @@ SELECT source_id, other_source_id, relation FROM dedup.pair_pin
 WHERE other_source_id = ANY (%(names)s)
 
 -- name: place
--- The place of `dedup.article a` in the arrays of new marks. In a join the planner would choose where to begin: with
+-- The place of `dedup.article_mark a` in the arrays of new marks. In a join the planner would choose where to begin: with
 -- the whole table, if its statistics say that it is empty.
 array_position(%(ids)s::bigint[], a.id)
 
@@ -145,10 +147,10 @@ FROM (
 -- OFFSET 0: each hit looks its article up. Statistics from before most articles took part would have the planner
 -- begin with those that do, and read them all. By name: who asks needs no right to the texts.
 CROSS JOIN LATERAL (
-    SELECT id, source_id, published_at, added_at, status, stale, takes_part, score, reason
-    FROM dedup.article WHERE id = hit.article_id OFFSET 0) AS a
+    SELECT id, source_id, published_at, added_at FROM dedup.article WHERE id = hit.article_id OFFSET 0) AS a
+CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = hit.article_id OFFSET 0) AS k
 CROSS JOIN LATERAL (SELECT * FROM dedup.fingerprint WHERE article_id = hit.article_id OFFSET 0) AS f
-WHERE a.takes_part = (%(among)s <> 'waiting')
+WHERE k.takes_part = (%(among)s <> 'waiting')
   AND (%(after)s::timestamptz IS NULL
        OR dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) >= %(after)s)
 LIMIT %(limit)s
@@ -157,16 +159,17 @@ LIMIT %(limit)s
 -- Of some articles those to be settled: pending or stale, with a fingerprint of their present text, and not before the
 -- horizon.
 SELECT ${row}
-FROM dedup.article a
+FROM dedup.article_mark k
+CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = k.id OFFSET 0) AS a
 CROSS JOIN LATERAL (
     SELECT * FROM dedup.fingerprint WHERE article_id = a.id AND revision = a.revision OFFSET 0) AS f
-WHERE a.id = ANY (%(ids)s) AND (a.status = 'pending' OR a.stale)
+WHERE k.id = ANY (%(ids)s) AND (k.status = 'pending' OR k.stale)
   AND (dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s)
        < (SELECT horizon FROM dedup.corpus_state)) IS NOT TRUE
 
 -- name: write_canonical
 -- The marks of canonical articles.
-UPDATE dedup.article a
+UPDATE dedup.article_mark a
 SET status = CASE WHEN ${chosen_reason} IS NULL THEN 'unique' ELSE 'similar' END, stale = false,
     takes_part = true, duplicate_of = NULL, reason = ${chosen_reason},
     score = CASE WHEN ${chosen_reason} IS NOT NULL THEN ${chosen_score} END, limit_fired = NULL, marked_at = now()
@@ -174,7 +177,7 @@ WHERE a.id = ANY (%(ids)s)
 
 -- name: write_duplicates
 -- The marks of duplicates.
-UPDATE dedup.article a
+UPDATE dedup.article_mark a
 SET status = 'duplicate', stale = %(stale)s, takes_part = a.takes_part OR NOT %(stale)s,
     duplicate_of = (%(originals)s::bigint[])[${place}], score = ${chosen_score},
     reason = ${chosen_reason}, limit_fired = NULL, marked_at = now()

@@ -2,12 +2,12 @@
 
 -- name: choose
 -- The articles to check: all that are not archived, or a random sample of them.
-SELECT id FROM dedup.article WHERE NOT archived
+SELECT id FROM dedup.article_mark WHERE NOT archived
 ORDER BY CASE WHEN %(sample)s::integer IS NULL THEN id ELSE random() END LIMIT %(sample)s
 
 -- name: count_articles
 -- How many articles there are, and how many of them are archived.
-SELECT count(*), count(*) FILTER (WHERE archived) FROM dedup.article
+SELECT count(*), count(*) FILTER (WHERE archived) FROM dedup.article_mark
 
 -- name: common_sentences
 -- Sentences that are common.
@@ -51,12 +51,12 @@ SELECT a.id, a.source_id, dedup.canonical_time(a.published_at, a.added_at, %(pol
        a.status, a.duplicate_of, a.score, a.reason, a.status <> 'pending' AND NOT a.stale,
        a.takes_part, f.canonical, f.version,
        f.content_hash, f.sentence_hashes, f.signature, f.buckets, f.word_count, f.shingle_count
-FROM dedup.article a LEFT JOIN dedup.fingerprint f ON f.article_id = a.id AND f.revision = a.revision
+FROM dedup.marked_article a LEFT JOIN dedup.fingerprint f ON f.article_id = a.id AND f.revision = a.revision
 WHERE a.id = ANY (%(ids)s)
 
 -- name: canonical
 -- The canonical articles.
-SELECT f.article_id FROM dedup.fingerprint f JOIN dedup.article a ON a.id = f.article_id
+SELECT f.article_id FROM dedup.fingerprint f JOIN dedup.article_mark a ON a.id = f.article_id
 WHERE f.canonical AND a.takes_part
 
 -- name: pair

@@ -3,7 +3,7 @@
 -- name: largest
 -- The stories of the most copies.
 WITH most AS MATERIALIZED (  -- and those with as many copies, which their source_ids decide between
-    SELECT duplicate_of AS id, count(*) AS copies FROM dedup.mark WHERE duplicate_of IS NOT NULL
+    SELECT duplicate_of AS id, count(*) AS copies FROM dedup.article_mark WHERE duplicate_of IS NOT NULL
     GROUP BY duplicate_of ORDER BY count(*) DESC FETCH FIRST %(limit)s ROWS WITH TIES
 ), top AS MATERIALIZED (  -- the copies are looked into of these stories only
     SELECT most.id, c.source_id, c.title, c.publication, most.copies, c.first_at
@@ -21,18 +21,27 @@ FROM top CROSS JOIN LATERAL (
                     FILTER (WHERE publication IS NOT NULL AND delay IS NULL), '{}') AS also_in,
            bool_and(delay IS NOT NULL) AS times_known, max(at) AS last_at
     FROM (SELECT m.*, at, ${delay} AS delay
-          FROM dedup.mark m CROSS JOIN LATERAL (SELECT ${known} AS at) AS k
-          WHERE duplicate_of = top.id) AS m) AS d
+          FROM (SELECT id FROM dedup.article_mark WHERE duplicate_of = top.id OFFSET 0) AS copy
+          CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE id = copy.id OFFSET 0) AS m
+          CROSS JOIN LATERAL (SELECT ${known} AS at) AS k) AS m) AS d
 ORDER BY top.copies DESC, top.source_id
 
 -- name: reprints
 -- How many duplicates there are, and of how many stories.
-SELECT count(*), count(DISTINCT duplicate_of) FROM dedup.mark WHERE duplicate_of IS NOT NULL
+SELECT count(*), count(DISTINCT duplicate_of) FROM dedup.article_mark WHERE duplicate_of IS NOT NULL
 
 -- name: story
--- The articles of a story, the canonical one first.
-WITH original AS (SELECT coalesce(duplicate_of, id) AS id FROM dedup.mark WHERE source_id = %(source_id)s)
-SELECT source_id, title, publication, coalesce(published_at, added_at), status, stale, score, reason
-FROM dedup.mark
-WHERE id = (SELECT id FROM original) OR duplicate_of = (SELECT id FROM original)
-ORDER BY duplicate_of IS NOT NULL, coalesce(published_at, added_at), source_id
+-- The articles of a story, the canonical one first. OFFSET 0: looked up one by one, whatever the statistics say.
+WITH original AS (
+    SELECT coalesce(k.duplicate_of, k.id) AS id
+    FROM (SELECT id FROM dedup.mark WHERE source_id = %(source_id)s OFFSET 0) AS asked
+    CROSS JOIN LATERAL (SELECT id, duplicate_of FROM dedup.article_mark WHERE id = asked.id OFFSET 0) AS k
+), told AS (
+    SELECT id FROM original
+    UNION ALL
+    SELECT copy.id FROM original
+    CROSS JOIN LATERAL (SELECT id FROM dedup.article_mark WHERE duplicate_of = original.id OFFSET 0) AS copy
+)
+SELECT m.source_id, m.title, m.publication, coalesce(m.published_at, m.added_at), m.status, m.stale, m.score, m.reason
+FROM told CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE id = told.id OFFSET 0) AS m
+ORDER BY m.duplicate_of IS NOT NULL, coalesce(m.published_at, m.added_at), m.source_id

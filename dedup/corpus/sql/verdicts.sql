@@ -2,7 +2,9 @@
 
 -- name: article
 -- A stored article, and when it was marked.
-SELECT a.marked_at, ${fields} FROM dedup.article a WHERE a.source_id = %(source_id)s
+SELECT k.marked_at, ${fields}
+FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
+WHERE a.source_id = %(source_id)s
 
 -- name: best_pairs
 -- The best pairs of an article, or those of one relation.
@@ -24,21 +26,23 @@ ORDER BY m.score DESC, o.source_id LIMIT %(limit)s
 -- The best copies of an article, and how many it has.
 SELECT source_id, reason, score, count(*) OVER () FROM (
     -- In the order of the index of copies, so that no other one can be chosen.
-    SELECT source_id, reason, score FROM dedup.article
-    WHERE duplicate_of = %(id)s AND NOT (%(settled)s AND stale)
-    ORDER BY coalesce(published_at, added_at), id LIMIT %(count)s
+    SELECT a.source_id, k.reason, k.score
+    FROM (SELECT * FROM dedup.article_mark
+          WHERE duplicate_of = %(id)s AND NOT (%(settled)s AND stale) ORDER BY time, id LIMIT %(count)s) AS k
+    CROSS JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = k.id OFFSET 0) AS a
 ) AS copy
 ORDER BY score DESC, source_id LIMIT %(limit)s
 
 -- name: stored_mark
 -- The mark of an article, and how many others are not settled.
-SELECT a.id, a.status, a.stale, o.source_id, a.score, coalesce(a.limit_fired, a.reason),
+SELECT a.id, k.status, k.stale, o.source_id, k.score, coalesce(k.limit_fired, k.reason),
        -- In the order of the index of unsettled articles, so that no other one can be chosen.
-       (SELECT count(*) FROM (SELECT FROM dedup.article u WHERE (u.status = 'pending' OR u.stale)
+       (SELECT count(*) FROM (SELECT FROM dedup.article_mark u WHERE (u.status = 'pending' OR u.stale)
                               AND u.id <> a.id
-                              ORDER BY coalesce(u.published_at, u.added_at), u.source_id
-                              LIMIT %(limit)s) AS unsettled), a.archived
+                              ORDER BY u.time, u.id
+                              LIMIT %(limit)s) AS unsettled), k.archived
 -- OFFSET 0: from one row to the next, whatever the statistics say of the tables.
-FROM (SELECT * FROM dedup.article WHERE source_id = %(source_id)s OFFSET 0) AS a
+FROM (SELECT id FROM dedup.article WHERE source_id = %(source_id)s OFFSET 0) AS a
+CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 LEFT JOIN LATERAL (
-    SELECT source_id FROM dedup.article WHERE id = a.duplicate_of OFFSET 0) AS o ON true
+    SELECT source_id FROM dedup.article WHERE id = k.duplicate_of OFFSET 0) AS o ON true

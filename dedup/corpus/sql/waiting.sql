@@ -4,7 +4,7 @@
 -- Whether there is anything to settle, and whether sentences are to be counted.
 SELECT EXISTS (
     -- Articles to settle.
-    SELECT FROM dedup.article a WHERE a.status = 'pending' OR a.stale
+    SELECT FROM dedup.article_mark k WHERE k.status = 'pending' OR k.stale
     UNION ALL
     -- Changes of attached tables, but for those that a person must see to first. By the key: looked up in order.
     SELECT FROM dedup.outbox WHERE id > 0 AND attachment_id NOT IN (

@@ -3,7 +3,7 @@
 -- name: archive_articles
 -- Archive articles. A mark stays, unless it points to an article inside: that one lives on, and may change. An article
 -- without a mark says so from now on.
-UPDATE dedup.article a
+UPDATE dedup.article_mark a
 SET archived = true, stale = false, takes_part = false, limit_fired = NULL,
     status = CASE WHEN kept.mark THEN a.status ELSE 'failed' END,
     duplicate_of = CASE WHEN kept.mark THEN a.duplicate_of END,
@@ -11,7 +11,7 @@ SET archived = true, stale = false, takes_part = false, limit_fired = NULL,
     reason = CASE WHEN kept.mark THEN a.reason ELSE %(never)s END,
     marked_at = CASE WHEN kept.mark THEN a.marked_at ELSE now() END
 FROM unnest(%(ids)s::bigint[]) AS given (id)
-CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = given.id OFFSET 0) AS present
+CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = given.id OFFSET 0) AS present
 LEFT JOIN LATERAL (SELECT * FROM dedup.article WHERE id = present.duplicate_of OFFSET 0) AS original ON true
 CROSS JOIN LATERAL (
     SELECT present.status IN ('unique', 'similar', 'failed')
@@ -42,7 +42,7 @@ SELECT inside FROM crossing
 UNION
 SELECT copy.id
 FROM unnest(%(ids)s::bigint[]) AS given (id)
-CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE duplicate_of = given.id OFFSET 0) AS copy
+CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE duplicate_of = given.id OFFSET 0) AS copy
 WHERE (dedup.canonical_time(copy.published_at, copy.added_at, %(policy)s, %(earliest)s)
        < (SELECT horizon FROM dedup.corpus_state)) IS NOT TRUE
 
@@ -56,13 +56,13 @@ ${time} < (SELECT horizon FROM dedup.corpus_state)
 
 -- name: archived_inside
 -- Archived articles that are not before the horizon.
-SELECT a.id FROM dedup.article a
+SELECT a.id FROM dedup.marked_article a
 WHERE a.archived AND (${before}) IS NOT TRUE
 ORDER BY a.id
 
 -- name: bring_back
 -- Have archived articles settled again, and those that failed read again.
-UPDATE dedup.article
+UPDATE dedup.article_mark
 SET archived = false, stale = status <> 'failed',
     reason = CASE WHEN status <> 'failed' THEN reason END,
     status = CASE WHEN status = 'failed' THEN 'pending' ELSE status END
@@ -75,7 +75,7 @@ SELECT count(*) FILTER (WHERE NOT a.archived AND ${time} < %(horizon)s),
        count(*) FILTER (WHERE a.archived),
        count(*) FILTER (WHERE NOT a.archived AND ${time} >= %(horizon)s
                         AND dedup.canonical_time(o.published_at, o.added_at, %(policy)s, %(earliest)s) < %(horizon)s)
-FROM dedup.article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
+FROM dedup.marked_article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of
 
 -- name: load
 -- Where the horizon is.
@@ -89,13 +89,13 @@ UPDATE dedup.corpus_state SET horizon = %(horizon)s WHERE horizon IS NULL OR hor
 -- The time of the newest article that was settled, but no later than now; and whether there is none.
 SELECT least(now(), coalesce(settled_through, (
            SELECT max(dedup.canonical_time(published_at, added_at, %(policy)s, %(earliest)s))
-           FROM dedup.article WHERE takes_part))),
-       settled_through IS NULL AND NOT EXISTS (SELECT FROM dedup.article WHERE takes_part)
+           FROM dedup.marked_article WHERE takes_part))),
+       settled_through IS NULL AND NOT EXISTS (SELECT FROM dedup.article_mark WHERE takes_part)
 FROM dedup.corpus_state
 
 -- name: not_archived_outside
 -- Articles before the horizon that are not archived.
-SELECT a.id FROM dedup.article a
+SELECT a.id FROM dedup.marked_article a
 WHERE NOT a.archived AND ${before}
 ORDER BY a.id
 
@@ -111,7 +111,7 @@ ORDER BY a.id
 
 -- name: unsettled_outside
 -- Articles before the horizon that are pending or stale.
-SELECT a.id FROM dedup.article a
+SELECT a.id FROM dedup.marked_article a
 WHERE (a.status = 'pending' OR a.stale) AND ${before}
 ORDER BY a.id
 
@@ -126,6 +126,6 @@ UPDATE dedup.corpus_state SET horizon_wanted = NULL WHERE horizon_wanted <= %(ho
 
 -- name: wrong_side
 -- How many settled articles are on the wrong side of the horizon.
-SELECT count(*) FROM dedup.article a
+SELECT count(*) FROM dedup.marked_article a
 WHERE NOT (a.status = 'pending' OR a.stale) AND a.archived <> ((${before}) IS TRUE)
   AND (a.archived OR a.status <> 'failed')

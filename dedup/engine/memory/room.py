@@ -1,4 +1,4 @@
-"""The room that a large load leaves behind, in the table of articles and in its indexes, is freed."""
+"""The room that a large load leaves behind, in the table of marks and in its indexes, is freed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The whole schema, a file a subject.
 
-Revisions 0001 to 0013 came before the first release, and went into this one; their corpora are loaded again
+Revisions 0001 to 0014 came before the first release, and went into this one; their corpora are loaded again
 (`refuse_unknown` in `dedup/corpus/revision.py`).
 """
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from dedup.corpus.migrate import refuse_downgrade, run_file
 
-revision = "0014"
+revision = "0015"
 down_revision = None
 
 SQL = Path(__file__).parent.parent / "sql"
 SUBJECTS = (
-    *("articles", "fingerprints", "settling", "attachments"),
+    *("articles", "marks", "fingerprints", "settling", "attachments"),
     *("worker", "judgements", "browsing", "rights"),
 )
 
