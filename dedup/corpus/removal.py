@@ -28,13 +28,6 @@ class Contents(Answer):
     outside: tuple[str, ...]  # what depends on it elsewhere in the database, such as a view of an analyst
 
 
-KEPT = (
-    *("article", "deferred_article", "sentence_pin", "pair_pin", "setting", "sentence_model"),
-    *("judgement", "review_pair", "attachment"),
-)
-"""Tables with rows that nothing can make again."""
-
-
 def contents(cursor: Cursor, location: str) -> Contents:
     """What is in the corpus. Raises SchemaError: there is no schema."""
     if revision.current(cursor) is None:
@@ -42,7 +35,7 @@ def contents(cursor: Cursor, location: str) -> Contents:
     tables = cursor.execute(_sql("tables")).fetchall()
     rows = {}
     for table, _ in tables:
-        if table in KEPT:
+        if table in revision.KEPT:
             row = cursor.execute(_sql("count", table=table)).fetchone()
             if row and row[0]:
                 rows[table] = int(row[0])

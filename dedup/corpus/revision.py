@@ -14,8 +14,17 @@ from dedup.corpus.database import Cursor, Database
 from dedup.errors import SchemaError
 from dedup.schema import program
 
-MADE_BY_INIT = ("alembic_version", "corpus_state", "settle_turn")
-"""Tables that have one row, from the beginning."""
+KEPT = (
+    *("article", "deferred_article", "sentence_pin", "pair_pin", "setting", "sentence_model"),
+    *("judgement", "review_pair", "attachment"),
+)
+"""Tables with rows that nothing can make again."""
+
+_ONCE_OF_ARTICLES = (
+    *("status", "stale", "takes_part", "duplicate_of", "score"),
+    *("reason", "limit_fired", "marked_at", "archived"),
+)
+"""Columns that the table of articles had before the first release."""
 
 
 def current(cursor: Cursor) -> str | None:
@@ -62,13 +71,17 @@ def refuse_unknown(found: str | None, database: Database) -> None:
             f"{database.location} has the schema of a newer dedup ({found}); upgrade this program"
         )
     dedup, schema = program(database.schema), database.schema
-    left_out = " ".join(f"-T {schema}.{table}" for table in MADE_BY_INIT)
+    tables = " ".join(f"-t {schema}.{table}" for table in KEPT)
+    columns = {what: [f"{what} {name}" for name in _ONCE_OF_ARTICLES] for what in ("ADD", "DROP")}
+    added = f"ALTER TABLE {schema}.article {' text, '.join(columns['ADD'])} text;"
+    dropped = f"ALTER TABLE {schema}.article {', '.join(columns['DROP'])};"
     raise SchemaError(
         f"{database.location} has the schema {found}, from before the first release, which cannot be"
         f' upgraded; load its rows into a new one: `URL="$({dedup} db url)" &&'
-        f' pg_dump --data-only -n {schema} {left_out} -f rows.sql "$URL" && {dedup} uninstall --yes &&'
-        f" {dedup} init && grep -vx 'SET transaction_timeout = 0;' rows.sql | psql -1 -v ON_ERROR_STOP=1"
-        f' "$URL"`, then `{dedup} remap` for each attached table, and `{dedup} backfill`'
+        f' pg_dump --data-only {tables} -f rows.sql "$URL" && {dedup} uninstall --yes && {dedup} init &&'
+        f" (echo '{added}'; grep -vx 'SET transaction_timeout = 0;' rows.sql; echo '{dropped}') |"
+        f' psql -1 -v ON_ERROR_STOP=1 "$URL"`, then `{dedup} remap` for each attached table, and'
+        f" `{dedup} backfill`"
     )
 
 

@@ -135,6 +135,7 @@ IN_PYTHON = {
     "corpus/roles.py": "words of GRANT",
     "corpus/removal.py": "no value can be bound in DDL",
     "corpus/embedded.py": "no value can be bound in DDL",
+    "corpus/revision.py": "for people to type",
     "corpus/browsing/words.py": "no value can be bound in DDL",
     "corpus/server_upgrade.py": "for every database of a server",
     "engine/story_export.py": "SQLite's",
