@@ -52,8 +52,15 @@ def test_a_grown_corpus_interleaves_copies_that_share_no_long_word() -> None:
 
 
 def test_more_copies_than_the_alphabet_has_are_refused() -> None:
-    with pytest.raises(rotated.TooManyError, match="at most 26"):
-        rotated.grown(lambda: [], 1, 27)
+    with pytest.raises(rotated.TooManyError, match="at most 312"):
+        rotated.grown(lambda: [], 1, 313)
+
+
+def test_every_copy_has_words_of_its_own() -> None:
+    given = Article("a", "Abcdefghijklmnopqrstuvwxyz")
+    copies = {rotated.copied(given, copy).text for copy in range(rotated.MOST_COPIES)}
+    assert len(copies) == rotated.MOST_COPIES
+    assert {frozenset(copy.lower()) for copy in copies} == {frozenset("abcdefghijklmnopqrstuvwxyz")}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="costs are measured on Linux only")

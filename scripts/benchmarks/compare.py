@@ -1,6 +1,6 @@
 """dedup beside other programs on the same texts: time, memory, disk and how right, in one table.
 
-    scripts/benchmarks/compare.py [FILE] [--truth FILE] [--limit N] [--only NAME ...] [--json]
+    scripts/benchmarks/compare.py [FILE] [--truth FILE] [--limit N | --grown N] [--only NAME ...] [--json]
 
 Every contestant runs in processes of its own, under one meter (`meter.py`), one after the other. The texts
 are in place before the clock starts: in Postgres for what works there, in a file for the others. Judged are
@@ -14,6 +14,7 @@ cannot run is a row that says why. About 40 minutes; quote nothing from a machin
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import platform
@@ -27,6 +28,7 @@ from pathlib import Path
 import contestants
 import meter
 from contestants import CONTESTANTS, Bench, Row
+from rotated import TooManyError, grown
 from servers import embedded_server, version
 
 from dedup.errors import DedupError
@@ -50,13 +52,18 @@ def main() -> int:
             work = Path(folder)
             work.chmod(0o711)  # as root, the servers run as another user
             articles = contestants.read(options.file, options.limit)
+            named = options.truth
+            if options.grown:
+                given = articles
+                articles = list(grown(lambda: given, len(given), options.grown))
+                named = _of_copies(options.truth, -(-options.grown // len(given)), work / "truth.jsonl")
             numbers = {article.source_id: i for i, article in enumerate(articles)}
-            truth = read_truth(options.truth, numbers)
+            truth = read_truth(named, numbers)
             with embedded_server(work / "home") as server:
                 machine = _machine(server.url)
                 bench = Bench(server, articles, numbers, truth, work, options.repeats)
                 rows = list(_rows(bench, options.only or list(CONTESTANTS)))
-    except DedupError as error:
+    except (DedupError, TooManyError) as error:
         print(error, file=sys.stderr)
         return 1
     facts = {
@@ -70,6 +77,15 @@ def main() -> int:
     else:
         print(", ".join(f"{name}: {value}" for name, value in facts.items()), _table(rows), sep="\n\n")
     return 0
+
+
+def _of_copies(truth: Path, copies: int, place: Path) -> Path:
+    """The pairs of each copy of the articles, as `rotated.copied` names them."""
+    with gzip.open(truth, "rt", encoding="utf-8") as given, place.open("w", encoding="utf-8") as made:
+        for row in map(json.loads, given):
+            for end in ("", *(f"+{copy}" for copy in range(1, copies))):
+                made.write(json.dumps(row | {name: row[name] + end for name in ("a", "b")}) + "\n")
+    return place
 
 
 def _rows(bench: Bench, names: list[str]) -> Iterator[Row]:
@@ -131,6 +147,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("file", nargs="?", type=Path, default=DATA / FILE, help=f"default: {FILE}")
     parser.add_argument("--truth", type=Path, default=DATA / TRUTH, help=f"pairs; default: {TRUTH}")
     parser.add_argument("--limit", type=int, help="only the first articles")
+    parser.add_argument(
+        "--grown", type=int, metavar="N", help="N articles: with copies in words of their own"
+    )
     parser.add_argument("--only", nargs="+", choices=list(CONTESTANTS), metavar="NAME",
                         help=", ".join(CONTESTANTS))  # fmt: skip
     parser.add_argument(
