@@ -132,8 +132,6 @@ CREATE TRIGGER article_edit
     EXECUTE FUNCTION dedup.article_edit();
 
 -- What else the change touches follows after the statement, because the statement may write those rows too.
--- The names start with a digit: triggers fire by name, and these must see the pairs before the foreign keys
--- ("RI_...") remove them.
 CREATE FUNCTION dedup.article_edited() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, dedup, pg_temp AS $$
 BEGIN
@@ -144,7 +142,7 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER "0_article_edited"
+CREATE TRIGGER article_edited
     AFTER UPDATE OF source_id, title, text, text_hash, language, published_at, added_at ON dedup.article
     FOR EACH ROW WHEN ((OLD.source_id, OLD.revision, OLD.published_at, OLD.added_at)
         IS DISTINCT FROM (NEW.source_id, NEW.revision, NEW.published_at, NEW.added_at))
@@ -166,5 +164,5 @@ BEGIN
     PERFORM remove_pairs(ARRAY[OLD.id]);
     RETURN NULL;
 END $$;
-CREATE TRIGGER "0_article_deleted"
+CREATE TRIGGER article_deleted
     AFTER DELETE ON dedup.article FOR EACH ROW EXECUTE FUNCTION dedup.article_deleted();

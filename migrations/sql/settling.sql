@@ -10,9 +10,9 @@ CREATE TABLE dedup.match (
     signature_jaccard double precision NOT NULL,
     containment double precision NOT NULL,
     best_match boolean NOT NULL DEFAULT false,
+    -- No foreign keys to the articles, as of marks and fingerprints: to check both takes five times as long as to
+    -- write the pair, and locks rows of articles.
     CONSTRAINT match_pkey PRIMARY KEY (article_id, other_id),
-    CONSTRAINT match_article_id_fkey FOREIGN KEY (article_id) REFERENCES dedup.article (id) ON DELETE CASCADE,
-    CONSTRAINT match_other_id_fkey FOREIGN KEY (other_id) REFERENCES dedup.article (id) ON DELETE CASCADE,
     CONSTRAINT match_relation_check CHECK (relation IN ('duplicate', 'similar')),
     CONSTRAINT match_rule_check CHECK (rule IN ('pinned', 'content', 'sentences', 'signature', 'containment'))
 );
@@ -435,6 +435,9 @@ BEGIN
     END IF;
     IF TG_TABLE_NAME = 'article' THEN
         TRUNCATE article_mark;
+        IF EXISTS (SELECT FROM match) THEN
+            TRUNCATE match;
+        END IF;
         IF EXISTS (SELECT FROM fingerprint) THEN
             TRUNCATE fingerprint;
         END IF;

@@ -209,6 +209,7 @@ REPLICATED = {
     "time": "UPDATE dedup.article SET published_at = published_at - interval '1 day' WHERE source_id = 'a5'",
     "delete": "DELETE FROM dedup.article WHERE source_id IN ('a0', 'a3')",
     "truncate": "TRUNCATE dedup.article CASCADE",
+    "truncate alone": "TRUNCATE dedup.article",
     "pin": "INSERT INTO dedup.pair_pin VALUES ('a0', 'a7', 'duplicate')",
     "unpin": "DELETE FROM dedup.pair_pin",
 }
