@@ -25,7 +25,7 @@ enum { /* Classes of characters; native_characters.py has the same list */
 enum { OK, REFERENCE, EMPTY, SHORT, ROOM, PAGE, SEQUENCE }; /* What became of a text */
 enum { ABBREVIATION = 1, STARTER = 2, UNCERTAIN = 4, FIRST = 8, COLLOCATION = 16, CONTEXT = 8 };
 enum { UPPER_WITHIN = 4, UPPER_SEEN = 14, LOWER_FIRST = 16, LOWER_SEEN = 112 };
-enum { MAX_WORD = 256, MAX_CONTEXT = 200, KIND = 1024, PAGE_SIZE = 128, PAGE_BITS = 7, SHINGLE_WORDS = 3 };
+enum { MAX_WORD = 256, MAX_CONTEXT = 200, KIND = 1024, PAGE_SIZE = 128, PAGE_BITS = 7, SHINGLE_WORDS = 3, STRETCH = 16 };
 static const Wide SEPARATOR = 0x110000; /* Between the words of a collocation */
 static const uint32_t MANY = 1u << 31, IN_WORD = 1u << 30, POINT = 0x1FFFFF;
 
@@ -71,7 +71,7 @@ typedef struct {
     int64_t *sentences;
     const Char *text;
     Char *lines, *block, *spare;
-    uint8_t word[PAGE_SIZE]; /* Of a character of ASCII what it is in a word, or 0 */
+    uint8_t word[PAGE_SIZE], *folded; /* Of a character of ASCII what it is in a word, or 0; room for a sentence of it */
     Span *raw, *line;
     uint64_t *hashes;
     uint16_t *lengths;
@@ -93,22 +93,20 @@ static inline uint32_t is(const Work *w, Char c, uint32_t classes) { return entr
 /* decisions.SENTENCE_MARKS: most characters are letters, which the first test passes over */
 static inline int is_mark(Char c) { return c < 64 && (1ull << '.' | 1ull << '?' | 1ull << '!') >> c & 1; }
 
-#if defined(NARROW)
-/* The bits of those of eight bytes that are c (Mycroft's test; it may tell of a byte after one that is, too) */
-static inline uint64_t bytes_that_are(uint64_t bytes, uint8_t c) {
-    uint64_t x = bytes ^ 0x0101010101010101u * c;
-    return (x - 0x0101010101010101u) & ~x & 0x8080808080808080u;
-}
-#endif
+typedef Char Vector __attribute__((vector_size(16)));
 
 /* The next mark, or an ellipsis: they are rare, so stretches without one are passed over as a whole. */
 static int64_t next_mark(const Char *s, int64_t i, int64_t n) {
-#if defined(NARROW)
-    for (uint64_t eight; i + 8 <= n; i += 8) {
-        memcpy(&eight, s + i, 8);
-        if (bytes_that_are(eight, '.') | bytes_that_are(eight, '?') | bytes_that_are(eight, '!')) break;
+    for (; i + STRETCH <= n; i += STRETCH) {
+        Vector any = {0}, c;
+        uint64_t found[2];
+        for (size_t j = 0; j < STRETCH; j += sizeof c / sizeof *s) {
+            memcpy(&c, s + i + j, sizeof c);
+            any |= (Vector)((c == '.') | (c == '?') | (c == '!') | IS_ELLIPSIS(c));
+        }
+        memcpy(found, &any, sizeof any);
+        if (found[0] | found[1]) break;
     }
-#endif
     while (i < n && !is_mark(s[i]) && !IS_ELLIPSIS(s[i])) i++;
     return i;
 }
@@ -298,6 +296,14 @@ static int ends_at(Work *w, const Char *s, int64_t n, int64_t word, int64_t mark
     return context_ends(w, s + word, (stop < n ? stop : n) - word);
 }
 
+static inline uint64_t mixed(uint64_t upper, uint64_t low) {
+    uint64_t h = (upper >> 32 << 32) | low >> 32;
+    h = (h ^ h >> 33) * 0xFF51AFD7ED558CCDu;
+    h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53u;
+    return h ^ h >> 33;
+}
+
+#if !defined(NARROW)
 static uint64_t word_hash(const Parameters *p, const uint8_t *bytes, int64_t n) {
     const uint64_t *a = p->of_word, *b = a + 1 + MAX_WORD;
     uint64_t upper = a[0], low = b[0];
@@ -305,10 +311,7 @@ static uint64_t word_hash(const Parameters *p, const uint8_t *bytes, int64_t n) 
         uint64_t x = bytes[i] | (uint32_t)bytes[i + 1] << 8 | (uint32_t)bytes[i + 2] << 16 | (uint32_t)bytes[i + 3] << 24;
         upper += x * a[j], low += x * b[j];
     }
-    uint64_t h = (upper >> 32 << 32) | low >> 32;
-    h = (h ^ h >> 33) * 0xFF51AFD7ED558CCDu;
-    h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53u;
-    return h ^ h >> 33;
+    return mixed(upper, low);
 }
 
 /* `bytes` has room for three more */
@@ -318,17 +321,60 @@ static void add_word(Work *w, uint8_t *bytes, int64_t size, int64_t characters) 
     w->hashes[w->words] = word_hash(w->p, bytes, size);
     w->lengths[w->words++] = (uint16_t)characters;
 }
+#endif
 
 #if defined(NARROW)
-/* normalize.words, hashed */
+static inline uint64_t eight_bytes(const uint8_t *s) {
+    return s[0] | (uint64_t)s[1] << 8 | (uint64_t)s[2] << 16 | (uint64_t)s[3] << 24 | (uint64_t)s[4] << 32 |
+           (uint64_t)s[5] << 40 | (uint64_t)s[6] << 48 | (uint64_t)s[7] << 56;
+}
+
+/* The bits of those of eight bytes that are zero (Mycroft's test; of bytes after the first it may err) */
+static inline uint64_t zeros(uint64_t eight) { return (eight - 0x0101010101010101u) & ~eight & 0x8080808080808080u; }
+static inline int64_t first_of(uint64_t bits) { return __builtin_ctzll(bits) >> 3; }
+
+/* normalize.words, hashed. Where a word ends is found in eight bytes at once; few words have sixteen and more. */
 static void hash_words(Work *w, const Char *s, int64_t n) {
-    uint8_t bytes[MAX_WORD + 4], c;
-    for (int64_t i = 0; i < n && !w->status;) {
-        int64_t size = 0, most = n - i < MAX_WORD ? n - i : MAX_WORD;
-        while (size < most && (c = w->word[s[i + size]])) bytes[size++] = c;
-        if (size) add_word(w, bytes, size, size);
+    const uint64_t *a = w->p->of_word, *b = a + 1 + MAX_WORD;
+    uint64_t *hashes = w->hashes;
+    uint16_t *lengths = w->lengths;
+    uint8_t *folded = w->folded;
+    int64_t words = w->words, most = w->most_words;
+    for (int64_t i = 0; i < n; i++) folded[i] = w->word[s[i]];
+    memset(folded + n, 0, 16);
+    for (int64_t i = 0; i < n;) {
+        uint64_t first = eight_bytes(folded + i), second = 0, ends = zeros(first), x, y;
+        int64_t size;
+        if (ends) {
+            size = first_of(ends);
+            first &= ((uint64_t)1 << 8 * size) - 1;
+        } else {
+            second = eight_bytes(folded + i + 8);
+            ends = zeros(second);
+            if (ends) {
+                size = first_of(ends);
+                second &= ((uint64_t)1 << 8 * size) - 1, size += 8;
+            } else {
+                for (size = 16; size < MAX_WORD && folded[i + size];) size++; /* a zero is behind the last */
+            }
+        }
+        if (size) {
+            if (words == most) { w->status = REFERENCE; break; }
+            x = a[0] + (first & 0xFFFFFFFFu) * a[1] + (first >> 32) * a[2];
+            y = b[0] + (first & 0xFFFFFFFFu) * b[1] + (first >> 32) * b[2];
+            if (size > 8) {
+                x += (second & 0xFFFFFFFFu) * a[3] + (second >> 32) * a[4];
+                y += (second & 0xFFFFFFFFu) * b[3] + (second >> 32) * b[4];
+            }
+            for (int64_t j = 16; j < size; j++) {
+                uint64_t shifted = (uint64_t)folded[i + j] << 8 * (j & 3);
+                x += shifted * a[1 + j / 4], y += shifted * b[1 + j / 4];
+            }
+            hashes[words] = mixed(x, y), lengths[words++] = (uint16_t)size;
+        }
         i += size + (size < MAX_WORD);
     }
+    w->words = words;
 }
 #else
 typedef struct { uint8_t bytes[4 * MAX_WORD + 4]; int64_t size, characters; } Word;
@@ -364,6 +410,12 @@ static void hash_words(Work *w, const Char *s, int64_t n) {
     Word word;
     word.size = word.characters = 0;
     for (int64_t i = 0; i < n; i++) {
+        if (s[i] < PAGE_SIZE && word.characters < MAX_WORD) {
+            uint8_t c = w->word[s[i]];
+            if (c) word.bytes[word.size++] = c, word.characters++;
+            else end_word(w, &word);
+            continue;
+        }
         const Entry *e = entry(w, s[i]);
         if (!(e->fold & MANY)) { add_to_word(w, &word, e->fold); continue; }
         const uint32_t *many = (const uint32_t *)w->call->pages[s[i] >> PAGE_BITS] + (e->fold & 0xFFFFFF);
@@ -542,13 +594,13 @@ static int64_t join_hyphens(Work *w, int64_t n) {
 static void join_lines(Work *w, int64_t first, int64_t stop) {
     Char *s = w->block;
     int64_t n = 0, made;
-    int hyphens = 0;
+    Char hyphens = 0;
     for (int64_t i = first; i < stop; i++) {
         if (n) s[n++] = ' ';
         memcpy(s + n, w->lines + w->line[i].at, (size_t)w->line[i].size * sizeof *s);
         n += w->line[i].size;
     }
-    for (int64_t i = 0; i + 1 < n; i++) hyphens |= (s[i] == '-') & ((s[i + 1] == ' ') | (s[i + 1] == '-'));
+    for (int64_t i = 0; i + 1 < n; i++) hyphens |= (Char)((s[i] == '-') & ((s[i + 1] == ' ') | (s[i + 1] == '-')));
     if (hyphens) n = join_hyphens(w, n);
     if (w->call->ideographs) {
         made = 0;
@@ -587,6 +639,16 @@ static int next_fits(const Char *s, const Span *line, int64_t width) {
     return line[0].size + 8 + find(s + line[1].at, 0, line[1].size, ' ') <= width;
 }
 
+#if defined(NARROW)
+/* Whether a line has no space but single ones */
+static int is_plain(const Char *s, int64_t n) {
+    uint8_t odd = 0;
+    for (int64_t i = 0; i < n; i++) odd |= (uint8_t)((s[i] < ' ') | (s[i] > '~'));
+    for (int64_t i = 0; i + 1 < n; i++) odd |= (uint8_t)((s[i] == ' ') & (s[i + 1] == ' '));
+    return !odd;
+}
+#endif
+
 /* _lines, and the other measure of _Fits */
 static int64_t find_lines(Work *w, int64_t n) {
     const Char *text = w->text; /* Bytes may be anything, so what is behind `w` would be read again for each */
@@ -597,6 +659,14 @@ static int64_t find_lines(Work *w, int64_t n) {
         while (a < z && text[a] == ' ') a++;
         while (z > a && text[z - 1] == ' ') z--;
         w->raw[count].at = a, w->raw[count].size = z - a;
+        from = stop + 1;
+#if defined(NARROW)
+        if (is_plain(text + a, z - a)) {
+            memcpy(lines + made, text + a, (size_t)(z - a));
+            made += z - a, w->line[count].at = begin, w->line[count].size = z - a;
+            continue;
+        }
+#endif
         for (int64_t i = a; i < z; i++) {
             Char c = text[i];
             if ((c > ' ' && c <= '~') || !is(w, c, SPACE)) lines[made++] = c;
@@ -604,7 +674,6 @@ static int64_t find_lines(Work *w, int64_t n) {
         }
         if (made > begin && lines[made - 1] == ' ') made--;
         w->line[count].at = begin, w->line[count].size = made - begin;
-        from = stop + 1;
     }
     return count;
 }
@@ -732,11 +801,11 @@ static int64_t find_shingles(Work *w, uint32_t *found) {
     const uint64_t *c = w->p->of_shingle;
     int64_t count = 0, different = 0;
     for (int64_t i = 0; i + SHINGLE_WORDS <= w->words; i++) {
-        if (!is_stop_word(w->p, w->hashes[i], w->lengths[i])) continue;
         uint64_t sum = c[0];
         for (int j = 0; j < SHINGLE_WORDS; j++)
             sum += (w->hashes[i + j] & 0xFFFFFFFFu) * c[2 * j + 1] + (w->hashes[i + j] >> 32) * c[2 * j + 2];
-        found[count++] = (uint32_t)(sum >> 32);
+        found[count] = (uint32_t)(sum >> 32); /* no branch: which words are stop words nobody can predict */
+        count += is_stop_word(w->p, w->hashes[i], w->lengths[i]);
     }
     uint32_t *spare = take(w, count, sizeof *spare);
     if (!is_room(w)) { w->status = ROOM; return 0; }
@@ -784,6 +853,7 @@ static int64_t read_text(Work *w, const void *data, int64_t n, int line_ends, Ch
     int carriage = 0;
     for (int64_t i = 0; i < n; i++) {
         Char c = call->width == 1 ? ((const uint8_t *)data)[i] : ((const Char *)data)[i];
+        if (c >= ' ' && c <= '~') { out[made++] = c, carriage = 0; continue; }
         if (!w->pages[c >> PAGE_BITS]) { call->wanted = c >> PAGE_BITS, w->status = PAGE; return -1; }
         int ends = line_ends && is(w, c, LINE_END);
         if (ends && c == 0x2029) out[made++] = '\n';
@@ -823,6 +893,7 @@ static int lay_out(Work *w, Char **text, uint32_t **found, uint32_t **values) {
     w->sentences = take(w, n + 1, sizeof(int64_t));
 #if defined(NARROW)
     *text = NULL; /* it is read where it is */
+    w->folded = take(w, 2 * n + 64, 1); /* as `spare`, less than which a sentence is */
 #else
     *text = take(w, n + call->title_size, sizeof(Char));
 #endif
@@ -886,9 +957,9 @@ int dedup_fingerprint_narrow(const Parameters *p, Call *call);
 /* Of ASCII with line feeds as its only line ends, whose title is not asked for */
 static int is_narrow(const Call *call) {
     const uint8_t *s = call->text;
-    int odd = call->width != 1 || call->has_title;
+    uint8_t odd = call->width != 1 || call->has_title;
     if (!odd)
-        for (int64_t i = 0; i < call->size; i++) odd |= (s[i] >= 0x0B) & (s[i] <= '\r');
+        for (int64_t i = 0; i < call->size; i++) odd |= (uint8_t)((s[i] >= 0x0B) & (s[i] <= '\r'));
     return !odd;
 }
 

@@ -28,7 +28,15 @@ from dedup.settings import Settings
 from dedup.text import characters, clean
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import Hasher
-from dedup.text.native_characters import CODES, PAGES, composed_title, is_simple
+from dedup.text.native_characters import (
+    CODES,
+    COMBINES,
+    NOT_STORABLE,
+    PAGES,
+    composed_title,
+    is_simple,
+    kinds,
+)
 from dedup.text.normalize import composed, words
 from dedup.text.punkt import PunktModel
 from dedup.text.signature import _functions
@@ -167,18 +175,24 @@ class NativeKernel:
 
     def prepared(self, text: str) -> Prepared | None:
         """A text as C takes it; None if the reference has to read it. Its size is the caller's to check."""
-        text = storable(text)
-        if text.isascii():
+        if text.isascii() and "\0" not in text:
             return Prepared(text, text.encode(), len(text), 1, 0, 0)
-        found = characters.kinds(text)
+        data = text.encode(_WIDE, "surrogatepass")
+        found = kinds(data)
+        if found & NOT_STORABLE:
+            return self.prepared(storable(text))
+        given = text
         if found & characters.INVISIBLE:
             text = clean._INVISIBLE.sub("", text)
         text = composed(text) if found & characters.MARK else unicodedata.normalize("NFC", text)
-        if not is_simple(text):
+        if text is not given:  # as it is where nothing was to be done
+            if text.isascii():
+                return Prepared(text, text.encode(), len(text), 1, 0, 0)
+            data = text.encode(_WIDE)
+        if (text is not given or found & COMBINES) and not is_simple(text):
             return None
-        data, width = _encoded(text)
-        kinds = found & characters.IDEOGRAPH, found & characters.SENTENCE_END
-        return Prepared(text, data, len(text), width, *kinds)
+        some = found & characters.IDEOGRAPH, found & characters.SENTENCE_END
+        return Prepared(text, data, len(text), 4, *some)
 
     def make(self, given: Prepared, title: str | None = None) -> Made | None:
         """What is kept of a text; None if the reference has to say."""
@@ -312,11 +326,6 @@ class _Desk:
         if self._room.nbytes > ROOM_KEPT:
             self.make_room(ROOM_BYTES)
         return made
-
-
-def _encoded(text: str) -> tuple[bytes, int]:
-    """The characters of a text for C, and the bytes of each."""
-    return (text.encode(), 1) if text.isascii() else (text.encode(_WIDE), 4)
 
 
 def _slots(found: ctypes.CDLL, model: PunktModel) -> tuple[Any, npt.NDArray[np.uint32], int]:
