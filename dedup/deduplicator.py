@@ -257,7 +257,7 @@ class Deduplicator(Questions):
 
         Args:
             batch: articles per transaction; the marks do not depend on it.
-            workers: threads that fingerprint texts; None for one per core, 0 for none but the caller's.
+            workers: threads that fingerprint texts; None for one more than cores, 0 for the caller's alone.
             engine: what settles: "postgres" a batch at a time, "memory" everything at once, "auto" whichever
                 is quicker; the marks do not depend on it.
             memory: bytes that the memory engine may use, more or less; None for a quarter of the machine's.

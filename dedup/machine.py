@@ -15,6 +15,11 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def threads() -> int:
+    """How many threads keep all cores busy with work that half the time waits for the database."""
+    return cores() + 1
+
+
 def memory() -> int:
     """The bytes of memory of this machine, or of what this process may use of it."""
     found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

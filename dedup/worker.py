@@ -39,7 +39,7 @@ def work(
     Args:
         url, schema: as of `Deduplicator`; a database that is away is waited for.
         poll: seconds after which an article is noticed at the latest.
-        workers: threads that fingerprint texts; None for one per core.
+        workers: threads that fingerprint texts; None for one more than cores.
 
     Raises:
         LoginError: the database refuses the login.

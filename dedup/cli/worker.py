@@ -31,7 +31,7 @@ def worker(
     ] = 1.0,
     workers: Annotated[
         int | None,
-        Option(min=1, max=MAX_WORKERS, help="Threads that fingerprint texts; default: one per core."),
+        Option(min=1, max=MAX_WORKERS, help="Threads that fingerprint texts; default: one more than cores."),
     ] = None,
     metrics_port: Annotated[
         int | None, Option(min=0, max=65535, help="Answer Prometheus there; needs `newsdedup[metrics]`.")

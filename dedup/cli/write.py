@@ -132,7 +132,7 @@ def backfill(
     ] = 1_000,
     workers: Annotated[
         int | None,
-        Option(min=0, max=MAX_WORKERS, help="Threads that fingerprint texts; default: one per core."),
+        Option(min=0, max=MAX_WORKERS, help="Threads that fingerprint texts; default: one more than cores."),
     ] = None,
     engine: Annotated[
         str,

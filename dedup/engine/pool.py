@@ -15,7 +15,7 @@ from dedup.corpus.fingerprints import Chunk, Target
 from dedup.corpus.rulebooks import Rulebook
 from dedup.engine.reader import Factory, Part, Reader, make_function
 from dedup.errors import MachineError
-from dedup.machine import cores
+from dedup.machine import threads
 
 CHUNKS_AHEAD = 4  # Handed out per thread: enough that none waits while the next page of ids is read
 
@@ -30,7 +30,7 @@ class FingerprintPool:
     Args:
         database: where the texts are, and the fingerprints go.
         rulebook: what fingerprints are made with; none is stored once another one is in force.
-        workers: threads; None for one per core; 0 for none but the caller's.
+        workers: threads; None for one more than cores; 0 for none but the caller's.
         factory: makes the function that fingerprints, which all threads share.
         stop: asked all the while; when it says so, chunks in hand are finished, and no other is begun.
         target: the table that fingerprints go to.
@@ -45,7 +45,7 @@ class FingerprintPool:
         stop: Callable[[], bool] = lambda: False,
         target: Target = "fingerprint",
     ) -> None:
-        self._workers = cores() if workers is None else workers
+        self._workers = threads() if workers is None else workers
         self._database, self._rulebook, self._target = database, rulebook, target
         self._function, self._stop = factory(rulebook.settings, rulebook.models), stop
 
@@ -69,10 +69,10 @@ class FingerprintPool:
 
     def _shared_out(self, reader: Reader, chunks: Iterable[Chunk]) -> Iterator[Part]:
         waiting: set[Future[Part]] = set()
-        with ThreadPoolExecutor(self._workers, "dedup-fingerprints") as threads:
+        with ThreadPoolExecutor(self._workers, "dedup-fingerprints") as executor:
             try:
                 for chunk in chunks:
-                    waiting.add(_submitted(threads, reader.read, chunk))
+                    waiting.add(_submitted(executor, reader.read, chunk))
                     while len(waiting) >= CHUNKS_AHEAD * self._workers and not self._stop():
                         yield from _finished(waiting)
                     if self._stop():
@@ -87,9 +87,9 @@ class FingerprintPool:
                 raise
 
 
-def _submitted(threads: ThreadPoolExecutor, work: Callable[[Chunk], Part], chunk: Chunk) -> Future[Part]:
+def _submitted(executor: ThreadPoolExecutor, work: Callable[[Chunk], Part], chunk: Chunk) -> Future[Part]:
     try:
-        return threads.submit(work, chunk)
+        return executor.submit(work, chunk)
     except RuntimeError:
         raise _machine_error("no more threads") from None
 
