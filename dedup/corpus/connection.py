@@ -247,13 +247,20 @@ class Session:
 
     @contextmanager
     def transaction(
-        self, *, settling: bool = False, snapshot: bool = False, seconds: float | None = None
+        self,
+        *,
+        settling: bool = False,
+        snapshot: bool = False,
+        bulk: bool = False,
+        seconds: float | None = None,
     ) -> Iterator[Cursor]:
         """A cursor in a transaction that commits at the end and rolls back on any error. `settling`: hold the
         settle lock to the end of the transaction, and reach rows as `prefer_indexes` has it. `snapshot`: see
         one moment of the database all through. It is to read only, and may do nothing for as long as a
-        statement may work: what was read of a large corpus is worked on meanwhile. `seconds`: wait, and let a
-        statement work, no longer than this.
+        statement may work: what was read of a large corpus is worked on meanwhile. `bulk`: one of many, whose
+        commit does not wait for the disk. The next that waits makes sure of it; a crash before then takes
+        back the last of them, each as a whole. `seconds`: wait, and let a statement work, no longer than
+        this.
         """
         connection = self._connection
         patience = connection.patience
@@ -264,6 +271,8 @@ class Session:
             with connection.transaction(), connection.cursor(binary=True) as cursor:
                 connection.patience = working
                 self._begin(cursor, settling, snapshot, seconds)
+                if bulk:
+                    cursor.execute(b"SET LOCAL synchronous_commit = off")
                 yield cursor
         finally:
             connection.patience = patience

@@ -213,11 +213,13 @@ class Database:
             pool.slots.release()
 
     @contextmanager
-    def transaction(self, *, settling: bool = False, seconds: float | None = None) -> Iterator[Cursor]:
+    def transaction(
+        self, *, settling: bool = False, bulk: bool = False, seconds: float | None = None
+    ) -> Iterator[Cursor]:
         """A transaction on any free connection; see `Session.transaction`."""
         with (
             self.session(seconds) as session,
-            session.transaction(settling=settling, seconds=seconds) as cursor,
+            session.transaction(settling=settling, bulk=bulk, seconds=seconds) as cursor,
         ):
             yield cursor
 
