@@ -14,6 +14,7 @@ from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.copy_rows import COLUMNS, copy_data, copy_rows
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.statements import Statements
+from dedup.numbers import Flags
 from dedup.text.fingerprints import Fingerprint, Fingerprints
 from dedup.text.tasks import Fingerprinted, TextTask
 
@@ -112,22 +113,37 @@ def _insert(cursor: Cursor, made: Sequence[tuple[Fingerprinted, Fingerprint]]) -
     return sum(cursor.execute(_sql("insert"), _row(r, f)).rowcount for r, f in made)
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Fingerprints that a transaction has stored.
+
+    Attributes:
+        ids, revisions: of their articles, each of shape (n,).
+        made: what they were among; chosen: which n of it they are.
+    """
+
+    ids: Bigints
+    revisions: Bigints
+    made: Fingerprints
+    chosen: Flags
+
+
 class Batch:
     """The fingerprints and failures of many texts, made ready before the settle lock is taken. `chunk`: the
     articles, in the order of `made`.
     """
 
     def __init__(self, chunk: Chunk, made: Fingerprints) -> None:
-        self._chunk = chunk
+        self._chunk, self._made = chunk, made
         self._ids, self._revisions = _columns(chunk)
         self._rows = copy_rows(self._ids, self._revisions, made)
         self.failed = {
             article: reason for article, reason in zip(chunk, made.reasons, strict=True) if reason is not None
         }
 
-    def store(self, cursor: Cursor, target: Target = "fingerprint") -> list[int]:
-        """Store what can be; needs the settle lock, as the function `store` does. Returns the ids of the
-        articles that changed, went or no longer wait.
+    def store(self, cursor: Cursor, target: Target = "fingerprint") -> tuple[Stored, list[int]]:
+        """Store what can be; needs the settle lock, as the function `store` does. Returns it, and the ids of
+        the articles that changed, went or no longer wait.
         """
         gone, there, outdated = self._storable(cursor)
         if outdated:
@@ -142,7 +158,9 @@ class Batch:
                 copy.write(copy_data(rows))
         if self.failed:
             _fail(cursor, self.failed)
-        return [self._chunk[i][0] for i in gone]
+        chosen = np.fromiter(map(bool, rows), np.bool_, len(rows))
+        stored = Stored(self._ids[chosen], self._revisions[chosen], self._made, chosen)
+        return stored, [self._chunk[i][0] for i in gone]
 
     def _storable(self, cursor: Cursor) -> tuple[set[int], set[int], list[int]]:
         row = cursor.execute(_sql("storable"), {"ids": self._ids, "revisions": self._revisions}).fetchone()

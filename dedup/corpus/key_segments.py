@@ -18,6 +18,7 @@ from dedup.corpus.arrays import ELEMENT, INT8, Bigints, bigints, sent_arrays
 from dedup.corpus.copy_rows import BEGINNING, END
 from dedup.corpus.database import Cursor
 from dedup.corpus.fingerprints import Target
+from dedup.corpus.memory_engine import FingerprintPage
 from dedup.corpus.statements import Statements
 from dedup.numbers import Flags, begins_run, distinct
 
@@ -65,6 +66,15 @@ def of_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
                 entries_of(sent_arrays(keys, counts), np.repeat(articles, counts)),
                 np.repeat(canonical > 0, counts),
             )
+
+
+def of_page(page: FingerprintPage, canonical: Flags) -> tuple[Bigints, Flags]:
+    """The same of fingerprints that are at hand, and the flags of their articles."""
+    short = page.bucket_counts == 0
+    counts = (page.sentence_counts, page.bucket_counts, short.astype(np.int64))
+    keys = np.concatenate([page.sentence_hashes, page.buckets, page.content_hash[short]])
+    articles = np.concatenate([np.repeat(page.id, some) for some in counts])
+    return entries_of(keys, articles), np.concatenate([np.repeat(canonical, some) for some in counts])
 
 
 def segments(cursor: Cursor) -> list[Segment]:

@@ -134,11 +134,12 @@ def publish(cursor: Cursor) -> None:
 # --- reading
 
 
-def ids_in_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, datetime | None]:
-    """The articles with a fingerprint of their present text, in canonical order, and the time of the last."""
+def ids_in_order(cursor: Cursor, settings: Settings) -> tuple[Bigints, Bigints, datetime | None]:
+    """The articles with a fingerprint of their present text, in canonical order: their ids and revisions, and
+    the time of the last."""
     row = cursor.execute(_sql("order"), order_parameters(settings)).fetchone()
     assert row is not None
-    return np.asarray(row[0]), row[1]
+    return np.asarray(row[0]), np.asarray(row[1]), row[2]
 
 
 def fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:

@@ -29,6 +29,7 @@ from dedup.engine.deferred import store_deferred
 from dedup.engine.fingerprinting import Fingerprinting, PoolOptions, Read, analyze, endless
 from dedup.engine.heartbeat import Heartbeat
 from dedup.engine.holding import fitting_batch
+from dedup.engine.memory.kept import Kept
 from dedup.engine.memory.run import MemoryRun
 from dedup.engine.reader import Factory, make_function
 from dedup.engine.refresh import refresh
@@ -115,7 +116,7 @@ def backfill(
 
     Args:
         batch: articles per settle transaction.
-        workers: threads that fingerprint texts; None for one per core, 0 for none but the caller's.
+        workers: threads that fingerprint texts; None for one more than cores, 0 for none but the caller's.
         memory: bytes that the memory engine may use, more or less; None for a quarter of the machine's.
         full_count: as in `refresh`.
         stop: asked between batches; when it says so, the batch in hand is finished and the work ends.
@@ -237,15 +238,16 @@ class _Run:
         with self._timed("archiving"):
             self._window.divide(rulebook)
         self._report.archived = self._window.archived
-        loading = choice.loads_without_indexes(self._database, self._options.engine)
+        waiting = self._fingerprinting.waiting()
+        loading = choice.loads_without_indexes(self._database, self._options.engine, waiting)
         self._fingerprinting.target = "fingerprint_bulk" if loading else "fingerprint"
         if loading:
-            return self._settle_in_memory(rulebook, None)
-        read = self._fingerprint(rulebook)
+            return self._settle_in_memory(rulebook, waiting, None)
+        read = self._fingerprint(rulebook, waiting)
         if self._stop():
             return ()
         if not self._settled_in_memory and choice.settles_in_memory(self._database, self._options.engine):
-            return self._settle_in_memory(rulebook, read)
+            return self._settle_in_memory(rulebook, waiting, read)
         self._progress.first.start("counting sentences", 0)
         with self._timed("counting"):
             refreshed = refresh(self._database, rulebook, full=self._options.full_count)
@@ -258,14 +260,14 @@ class _Run:
             return (read.articles, read.which, refreshed.entered, refreshed.left, settled, which)
         return ()
 
-    def _fingerprint(self, rulebook: Rulebook) -> Read:
+    def _fingerprint(self, rulebook: Rulebook, waiting: int, kept: Kept | None = None) -> Read:
         with self._timed("fingerprinting"):
-            read = self._fingerprinting.run(rulebook)
+            read = self._fingerprinting.run(rulebook, waiting, kept)
         self._report.fingerprinted += read.fingerprinted
         self._report.failed += read.failed
         return read
 
-    def _settle_in_memory(self, rulebook: Rulebook, read: Read | None) -> tuple[int, ...]:
+    def _settle_in_memory(self, rulebook: Rulebook, waiting: int, read: Read | None) -> tuple[int, ...]:
         """Settle everything at once; what people change meanwhile is left to the next round.
 
         Unless texts were read before, they are fingerprinted here, and the indexes are built after it.
@@ -281,7 +283,7 @@ class _Run:
             loading=read is None,
         ) as run:
             if read is None:
-                read = self._fingerprint(rulebook)
+                read = self._fingerprint(rulebook, waiting, run.kept)
                 if self._stop():
                     return ()
             self._note("memory")

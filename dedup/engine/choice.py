@@ -24,14 +24,14 @@ def usual_memory() -> int:
     return int(MEMORY_SHARE * machine.memory())
 
 
-def loads_without_indexes(database: Database, engine: EngineName) -> bool:
-    """Whether fingerprints are to be written without indexes, which are then built again."""
+def loads_without_indexes(database: Database, engine: EngineName, waiting: int) -> bool:
+    """Whether fingerprints are to be written without indexes, which are then built again; so many texts wait
+    for one."""
     with database.transaction() as cursor:
         if memory_engine.left_behind(cursor):
             return True  # whoever was stopped in the middle of this: it is brought to its end
         if engine == "postgres":
             return False
-        waiting = fingerprints.count_unfingerprinted(cursor)
         present = fingerprints.count(cursor)
     if engine == "memory":
         return waiting > 0

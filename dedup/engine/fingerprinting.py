@@ -14,10 +14,11 @@ from dedup.corpus.database import Database
 from dedup.corpus.fingerprints import Chunk, Page, Target
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.statements import Statements
+from dedup.engine.memory.kept import Kept
 from dedup.engine.pool import FingerprintPool
 from dedup.engine.reader import Factory, Part, make_function
 from dedup.errors import StuckError
-from dedup.machine import cores
+from dedup.machine import threads
 from dedup.progress import Progress
 
 _sql = Statements("articles")
@@ -84,15 +85,19 @@ class Fingerprinting:
         """Settings changed: what was read may have to be read once more."""
         self._first_page = frozenset()
 
-    def run(self, rulebook: Rulebook) -> Read:
-        """Fingerprint every text that waits for it.
+    def waiting(self) -> int:
+        """How many texts wait."""
+        with self._database.transaction() as cursor:
+            return fingerprints.count_unfingerprinted(cursor)
+
+    def run(self, rulebook: Rulebook, total: int, kept: Kept | None = None) -> Read:
+        """Fingerprint every text that waits for it, of which there are about so many; `kept` gets what was
+        stored.
 
         Raises MachineError: see `FingerprintPool.run`; what was read is kept. StuckError: texts that were
         read wait again, and again. StaleRulesError: the settings changed meanwhile.
         """
         read = Read()
-        with self._database.transaction() as cursor:
-            total = fingerprints.count_unfingerprinted(cursor)
         if not total:
             return read
         self._progress.start("fingerprinting", total)
@@ -100,10 +105,12 @@ class Fingerprinting:
         pool = FingerprintPool(
             self._database, rulebook, options.workers, options.factory, self._stop, self.target
         )
-        share = -(-total // max(cores() if options.workers is None else options.workers, 1))
+        share = -(-total // max(threads() if options.workers is None else options.workers, 1))
         size = min(CHUNK_ARTICLES, max(FEW_ARTICLES, share))
         for part in pool.run(self._chunks(size)):
             self._count(part, read)
+            if kept and part.stored:
+                kept.add(part.stored)
             self._progress.advance(len(part.articles))
         if self.target == "fingerprint":  # the other one is read as a whole
             analyze(self._database, read.articles)

@@ -15,7 +15,7 @@ from threading import Lock
 
 from dedup.corpus import fingerprints
 from dedup.corpus.database import Connection, Cursor, Database, Session, retried, translated
-from dedup.corpus.fingerprints import Batch, Chunk, Target
+from dedup.corpus.fingerprints import Batch, Chunk, Stored, Target
 from dedup.corpus.rulebooks import Rulebook
 from dedup.errors import BusyError, ClosedError, UnreachableError
 from dedup.settings import Settings
@@ -42,11 +42,13 @@ class Part:
         articles: all of them.
         failed: those that cannot have a fingerprint, by id, with the reason.
         gone: the ids of those that changed, went or no longer wait.
+        stored: the fingerprints; None where there is none.
     """
 
     articles: Chunk
     failed: dict[int, str] = field(default_factory=dict)
     gone: list[int] = field(default_factory=list)
+    stored: Stored | None = None
 
     @property
     def made(self) -> int:
@@ -104,31 +106,36 @@ class Reader:
         tasks = retried(lambda: self._texts(chunk), patience)
         failed: dict[int, str] = {}
         gone = {i for i, _ in chunk} - {task.id for task in tasks}
+        stored = None
         if tasks:
             batch = Batch([(task.id, task.revision) for task in tasks], self._function(tasks))
-            gone.update(retried(lambda: self._store(batch), patience))
+            stored, moved = retried(lambda: self._store(batch), patience)
+            gone.update(moved)
             failed = {i: reason for (i, _), reason in batch.failed.items() if i not in gone}
-        return Part(chunk, failed, sorted(gone))
+        return Part(chunk, failed, sorted(gone), stored)
 
     def _texts(self, chunk: Chunk) -> list[TextTask]:
         with self._transaction() as cursor:
             return fingerprints.waiting_texts(cursor, chunk, self._rulebook.settings.text_max_characters)
 
-    def _store(self, batch: Batch) -> list[int]:
-        with self._transaction(settling=True) as cursor:
+    def _store(self, batch: Batch) -> tuple[Stored, list[int]]:
+        with self._transaction(storing=True) as cursor:
             self._rulebook.check(cursor)
             return batch.store(cursor, self._target)
 
     @contextmanager
-    def _transaction(self, *, settling: bool = False) -> Iterator[Cursor]:
+    def _transaction(self, *, storing: bool = False) -> Iterator[Cursor]:
         if not self._threads:
-            with self._database.transaction(settling=settling) as cursor:
+            with self._database.transaction(settling=storing, bulk=storing) as cursor:
                 yield cursor
             return
         connection = self._borrow()
         try:
             session = Session(connection, self._database.timeouts)
-            with translated(self._database.location), session.transaction(settling=settling) as cursor:
+            with (
+                translated(self._database.location),
+                session.transaction(settling=storing, bulk=storing) as cursor,
+            ):
                 yield cursor
         finally:
             self._idle.put(connection)

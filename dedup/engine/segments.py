@@ -19,7 +19,7 @@ from dedup.corpus.database import Cursor, Database, retried
 from dedup.corpus.fingerprints import Target
 from dedup.corpus.key_segments import Segment
 from dedup.corpus.rulebooks import Rulebook
-from dedup.numbers import distinct
+from dedup.numbers import Flags, distinct
 
 RECENT_ENTRIES = 200_000
 """Of so many recent entries, some 5,500 articles, a segment is made: that takes a second, and until then they
@@ -37,14 +37,20 @@ place; each try waits for a tenth of a second."""
 _LEAST, _END = -(1 << 62), 1 << 62  # Entries are between these
 
 
-def build(database: Database, table: Target, stop: Callable[[], bool]) -> list[Segment]:
-    """Write segments of the keys of all fingerprints of a table, for `publish`."""
+def build(
+    database: Database,
+    table: Target,
+    stop: Callable[[], bool],
+    held: Iterator[tuple[Bigints, Flags]] | None = None,
+) -> list[Segment]:
+    """Write segments of the keys of all fingerprints of a table, for `publish`. `held`: their entries, with
+    the flags of their articles, where they are at hand."""
     with database.transaction() as cursor:
         key_segments.remove(cursor, [])  # what a run that was killed had written
     found: list[Segment] = []
     with database.session() as session, session.transaction() as cursor:
         parts: dict[bool, list[Bigints]] = {True: [], False: []}
-        for entries, canonical in key_segments.of_table(cursor, table):
+        for entries, canonical in held or key_segments.of_table(cursor, table):
             if stop():
                 return []
             for flag, some in parts.items():

@@ -6,21 +6,29 @@ docs/reliability.md, promises 1 and 6. The conformance suite holds its marks to 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from dedup.article import Article
-from dedup.corpus import common_sentences, memory_engine, pins, rulebooks
-from dedup.corpus.database import Database
+from dedup.corpus import common_sentences, key_segments, memory_engine, pins, rulebooks
+from dedup.corpus.arrays import Bigints, bigints
+from dedup.corpus.database import Cursor, Database
+from dedup.corpus.fingerprints import Stored
+from dedup.corpus.memory_engine import FingerprintPage
 from dedup.engine import choice
 from dedup.engine.backfill import BackfillReport, backfill
 from dedup.engine.memory import settle
+from dedup.engine.memory.kept import Kept
 from dedup.engine.memory.snapshot import read
+from dedup.engine.verify import verify
 from dedup.engines import EngineName
 from dedup.errors import BusyError, DatabaseError
 from dedup.rules.pair import Relation
+from dedup.text.fingerprints import Fingerprints
 from tests.corpora import (
     answer,
     article,
@@ -115,11 +123,62 @@ def test_counts_in_arrays_are_those_of_sql(database: Database) -> None:
         }
         watched = set(memory_engine.watched_sentences(cursor).tolist())
         told: list[int] = []
-        snapshot = read(cursor, settings, 1 << 30, told.append, told.append)
+        snapshot = read(cursor, settings, 1 << 30, Kept(0), told.append, told.append)
         found = {(c.sentence_hash, c.carriers, c.pairs) for c in snapshot.counts}
     assert len(wanted) > 3
     assert wanted <= found
     assert {row[0] for row in found - wanted} <= watched
+
+
+CHANGES = {
+    "nothing": None,
+    "an edit": "UPDATE dedup.article SET text = text || ' More of it is there now.' WHERE source_id = %s",
+    "a deletion": "DELETE FROM dedup.article WHERE source_id = %s",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_load_reads_again_what_it_stored_only_after_a_change(
+    database: Database, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    fill(database, news(200))
+    reads = []
+    real = memory_engine.fingerprints
+
+    def counted(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:
+        reads.append(len(ids))
+        return real(cursor, ids)
+
+    monkeypatch.setattr(memory_engine, "fingerprints", counted)
+
+    class Changing(Meddling):
+        def advance(self, count: int, total: int | None = None) -> None:
+            if self.stages == ["fingerprinting"] and (statement := CHANGES[change]):
+                with database.transaction() as cursor:
+                    cursor.execute(statement, [news(200)[7].source_id])
+
+    told = Changing(lambda stage: None)
+    run(database, progress=told)
+    assert told.stages[:2] == ["fingerprinting", "reading fingerprints"]
+    assert bool(reads) == (change != "nothing")
+    assert_right(database)
+    assert_counted(database)
+    with database.transaction() as cursor:
+        rulebook = rulebooks.load_rulebook(cursor)
+        assert key_segments.count_absent(cursor) == 0
+    assert verify(database, rulebook).differences == []
+
+
+def test_more_than_fits_is_not_kept() -> None:
+    ids, revisions = bigints([4, 2, 9]), bigints([0, 3, 1])
+    made = Fingerprints.unmade(3, 8, 2)
+    for limit, fits in ((3, True), (2, False)):
+        kept = Kept(limit)
+        kept.add(Stored(ids, revisions, made, np.ones(3, np.bool_)))
+        assert (kept.pages(bigints([2, 4, 9]), bigints([3, 0, 1])) is not None) is fits
+        for others in ([2, 4, 8], [2, 4]):
+            assert kept.pages(bigints(others), bigints([3, 0, 1][: len(others)])) is None
+        assert kept.pages(bigints([2, 4, 9]), bigints([3, 0, 2])) is None
 
 
 def test_a_mark_that_stays_is_not_written_again(database: Database) -> None:

@@ -82,17 +82,21 @@ SELECT array_agg(id), array_agg(takes_part::integer::bigint),
 FROM dedup.article_mark WHERE id BETWEEN %(first)s AND %(last)s
 
 -- name: order
--- The articles that have a fingerprint of their present text, in use or waiting, in canonical order; and the time of
--- the last.
-SELECT coalesce(array_agg(a.id ORDER BY
-           dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s), a.source_id), '{}'),
-       max(dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s))
-FROM dedup.article a
-JOIN (
-    SELECT article_id, revision FROM dedup.fingerprint
-    UNION
-    SELECT article_id, revision FROM dedup.fingerprint_bulk
-) AS f ON f.article_id = a.id AND f.revision = a.revision
+-- The articles that have a fingerprint of their present text, in use or waiting, in canonical order, and their
+-- revisions; and the time of the last.
+SELECT coalesce(array_agg(id ORDER BY time, source_id), '{}'),
+       coalesce(array_agg(revision::bigint ORDER BY time, source_id), '{}'), max(time)
+FROM (
+    SELECT a.id, a.revision, a.source_id,
+           dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s) AS time
+    FROM dedup.article a
+    JOIN (
+        SELECT article_id, revision FROM dedup.fingerprint
+        UNION
+        SELECT article_id, revision FROM dedup.fingerprint_bulk
+    ) AS f ON f.article_id = a.id AND f.revision = a.revision
+    OFFSET 0
+) AS fingerprinted
 
 -- name: pairs
 -- The pairs of a range of later articles as one row of arrays.

@@ -17,9 +17,10 @@ from dedup.corpus import common_sentences, memory_engine
 from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Rulebook
 from dedup.engine import refresh, segments
+from dedup.engine.memory.kept import Kept
 from dedup.engine.memory.room import COMPACT_SHARE, compact
 from dedup.engine.memory.settle import MemorySettling, Written
-from dedup.engine.memory.snapshot import Snapshot, read
+from dedup.engine.memory.snapshot import Snapshot, fitting, read
 from dedup.engine.refresh import Counted, Refreshed
 from dedup.progress import Progress
 
@@ -34,7 +35,7 @@ class MemoryRun:
     """The memory engine at work, from the beginning of a `with` block to its end.
 
     All the while hooks settle nothing, and what people change is noted. Raises StaleRulesError: the settings
-    changed.
+    changed. `kept` takes what is stored within the block.
 
     Args:
         run: the number of the backfill in `dedup.run`.
@@ -56,6 +57,7 @@ class MemoryRun:
     ) -> None:
         self._database, self._rulebook, self._run, self._memory = database, rulebook, run, memory
         self._progress, self._timed, self._stop, self._loading = progress, timed, stop, loading
+        self.kept = Kept(fitting(memory))
 
     def __enter__(self) -> Self:
         def begin() -> None:
@@ -98,7 +100,7 @@ class MemoryRun:
             self._progress.start("writing keys", None)
             with self._timed("indexing"):
                 settling.flag_waiting(plan)
-                made = segments.build(self._database, "fingerprint_bulk", self._stop)
+                made = segments.build(self._database, "fingerprint_bulk", self._stop, snapshot.held())
                 if self._stop():  # what waits goes on waiting
                     return done
                 segments.publish(self._database, self._rulebook, self._run, made)
@@ -117,6 +119,7 @@ class MemoryRun:
                 cursor,
                 settings,
                 self._memory,
+                self.kept,
                 lambda total: self._progress.start("reading fingerprints", total),
                 self._progress.advance,
             )

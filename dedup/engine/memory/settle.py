@@ -156,7 +156,7 @@ class MemorySettling:
 
     def _write(self, plan: Plan, chunk: Chunk) -> int:
         snapshot = self._snapshot
-        with self._database.transaction(settling=True) as cursor:
+        with self._database.transaction(settling=True, bulk=True) as cursor:
             memory_engine.check(cursor, self._rulebook, self._run)
             left_out = np.concatenate([memory_engine.changed_since(cursor, self._since), self._outside])
             changed = snapshot.places(left_out)

@@ -15,12 +15,13 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from dedup.corpus import memory_engine
+from dedup.corpus import key_segments, memory_engine
 from dedup.corpus.common_sentences import SentenceCount
 from dedup.corpus.database import Cursor
 from dedup.corpus.memory_engine import FingerprintPage, StoredMarks
 from dedup.corpus.settling import PairRows
 from dedup.engine.memory.count import count, frequent
+from dedup.engine.memory.kept import Kept
 from dedup.engine.memory.keys import Bigints, Entries, Places, in_slices
 from dedup.numbers import Flags
 from dedup.settings import Settings
@@ -28,6 +29,11 @@ from dedup.settings import Settings
 ARTICLE_BYTES = 1_600
 """What an article takes while keys are sorted: 36 keys of 8 bytes with their places, in three copies, and a
 signature. Measured on news of 2.8 kB."""
+
+
+def fitting(memory: int) -> int:
+    """How many articles can be read at once in so many bytes; one at least."""
+    return max(1, memory // ARTICLE_BYTES)
 
 
 @dataclass(slots=True)
@@ -45,6 +51,7 @@ class Snapshot:
         watched: entries of the sentences that were common or are pinned, however few carry them.
         counts: of these, and of every sentence that more than `common_stories` articles carry.
         marks, pairs: what is stored; rows of `marks` stand in canonical order.
+        kept: all fingerprints, as a load has just stored them; None where they were read.
     """
 
     ids: Bigints
@@ -61,9 +68,16 @@ class Snapshot:
     counts: list[SentenceCount]
     marks: StoredMarks
     pairs: PairRows
+    kept: list[FingerprintPage] | None
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def held(self) -> Iterator[tuple[Bigints, Flags]] | None:
+        """The entries of all keys, with the flags of their articles; None where they were not kept."""
+        if self.kept is None:
+            return None
+        return (key_segments.of_page(page, self.canonical[self.places(page.id)]) for page in self.kept)
 
     def carriers(self, sentences: Collection[int]) -> dict[int, list[int]]:
         """The ids of the articles that carry some sentences and take part, by sentence."""
@@ -87,18 +101,20 @@ def read(
     cursor: Cursor,
     settings: Settings,
     memory: int,
+    kept: Kept,
     start: Callable[[int], None],
     progress: Callable[[int], None],
 ) -> Snapshot:
-    """Read a corpus in about `memory` bytes; the transaction should see one moment all through.
+    """Read a corpus in about `memory` bytes; the transaction should see one moment all through. Of `kept`
+    fingerprints none is read, if they are all that there are.
 
     `start` is told how many fingerprints are to be read, `progress` how many more were.
     """
-    ids, through = memory_engine.ids_in_order(cursor, settings)
+    ids, revisions, through = memory_engine.ids_in_order(cursor, settings)
     size = len(ids)
-    slices = max(1, math.ceil(size * ARTICLE_BYTES / memory))
+    slices = max(1, math.ceil(size / fitting(memory)))
     start(size * (1 if slices == 1 else 1 + 2 * slices))
-    reader = _Reader(cursor, settings, ids, progress, slices)
+    reader = _Reader(cursor, settings, ids, revisions, kept, progress, slices)
     reader.read()
     by_sentence = in_slices(slices, reader.sentences)
     watched = reader.watched()
@@ -122,6 +138,7 @@ def read(
         count(counted, ids, *reader.gathered()),
         marks,
         memory_engine.pairs(cursor, reader.sorted_ids),
+        reader.kept,
     )
 
 
@@ -129,12 +146,20 @@ class _Reader:
     """Reads fingerprints once, and again for every slice where they do not fit in memory."""
 
     def __init__(
-        self, cursor: Cursor, settings: Settings, ids: Bigints, progress: Callable[[int], None], slices: int
+        self,
+        cursor: Cursor,
+        settings: Settings,
+        ids: Bigints,
+        revisions: Bigints,
+        kept: Kept,
+        progress: Callable[[int], None],
+        slices: int,
     ) -> None:
         self._cursor, self._progress, self._again = cursor, progress, slices > 1
         size = len(ids)
         order = np.argsort(ids, kind="stable")
         self.sorted_ids, self.sorted_places = ids[order], order.astype(np.int32)
+        self.kept = kept.pages(self.sorted_ids, revisions[order])
         self.content_hash, self.shingle_count = np.zeros(size, np.int64), np.zeros(size, np.int64)
         self.sentence_counts, self._banded = np.zeros(size, np.int64), np.zeros(size, np.bool_)
         self.canonical = np.zeros(size, np.bool_)
@@ -220,7 +245,7 @@ class _Reader:
         return keys[order], places[order]
 
     def _pages(self) -> Iterator[tuple[FingerprintPage, Places]]:
-        for page in memory_engine.fingerprints(self._cursor, self.sorted_ids):
+        for page in self.kept or memory_engine.fingerprints(self._cursor, self.sorted_ids):
             at = np.minimum(np.searchsorted(self.sorted_ids, page.id), len(self.sorted_ids) - 1)
             assert (self.sorted_ids[at] == page.id).all(), "the transaction sees one moment"
             yield page, self.sorted_places[at]
