@@ -25,8 +25,11 @@ RECENT_ENTRIES = 200_000
 """Of so many recent entries, some 5,500 articles, a segment is made: that takes a second, and until then they
 cost 100 bytes each in place of 8."""
 
-SORTED_ENTRIES = 16_000_000
-"""Sorted at a time, in 300 MB."""
+SORTED_ENTRIES, SORTED_BYTES = 16_000_000, 20
+"""Sorted at a time, and what each takes meanwhile: 320 MB. A large load sorts more, where there is memory."""
+
+LOADED_SEGMENTS = 8
+"""A load leaves no more segments of each kind, in which every look-up looks, unless memory is short."""
 
 MERGED_SIZE = 2  # A segment is merged into a new one that has at least half as many entries
 
@@ -42,9 +45,12 @@ def build(
     table: Target,
     stop: Callable[[], bool],
     held: Iterator[tuple[Bigints, Flags]] | None = None,
+    at_once: int | None = None,
 ) -> list[Segment]:
     """Write segments of the keys of all fingerprints of a table, for `publish`. `held`: their entries, with
-    the flags of their articles, where they are at hand."""
+    the flags of their articles, where they are at hand. `at_once`: so many entries become a segment; None for
+    `SORTED_ENTRIES`."""
+    most = at_once or SORTED_ENTRIES
     with database.transaction() as cursor:
         key_segments.remove(cursor, [])  # what a run that was killed had written
     found: list[Segment] = []
@@ -55,13 +61,18 @@ def build(
                 return []
             for flag, some in parts.items():
                 some.append(entries[canonical == flag])
-                if sum(map(len, some)) >= SORTED_ENTRIES:
+                if sum(map(len, some)) >= most:
                     found.append(_write(cursor, flag, [np.concatenate(some)]))
                     some.clear()
         for flag, some in parts.items():
             if sum(map(len, some)):
                 found.append(_write(cursor, flag, [np.concatenate(some)]))
     return found
+
+
+def at_once(entries: int, memory: int) -> int:
+    """How many of so many entries are to become a segment, given so many bytes to sort them in."""
+    return max(SORTED_ENTRIES, min(-(-entries // LOADED_SEGMENTS), memory // SORTED_BYTES))
 
 
 def publish(database: Database, rulebook: Rulebook, run: int, made: list[Segment]) -> None:

@@ -219,6 +219,18 @@ class Calls:
         return self.count > int(one_more)
 
 
+@pytest.mark.parametrize("memory", [1, 1 << 30])
+def test_a_large_load_leaves_few_segments_where_there_is_memory(
+    database: Database, monkeypatch: pytest.MonkeyPatch, memory: int
+) -> None:
+    monkeypatch.setattr(segments, "SORTED_ENTRIES", 20)
+    fill(database, 0, 60)
+    backfill(database, workers=0, factory=make_function, engine="memory", memory=memory)
+    assert (counts(database)[1] > 2 * segments.LOADED_SEGMENTS) is (memory == 1)
+    assert counts(database)[2] == 0
+    assert_right(database)
+
+
 def test_what_a_killed_load_has_written_is_not_in_use_and_goes(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,7 +100,11 @@ class MemoryRun:
             self._progress.start("writing keys", None)
             with self._timed("indexing"):
                 settling.flag_waiting(plan)
-                made = segments.build(self._database, "fingerprint_bulk", self._stop, snapshot.held())
+                bands = self._rulebook.settings.bands * len(snapshot)
+                at_once = segments.at_once(int(snapshot.sentence_counts.sum()) + bands, self._memory)
+                made = segments.build(
+                    self._database, "fingerprint_bulk", self._stop, snapshot.held(), at_once
+                )
                 if self._stop():  # what waits goes on waiting
                     return done
                 segments.publish(self._database, self._rulebook, self._run, made)
