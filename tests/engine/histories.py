@@ -167,7 +167,12 @@ class OneTransaction:
 
     @contextmanager
     def transaction(
-        self, *, settling: bool = False, snapshot: bool = False, seconds: float | None = None
+        self,
+        *,
+        settling: bool = False,
+        snapshot: bool = False,
+        bulk: bool = False,
+        seconds: float | None = None,
     ) -> Iterator[Cursor]:
         with self._connection.transaction(), self._connection.cursor(binary=True) as cursor:
             cursor.execute("SELECT set_config('dedup.settling', %s, true)", ["on" if settling else ""])

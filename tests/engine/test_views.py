@@ -102,8 +102,8 @@ class Watched:
             yield _WatchedSession(session, self._reader)
 
     @contextmanager
-    def transaction(self, *, settling: bool = False) -> Iterator[Cursor]:
-        with self._database.transaction(settling=settling) as cursor:
+    def transaction(self, *, settling: bool = False, bulk: bool = False) -> Iterator[Cursor]:
+        with self._database.transaction(settling=settling, bulk=bulk) as cursor:
             yield cursor
         self._reader.look()
 
