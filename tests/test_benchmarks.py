@@ -7,6 +7,7 @@ import sys
 import xml.etree.ElementTree as ET
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -20,6 +21,7 @@ from tests.conftest import Server
 
 BENCHMARKS = Path(__file__).parents[1] / "scripts" / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
+import capacity  # noqa: E402
 import clients  # noqa: E402
 import contestants  # noqa: E402
 import growth  # noqa: E402
@@ -106,6 +108,33 @@ def test_the_power_with_which_a_measure_grows_is_found() -> None:
         {"size": n, "disk_mb": 2.0 * n, "backfill": {"wall": n, "failure": "not done"}} for n in (10, 1_000)
     ]
     assert growth.exponents(sizes) == {"disk": pytest.approx(1.0)}
+
+
+def test_what_many_articles_need_follows_from_what_two_sizes_cost() -> None:
+    def size(articles: int, peak: float) -> dict[str, Any]:
+        relations = {
+            "table article": 4.0,
+            "index article_mark_pkey": 1.0,
+            "table key_block": 8.3,
+            "index x": 0,
+        }
+        backfill = {"wall": articles / 1e4, "cpu": articles / 5e3, "peak_mb": peak, "failure": None}
+        found = {"size": articles, "text_mb": 6.0, "load_seconds": articles / 1e3, "backfill": backfill}
+        return {**found, "relations_mb": relations}
+
+    cost = capacity.cost_of(size(1_000, 100.0), size(2_000, 102.0))
+    assert cost.disk == pytest.approx({"keys": 4_150, "texts": 2_000, "marks and pairs": 500})
+    assert (cost.text, cost.memory, cost.entries) == pytest.approx((3_000, 2_000, 500))
+    assert (cost.load, cost.wall, cost.cpu) == pytest.approx((1e-3, 1e-4, 2e-4))
+
+    def cells(articles: int) -> list[str]:
+        return capacity.row(cost, articles, 64e9).split(" | ")
+
+    assert cells(36_000) == ["| 36,000", "0.0", "0.0", "0.1", "1", "0", "none |"]
+    assert cells(1_000_000)[1:4] == ["0.3", "0.0", "2.0"]
+    assert float(cells(20_000_000)[2]) > 20_000_000 * cost.wall / 3600  # in slices, so read again
+    firsts = [cells(size)[-1].partition(":")[0] for size in (10**6, 5 * 10**7, 10**8, 10**10)]
+    assert firsts == ["none |", "memory", "arrays", "ids"]
 
 
 def test_the_picture_has_a_line_for_everything_that_was_measured() -> None:

@@ -1,0 +1,136 @@
+"""What does an article cost, and what do 10 million, 100 million and a billion of them need of one machine?
+
+    scripts/benchmarks/capacity.py RESULTS [--memory GB]
+
+RESULTS are those of `growth.py`, of two sizes at least: time and disk are taken from the largest, memory from
+the difference of the two largest. What is beyond them is computed, not measured; see docs/capacity.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dedup.engine.choice import MEMORY_SHARE
+from dedup.engine.memory.snapshot import ARTICLE_BYTES
+
+SIZES = (10**6, 10**7, 10**8, 10**9)
+MACHINE_GB = 64
+
+READ_SECONDS = 12e-6
+"""To read a fingerprint once more, and a memory engine of s slices reads each 2 s times more."""
+
+KEPT_BYTES = 400
+"""What stays in memory of an article where keys are read in slices. Both by `dedup backfill --memory 16` of
+58,051 and 174,153 stories."""
+
+ARRAY_VALUES = (1 << 26) - 1
+"""Postgres makes no longer arrays of numbers; the memory engine asks for the ids of all articles in one."""
+
+ENTRY_IDS = (1 << 32) - 1  # of articles, in the entries of keys
+KEY_VALUES = 1 << 31  # What entries tell apart
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one article costs: seconds, and bytes."""
+
+    text: float
+    load: float
+    wall: float
+    cpu: float
+    memory: float
+    disk: dict[str, float]
+    entries: float  # by which it is found
+
+
+OF_TEXTS = {"article", *(f"article_{key}" for key in ("pkey", "source_id_key", "time", "outlet", "url"))}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--memory", type=float, default=MACHINE_GB, metavar="GB", help="of the machine")
+    options = parser.parse_args()
+    sizes = json.loads(options.results.read_text(encoding="utf-8"))["sizes"]
+    done = sorted((s for s in sizes if not s["backfill"]["failure"]), key=lambda size: size["size"])
+    if len(done) < 2:
+        print(f"{options.results} has fewer than two sizes; run growth.py with more", file=sys.stderr)
+        return 1
+    cost = cost_of(done[-2], done[-1])
+    print(f"an article, by {done[-1]['size']:,} of {cost.text:,.0f} bytes of text:")
+    times = {"loading": cost.load, "backfill": cost.wall, "CPU of it": cost.cpu}
+    print("  " + ", ".join(f"{name} {1e6 * seconds:,.0f} µs" for name, seconds in times.items()))
+    print(f"  memory {cost.memory:,.0f} bytes; found by {cost.entries:,.0f} entries")
+    print(f"  disk {', '.join(f'{name} {size:,.0f}' for name, size in cost.disk.items())} bytes")
+    columns = ["articles", "loading, h", "backfill, h", "memory, GB"]
+    columns += [f"slices at {options.memory:g} GB", "disk, GB", "first limit"]
+    print(f"| {' | '.join(columns)} |\n|{'---:|' * (len(columns) - 1)}---|")
+    for size in SIZES:
+        print(row(cost, size, options.memory * 1e9))
+    return 0
+
+
+def cost_of(smaller: Mapping[str, Any], larger: Mapping[str, Any]) -> Cost:
+    """By the results of two sizes."""
+    size, backfill = larger["size"], larger["backfill"]
+    disk: dict[str, float] = {}
+    for relation, megabytes in larger["relations_mb"].items():
+        name = relation.partition(" ")[2]
+        if name in OF_TEXTS:
+            group = "texts"
+        elif name.startswith("fingerprint"):
+            group = "fingerprints"
+        else:
+            group = "keys" if name.startswith(("key_", "recent_")) else "marks and pairs"
+        disk[group] = disk.get(group, 0.0) + 1e6 * megabytes / size
+    more = size - smaller["size"]
+    blocks = 1e6 * larger["relations_mb"].get("table key_block", 0.0)
+    return Cost(
+        text=1e6 * larger["text_mb"] / size,
+        load=larger["load_seconds"] / size,
+        wall=backfill["wall"] / size,
+        cpu=backfill["cpu"] / size,
+        memory=1e6 * (backfill["peak_mb"] - smaller["backfill"]["peak_mb"]) / more,
+        disk=dict(sorted(disk.items(), key=lambda item: -item[1])),
+        entries=blocks / 8.3 / size,  # 8 bytes each, and what a page and a row take
+    )
+
+
+def row(cost: Cost, size: int, memory: float) -> str:
+    """What so many articles need of a machine with so many bytes of memory."""
+    slices = max(1, math.ceil(size * ARTICLE_BYTES / (MEMORY_SHARE * memory)))
+    held = size * cost.memory if slices == 1 else MEMORY_SHARE * memory + size * KEPT_BYTES
+    again = 0.0 if slices == 1 else 2 * slices * READ_SECONDS
+    values = (
+        f"{size:,}",
+        f"{size * cost.load / 3600:,.1f}",
+        f"{size * (cost.wall + again) / 3600:,.1f}",
+        f"{held / 1e9:,.1f}",
+        f"{slices:,}",
+        f"{size * sum(cost.disk.values()) / 1e9:,.0f}",
+        limit(cost, size, slices, held, memory),
+    )
+    return f"| {' | '.join(values)} |"
+
+
+def limit(cost: Cost, size: int, slices: int, held: float, memory: float) -> str:
+    """The first limit that so many articles meet, the hardest one first."""
+    if size > ENTRY_IDS:
+        return f"ids: entries hold {ENTRY_IDS:,}"
+    if size > ARRAY_VALUES:
+        strangers = size * cost.entries / KEY_VALUES
+        return f"arrays: {ARRAY_VALUES:,} ids; {strangers:,.2g} strangers a key" + (
+            f"; {held / 1e9:,.0f} GB of memory" if held > memory else ""
+        )
+    return f"memory: {slices} slices" if slices > 1 else "none"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
