@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -20,26 +20,44 @@ from dedup.corpus.database import Cursor
 from dedup.corpus.fingerprints import Target
 from dedup.corpus.memory_engine import FingerprintPage
 from dedup.corpus.statements import Statements
-from dedup.numbers import Flags, begins_run, distinct
+from dedup.numbers import Flags, begins_run
 
 _sql = Statements("key_segments")
 
-BLOCK_ENTRIES = 230
-"""Entries of a block, more or less: four blocks fill a page of Postgres, none is stored out of its row."""
+BLOCK_ENTRIES = 120
+"""Entries of a block, more or less: eight blocks fill a page of Postgres."""
 
 PAGE_ARTICLES = 4_000  # Fingerprints whose keys are read at a time: about 1 MB
 COPY_ENTRIES = 1_000_000  # Written at a time: 12 MB
 
 ARTICLE_BITS = 32  # Of an entry; the others are the upper ones of the key
+KEY_BITS = 31
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A sorted run of entries; `canonical`: of canonical articles, or else of duplicates."""
+    """A sorted run of entries; `canonical`: of canonical articles, or else of duplicates; `blocks`: parts of
+    the range of keys, a row each."""
 
     id: int
     canonical: bool
     entries: int
+    blocks: int
+
+
+def blocks_for(entries: int) -> int:
+    """Blocks of a segment of so many entries."""
+    return -(-entries // BLOCK_ENTRIES)
+
+
+def block_of(entries: Bigints, blocks: int) -> Bigints:
+    """The blocks of entries in a segment of so many, as `dedup.block` says."""
+    return np.asarray(((entries >> ARTICLE_BITS) + (1 << KEY_BITS - 1)) * blocks >> KEY_BITS)
+
+
+def first_entry(block: int, blocks: int) -> int:
+    """No entry of the block is smaller, and none of the block before is as large."""
+    return (-(-(block << KEY_BITS) // blocks) - (1 << KEY_BITS - 1)) << ARTICLE_BITS
 
 
 def entries_of(keys: Bigints, articles: Bigints) -> Bigints:
@@ -84,7 +102,9 @@ def segments(cursor: Cursor) -> list[Segment]:
 
 def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints:
     """The entries of segments from `first` on and below `end`, in no order."""
-    row = cursor.execute(_sql("blocks"), {"segments": bigints(some), "first": first, "end": end}).fetchone()
+    last = end - 1
+    keys = {"first": first >> ARTICLE_BITS << 33, "last": last >> ARTICLE_BITS << 33}
+    row = cursor.execute(_sql("blocks"), {"segments": bigints(some), **keys}).fetchone()
     if row is None or row[0] is None:
         return bigints([])
     found = sent_arrays(row[0], row[1])
@@ -115,34 +135,34 @@ def next_segment(cursor: Cursor) -> int:
     return int(row[0])
 
 
-def write(cursor: Cursor, segment: int, entries: Bigints) -> None:
-    """Write blocks of a segment: entries in ascending order, each once, and of a key all that there are."""
-    into = b"COPY dedup.key_block (segment, last_entry, entries) FROM STDIN (FORMAT BINARY)"
+def write(cursor: Cursor, segment: int, blocks: int, entries: Bigints) -> None:
+    """Write blocks of a segment of so many: entries in ascending order, each once, and of a block all that
+    there are."""
+    into = b"COPY dedup.key_block (segment, number, entries) FROM STDIN (FORMAT BINARY)"
     with cursor.copy(into) as copy:
         copy.write(BEGINNING)
-        for data in _rows(segment, entries):
+        for data in _rows(segment, blocks, entries):
             copy.write(data)
         copy.write(END)
 
 
-def _rows(segment: int, entries: Bigints) -> Iterator[bytes]:
+def _rows(segment: int, blocks: int, entries: Bigints) -> Iterator[bytes]:
     """Rows of COPY, some megabytes at a time."""
-    firsts = np.flatnonzero(begins_run(entries >> ARTICLE_BITS))  # of each key
-    wanted = np.arange(0, len(entries), BLOCK_ENTRIES)
-    starts = distinct(firsts[np.minimum(np.searchsorted(firsts, wanted), len(firsts) - 1)]).tolist()
-    bounds, step = [*starts, len(entries)], max(1, COPY_ENTRIES // BLOCK_ENTRIES)
+    numbers = block_of(entries, blocks)
+    starts = np.flatnonzero(begins_run(numbers))
+    bounds, step = [*starts.tolist(), len(entries)], max(1, COPY_ENTRIES // BLOCK_ENTRIES)
     for i in range(0, len(starts), step):
         some = bounds[i : i + step + 1]
         data = _elements(entries[some[0] : some[-1]])
         yield b"".join(
-            _row(segment, int(entries[end - 1]), data, start - some[0], end - some[0])
-            for start, end in pairwise(some)
+            _row(segment, int(number), data, start - some[0], end - some[0])
+            for number, (start, end) in zip(numbers[some[:-1]], pairwise(some), strict=True)
         )
 
 
-def _row(segment: int, last: int, data: bytes, start: int, end: int) -> bytes:
+def _row(segment: int, number: int, data: bytes, start: int, end: int) -> bytes:
     size, count = ELEMENT.itemsize, end - start
-    plain = struct.pack(">hiqiq", 3, 8, segment, 8, last)
+    plain = struct.pack(">hiqii", 3, 8, segment, 4, number)
     return (
         plain
         + struct.pack(">iiiiii", 20 + size * count, 1, 0, INT8, count, 1)
@@ -158,9 +178,7 @@ def _elements(values: Bigints) -> bytes:
 
 def use(cursor: Cursor, segment: Segment) -> None:
     """Have look-ups read a segment that is written."""
-    cursor.execute(
-        _sql("use"), {"id": segment.id, "canonical": segment.canonical, "entries": segment.entries}
-    )
+    cursor.execute(_sql("use"), asdict(segment))
 
 
 def remove(cursor: Cursor, some: Collection[int]) -> None:

@@ -106,7 +106,7 @@ _ASKING: frozenset[Role] = frozenset({"worker", "scraper", "reader"})
 
 FUNCTIONS: Mapping[str, frozenset[Role]] = {
     # Of a look-up.
-    **dict.fromkeys(("canonical_time", "entry", "holding", "sharing"), _ASKING),
+    **dict.fromkeys(("canonical_time", "entry", "block", "holding", "sharing"), _ASKING),
     # Of settling.
     **dict.fromkeys(("settle_lock", "make_stale", "withdraw", "remove_pairs", "carrier", "holder"), _WORKER),
     "articles_edited": _WORKER,

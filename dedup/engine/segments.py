@@ -9,7 +9,6 @@ edited, deleted or got another flag are left behind by a merge.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 
 import numpy as np
 
@@ -37,8 +36,6 @@ PUBLISH_SECONDS = 600.0
 """For so long a moment is awaited at which nobody reads the fingerprints, so that the new ones can take their
 place; each try waits for a tenth of a second."""
 
-_LEAST, _END = -(1 << 62), 1 << 62  # Entries are between these
-
 
 def build(
     database: Database,
@@ -62,11 +59,11 @@ def build(
             for flag, some in parts.items():
                 some.append(entries[canonical == flag])
                 if sum(map(len, some)) >= most:
-                    found.append(_write(cursor, flag, [np.concatenate(some)]))
+                    found.append(_whole(cursor, flag, some))
                     some.clear()
         for flag, some in parts.items():
             if sum(map(len, some)):
-                found.append(_write(cursor, flag, [np.concatenate(some)]))
+                found.append(_whole(cursor, flag, some))
     return found
 
 
@@ -101,8 +98,9 @@ def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
             if not len(recent):
                 continue
             old = _chosen([s for s in present if s.canonical == flag], len(recent))
-            made = _write(cursor, flag, _merged(cursor, flag, np.sort(recent), old))
-            key_segments.use(cursor, made)
+            blocks = key_segments.blocks_for(len(recent) + sum(s.entries for s in old))
+            parts = _merged(cursor, flag, np.sort(recent), old, blocks)
+            key_segments.use(cursor, _write(cursor, flag, blocks, parts))
             key_segments.remove(cursor, [s.id for s in old])
     return True
 
@@ -118,29 +116,35 @@ def _chosen(present: list[Segment], entries: int) -> list[Segment]:
     return chosen
 
 
-def _merged(cursor: Cursor, flag: bool, recent: Bigints, old: list[Segment]) -> Iterator[Bigints]:
-    """Recent entries with those of old segments that still hold, some after the others."""
+def _merged(
+    cursor: Cursor, flag: bool, recent: Bigints, old: list[Segment], blocks: int
+) -> Iterator[Bigints]:
+    """Recent entries with those of old segments that still hold, some of the new blocks after the others."""
     if not old:
         yield recent
         return
     holding = key_segments.having_flag(cursor, canonical=flag)
-    parts = -(-(len(recent) + sum(s.entries for s in old)) // SORTED_ENTRIES)
-    width = -(-(_END - _LEAST) // parts)
-    # No key is in two parts.
-    bounds = [_LEAST + (i * width >> 32 << 32) for i in range(parts)] + [_END]
-    for first, end in pairwise(bounds):
+    step = -(-SORTED_ENTRIES // key_segments.BLOCK_ENTRIES)
+    for number in range(0, blocks, step):
+        first = key_segments.first_entry(number, blocks)
+        end = key_segments.first_entry(min(number + step, blocks), blocks)
         found = key_segments.read(cursor, [s.id for s in old], first, end)
         holds = np.isin(key_segments.articles_of(found), holding)
         new = recent[np.searchsorted(recent, first) : np.searchsorted(recent, end)]
         yield np.concatenate([new, found[holds]])
 
 
-def _write(cursor: Cursor, flag: bool, parts: Iterator[Bigints] | list[Bigints]) -> Segment:
-    """Write a segment of entries, each once; parts are in order, and what is in one may be in any."""
+def _whole(cursor: Cursor, flag: bool, parts: list[Bigints]) -> Segment:
+    """Write a segment of entries that are at hand."""
+    return _write(cursor, flag, key_segments.blocks_for(sum(map(len, parts))), [np.concatenate(parts)])
+
+
+def _write(cursor: Cursor, flag: bool, blocks: int, parts: Iterator[Bigints] | list[Bigints]) -> Segment:
+    """Write a segment of entries, each once; those of a block are in one part."""
     segment, count = key_segments.next_segment(cursor), 0
     for part in parts:
         entries = distinct(part)
         if len(entries):
-            key_segments.write(cursor, segment, entries)
+            key_segments.write(cursor, segment, blocks, entries)
             count += len(entries)
-    return Segment(segment, flag, count)
+    return Segment(segment, flag, count, blocks)

@@ -110,49 +110,61 @@ CREATE TABLE dedup.key_segment (
     id bigint NOT NULL,
     canonical boolean NOT NULL,
     entries bigint NOT NULL,
+    blocks bigint NOT NULL,
     CONSTRAINT key_segment_pkey PRIMARY KEY (id)
 );
 COMMENT ON TABLE dedup.key_segment IS 'Sorted runs of keys. What has no row here is not in use.';
 COMMENT ON COLUMN dedup.key_segment.id IS 'Number of the segment.';
 COMMENT ON COLUMN dedup.key_segment.canonical IS 'Whether its keys are of canonical articles, or of duplicates.';
 COMMENT ON COLUMN dedup.key_segment.entries IS 'How many it has.';
+COMMENT ON COLUMN dedup.key_segment.blocks IS 'Into how many blocks the range of keys is divided.';
 
 CREATE TABLE dedup.key_block (
     segment bigint NOT NULL,
-    last_entry bigint NOT NULL,
+    number integer NOT NULL,
     entries bigint[] NOT NULL,
-    CONSTRAINT key_block_pkey PRIMARY KEY (segment, last_entry)
+    CONSTRAINT key_block_pkey PRIMARY KEY (segment, number)
 );
-ALTER TABLE dedup.key_block ALTER entries SET STATISTICS 0;
-COMMENT ON TABLE dedup.key_block IS 'The entries of segments in ascending order, some hundred a row; no key is in two rows of a segment.';
+ALTER TABLE dedup.key_block ALTER entries SET STATISTICS 0, ALTER entries SET STORAGE EXTERNAL;
+-- A key that many have makes a long block; it stays in its row while that fits a page.
+ALTER TABLE dedup.key_block SET (toast_tuple_target = 8160);
+COMMENT ON TABLE dedup.key_block IS 'The entries of segments in ascending order, a hundred or so a row.';
 COMMENT ON COLUMN dedup.key_block.segment IS 'key_segment.id.';
-COMMENT ON COLUMN dedup.key_block.last_entry IS 'The last of its entries.';
+COMMENT ON COLUMN dedup.key_block.number IS 'Which part of the range of keys: dedup.block. Of a part without entries there is no row.';
 COMMENT ON COLUMN dedup.key_block.entries IS 'Keys and articles: dedup.entry.';
 
--- Part of the statements that call it, so that who wants few of them reads few.
-CREATE FUNCTION dedup.holding(among_canonical boolean, hashes bigint[]) RETURNS TABLE (hash bigint, article_id bigint)
+-- Keys are hashes and spread evenly. So a key's own bits say in which block it is, and a look-up reads one row of the
+-- index. Searched by their last entries, half a page of it would be read.
+CREATE FUNCTION dedup.block(key bigint, blocks bigint) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN (((key >> 33) + 1073741824) * blocks >> 31)::integer;
+COMMENT ON FUNCTION dedup.block(bigint, bigint) IS 'The block of a key in a segment of so many.';
+
+-- Part of the statements that call it, so that who wants few of them reads few. Of a block in which a key has no entry,
+-- nothing is made.
+CREATE FUNCTION dedup.holding(among boolean[], hashes bigint[]) RETURNS TABLE (hash bigint, article_id bigint)
     LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 SELECT k.hash, e.entry & 4294967295
-FROM unnest(hashes) AS k (hash)
-CROSS JOIN dedup.key_segment AS s
+FROM dedup.key_segment AS s
+CROSS JOIN unnest(hashes) AS k (hash)
 CROSS JOIN LATERAL (
     SELECT b.entries FROM dedup.key_block AS b
-    WHERE b.segment = s.id AND b.last_entry >= dedup.entry(k.hash, 0) ORDER BY b.last_entry LIMIT 1) AS b
+    WHERE b.segment = s.id AND b.number = dedup.block(k.hash, s.blocks) OFFSET 0) AS b
 CROSS JOIN LATERAL unnest(b.entries[
     width_bucket(dedup.entry(k.hash, 0) - 1, b.entries) + 1 :
     width_bucket(dedup.entry(k.hash, 4294967295), b.entries)]) AS e (entry)
-WHERE s.canonical = among_canonical
+WHERE s.canonical = ANY (among)
+  AND b.entries[width_bucket(dedup.entry(k.hash, 0) - 1, b.entries) + 1] <= dedup.entry(k.hash, 4294967295)
 UNION ALL
 SELECT k.hash, e.entry & 4294967295
 FROM unnest(hashes) AS k (hash)
 CROSS JOIN LATERAL (
     SELECT r.entry FROM dedup.recent_key AS r
-    WHERE r.canonical = among_canonical
+    WHERE r.canonical = ANY (among)
       AND r.entry BETWEEN dedup.entry(k.hash, 0) AND dedup.entry(k.hash, 4294967295) OFFSET 0) AS e;
 END;
-COMMENT ON FUNCTION dedup.holding(boolean, bigint[]) IS
-    'Articles, canonical ones or duplicates, that may have some keys; those that have are among them.';
+COMMENT ON FUNCTION dedup.holding(boolean[], bigint[]) IS
+    'Articles that may have some keys, among canonical ones, duplicates, or both; those that have are among them.';
 
 -- With the rights of the schema's owner: who runs a backfill need not own the tables. It takes no settle lock: whoever
 -- edits an article holds its table, and then waits for that lock.
@@ -194,30 +206,23 @@ COMMENT ON FUNCTION dedup.publish_bulk() IS 'Put the fingerprints of dedup.finge
 -- tables are empty. So each key and each fingerprint is looked up on its own (OFFSET 0). One plan for all calls: to
 -- make one takes as long as the look-up.
 CREATE FUNCTION dedup.sharing(
-    among_canonical boolean, sentences bigint[], bucket_keys bigint[], contents bigint[]
-) RETURNS TABLE (article_id bigint)
+    among boolean[], sentences bigint[], bucket_keys bigint[], contents bigint[]
+) RETURNS TABLE (article_id bigint, canonical boolean)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, dedup, pg_temp
     SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
     SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     RETURN QUERY
-    SELECT hit.article_id FROM holding(among_canonical, sentences) AS key CROSS JOIN LATERAL (
-        SELECT f.article_id FROM fingerprint f
-        WHERE f.article_id = key.article_id AND key.hash = ANY (f.sentence_hashes)
-          AND f.canonical = among_canonical OFFSET 0) AS hit
-    UNION
-    SELECT hit.article_id FROM holding(among_canonical, bucket_keys) AS key CROSS JOIN LATERAL (
-        SELECT f.article_id FROM fingerprint f
-        WHERE f.article_id = key.article_id AND key.hash = ANY (f.buckets)
-          AND f.canonical = among_canonical OFFSET 0) AS hit
-    UNION
-    SELECT hit.article_id FROM holding(among_canonical, contents) AS key CROSS JOIN LATERAL (
-        SELECT f.article_id FROM fingerprint f
-        WHERE f.article_id = key.article_id AND key.hash = f.content_hash AND f.buckets = '{}'
-          AND f.canonical = among_canonical OFFSET 0) AS hit;
+    SELECT DISTINCT hit.article_id, hit.canonical
+    FROM holding(among, sentences || bucket_keys || contents) AS key CROSS JOIN LATERAL (
+        SELECT f.article_id, f.canonical FROM fingerprint f
+        WHERE f.article_id = key.article_id AND f.canonical = ANY (among)
+          AND (key.hash = ANY (sentences) AND key.hash = ANY (f.sentence_hashes)
+               OR key.hash = ANY (bucket_keys) AND key.hash = ANY (f.buckets)
+               OR key.hash = ANY (contents) AND key.hash = f.content_hash AND f.buckets = '{}') OFFSET 0) AS hit;
 END $$;
-COMMENT ON FUNCTION dedup.sharing(boolean, bigint[], bigint[], bigint[]) IS
-    'Fingerprinted articles, duplicates or all others, that have one of these sentences, buckets or content hashes.';
+COMMENT ON FUNCTION dedup.sharing(boolean[], bigint[], bigint[], bigint[]) IS
+    'Fingerprinted articles, canonical ones, duplicates, or both, that have one of these sentences, buckets or content hashes.';
 
 CREATE FUNCTION dedup.carrier(sentences bigint[])
     RETURNS TABLE (sentence_hash bigint, article_id bigint, buckets bigint[])
@@ -227,7 +232,7 @@ CREATE FUNCTION dedup.carrier(sentences bigint[])
 BEGIN
     RETURN QUERY
     SELECT key.hash, hit.article_id, hit.buckets
-    FROM (SELECT * FROM holding(true, sentences) UNION SELECT * FROM holding(false, sentences)) AS key
+    FROM (SELECT DISTINCT * FROM holding('{true,false}', sentences)) AS key
     CROSS JOIN LATERAL (
         SELECT f.article_id, f.buckets FROM fingerprint f
         WHERE f.article_id = key.article_id AND key.hash = ANY (f.sentence_hashes) OFFSET 0) AS hit;
@@ -242,7 +247,7 @@ CREATE FUNCTION dedup.holder(bucket_keys bigint[])
 BEGIN
     RETURN QUERY
     SELECT key.hash, hit.sentence_hashes, hit.buckets
-    FROM (SELECT * FROM holding(true, bucket_keys) UNION SELECT * FROM holding(false, bucket_keys)) AS key
+    FROM (SELECT DISTINCT * FROM holding('{true,false}', bucket_keys)) AS key
     CROSS JOIN LATERAL (
         SELECT f.sentence_hashes, f.buckets FROM fingerprint f
         WHERE f.article_id = key.article_id AND key.hash = ANY (f.buckets) OFFSET 0) AS hit;

@@ -345,6 +345,7 @@ DECLARE
     contents bigint[] := CASE WHEN buckets = '{}' THEN ARRAY[content_hash] ELSE '{}' END;
     place timestamptz := canonical_time(published_at, coalesce(added_at, now()), policy, earliest);
     found_ids bigint[];
+    later boolean;
 BEGIN
     -- In this order: the lock itself is waited for as long as the transaction may wait, a row 0.1 s.
     PERFORM settle_lock();
@@ -371,10 +372,11 @@ BEGIN
     END IF;
     own := ARRAY(SELECT s.hash FROM unnest(sentence_hashes) AS s (hash)
                  WHERE NOT EXISTS (SELECT FROM common_sentence c WHERE c.sentence_hash = s.hash OFFSET 0));
-    found_ids := ARRAY(SELECT s.article_id FROM sharing(true, own, buckets, contents) AS s LIMIT most + 1);
     -- Duplicates matter where they may be later.
-    IF cardinality(found_ids) > most
-       OR place <= state.settled_through AND EXISTS (SELECT FROM sharing(false, own, buckets, contents)) THEN
+    SELECT coalesce(array_agg(s.article_id), '{}'), coalesce(bool_or(NOT s.canonical), false) INTO found_ids, later
+    FROM (SELECT * FROM sharing(CASE WHEN place <= state.settled_through THEN '{true,false}' ELSE '{true}' END::boolean[],
+                                own, buckets, contents) LIMIT most + 1) AS s;
+    IF cardinality(found_ids) > most OR later THEN
         outcome := 'not plain';
         RETURN NEXT;
         RETURN;

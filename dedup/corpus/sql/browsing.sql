@@ -30,7 +30,7 @@ SELECT id, left(text, %(characters)s) FROM dedup.article WHERE id = ANY (%(ids)s
 -- name: canonical_carriers
 -- Canonical articles with a sentence: as `dedup.carrier` looks for them, but no more of them than are shown.
 SELECT h.article_id
-FROM dedup.holding(true, ARRAY[%(hash)s::bigint]) AS h
+FROM dedup.holding('{true}', ARRAY[%(hash)s::bigint]) AS h
 CROSS JOIN LATERAL (
     SELECT FROM dedup.fingerprint f
     WHERE f.article_id = h.article_id AND %(hash)s = ANY (f.sentence_hashes) AND f.canonical OFFSET 0) AS f
@@ -136,7 +136,7 @@ SELECT (SELECT count(*) FROM counted),
 -- name: duplicate_carriers
 -- Duplicates with a sentence, in the same way.
 SELECT h.article_id
-FROM dedup.holding(false, ARRAY[%(hash)s::bigint]) AS h
+FROM dedup.holding('{false}', ARRAY[%(hash)s::bigint]) AS h
 CROSS JOIN LATERAL (
     SELECT FROM dedup.fingerprint f
     WHERE f.article_id = h.article_id AND %(hash)s = ANY (f.sentence_hashes) AND NOT f.canonical OFFSET 0) AS f

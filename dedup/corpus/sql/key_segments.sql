@@ -19,14 +19,12 @@
 INSERT INTO dedup.recent_key (canonical, entry) SELECT canonical, entry FROM ${absent}
 
 -- name: blocks
--- The blocks of some segments that have entries from one on, and below another.
+-- The blocks of some segments that may have entries from one key on, and up to another.
 SELECT string_agg(array_send(b.entries), ''), array_agg(cardinality(b.entries)::bigint)
-FROM unnest(%(segments)s::bigint[]) AS s (id)
-CROSS JOIN LATERAL (
-    SELECT entries FROM dedup.key_block WHERE segment = s.id AND last_entry >= %(first)s AND last_entry < %(end)s
-    UNION ALL
-    (SELECT entries FROM dedup.key_block WHERE segment = s.id AND last_entry >= %(end)s ORDER BY last_entry LIMIT 1)
-) AS b
+FROM dedup.key_segment s CROSS JOIN LATERAL (
+    SELECT entries FROM dedup.key_block WHERE segment = s.id
+       AND number BETWEEN dedup.block(%(first)s, s.blocks) AND dedup.block(%(last)s, s.blocks) OFFSET 0) AS b
+WHERE s.id = ANY (%(segments)s)
 
 -- name: count_absent
 -- How many articles are not found by some key.
@@ -67,7 +65,7 @@ SELECT pg_relation_size('dedup.recent_key') > 32 * %(entries)s::bigint
 
 -- name: segments
 -- The segments in use.
-SELECT id, canonical, entries FROM dedup.key_segment ORDER BY entries, id
+SELECT id, canonical, entries, blocks FROM dedup.key_segment ORDER BY entries, id
 
 -- name: take_recent
 -- The recent entries, which are taken away: those of canonical articles, and those of duplicates.
@@ -78,4 +76,5 @@ FROM taken
 
 -- name: use
 -- Put a segment in use.
-INSERT INTO dedup.key_segment (id, canonical, entries) VALUES (%(id)s, %(canonical)s, %(entries)s)
+INSERT INTO dedup.key_segment (id, canonical, entries, blocks)
+VALUES (%(id)s, %(canonical)s, %(entries)s, %(blocks)s)

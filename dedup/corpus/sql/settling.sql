@@ -137,13 +137,9 @@ FROM before RETURNING before.settled_through
 -- Fingerprinted articles that share a sentence, a bucket or, among short texts, the content hash: those that
 -- take part and are canonical, those that take part and are duplicates, or those that take no part yet.
 SELECT ${row}
-FROM (
-    SELECT article_id FROM dedup.sharing(true, %(sentences)s, %(buckets)s, %(contents)s)
-    WHERE %(among)s <> 'duplicate'
-    UNION ALL
-    SELECT article_id FROM dedup.sharing(false, %(sentences)s, %(buckets)s, %(contents)s)
-    WHERE %(among)s <> 'canonical'
-) AS hit
+FROM dedup.sharing(
+    CASE %(among)s WHEN 'canonical' THEN '{true}' WHEN 'duplicate' THEN '{false}' ELSE '{true,false}' END::boolean[],
+    %(sentences)s, %(buckets)s, %(contents)s) AS hit
 -- OFFSET 0: each hit looks its article up. Statistics from before most articles took part would have the planner
 -- begin with those that do, and read them all. By name: who asks needs no right to the texts.
 CROSS JOIN LATERAL (

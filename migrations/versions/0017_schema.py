@@ -1,6 +1,6 @@
 """The whole schema, a file a subject.
 
-Revisions 0001 to 0015 came before the first release, and went into this one; their corpora are loaded again
+Revisions 0001 to 0016 came before the first release, and went into this one; their corpora are loaded again
 (`refuse_unknown` in `dedup/corpus/revision.py`).
 """
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dedup.corpus.migrate import refuse_downgrade, run_file
 
-revision = "0016"
+revision = "0017"
 down_revision = None
 
 SQL = Path(__file__).parent.parent / "sql"
