@@ -141,12 +141,13 @@ COMMENT ON FUNCTION dedup.block(bigint, bigint) IS 'The block of a key in a segm
 
 -- Part of the statements that call it, so that who wants few of them reads few. Of a block in which a key has no entry,
 -- nothing is made.
-CREATE FUNCTION dedup.holding(among boolean[], hashes bigint[]) RETURNS TABLE (hash bigint, article_id bigint)
+CREATE FUNCTION dedup.holding(among boolean[], hashes bigint[])
+    RETURNS TABLE (hash bigint, place bigint, article_id bigint)
     LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
-SELECT k.hash, e.entry & 4294967295
+SELECT k.hash, k.place, e.entry & 4294967295
 FROM dedup.key_segment AS s
-CROSS JOIN unnest(hashes) AS k (hash)
+CROSS JOIN unnest(hashes) WITH ORDINALITY AS k (hash, place)
 CROSS JOIN LATERAL (
     SELECT b.entries FROM dedup.key_block AS b
     WHERE b.segment = s.id AND b.number = dedup.block(k.hash, s.blocks) OFFSET 0) AS b
@@ -156,15 +157,15 @@ CROSS JOIN LATERAL unnest(b.entries[
 WHERE s.canonical = ANY (among)
   AND b.entries[width_bucket(dedup.entry(k.hash, 0) - 1, b.entries) + 1] <= dedup.entry(k.hash, 4294967295)
 UNION ALL
-SELECT k.hash, e.entry & 4294967295
-FROM unnest(hashes) AS k (hash)
+SELECT k.hash, k.place, e.entry & 4294967295
+FROM unnest(hashes) WITH ORDINALITY AS k (hash, place)
 CROSS JOIN LATERAL (
     SELECT r.entry FROM dedup.recent_key AS r
     WHERE r.canonical = ANY (among)
       AND r.entry BETWEEN dedup.entry(k.hash, 0) AND dedup.entry(k.hash, 4294967295) OFFSET 0) AS e;
 END;
 COMMENT ON FUNCTION dedup.holding(boolean[], bigint[]) IS
-    'Articles that may have some keys, among canonical ones, duplicates, or both; those that have are among them.';
+    'Articles that may have some keys, with the place of the key in the array, among canonical ones, duplicates, or both; those that have are among them.';
 
 -- With the rights of the schema's owner: who runs a backfill need not own the tables. It takes no settle lock: whoever
 -- edits an article holds its table, and then waits for that lock.
@@ -217,9 +218,9 @@ BEGIN
     FROM holding(among, sentences || bucket_keys || contents) AS key CROSS JOIN LATERAL (
         SELECT f.article_id, f.canonical FROM fingerprint f
         WHERE f.article_id = key.article_id AND f.canonical = ANY (among)
-          AND (key.hash = ANY (sentences) AND key.hash = ANY (f.sentence_hashes)
-               OR key.hash = ANY (bucket_keys) AND key.hash = ANY (f.buckets)
-               OR key.hash = ANY (contents) AND key.hash = f.content_hash AND f.buckets = '{}') OFFSET 0) AS hit;
+          AND CASE WHEN key.place <= cardinality(sentences) THEN key.hash = ANY (f.sentence_hashes)
+                   WHEN key.place <= cardinality(sentences) + cardinality(bucket_keys) THEN key.hash = ANY (f.buckets)
+                   ELSE key.hash = f.content_hash AND f.buckets = '{}' END OFFSET 0) AS hit;
 END $$;
 COMMENT ON FUNCTION dedup.sharing(boolean[], bigint[], bigint[], bigint[]) IS
     'Fingerprinted articles, canonical ones, duplicates, or both, that have one of these sentences, buckets or content hashes.';
@@ -232,7 +233,7 @@ CREATE FUNCTION dedup.carrier(sentences bigint[])
 BEGIN
     RETURN QUERY
     SELECT key.hash, hit.article_id, hit.buckets
-    FROM (SELECT DISTINCT * FROM holding('{true,false}', sentences)) AS key
+    FROM (SELECT DISTINCT h.hash, h.article_id FROM holding('{true,false}', sentences) AS h) AS key
     CROSS JOIN LATERAL (
         SELECT f.article_id, f.buckets FROM fingerprint f
         WHERE f.article_id = key.article_id AND key.hash = ANY (f.sentence_hashes) OFFSET 0) AS hit;
@@ -247,7 +248,7 @@ CREATE FUNCTION dedup.holder(bucket_keys bigint[])
 BEGIN
     RETURN QUERY
     SELECT key.hash, hit.sentence_hashes, hit.buckets
-    FROM (SELECT DISTINCT * FROM holding('{true,false}', bucket_keys)) AS key
+    FROM (SELECT DISTINCT h.hash, h.article_id FROM holding('{true,false}', bucket_keys) AS h) AS key
     CROSS JOIN LATERAL (
         SELECT f.sentence_hashes, f.buckets FROM fingerprint f
         WHERE f.article_id = key.article_id AND key.hash = ANY (f.buckets) OFFSET 0) AS hit;
