@@ -91,7 +91,9 @@ def written(database: Database, held: list[tuple[int, int, bool]], *, recent: bo
 
 def holding(database: Database, among: list[bool], keys: list[int]) -> set[tuple[int, int]]:
     with database.transaction() as cursor:
-        rows = cursor.execute("SELECT hash, article_id FROM dedup.holding(%s, %s)", [among, bigints(keys)]).fetchall()
+        rows = cursor.execute(
+            "SELECT hash, article_id FROM dedup.holding(%s, %s)", [among, bigints(keys)]
+        ).fetchall()
     return set(rows)
 
 
