@@ -12,9 +12,9 @@ import hashlib
 import struct
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -50,8 +50,7 @@ class UnreadableError(Exception):
     """The text has no fingerprint; the message is the reason that is stored with the `failed` mark."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Text:
+class _Text(NamedTuple):
     """A text on its way: its place in its batch, its fingerprint version, and with what it is read: a kernel,
     for which it is prepared, or the reference.
     """
@@ -189,7 +188,7 @@ class Fingerprinter:
             whole: list[_Text] = []
             for one in given:
                 try:
-                    self._gathered([replace(one, place=0)], 1, {})
+                    self._gathered([one._replace(place=0)], 1, {})
                     whole.append(one)
                 except MemoryError:
                     raise

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError, too_long
 
 
-@dataclass(frozen=True, slots=True)
-class TextTask:
-    """A stored text to be fingerprinted.
+class TextTask(NamedTuple):
+    """A stored text to be fingerprinted. A tuple, which costs a quarter of what a frozen dataclass does.
 
     Attributes:
         id, revision: of the article, and of what its fingerprint is made from.
