@@ -23,11 +23,15 @@ Entries = tuple[Bigints, Places]
 
 def shared(keys: Bigints, places: Places) -> Entries:
     """The entries whose key more than one article has, sorted by key and place; each once."""
-    order = np.argsort(keys)
-    keys, places = keys[order], places[order]
-    # Most are gone after this, so the exact order costs little.
-    several = _several(keys)
-    keys, places = keys[several], places[several]
+    # The number of an entry takes the place of the lower bits of its key: plain numbers are sorted, in place.
+    bits = max(len(keys) - 1, 1).bit_length()
+    packed = keys >> bits
+    packed <<= bits
+    packed |= np.arange(len(keys))
+    packed.sort()
+    chosen = packed[_several(packed >> bits)] & ((1 << bits) - 1)
+    # Most are gone after this, so the exact order costs little. A few share those bits and nothing else.
+    keys, places = keys[chosen], places[chosen]
     order = np.lexsort((places, keys))
     keys, places = keys[order], places[order]
     # An article may have a key twice: without shingles, all its buckets are one.
