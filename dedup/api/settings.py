@@ -12,6 +12,7 @@ from typing import Any
 from dedup.answer import Answer
 from dedup.corpus import pins, rulebooks
 from dedup.corpus.database import Database
+from dedup.corpus.rulebooks import Adoption
 from dedup.errors import InputError
 from dedup.files.record import record_bytes
 from dedup.settings import Settings, masked
@@ -43,6 +44,11 @@ class CorpusSettings:
         """The settings that the next backfill puts in force."""
         with self._database.transaction() as cursor:
             return rulebooks.load_wanted(cursor)
+
+    def adoption(self) -> Adoption:
+        """What the next backfill puts in force; false if that is what is in force already."""
+        with self._database.transaction() as cursor:
+            return rulebooks.waiting_adoption(cursor)
 
     def sentence_models(self) -> dict[str, PunktModel]:
         """The sentence parameters in force, by language."""

@@ -169,9 +169,8 @@ def backfill(
     Next: `dedup stories`, `dedup marks`.
     """
     with shared.corpus() as dd, shared.stopping() as stop, output.progress_bar() as bar:
-        found = dd.preview()
-        if found.adoption:
-            output.say(f"new settings or a new program come into force: {shared.previewed(found)}")
+        if dd.settings.adoption():
+            output.say(f"new settings or a new program come into force: {shared.previewed(dd.preview())}")
         report = dd.backfill(
             batch=batch,
             workers=workers,
