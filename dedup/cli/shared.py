@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import re
 import sys
@@ -116,6 +117,7 @@ def corpus() -> Iterator[Deduplicator]:
     """The corpus; says so if opening it starts the embedded server."""
     from dedup import Deduplicator
 
+    gc.freeze()  # what is imported stays: no collection need look at it again
     say_if_started()
     with Deduplicator() as found:
         yield found
