@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import xor
 
 from dedup.corpus import fingerprints
 from dedup.corpus.database import Database
@@ -119,14 +121,14 @@ class Fingerprinting:
     def _count(self, part: Part, read: Read) -> None:
         read.failed += len(part.failed)
         read.fingerprinted += part.made
-        gone = set(part.gone)
-        for article in part.articles:
-            if article[0] in gone:
-                if article in self._unreadable:
-                    continue
-                self._unreadable.add(article)
-            read.articles += 1
-            read.which ^= hash(article)
+        counted = part.articles
+        if part.gone:
+            gone = set(part.gone)
+            known = self._unreadable
+            counted = [article for article in counted if article[0] not in gone or article not in known]
+            known.update(article for article in counted if article[0] in gone)
+        read.articles += len(counted)
+        read.which ^= reduce(xor, map(hash, counted), 0)
 
     def _chunks(self, size: int) -> Iterator[Chunk]:
         after, first = None, True
