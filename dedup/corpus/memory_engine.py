@@ -268,8 +268,10 @@ def vacuum(connection: Connection) -> None:
     connection.execute("VACUUM (SKIP_LOCKED, PROCESS_TOAST FALSE) dedup.article_mark")
 
 
-LOOSE_INDEXES = ("article_unsettled", "article_mark_pkey", "fingerprint_pkey")
-"""What a first load leaves twice as large as need be: each mark is written twice."""
+MARK_INDEXES = ("article_unsettled", "article_mark_pkey")
+LOOSE_INDEXES = (*MARK_INDEXES, "fingerprint_pkey")
+"""What a first load leaves twice as large as need be: each mark is written twice, and threads write
+fingerprints in any order."""
 
 
 def compact(cursor: Cursor, index: str) -> None:

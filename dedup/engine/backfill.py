@@ -294,7 +294,7 @@ class _Run:
         settled = done.written.settled
         self._report.settled += settled
         self._report.compared += done.written.compared
-        analyze(self._database, settled)
+        analyze(self._database, settled, "article_mark")
         return read.articles, read.which, done.refreshed.entered, done.refreshed.left, settled, -1
 
     def _check_round(self, did: tuple[int, ...]) -> None:
@@ -331,7 +331,7 @@ class _Run:
             self._report.settled += len(settled.ids)
             self._report.compared += settled.compared
             self._progress.advance(len(settled.ids), total)
-        analyze(self._database, done)
+        analyze(self._database, done, "article_mark")
         return done, which
 
     def _note(self, engine: str) -> None:

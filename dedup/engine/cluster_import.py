@@ -28,6 +28,7 @@ from dedup.corpus.cluster_checks import Checked, Disagreement
 from dedup.corpus.cluster_import import Written
 from dedup.corpus.connection import Connection, Session
 from dedup.corpus.database import Cursor, Database, retried, translated
+from dedup.corpus.memory_engine import LOOSE_INDEXES
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.runs import Did
 from dedup.engine import choice, segments
@@ -280,12 +281,12 @@ class _Work:
     def _tidy_up(self) -> None:
         """What a large load leaves behind in tables and indexes; and marks for attached tables."""
         report = self.report
-        analyze(self.database, report.marks)
+        analyze(self.database, report.marks, "article", "article_mark", "fingerprint")
         write_marks(self.database, SilentProgress(), self._stop)
         if report.marks >= COMPACT_SHARE * report.articles and report.marks:
             with suppress(BusyError):
                 vacuum(self.database)
-            compact(self.database)
+            compact(self.database, *LOOSE_INDEXES)
 
     @contextmanager
     def _transaction(self, *, settling: bool = False, snapshot: bool = False) -> Iterator[Cursor]:

@@ -115,7 +115,7 @@ class Fingerprinting:
                 kept.add(part.stored)
             self._progress.advance(len(part.articles))
         if self.target == "fingerprint":  # the other one is read as a whole
-            analyze(self._database, read.articles)
+            analyze(self._database, read.articles, "article", "article_mark", "fingerprint")
         return read
 
     def _count(self, part: Part, read: Read) -> None:
@@ -168,11 +168,11 @@ def cut(page: Page, size: int) -> Iterator[Chunk]:
         yield page.articles[start:]
 
 
-def analyze(database: Database, done: int) -> None:
-    """Tell the planner what the tables now hold: first that all is pending, at last that nothing is."""
+def analyze(database: Database, done: int, *tables: str) -> None:
+    """Tell the planner what these tables now hold, if so many articles changed that it matters."""
     if done >= ANALYZE_ARTICLES:
         with database.transaction() as cursor:
-            cursor.execute(_sql("analyze"))
+            cursor.execute(_sql("analyze", tables=", ".join(f"dedup.{table}" for table in tables)))
 
 
 def endless(articles: int) -> StuckError:

@@ -174,7 +174,7 @@ CREATE FUNCTION dedup.compact_index(index_name text) RETURNS void
     SET lock_timeout = '1s' AS $$
 BEGIN
     IF index_name IS NULL OR index_name NOT IN (
-        'article_unsettled', 'article_mark_pkey', 'fingerprint_pkey'
+        'article_unsettled', 'article_mark_pkey', 'fingerprint_pkey', 'fingerprint_bulk_pkey'
     ) THEN
         RAISE EXCEPTION 'no index to be made again' USING ERRCODE = 'invalid_parameter_value';
     END IF;

@@ -97,4 +97,4 @@ ORDER BY coalesce(published_at, added_at) DESC, source_id LIMIT %(count)s
 
 -- name: analyze
 -- Tell the planner what the tables hold now.
-ANALYZE dedup.article, dedup.article_mark, dedup.fingerprint
+ANALYZE ${tables}

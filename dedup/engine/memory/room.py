@@ -17,8 +17,8 @@ def vacuum(database: Database) -> None:
         memory_engine.vacuum(connection)
 
 
-def compact(database: Database) -> None:
-    """Make the indexes again that a large load leaves half empty, but for those in use."""
-    for index in memory_engine.LOOSE_INDEXES:
+def compact(database: Database, *indexes: str) -> None:
+    """Make indexes again that a large load leaves half empty, but for those in use."""
+    for index in indexes:
         with suppress(BusyError), database.transaction() as cursor:
             memory_engine.compact(cursor, index)

@@ -8,6 +8,7 @@ Each step can be the last: what is committed is right, and the next run goes on 
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -15,8 +16,10 @@ from typing import Self
 
 from dedup.corpus import common_sentences, memory_engine
 from dedup.corpus.database import Database, retried
+from dedup.corpus.memory_engine import MARK_INDEXES
 from dedup.corpus.rulebooks import Rulebook
 from dedup.engine import refresh, segments
+from dedup.engine.fingerprinting import analyze
 from dedup.engine.memory.kept import Kept
 from dedup.engine.memory.room import COMPACT_SHARE, compact
 from dedup.engine.memory.settle import MemorySettling, Written
@@ -102,17 +105,25 @@ class MemoryRun:
                 settling.flag_waiting(plan)
                 bands = self._rulebook.settings.bands * len(snapshot)
                 at_once = segments.at_once(int(snapshot.sentence_counts.sum()) + bands, self._memory)
-                made = segments.build(
-                    self._database, "fingerprint_bulk", self._stop, snapshot.held(), at_once
-                )
+                with ThreadPoolExecutor(1, "dedup-tidying") as aside:
+                    tidied = aside.submit(self._tidy, waiting)
+                    made = segments.build(
+                        self._database, "fingerprint_bulk", self._stop, snapshot.held(), at_once
+                    )
+                tidied.result()
                 if self._stop():  # what waits goes on waiting
                     return done
                 segments.publish(self._database, self._rulebook, self._run, made)
         with self._timed("writing"):
             done.written = settling.write(plan)
             if self._loading and done.written.settled >= COMPACT_SHARE * len(snapshot):
-                compact(self._database)
+                compact(self._database, *MARK_INDEXES)
         return done
+
+    def _tidy(self, waiting: int) -> None:
+        """See to so many waiting fingerprints while nobody uses them: their index, their statistics."""
+        compact(self._database, "fingerprint_bulk_pkey")
+        analyze(self._database, waiting, "article", "fingerprint_bulk")
 
     def _read(self) -> tuple[int, Snapshot, Counted | None]:
         settings = self._rulebook.settings
