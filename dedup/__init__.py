@@ -19,8 +19,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
 
-    from dedup.article import Article as Article
     from dedup.async_deduplicator import AsyncDeduplicator as AsyncDeduplicator
+    from dedup.base.article import Article as Article
+    from dedup.base.errors import DedupError as DedupError
+    from dedup.base.progress import Progress as Progress
+    from dedup.base.schema import Initialized as Initialized
+    from dedup.base.settings import Settings as Settings
+    from dedup.base.timeouts import Timeouts as Timeouts
+    from dedup.base.verdict import Copy as Copy
+    from dedup.base.verdict import Match as Match
+    from dedup.base.verdict import Verdict as Verdict
     from dedup.corpus.exports import MarkRow as MarkRow
     from dedup.corpus.exports import MatchRow as MatchRow
     from dedup.corpus.monitoring import Vitals as Vitals
@@ -43,50 +51,42 @@ if TYPE_CHECKING:
     from dedup.engine.story_export import StoryExport as StoryExport
     from dedup.engine.verify import Verification as Verification
     from dedup.engine.window import PrunePreview as PrunePreview
-    from dedup.errors import DedupError as DedupError
     from dedup.files.report import LoadReport as LoadReport
     from dedup.files.report import Noted as Noted
-    from dedup.progress import Progress as Progress
-    from dedup.schema import Initialized as Initialized
-    from dedup.settings import Settings as Settings
-    from dedup.timeouts import Timeouts as Timeouts
-    from dedup.verdict import Copy as Copy
-    from dedup.verdict import Match as Match
-    from dedup.verdict import Verdict as Verdict
 
 _HOMES = {
-    "Article": "dedup.article",
+    "Article": "dedup.base.article",
     "AsyncDeduplicator": "dedup.async_deduplicator",
     "BackfillReport": "dedup.engine.backfill",
-    "Copy": "dedup.verdict",
+    "Copy": "dedup.base.verdict",
     "CorpusExport": "dedup.engine.cluster_export",
-    "DedupError": "dedup.errors",
+    "DedupError": "dedup.base.errors",
     "Deduplicator": "dedup.deduplicator",
     "DifferingSentence": "dedup.engine.explain",
     "ExplainedArticle": "dedup.engine.explain",
     "Explanation": "dedup.engine.explain",
     "ImportReport": "dedup.engine.cluster_import",
-    "Initialized": "dedup.schema",
+    "Initialized": "dedup.base.schema",
     "LoadPreview": "dedup.engine.load",
     "LoadReport": "dedup.files.report",
     "MarkRow": "dedup.corpus.exports",
     "MarkedArticle": "dedup.corpus.verdicts",
-    "Match": "dedup.verdict",
+    "Match": "dedup.base.verdict",
     "MatchRow": "dedup.corpus.exports",
     "Noted": "dedup.files.report",
     "Overview": "dedup.corpus.overview",
     "PastRun": "dedup.corpus.runs",
     "Preview": "dedup.engine.preview",
-    "Progress": "dedup.progress",
+    "Progress": "dedup.base.progress",
     "PrunePreview": "dedup.engine.window",
     "Reprints": "dedup.corpus.stories",
-    "Settings": "dedup.settings",
+    "Settings": "dedup.base.settings",
     "Story": "dedup.corpus.stories",
     "StoryArticle": "dedup.corpus.stories",
     "StoryExport": "dedup.engine.story_export",
     "StorySummary": "dedup.corpus.stories",
-    "Timeouts": "dedup.timeouts",
-    "Verdict": "dedup.verdict",
+    "Timeouts": "dedup.base.timeouts",
+    "Verdict": "dedup.base.verdict",
     "Verification": "dedup.engine.verify",
     "Vitals": "dedup.corpus.monitoring",
 }

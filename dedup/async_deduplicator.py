@@ -12,15 +12,15 @@ from functools import partial
 from typing import Self, TypeVar
 
 from dedup.api import checks
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import ClosedError
+from dedup.base.timeouts import Timeouts, check_seconds
+from dedup.base.verdict import Verdict
 from dedup.corpus.async_connection import MAX_CONNECTIONS, AsyncPool
 from dedup.corpus.stories import Story
 from dedup.corpus.verdicts import MarkedArticle
 from dedup.deduplicator import Deduplicator
 from dedup.engine.async_submit import AsyncSubmissions
-from dedup.errors import ClosedError
-from dedup.timeouts import Timeouts, check_seconds
-from dedup.verdict import Verdict
 
 _Value = TypeVar("_Value")
 

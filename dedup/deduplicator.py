@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Self
 
 from dedup.api import checks
 from dedup.api.questions import Questions
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.engines import BATCH_ARTICLES, ENGINE_NAMES, MAX_BATCH, MIN_MEMORY, EngineName
+from dedup.base.errors import InputError
+from dedup.base.machine import MAX_WORKERS
+from dedup.base.progress import Progress
+from dedup.base.schema import Initialized
+from dedup.base.timeouts import Timeouts, check_seconds
+from dedup.base.verdict import Verdict
 from dedup.corpus import fingerprints, opening, rulebooks
 from dedup.corpus.database import Database, retried
 from dedup.engine import hook
 from dedup.engine.submit import Submissions
-from dedup.engines import BATCH_ARTICLES, ENGINE_NAMES, MAX_BATCH, MIN_MEMORY, EngineName
-from dedup.errors import InputError
 from dedup.files.report import LoadReport
-from dedup.machine import MAX_WORKERS
-from dedup.progress import Progress
-from dedup.schema import Initialized
-from dedup.timeouts import Timeouts, check_seconds
-from dedup.verdict import Verdict
 
 # What a submit or a question needs is imported above, the rest where it is called: a program that submits one
 # article should not wait for what backfills a million.

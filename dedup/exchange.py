@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
 
-from dedup.errors import InputError
-from dedup.settings import Kind, Settings
+from dedup.base.errors import InputError
+from dedup.base.settings import Kind, Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 
 FORMAT = 1  # Of both folders; raised by one when an older program could misread a newer folder

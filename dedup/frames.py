@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dedup.api import checks
+from dedup.base.errors import InputError
+from dedup.base.times import Time
 from dedup.corpus.columns import TABLE_NAMES, TableName
 from dedup.deduplicator import Deduplicator
-from dedup.errors import InputError
-from dedup.times import Time
 
 try:
     import pyarrow as pa

@@ -14,11 +14,11 @@ from prometheus_client import CollectorRegistry, generate_latest, start_http_ser
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from dedup.base.errors import DatabaseError
+from dedup.base.schema import chosen
 from dedup.corpus import opening
 from dedup.corpus.database import Database
 from dedup.corpus.monitoring import SAMPLE, Vitals, vitals
-from dedup.errors import DatabaseError
-from dedup.schema import chosen
 
 __all__ = ["Metrics"]
 

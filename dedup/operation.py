@@ -13,14 +13,14 @@ import os
 from collections.abc import Sequence
 from typing import Self
 
+from dedup.base.errors import InputError
+from dedup.base.schema import chosen
+from dedup.base.timeouts import Timeouts
 from dedup.corpus import ddl, removal, revision, roles
 from dedup.corpus.browsing import words
 from dedup.corpus.database import URL_VARIABLE, Database
 from dedup.corpus.removal import Contents
 from dedup.corpus.roles import Role
-from dedup.errors import InputError
-from dedup.schema import chosen
-from dedup.timeouts import Timeouts
 
 __all__ = ["Contents", "Operation", "printed_schema"]
 

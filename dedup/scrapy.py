@@ -24,11 +24,11 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import Deferred
 
-from dedup.article import ARTICLE_FIELDS, Article
-from dedup.errors import InputError, SpoolError
+from dedup.base.article import ARTICLE_FIELDS, Article
+from dedup.base.errors import InputError, SpoolError
+from dedup.base.verdict import Verdict
 from dedup.files.spool import MAX_BYTES
 from dedup.spooling import RETRY_SECONDS, SpoolingDeduplicator
-from dedup.verdict import Verdict
 
 _Value = TypeVar("_Value")
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from dedup.base.progress import Progress
+from dedup.base.schema import chosen
 from dedup.corpus import embedded, embedded_files, server_upgrade
 from dedup.corpus.database import URL_VARIABLE, location, safe_address
 from dedup.corpus.embedded import ServerStatus
 from dedup.corpus.server_upgrade import ServerUpgrade
-from dedup.progress import Progress
-from dedup.schema import chosen
 
 __all__ = [
     "ServerStatus",

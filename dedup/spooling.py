@@ -11,13 +11,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Self
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import ClosedError, DatabaseError, SpoolError
+from dedup.base.schema import chosen
+from dedup.base.timeouts import Timeouts
+from dedup.base.verdict import Verdict
 from dedup.deduplicator import Deduplicator
-from dedup.errors import ClosedError, DatabaseError, SpoolError
 from dedup.files.spool import MAX_BYTES, Spool
-from dedup.schema import chosen
-from dedup.timeouts import Timeouts
-from dedup.verdict import Verdict
 
 RETRY_SECONDS = 5.0  # While the database is down it is tried again no sooner than this
 

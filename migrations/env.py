@@ -9,9 +9,9 @@ from __future__ import annotations
 from alembic import context
 from sqlalchemy import Connection, text
 
+from dedup.base.schema import chosen
 from dedup.corpus.database import Database
 from dedup.corpus.rendering import rendered_text
-from dedup.schema import chosen
 
 LOCK_TIMEOUT = "10s"  # a migration that waits for a table makes everyone else wait behind it
 STATEMENT_TIMEOUT = "30min"  # building an index over some millions of articles takes minutes

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from sandbox import DATA, silver_sets
 
-from dedup.errors import DedupError
+from dedup.base.errors import DedupError
 from dedup.judging.truth import read_truth
 from dedup.lab.evaluation.compare import LIMIT_SECONDS, Source, compare
 from dedup.lab.evaluation.measures import Evaluation, evaluate

@@ -28,11 +28,11 @@ import psutil
 from sandbox import DATA, fresh_corpus, read_settings, store, throwaway_server
 
 from dedup import Deduplicator
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import DedupError
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
-from dedup.errors import DedupError
 from dedup.files.readers import Reject, read_articles
 
 FILE = "reuters_web_2006_2010.jsonl.gz"

@@ -19,12 +19,12 @@ from typing import Any, Literal, get_args, get_origin
 
 import typer
 
+from dedup.base.schema import DEFAULT, VARIABLE
+from dedup.base.timeouts import VARIABLE_PREFIX, Timeouts
 from dedup.cli.main import FAILED, INTERRUPTED, WRONG_USAGE, app
 from dedup.cli.read import DIFFERENT
 from dedup.cli.signals import STOPPING
 from dedup.corpus.database import URL_VARIABLE
-from dedup.schema import DEFAULT, VARIABLE
-from dedup.timeouts import VARIABLE_PREFIX, Timeouts
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 

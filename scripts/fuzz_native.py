@@ -54,7 +54,7 @@ def build_and_run(seconds: float, seed: int) -> int:
 
 
 def fuzz(library: Path, seconds: float, seed: int) -> None:
-    from dedup.settings import Settings
+    from dedup.base.settings import Settings
     from dedup.text import native
     from dedup.text.punkt import english
 

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from dedup.errors import DedupError, InputError
+from dedup.base.errors import DedupError, InputError
 from dedup.judging.truth import read_truth
 from dedup.lab.evaluation.compare import Source, compare
 from dedup.lab.evaluation.measures import Evaluation, evaluate

@@ -30,11 +30,11 @@ import psycopg
 from sandbox import DATA, fresh_corpus, store, throwaway_server
 
 from dedup import Deduplicator
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import DedupError
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
-from dedup.errors import DedupError
 from dedup.files.readers import read_articles
 from dedup.lab.hard_cases import CASES
 

@@ -20,10 +20,10 @@ from typing import Any
 
 from sandbox import DATA, fresh_corpus, store, throwaway_server
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import DedupError
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
-from dedup.errors import DedupError
 from dedup.files.readers import read_articles
 
 FILE = "reuters_web_2006_2010.jsonl.gz"

@@ -30,12 +30,12 @@ from typing import Any
 
 from sandbox import DATA, fresh_corpus, read_settings, silver_sets, store, throwaway_server
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import DedupError
 from dedup.corpus import exports, rulebooks
 from dedup.corpus.database import Database
 from dedup.corpus.exports import MarkRow, MatchRow
 from dedup.engine.backfill import backfill
-from dedup.errors import DedupError
 from dedup.files.readers import Reject, read_articles
 from dedup.text.normalize import words
 

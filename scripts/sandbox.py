@@ -13,11 +13,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
 from dedup.corpus import articles, embedded, migrate
 from dedup.corpus.database import Database
-from dedup.errors import InputError
-from dedup.settings import Settings
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 """Where the real news lies: beside the checkout."""

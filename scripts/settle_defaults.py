@@ -29,15 +29,15 @@ import numpy as np
 from recall import CONFIRMING, CONTAINED, NEAR_JACCARD, overlap
 from sandbox import DATA, silver_sets
 
-from dedup.errors import DedupError
+from dedup.base.errors import DedupError
+from dedup.base.numbers import Flags, Groups, Pairs, pair_keys
+from dedup.base.settings import Settings
 from dedup.judging.truth import read_truth
 from dedup.lab.documents import Corpus
 from dedup.lab.evaluation.measures import halves
 from dedup.lab.methods.product import fingerprinted
-from dedup.numbers import Flags, Groups, Pairs, pair_keys
 from dedup.rules import oracle
 from dedup.rules.pairs import Profiles, Scored, stories
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.hashing import TITLE_END, Hasher
 from dedup.text.normalize import words

@@ -23,10 +23,10 @@ from hypothesis import HealthCheck, settings
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from dedup.base.schema import VARIABLE
 from dedup.corpus import embedded, migrate, rulebooks
 from dedup.corpus.database import Database, conninfo
 from dedup.corpus.rendering import SchemaCursor
-from dedup.schema import VARIABLE
 from tests import long
 
 TEST_URL_VARIABLE = "DEDUP_TEST_DATABASE_URL"

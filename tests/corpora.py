@@ -17,7 +17,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.settings import Settings
 from dedup.corpus import articles, fingerprints, rulebooks
 from dedup.corpus import window as window_of
 from dedup.corpus.database import Cursor
@@ -30,7 +31,6 @@ from dedup.rules import oracle
 from dedup.rules.common import agreeing_pairs
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Relation
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import Hasher

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.article import (
+from dedup.base.article import (
     ARTICLE_FIELDS,
     MAX_FIELD_BYTES,
     MAX_SOURCE_ID_BYTES,
@@ -21,8 +21,8 @@ from dedup.article import (
     storable,
     stored_size,
 )
-from dedup.errors import InputError, SettingError
-from dedup.settings import Settings
+from dedup.base.errors import InputError, SettingError
+from dedup.base.settings import Settings
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 MOSCOW = timezone(timedelta(hours=3))

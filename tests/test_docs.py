@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from dedup.base.settings import Settings
 from dedup.rules.marks import Status
 from dedup.rules.pair import Rule
-from dedup.settings import Settings
 from tests import test_architecture
 from tests.loops import each
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
 from dedup.exchange import FORMAT, Basis, pins_digest, text_digest
 from dedup.rules.relation import Relation
-from dedup.settings import Settings
 
 KEY = "a key that nobody may read, of enough letters"
 

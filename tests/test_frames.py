@@ -16,10 +16,10 @@ from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
 from dedup import Deduplicator, frames
+from dedup.base.errors import ClosedError, InputError, SchemaError
 from dedup.corpus import arrow, columns
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
-from dedup.errors import ClosedError, InputError, SchemaError
 from tests.conftest import empty
 from tests.corpora import article, at, load, window
 from tests.engine.test_plans import STATISTICS, believe, rolled_back

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup.errors import InputError
-from dedup.html import MAX_HTML_CHARACTERS, extract, looks_like_html, plain_title
+from dedup.base.errors import InputError
+from dedup.base.html import MAX_HTML_CHARACTERS, extract, looks_like_html, plain_title
 
 WORDS = "The ferry to Port Marlow was late again on Monday, and nobody on the pier was surprised. "
 PAGE = (

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dedup.logs import LOGGERS, LogFormat, LogLevel, configure
+from dedup.base.logs import LOGGERS, LogFormat, LogLevel, configure
 
 LOG = logging.getLogger("dedup.test")
 

@@ -14,8 +14,8 @@ from types import FrameType
 import pytest
 
 import dedup
+from dedup.base.settings import Settings
 from dedup.corpus.database import Database
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.native import library
 from tests.corpora import article, deduplicator, load, window

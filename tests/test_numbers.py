@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.numbers import NO_PAIRS, begins_run, linked, pair_keys, pairs_of, ranges, runs
+from dedup.base.numbers import NO_PAIRS, begins_run, linked, pair_keys, pairs_of, ranges, runs
 
 
 @given(st.integers(1, 9), st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=8))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup.printable import JOINERS, as_json, guarded, printable, printable_lines
+from dedup.base.printable import JOINERS, as_json, guarded, printable, printable_lines
 
 ANY = st.text(
     st.characters() | st.sampled_from("\x1b\x07\x7f\x9b\x85\r\n\t\u202e\u2066\u2028\ufeff\ud800\u200d")

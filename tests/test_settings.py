@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.errors import SettingError
-from dedup.settings import Settings
+from dedup.base.errors import SettingError
+from dedup.base.settings import Settings
 from tests.loops import each
 
 NUMBERS = {item.name: item for item in fields(Settings) if item.metadata["low"] is not None}

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.errors import InputError
-from dedup.times import MAX_TIME_CHARACTERS, parse_time
-from dedup.written import PRESS
+from dedup.base.errors import InputError
+from dedup.base.times import MAX_TIME_CHARACTERS, parse_time
+from dedup.base.written import PRESS
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 DAY = datetime(2024, 5, 1, tzinfo=UTC)

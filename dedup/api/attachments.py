@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dedup.answer import Answer
 from dedup.api import checks
+from dedup.base.answer import Answer
 from dedup.corpus import attachments, drift, outbox
 from dedup.corpus.attaching import Wanted
 from dedup.corpus.attachments import Attachment

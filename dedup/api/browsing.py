@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from datetime import date
 
 from dedup.api import checks
+from dedup.base.verdict import StatusName
 from dedup.corpus import rulebooks
 from dedup.corpus.browsing import article as articles
 from dedup.corpus.browsing import day as days
@@ -32,7 +33,6 @@ from dedup.corpus.browsing.story import Beside, StoryPage
 from dedup.corpus.database import Cursor, Database
 from dedup.engine import compare as comparing
 from dedup.engine.compare import Compared
-from dedup.verdict import StatusName
 
 __all__ = [
     "SPREAD_OUTLETS",

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from dedup.article import Article, storable
-from dedup.errors import InputError
-from dedup.times import parse_time
+from dedup.base.article import Article, storable
+from dedup.base.errors import InputError
+from dedup.base.times import parse_time
 
 MAX_WHOLE_NUMBER = 2**63 - 1  # Of Postgres' bigint
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
 from dedup.corpus import judgements, rulebooks
 from dedup.corpus.database import Database
 from dedup.corpus.judgements import Key, Pick, ReviewArticle, ReviewPair, ReviewProgress, key
-from dedup.errors import InputError
 from dedup.judging import live
 from dedup.judging.estimate import Estimate, Quality
 from dedup.judging.groups import GroupScore, score_groups

@@ -6,15 +6,15 @@ A pin acts with the next backfill; that of a pair also at once, by `PairPins.set
 from __future__ import annotations
 
 from dedup.api import checks
+from dedup.base.errors import InputError
+from dedup.base.timeouts import check_seconds
 from dedup.corpus import articles, overview, pins, rulebooks, verdicts
 from dedup.corpus.database import Cursor, Database, retried
 from dedup.corpus.overview import CommonSentence
 from dedup.corpus.pins import PairPin
 from dedup.corpus.verdicts import MarkedArticle
 from dedup.engine import hook
-from dedup.errors import InputError
 from dedup.rules.relation import Relation
-from dedup.timeouts import check_seconds
 
 
 class PairPins:

@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dedup.api import checks
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import InputError
+from dedup.base.progress import Progress
+from dedup.base.times import Time
+from dedup.base.verdict import StatusName
 from dedup.corpus import articles, exports, monitoring, overview, revision, rulebooks, runs, stories, verdicts
 from dedup.corpus.database import Database
 from dedup.corpus.exports import MarkRow, MatchRow
@@ -19,10 +23,6 @@ from dedup.corpus.overview import Overview
 from dedup.corpus.runs import PastRun
 from dedup.corpus.stories import Story, StorySummary
 from dedup.corpus.verdicts import MarkedArticle
-from dedup.errors import InputError
-from dedup.progress import Progress
-from dedup.times import Time
-from dedup.verdict import StatusName
 
 if TYPE_CHECKING:
     from dedup.api.browsing import Browsing

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings, masked
 from dedup.corpus import pins, rulebooks
 from dedup.corpus.database import Database
 from dedup.corpus.rulebooks import Adoption
-from dedup.errors import InputError
 from dedup.files.record import record_bytes
-from dedup.settings import Settings, masked
 from dedup.text.fingerprint import base_language
 from dedup.text.punkt import PunktModel
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
+from dedup.base.errors import SettingError
 from dedup.cli import output, shared
-from dedup.errors import SettingError
 
 CHANGES = {"fingerprint": "fingerprints", "rule": "marks", "window": "what is compared"}
 """What a setting of each kind changes, in words."""
@@ -43,7 +43,7 @@ def settings(
     """
     if context.invoked_subcommand:
         return
-    from dedup.settings import Settings, masked
+    from dedup.base.settings import Settings, masked
 
     with shared.corpus() as dd:
         loaded = dd.settings.in_force(), dd.settings.wanted()
@@ -137,7 +137,7 @@ def train_sentences(
     out. Every text of the language is read again by the next backfill.
     """
     from dedup.api.settings import language_code
-    from dedup.article import Article
+    from dedup.base.article import Article
     from dedup.files.dates import DateRule
     from dedup.files.readers import read_articles
     from dedup.text.fingerprint import base_language

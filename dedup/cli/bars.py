@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from dedup.base.words import size
 from dedup.cli.console import PrintableConsole
-from dedup.pages.words import size
 
 NARROWEST_BAR = 72
 """Columns of a terminal in which everything has room on one line; in fewer only how much is done is shown."""

@@ -9,9 +9,9 @@ from typing import Annotated
 
 from typer import Option
 
+from dedup.base.logs import configure
 from dedup.cli import listening, output
 from dedup.cli.shared import LogFormatOption, LogLevelOption, needs
-from dedup.logs import configure
 
 BROWSE_PACKAGES = (*listening.SERVER_PACKAGES, "jinja2")  # What the extra `newsdedup[browse]` brings
 

@@ -1,6 +1,6 @@
 """Where the command line writes: results on stdout, words for people on stderr.
 
-Everything passes through `dedup.printable`, so that no stranger's text drives a terminal, unless `--raw`.
+Everything passes through `dedup.base.printable`, so no stranger's text drives a terminal, unless `--raw`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from dedup.printable import printable, printable_lines
-from dedup.schema import program
+from dedup.base.printable import printable, printable_lines
+from dedup.base.schema import program
 
 UNBOUNDED = 1_000_000_000  # Columns of what is no terminal: nothing is wrapped for a program that reads along
 

@@ -9,10 +9,10 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from dedup.base.errors import InputError
+from dedup.base.schema import chosen
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, counted, say_if_started
-from dedup.errors import InputError
-from dedup.schema import chosen
 
 
 def _only_embedded(instead: str) -> None:

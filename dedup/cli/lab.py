@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from dedup.base.errors import InputError
 from dedup.cli import output, shared
-from dedup.errors import InputError
 
 if TYPE_CHECKING:
     from dedup.lab.evaluation.comparison import Comparison

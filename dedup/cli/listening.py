@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
+from dedup.base.errors import InputError
 from dedup.cli.shared import corpus, stopping
 from dedup.cli.signals import StopFlag
-from dedup.errors import InputError
 
 if TYPE_CHECKING:
     from dedup import Deduplicator

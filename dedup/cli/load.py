@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from dedup.base.errors import InputError
 from dedup.cli import output, shared
 from dedup.cli.signals import unfinished
-from dedup.errors import InputError
 
 if TYPE_CHECKING:
     from dedup import Article, LoadPreview, LoadReport, Noted
@@ -238,7 +238,7 @@ def _show_previews(previews: Sequence[LoadPreview], json: bool) -> None:
 
 
 def _facts(article: Article) -> Iterator[tuple[str, str]]:
-    from dedup.answer import plain
+    from dedup.base.answer import plain
 
     for name, value in plain(article).items():
         if name == "text":

@@ -19,6 +19,8 @@ import typer
 from typer import Option
 
 import dedup
+from dedup.base.errors import DedupError, InputError, SettingError
+from dedup.base.schema import DEFAULT, VARIABLE, chosen
 from dedup.cli import (
     admin,
     attach,
@@ -45,8 +47,6 @@ from dedup.cli import (
     worker,
     write,
 )
-from dedup.errors import DedupError, InputError, SettingError
-from dedup.schema import DEFAULT, VARIABLE, chosen
 
 FAILED, WRONG_USAGE = 1, 2
 INTERRUPTED = 128 + SIGINT  # Also what Typer makes of a KeyboardInterrupt

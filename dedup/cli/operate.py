@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from typer import Option
 
+from dedup.base.errors import InputError
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, counted, say_if_started
-from dedup.errors import InputError
 
 MEGABYTE = 1_000_000
 

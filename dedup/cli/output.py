@@ -1,6 +1,6 @@
 """What commands print: one import for tables, JSON, CSV, progress and words.
 
-Everything passes through `dedup.printable`, so that no stranger's text drives a terminal, unless `--raw`.
+Everything passes through `dedup.base.printable`, so no stranger's text drives a terminal, unless `--raw`.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
-from dedup.answer import plain
+from dedup.base.answer import plain
+from dedup.base.printable import as_json, guarded
+from dedup.base.printable import printable as printable
+from dedup.base.words import size as size
 from dedup.cli.console import PrintableConsole as PrintableConsole
 from dedup.cli.console import console as console
 from dedup.cli.console import say as say
 from dedup.cli.progress import progress_bar as progress_bar
 from dedup.cli.tables import cell as cell
 from dedup.cli.tables import table as table
-from dedup.pages.words import size as size
-from dedup.printable import as_json, guarded
-from dedup.printable import printable as printable
 
 
 def write_text(text: str) -> None:

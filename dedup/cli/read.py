@@ -12,10 +12,10 @@ import typer
 from rich.text import Text
 from typer import Argument, Option
 
+from dedup.base.errors import InputError, NotFoundError
+from dedup.base.verdict import StatusName
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, corpus, moment
-from dedup.errors import InputError, NotFoundError
-from dedup.verdict import StatusName
 
 DIFFERENT = 3  # Exit code where a check found differences
 

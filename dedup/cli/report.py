@@ -8,9 +8,9 @@ from typing import Annotated
 
 from typer import Option
 
+from dedup.base.errors import InputError
 from dedup.cli import output
 from dedup.cli.shared import corpus, needs
-from dedup.errors import InputError
 from dedup.files.whole import new_file
 
 REPORT_PACKAGES = ("jinja2",)  # What the extra `newsdedup[browse]` brings for this

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 from rich.text import Text
 from typer import Option
 
+from dedup.base.errors import InputError
 from dedup.cli import output
 from dedup.cli.shared import corpus
-from dedup.errors import InputError
 
 if TYPE_CHECKING:
     from dedup.api.judgements import Judgements, Key, ReviewArticle, ReviewPair

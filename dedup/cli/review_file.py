@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from dedup.api.judgements import Judgements, ReviewArticle, key
+from dedup.base.errors import InputError, NotFoundError
 from dedup.cli import output
-from dedup.errors import InputError, NotFoundError
 
 
 def write(judgements: Judgements, judge: str, path: Path) -> None:

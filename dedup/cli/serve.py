@@ -8,9 +8,9 @@ from typing import Annotated
 
 from typer import Option
 
+from dedup.base.logs import configure
 from dedup.cli import listening, output
 from dedup.cli.shared import LogFormatOption, LogLevelOption, needs
-from dedup.logs import configure
 
 VARIABLE = "DEDUP_SERVE_TOKEN"
 

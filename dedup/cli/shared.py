@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
+from dedup.base.errors import InputError, SettingError
+from dedup.base.logs import LogFormat, LogLevel
 from dedup.cli import output
 from dedup.cli.signals import ending as ending
 from dedup.cli.signals import stopping as stopping
-from dedup.errors import InputError, SettingError
-from dedup.logs import LogFormat, LogLevel
 
 if TYPE_CHECKING:
     from dedup import Deduplicator, Preview
@@ -155,7 +155,7 @@ def field_map(pairs: list[str] | None) -> dict[str, str]:
 
 def moment(given: str) -> datetime:
     """A time of the command line: as files give it, or so long ago (`30m`, `24h`, `7d`)."""
-    from dedup.times import parse_time
+    from dedup.base.times import parse_time
 
     found = re.fullmatch(r"(\d{1,6}) ?([mhd])", given.strip())
     if found:
@@ -179,7 +179,7 @@ def seconds_of(given: str) -> float:
 
 def hash_key(given: str) -> str:
     """The hash key that a user asks for: `random` makes one, - reads it from stdin. Errors do not hold it."""
-    from dedup.settings import HASH_KEY_CHARACTERS, random_hash_key
+    from dedup.base.settings import HASH_KEY_CHARACTERS, random_hash_key
 
     if given == "random":
         return random_hash_key()

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
+from dedup.base.errors import InputError
+from dedup.base.machine import cores
 from dedup.cli import output
 from dedup.cli.shared import JsonOption, MapOption, counted, field_map, hash_key, moment, needs
-from dedup.errors import InputError
-from dedup.machine import cores
 
 if TYPE_CHECKING:
-    from dedup.settings import Settings
+    from dedup.base.settings import Settings
     from dedup.spark.corpus import Corpus
     from dedup.spark.estimate import Estimate
     from dedup.spark.outcome import Result
@@ -280,7 +280,7 @@ def _explained(what: str) -> Iterator[None]:
 
 def _settings(values: list[str] | None, key: str | None, folder: str | None) -> Settings:
     """The settings of `--set`, with the hash key; with an exported corpus only its own count."""
-    from dedup.settings import Settings
+    from dedup.base.settings import Settings
 
     if folder and values:
         raise InputError("--corpus brings its settings along: change them in Postgres, and export again")

@@ -17,8 +17,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from dedup.base.printable import printable
 from dedup.cli.console import console
-from dedup.printable import printable
 
 GAP = 2  # Spaces between two columns
 

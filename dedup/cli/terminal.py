@@ -17,9 +17,9 @@ from typing import Any
 
 from rich.text import Text
 
+from dedup.base.errors import InputError
 from dedup.cli import signals
 from dedup.cli.console import PrintableConsole
-from dedup.errors import InputError
 
 _OPEN = "\x1b[?1049h\x1b[?25l"  # the other screen, no cursor
 _CLOSE = "\x1b[?25h\x1b[?1049l"

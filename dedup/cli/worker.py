@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 from typer import Option
 
-from dedup import logs
+from dedup.base import logs
+from dedup.base.errors import InputError
+from dedup.base.machine import MAX_WORKERS
 from dedup.cli.shared import METRICS_PACKAGES, LogFormatOption, LogLevelOption, corpus, needs
 from dedup.cli.signals import leaving, unfinished
-from dedup.errors import InputError
-from dedup.machine import MAX_WORKERS
 
 log = logging.getLogger("dedup.worker")
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from typer import Argument, Option
 
+from dedup.base.engines import ENGINE_NAMES
+from dedup.base.errors import InputError
+from dedup.base.machine import MAX_WORKERS
 from dedup.cli import output, shared
 from dedup.cli.signals import unfinished
-from dedup.engines import ENGINE_NAMES
-from dedup.errors import InputError
-from dedup.machine import MAX_WORKERS
 
 if TYPE_CHECKING:
     from dedup import BackfillReport, Reprints
-    from dedup.engines import EngineName
+    from dedup.base.engines import EngineName
 
 
 def init(
@@ -71,7 +71,7 @@ def init(
         dedup settings --show-secrets --json | jq -r .hash_key    # for a corpus with equal hashes elsewhere
     """
     from dedup import Deduplicator
-    from dedup.settings import masked
+    from dedup.base.settings import masked
 
     if key not in (None, "random", "-"):
         raise InputError("--hash-key takes random, or - to read the key from stdin")
@@ -287,9 +287,9 @@ def check(
 
         echo '{"id": "a1", "text": "..."}' | dedup check
     """
+    from dedup.base.verdict import Verdict
     from dedup.files.readers import Reject, Repair
     from dedup.files.reading import Reading
-    from dedup.verdict import Verdict
 
     reading = Reading(shared.field_map(map_), format_, publication, language, html, date_format, day_first)
     with ExitStack() as stack:

@@ -18,7 +18,7 @@ from psycopg import pq
 from psycopg.abc import DumperKey
 from psycopg.adapt import Buffer, Dumper, Loader, PyFormat
 
-from dedup.numbers import ranges
+from dedup.base.numbers import ranges
 
 Bigints = npt.NDArray[np.int64]
 """Shape (n,): signed 64-bit hashes as Postgres stores them."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 
-from dedup.article import ARTICLE_FIELDS, Article, storable
+from dedup.base.article import ARTICLE_FIELDS, Article, storable
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor, hold_settle_lock
 from dedup.corpus.statements import Statements

@@ -14,14 +14,14 @@ from psycopg import IsolationLevel
 from psycopg.abc import PQGen
 from psycopg.pq import TransactionStatus
 
+from dedup.base.errors import BusyError, ClosedError
+from dedup.base.schema import DEFAULT
+from dedup.base.timeouts import Timeouts
 from dedup.corpus import arrays
 from dedup.corpus.connection import FRESH_SECONDS, GRACE_SECONDS, limits, parameters, readable, set_values
 from dedup.corpus.database import translated
 from dedup.corpus.rendering import AsyncSchemaCursor
 from dedup.corpus.steps import Ask, Row
-from dedup.errors import BusyError, ClosedError
-from dedup.schema import DEFAULT
-from dedup.timeouts import Timeouts
 
 _Value = TypeVar("_Value")
 

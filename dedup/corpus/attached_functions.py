@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from psycopg import sql
 from psycopg.abc import AdaptContext
 
-from dedup.article import MAX_FIELD_BYTES
+from dedup.base.article import MAX_FIELD_BYTES
 from dedup.corpus.attachments import Attachment, Part, raw
 from dedup.corpus.rendering import Named, own, prefixed, rendered, schema_of
 

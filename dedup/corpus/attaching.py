@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import psycopg
 from psycopg import sql
 
+from dedup.base.errors import InputError
 from dedup.corpus import attachments, drift
 from dedup.corpus.attached_ddl import MARKS, original_names
 from dedup.corpus.attached_functions import FIELDS, TELLS_CHUNKS, TIMES, Shape, mark_columns
@@ -18,7 +19,6 @@ from dedup.corpus.attachments import Attachment, raw
 from dedup.corpus.database import Cursor
 from dedup.corpus.rendering import schema_of
 from dedup.corpus.statements import Statements
-from dedup.errors import InputError
 
 _sql = Statements("attached")
 

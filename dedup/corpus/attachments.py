@@ -14,11 +14,11 @@ from typing import Any
 
 from psycopg import sql
 
-from dedup.answer import Answer, plain
+from dedup.base.answer import Answer, plain
+from dedup.base.errors import InputError
 from dedup.corpus.database import Cursor
 from dedup.corpus.rendering import Verbatim, own, prefixed
 from dedup.corpus.statements import Statements
-from dedup.errors import InputError
 
 _sql = Statements("attached")
 

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from dedup.base.settings import Settings
 from dedup.corpus import articles, common_sentences, fingerprints, key_segments, outbox, window
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
 from dedup.corpus.statements import Statements
-from dedup.settings import Settings
 
 _sql = Statements("bookkeeping")
 

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from dedup.base.settings import Settings
+from dedup.base.times import microseconds
 from dedup.corpus import articles, rulebooks, snapshots, window
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
 from dedup.corpus.statements import Statements
 from dedup.exchange import Basis, pins_digest
 from dedup.rules.relation import Relation
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.punkt import PunktModel
-from dedup.times import microseconds
 
 _sql = Statements("cluster")
 

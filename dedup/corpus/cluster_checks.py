@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
 from dedup.corpus import articles, common_sentences, memory_engine, window
 from dedup.corpus.arrays import bigints
 from dedup.corpus.cluster import Wanted, versions, wanted

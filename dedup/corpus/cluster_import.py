@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from dedup.base.settings import Settings
 from dedup.corpus import articles, common_sentences, memory_engine, settling
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.cluster_checks import Checked
 from dedup.corpus.connection import set_values
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
-from dedup.settings import Settings
 
 _sql = Statements("cluster")
 

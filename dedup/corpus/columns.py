@@ -16,11 +16,11 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import Flags
 from dedup.corpus.connection import prefer_indexes
 from dedup.corpus.database import Cursor
 from dedup.corpus.known_times import delay, known
 from dedup.corpus.statements import Statements
-from dedup.numbers import Flags
 
 _sql = Statements("columns")
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dedup.base.settings import Settings
 from dedup.corpus import arrays, articles
 from dedup.corpus.arrays import Bigints
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.statements import Statements
 from dedup.rules.common import effective_stories, is_common
-from dedup.settings import Settings
 
 _sql = Statements("common_sentences")
 

@@ -18,12 +18,12 @@ from psycopg import IsolationLevel
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 
+from dedup.base.schema import DEFAULT
+from dedup.base.timeouts import Timeouts, milliseconds
 from dedup.corpus import arrays
 from dedup.corpus.rendering import SchemaCursor
 from dedup.corpus.statements import Statements
 from dedup.corpus.steps import Ask, Row
-from dedup.schema import DEFAULT
-from dedup.timeouts import Timeouts, milliseconds
 
 Cursor = psycopg.Cursor[Any]
 _Value = TypeVar("_Value")

@@ -17,17 +17,7 @@ import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 
-from dedup.corpus.connection import (
-    GRACE_SECONDS,
-    Connection,
-    Cursor,
-    Session,
-    hold_settle_lock,
-    prefer_indexes,
-)
-from dedup.corpus.pool import MAX_CONNECTIONS, Pool
-from dedup.corpus.steps import Ask, Row
-from dedup.errors import (
+from dedup.base.errors import (
     BusyError,
     ClosedError,
     CollisionError,
@@ -40,8 +30,18 @@ from dedup.errors import (
     StorageError,
     UnreachableError,
 )
-from dedup.schema import DEFAULT, chosen
-from dedup.timeouts import Timeouts
+from dedup.base.schema import DEFAULT, chosen
+from dedup.base.timeouts import Timeouts
+from dedup.corpus.connection import (
+    GRACE_SECONDS,
+    Connection,
+    Cursor,
+    Session,
+    hold_settle_lock,
+    prefer_indexes,
+)
+from dedup.corpus.pool import MAX_CONNECTIONS, Pool
+from dedup.corpus.steps import Ask, Row
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

@@ -6,8 +6,8 @@ import io
 
 from alembic import command
 
+from dedup.base.schema import migration_lock, program
 from dedup.corpus import migrate, revision, rulebooks
-from dedup.schema import migration_lock, program
 
 
 def script(before: str | None, schema: str) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dedup.article import ARTICLE_FIELDS, Article, storable
+from dedup.base.article import ARTICLE_FIELDS, Article, storable
+from dedup.base.errors import InputError
 from dedup.corpus import articles
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
-from dedup.errors import InputError
 
 _sql = Statements("deferred")
 

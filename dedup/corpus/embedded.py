@@ -32,8 +32,8 @@ from urllib.parse import quote
 import platformdirs
 import psycopg
 
-from dedup import machine
-from dedup.errors import EmbeddedServerError
+from dedup.base import machine
+from dedup.base.errors import EmbeddedServerError
 
 MAJOR = 18  # another major cannot read its data
 PORT = 5432  # only the end of the socket's name, but pinned: libpq and postgres both obey $PGPORT

@@ -12,9 +12,9 @@ import re
 import subprocess
 from pathlib import Path
 
+from dedup.base.errors import EmbeddedServerError, InputError, SchemaError
 from dedup.corpus import attachments, embedded, removal
 from dedup.corpus.database import Database
-from dedup.errors import EmbeddedServerError, InputError, SchemaError
 from dedup.files.whole import new_file
 
 SCHEMA_LINE = " SCHEMA - {} "

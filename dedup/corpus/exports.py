@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, TypedDict, cast
 
+from dedup.base.errors import InputError
+from dedup.base.verdict import StatusName
 from dedup.corpus.database import Database
 from dedup.corpus.statements import Statements
-from dedup.errors import InputError
 from dedup.rules.marks import Status
-from dedup.verdict import StatusName
 
 _sql = Statements("exports")
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dedup.article import ARTICLE_FIELDS, Article, storable
+from dedup.base.article import ARTICLE_FIELDS, Article, storable
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.settling import FingerprintRow, order_parameters

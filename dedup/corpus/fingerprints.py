@@ -9,12 +9,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from dedup.base.numbers import Flags
 from dedup.corpus import articles
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.copy_rows import COLUMNS, copy_data, copy_rows
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.statements import Statements
-from dedup.numbers import Flags
 from dedup.text.fingerprints import Fingerprint, Fingerprints
 from dedup.text.tasks import Fingerprinted, TextTask
 

@@ -15,10 +15,10 @@ from typing import Any, Literal, get_args
 
 from psycopg.types.json import Jsonb
 
+from dedup.base.errors import InputError, NotFoundError
 from dedup.corpus.articles import body
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
-from dedup.errors import InputError, NotFoundError
 
 _sql = Statements("judgements")
 _BODIES = {"body": body("a"), "other_body": body("o")}

@@ -14,13 +14,13 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import Flags, begins_run
 from dedup.corpus.arrays import ELEMENT, INT8, Bigints, bigints, sent_arrays
 from dedup.corpus.copy_rows import BEGINNING, END
 from dedup.corpus.database import Cursor
 from dedup.corpus.fingerprints import Target
 from dedup.corpus.memory_engine import FingerprintPage
 from dedup.corpus.statements import Statements
-from dedup.numbers import Flags, begins_run
 
 _sql = Statements("key_segments")
 

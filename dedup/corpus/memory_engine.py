@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import Columns, Flags, Shares
+from dedup.base.settings import Settings
 from dedup.corpus import rulebooks
 from dedup.corpus.arrays import Bigints, bigints, sent_arrays
 from dedup.corpus.connection import Connection
@@ -22,11 +24,9 @@ from dedup.corpus.database import Cursor
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.settling import PairRows, order_parameters
 from dedup.corpus.statements import Statements
-from dedup.numbers import Columns, Flags, Shares
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation
 from dedup.rules.pairs import RULES, Codes
-from dedup.settings import Settings
 
 _sql = Statements("memory_engine")
 

@@ -16,13 +16,13 @@ from psycopg import errors as pg
 from psycopg import sql
 from sqlalchemy import text
 
+from dedup.base.errors import RightsError, SchemaError
+from dedup.base.schema import migration_lock
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Database, translated
 from dedup.corpus.rendering import rendered_text
 from dedup.corpus.revision import current, folder, refuse_unknown
 from dedup.corpus.statements import Statements
-from dedup.errors import RightsError, SchemaError
-from dedup.schema import migration_lock
 
 _sql = Statements("roles")
 

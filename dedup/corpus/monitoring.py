@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
 from dedup.corpus import drift, runs, workers
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.runs import Run

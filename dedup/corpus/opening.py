@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dedup.base.timeouts import Timeouts
 from dedup.corpus import revision
 from dedup.corpus.database import Database
-from dedup.timeouts import Timeouts
 
 
 def opened(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:

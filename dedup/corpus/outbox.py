@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dedup.article import MAX_SOURCE_ID_BYTES
+from dedup.base.article import MAX_SOURCE_ID_BYTES
 from dedup.corpus.arrays import bigints
 from dedup.corpus.attached_functions import KEYS_PER_NOTE
 from dedup.corpus.attachments import Attachment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
 from dedup.corpus import deferred, outbox, runs
 from dedup.corpus.database import Cursor
 from dedup.corpus.runs import Run

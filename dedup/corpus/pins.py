@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
 from dedup.corpus.arrays import bigints
 from dedup.corpus.articles import texts
 from dedup.corpus.database import Cursor
 from dedup.corpus.judgements import key
 from dedup.corpus.statements import Statements
-from dedup.errors import InputError
 from dedup.rules.pair import Relation
 from dedup.text.fingerprint import Fingerprinter
 

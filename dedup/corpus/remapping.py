@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
+from dedup.base.errors import InputError
 from dedup.corpus import drift
 from dedup.corpus.attached_functions import Shape
 from dedup.corpus.attaching import Wanted, columns_of, examine, find_table, fits
 from dedup.corpus.attachments import Attachment
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
-from dedup.errors import InputError
 
 _sql = Statements("attached")
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError, SchemaError
 from dedup.corpus import attachments, detaching, revision
 from dedup.corpus.connection import Cursor
 from dedup.corpus.statements import Statements
-from dedup.errors import InputError, SchemaError
 
 _sql = Statements("removal")
 

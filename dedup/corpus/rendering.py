@@ -18,7 +18,7 @@ import psycopg
 from psycopg import sql
 from psycopg.abc import AdaptContext
 
-from dedup.schema import DEFAULT, outer
+from dedup.base.schema import DEFAULT, outer
 
 RENDERED = 1_000
 """Statements that are kept as they were rendered: more than this program has."""

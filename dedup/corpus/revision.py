@@ -10,9 +10,9 @@ from pathlib import Path
 
 from psycopg import errors as pg
 
+from dedup.base.errors import SchemaError
+from dedup.base.schema import program
 from dedup.corpus.database import Cursor, Database
-from dedup.errors import SchemaError
-from dedup.schema import program
 
 KEPT = (
     *("article", "deferred_article", "sentence_pin", "pair_pin", "setting", "sentence_model"),

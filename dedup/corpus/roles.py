@@ -13,12 +13,12 @@ from typing import Any, Literal, get_args
 import psycopg
 from psycopg import sql
 
-from dedup.article import ARTICLE_FIELDS
+from dedup.base.article import ARTICLE_FIELDS
+from dedup.base.errors import InputError, RightsError
 from dedup.corpus.attachments import Attachment, raw
 from dedup.corpus.connection import Cursor
 from dedup.corpus.rendering import SCHEMA, own, written_out
 from dedup.corpus.statements import Statements
-from dedup.errors import InputError, RightsError
 
 _sql = Statements("roles")
 

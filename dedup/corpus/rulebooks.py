@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
+from dedup.base.errors import SchemaError
+from dedup.base.settings import Settings
 from dedup.corpus import arrays, articles, common_sentences, fingerprints, pins
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
-from dedup.errors import SchemaError
-from dedup.settings import Settings
 from dedup.text import native
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION, Fingerprinter
 from dedup.text.punkt import FILES, PunktModel

@@ -14,7 +14,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
 

@@ -26,11 +26,11 @@ from typing import IO
 
 import psycopg
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import EmbeddedServerError
+from dedup.base.progress import Progress, SilentProgress
 from dedup.corpus import embedded, embedded_files
 from dedup.corpus.statements import Statements
-from dedup.errors import EmbeddedServerError
-from dedup.progress import Progress, SilentProgress
 
 _sql = Statements("embedded")
 

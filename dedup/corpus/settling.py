@@ -12,14 +12,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dedup.base.numbers import Columns, Flags, Shares
+from dedup.base.settings import Settings
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
-from dedup.numbers import Columns, Flags, Shares
 from dedup.rules.marks import Mark, OrderKey
 from dedup.rules.pair import Relation
 from dedup.rules.pairs import RULES, Codes
-from dedup.settings import Settings
 from dedup.text.signature import Signature
 
 _sql = Statements("settling")

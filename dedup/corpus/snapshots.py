@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dedup.base.settings import Settings
 from dedup.corpus import articles
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
@@ -16,7 +17,6 @@ from dedup.corpus.settling import order_parameters
 from dedup.corpus.statements import Statements
 from dedup.rules.marks import Mark, OrderKey, Pair, Status
 from dedup.rules.pair import Relation
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.tasks import TextTask
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import NotFoundError
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.known_times import delay, delay_between, known
 from dedup.corpus.statements import Statements
-from dedup.errors import NotFoundError
 
 _sql = Statements("stories")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dedup.answer import Answer
-from dedup.article import ARTICLE_FIELDS, Article
+from dedup.base.answer import Answer
+from dedup.base.article import ARTICLE_FIELDS, Article
+from dedup.base.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Match, Verdict
 from dedup.corpus import articles
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
-from dedup.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Match, Verdict
 
 _sql = Statements("verdicts")
 

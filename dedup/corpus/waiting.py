@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dedup.article import MAX_SOURCE_ID_BYTES
+from dedup.base.article import MAX_SOURCE_ID_BYTES
 from dedup.corpus import drift
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.statements import Statements

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import get_args
 
+from dedup.base.settings import Settings
 from dedup.corpus import articles, fingerprints
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.fingerprints import Target
 from dedup.corpus.settling import make_stale, order_parameters
 from dedup.corpus.statements import Statements
-from dedup.settings import Settings
 
 _sql = Statements("window")
 

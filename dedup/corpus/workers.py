@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
 from dedup.corpus.database import Cursor
 from dedup.corpus.runs import LEASE_SECONDS
 from dedup.corpus.statements import Statements

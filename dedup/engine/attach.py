@@ -9,6 +9,8 @@ from time import perf_counter
 
 from psycopg import sql
 
+from dedup.base.errors import DatabaseError, InputError
+from dedup.base.timeouts import milliseconds
 from dedup.corpus import attached_ddl, attachments, detaching, drift, outbox, roles
 from dedup.corpus.attaching import Wanted, examine
 from dedup.corpus.attachments import Attachment, Part
@@ -19,8 +21,6 @@ from dedup.corpus.rendering import written_out
 from dedup.corpus.statements import Statements
 from dedup.engine.holding import fitting_batch
 from dedup.engine.sync import UnfitError, compare
-from dedup.errors import DatabaseError, InputError
-from dedup.timeouts import milliseconds
 
 _sql = Statements("attached")
 

@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.engines import BATCH_ARTICLES, EngineName
+from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.corpus import fingerprints, rulebooks, stories
 from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
@@ -36,8 +38,6 @@ from dedup.engine.refresh import refresh
 from dedup.engine.settle import Settled, settle
 from dedup.engine.sync import sync, write_marks
 from dedup.engine.window import Window
-from dedup.engines import BATCH_ARTICLES, EngineName
-from dedup.progress import Both, Progress, SilentProgress, timed
 
 SAME_ROUNDS = 10
 """A run ends by itself when a round finds nothing to do; one with so many that did the same never would."""

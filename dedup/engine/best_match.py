@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import Flags
 from dedup.corpus.settling import FingerprintRow
 from dedup.engine.index import CODE, Relations
-from dedup.numbers import Flags
 from dedup.rules.marks import Mark, OrderKey, Status
 from dedup.rules.pair import Rule
 from dedup.rules.pairs import RULES

@@ -7,12 +7,12 @@ from datetime import datetime
 
 import numpy as np
 
+from dedup.base.numbers import distinct
+from dedup.base.settings import Settings
 from dedup.corpus import settling
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import Among, FingerprintRow
-from dedup.numbers import distinct
-from dedup.settings import Settings
 
 
 def sharing(

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
+from dedup.base.progress import Progress, SilentProgress
 from dedup.corpus import cluster
 from dedup.corpus.cluster import Wanted
 from dedup.corpus.database import Cursor, Database
-from dedup.errors import InputError
 from dedup.exchange import CORPUS_FILE, FINGERPRINT, FORMAT, PAIR_PIN, SENTENCE_PIN
 from dedup.files import exchanged
 from dedup.files.exchanged import TableWriter
-from dedup.progress import Progress, SilentProgress
 
 LEFT_OUT_NAMED = 100  # Articles without a fingerprint that are named; the others are only counted
 

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import BusyError, InputError
+from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.corpus import (
     cluster,
     cluster_checks,
@@ -40,10 +42,8 @@ from dedup.engine.memory.room import COMPACT_SHARE, compact, vacuum
 from dedup.engine.memory.run import MemoryRun
 from dedup.engine.refresh import examples_of
 from dedup.engine.sync import write_marks
-from dedup.errors import BusyError, InputError
 from dedup.exchange import RUN_FILE, Basis
 from dedup.files import exchanged
-from dedup.progress import Both, Progress, SilentProgress, timed
 
 
 @dataclass(slots=True)

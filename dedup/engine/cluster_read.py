@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from dedup.base.errors import InputError
+from dedup.base.progress import Progress
+from dedup.base.settings import Settings
+from dedup.base.times import microseconds
 from dedup.corpus import cluster_staging
 from dedup.corpus.database import Cursor
-from dedup.errors import InputError
 from dedup.exchange import RESULT
 from dedup.files import exchanged
 from dedup.files.exchanged import TableFiles
-from dedup.progress import Progress
-from dedup.settings import Settings
 from dedup.text.fingerprints import Fingerprints
-from dedup.times import microseconds
 
 _FIRST, _LAST = (microseconds(time.replace(tzinfo=UTC)) for time in (datetime.min, datetime.max))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError, NotFoundError
 from dedup.corpus import articles
 from dedup.corpus.browsing.article import PairJudgement, Text, said_of, text_of
 from dedup.corpus.browsing.lines import ArticleLine, lines_of
@@ -12,7 +13,6 @@ from dedup.corpus.database import Cursor
 from dedup.corpus.pins import PairPin
 from dedup.corpus.rulebooks import Rulebook
 from dedup.engine.explain import Explanation, explain
-from dedup.errors import InputError, NotFoundError
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from dedup import logs
+from dedup.base import logs
+from dedup.base.errors import DatabaseError, LoginError, MachineError, RightsError, SchemaError, StuckError
+from dedup.base.progress import SilentProgress
 from dedup.corpus import runs, waiting, workers
 from dedup.corpus.database import Database
 from dedup.corpus.waiting import Waiting
@@ -28,8 +30,6 @@ from dedup.engine import backfill
 from dedup.engine.backfill import BackfillReport, Options
 from dedup.engine.heartbeat import Heartbeat
 from dedup.engine.listener import Listener
-from dedup.errors import DatabaseError, LoginError, MachineError, RightsError, SchemaError, StuckError
-from dedup.progress import SilentProgress
 
 POLL_SECONDS = 1.0  # How long an article waits at most that no notification told of
 IDLE_SECONDS = 60.0  # A run ends when nothing came for so long

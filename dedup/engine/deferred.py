@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from dedup.base.errors import BusyError
 from dedup.corpus import deferred
 from dedup.corpus.database import Database, retried
-from dedup.errors import BusyError
 
 ARTICLES_PER_TRANSACTION = 100  # Stored under one hold of the settle lock: a few hundredths of a second
 

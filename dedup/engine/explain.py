@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import NotFoundError
+from dedup.base.settings import Settings
 from dedup.corpus import articles, pins, settling
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.statements import Statements
-from dedup.errors import NotFoundError
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate, score
-from dedup.settings import Settings
 from dedup.text.alignment import Kind, Segment, twins
 from dedup.text.differences import differences
 from dedup.text.fingerprint import Fingerprint, UnreadableError

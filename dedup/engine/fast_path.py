@@ -6,7 +6,9 @@ just this. Everything else is left to it.
 
 from __future__ import annotations
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.settings import Settings
+from dedup.base.verdict import Verdict
 from dedup.corpus import fast_path
 from dedup.corpus.fast_path import MOST_SHARED, Met
 from dedup.corpus.rulebooks import Rulebook
@@ -15,9 +17,7 @@ from dedup.engine.index import profile_of
 from dedup.engine.lookup import verdict_of
 from dedup.rules.marks import Partner, Status, decide, kept_originals
 from dedup.rules.pair import Profile, Relation, relate
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
-from dedup.verdict import Verdict
 
 
 def settle_new(

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import xor
 
+from dedup.base.errors import StuckError
+from dedup.base.machine import threads
+from dedup.base.progress import Progress
 from dedup.corpus import fingerprints
 from dedup.corpus.database import Database
 from dedup.corpus.fingerprints import Chunk, Page, Target
@@ -19,9 +22,6 @@ from dedup.corpus.statements import Statements
 from dedup.engine.memory.kept import Kept
 from dedup.engine.pool import FingerprintPool
 from dedup.engine.reader import Factory, Part, make_function
-from dedup.errors import StuckError
-from dedup.machine import threads
-from dedup.progress import Progress
 
 _sql = Statements("articles")
 

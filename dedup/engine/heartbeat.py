@@ -14,11 +14,11 @@ import threading
 import time
 from contextlib import suppress
 
+from dedup.base.errors import StuckError
 from dedup.corpus import runs
 from dedup.corpus.connection import served_at
 from dedup.corpus.database import Cursor, Database, translated
 from dedup.corpus.runs import Did, Owner, Run
-from dedup.errors import StuckError
 
 BEAT_SECONDS = 5.0
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dedup.article import Article, storable
+from dedup.base.article import Article, storable
+from dedup.base.errors import BusyError, CollisionError, DedupError
+from dedup.base.settings import Settings
+from dedup.base.verdict import Verdict
 from dedup.corpus import articles, deferred, fingerprints, rulebooks, settling, verdicts, window
 from dedup.corpus.articles import Known
 from dedup.corpus.database import Cursor, Database
@@ -18,11 +21,8 @@ from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.statements import Statements
 from dedup.engine.lookup import copies_among, mark_of, related_to, verdict_of, with_copies
 from dedup.engine.settle import Settled, TooManyCandidatesError, settle
-from dedup.errors import BusyError, CollisionError, DedupError
 from dedup.rules.marks import Mark, Status
-from dedup.settings import Settings
 from dedup.text.tasks import Fingerprinted, TextTask, fingerprint_task
-from dedup.verdict import Verdict
 
 _sql = Statements("fast_path")
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import Columns, Flags, Shares, begins_run
+from dedup.base.settings import Settings
 from dedup.corpus.arrays import Bigints
 from dedup.corpus.settling import FingerprintRow, PairPins
-from dedup.numbers import Columns, Flags, Shares, begins_run
 from dedup.rules.pair import Profile, Related, Relation, relate
 from dedup.rules.pairs import RULES, Codes, Scored, score
-from dedup.settings import Settings
 from dedup.text.signature import estimates
 
 MANY = 48  # From so many candidates, one that shares several keys counted each time, arrays are quicker

@@ -11,15 +11,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dedup.answer import Answer
-from dedup.article import Article, stored_size
+from dedup.base.answer import Answer
+from dedup.base.article import Article, stored_size
+from dedup.base.errors import InputError
+from dedup.base.progress import Progress, SilentProgress
 from dedup.corpus import articles
 from dedup.corpus.database import Database, retried
-from dedup.errors import InputError
 from dedup.files.reading import Reading, read_file
 from dedup.files.record import MAX_RECORD_BYTES
 from dedup.files.report import LoadReport
-from dedup.progress import Progress, SilentProgress
 
 if TYPE_CHECKING:
     from dedup.corpus.articles import LoadCounts

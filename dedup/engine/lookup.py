@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from dedup.article import Article, storable
+from dedup.base.article import Article, storable
+from dedup.base.settings import Settings
+from dedup.base.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Match, Verdict
 from dedup.corpus import settling, window
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor, prefer_indexes
@@ -22,9 +24,7 @@ from dedup.engine.candidates import sharing, without_common
 from dedup.engine.index import Nodes
 from dedup.rules.marks import Mark, OrderKey, Partner, Status, decide, order_key
 from dedup.rules.pair import Relation
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint, UnreadableError
-from dedup.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Match, Verdict
 
 
 def lookup(cursor: Cursor, rulebook: Rulebook, article: Article | str) -> Verdict:

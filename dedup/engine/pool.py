@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from time import monotonic
 
+from dedup.base.errors import MachineError
+from dedup.base.machine import threads
 from dedup.corpus.database import Database
 from dedup.corpus.fingerprints import Chunk, Target
 from dedup.corpus.rulebooks import Rulebook
 from dedup.engine.reader import Factory, Part, Reader, make_function
-from dedup.errors import MachineError
-from dedup.machine import threads
 
 CHUNKS_AHEAD = 4  # Handed out per thread: enough that none waits while the next page of ids is read
 

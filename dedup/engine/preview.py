@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
 from dedup.corpus import articles, fingerprints, rulebooks
 from dedup.corpus.database import Database
 from dedup.corpus.rulebooks import Adoption

@@ -25,6 +25,7 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.settings import Settings
 from dedup.corpus import settling
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor
@@ -35,7 +36,6 @@ from dedup.engine.index import CODE, NO_RELATIONS, Nodes, Relations
 from dedup.rules.marks import Mark, Status
 from dedup.rules.pair import Related, Relation, Rule
 from dedup.rules.pairs import RULES
-from dedup.settings import Settings
 
 MAX_WORK = 1_000_000  # Work that one transaction takes up, in keys shared with candidates: about 0.3 s
 ROW_WORK = 200  # Work of writing one pair

@@ -16,13 +16,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
+from dedup.base.progress import Progress, SilentProgress
 from dedup.corpus import columns
 from dedup.corpus.columns import TABLES, TableName
 from dedup.corpus.database import Cursor, Database
-from dedup.errors import InputError
 from dedup.files.whole import new_file
-from dedup.progress import Progress, SilentProgress
 
 _TABLES: dict[str, TableName] = {"story": "stories", "article": "marks", "match": "matches"}
 """Of the SQLite file: what each is read from."""

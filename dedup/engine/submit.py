@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import BusyError, CollisionError
+from dedup.base.verdict import Verdict
 from dedup.corpus import roles, rulebooks
 from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.steps import run
 from dedup.engine import fast_path, hook, lookup
-from dedup.errors import BusyError, CollisionError
-from dedup.verdict import Verdict
 
 RULEBOOK_RETRIES = 5  # How often a submit begins again because someone changes settings at the same moment
 

@@ -20,7 +20,8 @@ from typing import Any
 
 import psycopg
 
-from dedup.answer import Answer, plain
+from dedup.base.answer import Answer, plain
+from dedup.base.progress import Progress, SilentProgress
 from dedup.corpus import (
     attachments,
     bookkeeping,
@@ -38,7 +39,6 @@ from dedup.corpus.rendering import schema_of
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.snapshots import StoredArticle
 from dedup.engine.sync import UnfitError, fitting
-from dedup.progress import Progress, SilentProgress
 from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import Mark, Pair, Partner, Status, best_match, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation, relate

@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
+from dedup.base.progress import Progress
+from dedup.base.settings import WINDOW_FORM, Settings, window_days
+from dedup.base.times import parse_time
 from dedup.corpus import rulebooks, window
 from dedup.corpus.database import Cursor, Database, retried
 from dedup.corpus.rulebooks import Rulebook
-from dedup.errors import InputError
-from dedup.progress import Progress
-from dedup.settings import WINDOW_FORM, Settings, window_days
-from dedup.times import parse_time
 
 ARTICLES_PER_TRANSACTION = 500  # Archived under one hold of the settle lock: about a tenth of a second
 

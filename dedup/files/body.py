@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dedup.article import Article
-from dedup.errors import InputError
+from dedup.base.article import Article
+from dedup.base.errors import InputError
 from dedup.files.jsonl import BLANK, json_value, values_of_object
 from dedup.files.naming import DEFAULT_FIELDS, Shapes, fold
 from dedup.files.record import NO_MEMORY, Refused
@@ -93,7 +93,7 @@ def _take_out_of_html(found: dict[str, Any]) -> None:
         raise InputError("an article has a text or its html: give one of the two")
     if not isinstance(page, str):
         raise InputError(f"html must be a string, not {type(page).__name__}")
-    from dedup.html import extract, need_trafilatura, plain_title
+    from dedup.base.html import extract, need_trafilatura, plain_title
 
     try:
         need_trafilatura()

@@ -3,7 +3,7 @@
 A file is looked through before its first article is handed on, a pipe in its first records. The rule, for
 each field:
 
-1. A date that can be read whatever its neighbours are is read (`../times.py`).
+1. A date that can be read whatever its neighbours are is read (`../base/times.py`).
 2. Of three numbers, as in 28/09/2016, one above 12 says where the day is. Where more than nine of ten dates
    that say so agree, all are read in this order. Where none says so, dates with full stops are day first;
    others are not read.
@@ -25,9 +25,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from dedup.errors import InputError
-from dedup.times import MAX_TIME_CHARACTERS, as_utc, parse_time
-from dedup.written import SeveralMonthsError, languages_of, written
+from dedup.base.errors import InputError
+from dedup.base.times import MAX_TIME_CHARACTERS, as_utc, parse_time
+from dedup.base.written import SeveralMonthsError, languages_of, written
 
 TIMES = ("published_at", "added_at")
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 from dedup.files.naming import Shape, columns_of, make_shape, values_of
 from dedup.files.record import (
     MAX_RECORD_VALUES,

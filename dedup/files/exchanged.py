@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 from dedup.exchange import Column, Table
 
 BATCH_ROWS = 5_000  # Rows in memory at a time: of fingerprints about 5 MB

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, cast
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 from dedup.files.conversion import why_not_lines, why_not_one
 from dedup.files.naming import Shapes, values_of
 from dedup.files.record import (

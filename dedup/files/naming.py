@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 from dedup.files.record import Plan
 from dedup.files.understanding import MAX_NAMES, Understanding, shown
 

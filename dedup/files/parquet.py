@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 from dedup.files.arrow import values_of_column
 from dedup.files.naming import Shape, columns_of, flattened, fold, values_of
 from dedup.files.record import (

@@ -19,8 +19,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from dedup.article import ARTICLE_FIELDS, Article
-from dedup.errors import InputError
+from dedup.base.article import ARTICLE_FIELDS, Article
+from dedup.base.errors import InputError
 from dedup.files.dates import AS_USUAL, TIMES, DateColumn, DateRule, Dates, refuse, too_many
 from dedup.files.jsonl import jsonl_records
 from dedup.files.naming import DEFAULT_FIELDS as DEFAULT_FIELDS
@@ -102,7 +102,7 @@ class ArticleReader(Iterator[Item]):
         name = str(path)
         self._html = html
         if html:
-            from dedup.html import need_trafilatura
+            from dedup.base.html import need_trafilatura
 
             need_trafilatura()
         fields = fields or {}
@@ -284,13 +284,13 @@ read_articles = ArticleReader
 
 
 def _is_html(text: str) -> bool:
-    from dedup.html import looks_like_html
+    from dedup.base.html import looks_like_html
 
     return looks_like_html(text)
 
 
 def _take_out_of_html(found: dict[str, Any], markup: bool) -> None:
-    from dedup.html import extract, plain_title
+    from dedup.base.html import extract, plain_title
 
     if markup:
         found["text"] = extract(found["text"])

@@ -9,14 +9,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dedup.article import Article, stored_size
-from dedup.errors import InputError
+from dedup.base.article import Article, stored_size
+from dedup.base.errors import InputError
+from dedup.base.progress import Progress
 from dedup.files.dates import DateRule
 from dedup.files.readers import ArticleReader, RejectsFile, read_articles
 from dedup.files.record import MAX_RECORD_BYTES
 from dedup.files.rejects import Reject, Repair
 from dedup.files.report import LoadReport
-from dedup.progress import Progress
 
 FIRST_RECORDS = 500
 FIRST_BYTES = 4_000_000

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self, TextIO
 
-from dedup.errors import InputError
-from dedup.printable import as_json
+from dedup.base.errors import InputError
+from dedup.base.printable import as_json
 
 MAX_REPAIR_CHARACTERS = 100
 """Of a bad value, what a Repair shows: enough to see a date, not enough to keep a copy of the file."""

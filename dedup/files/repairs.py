@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from dedup.article import Article, short_text
-from dedup.errors import InputError
+from dedup.base.article import Article, short_text
+from dedup.base.errors import InputError
+from dedup.base.times import parse_time
 from dedup.files.dates import TIMES
 from dedup.files.record import REQUIRED_FIELDS, UNREADABLE
 from dedup.files.rejects import MAX_REPAIR_CHARACTERS
-from dedup.times import parse_time
 
 Flaw = tuple[str, str, str]  # A repaired field, the reason, and the beginning of its value
 

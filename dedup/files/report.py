@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
 from dedup.files.dates import TIMES
 from dedup.files.rejects import Reject, Repair
 from dedup.files.understanding import Understanding

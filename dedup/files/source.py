@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 from dedup.files.record import MAX_RAW_BYTES, MAX_RECORD_BYTES, beginning
 
 GZIP_ENDS_EARLY = "gzip stream ends early: the rest of the file is missing"

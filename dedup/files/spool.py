@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from dedup.answer import plain
-from dedup.article import ARTICLE_FIELDS, Article, storable
-from dedup.errors import ClosedError, DatabaseError, InputError, SpoolError
+from dedup.base.answer import plain
+from dedup.base.article import ARTICLE_FIELDS, Article, storable
+from dedup.base.errors import ClosedError, DatabaseError, InputError, SpoolError
 
 MAX_BYTES = 1_000_000_000  # Of a spool: 200,000 articles of 5 kB
 

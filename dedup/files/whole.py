@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import Flags
 from dedup.judging.sampling import Numbers
-from dedup.numbers import Flags
 
 REPLICATES = 1_000  # Samples drawn again for an interval: its ends then move by about 0.002 from seed to seed
 CONFIDENCE = 0.95  # Share of intervals that hold the truth, at least; where answers are all alike it is more

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import Groups
 from dedup.judging.truth import DUPLICATE, UNCLEAR, Truth
-from dedup.numbers import Groups
 
 Counts = npt.NDArray[np.int64]
 """Shape (k,): a count, or the number of a story or a group, for each overlap of the two."""

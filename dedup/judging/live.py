@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dedup.base.errors import InputError
+from dedup.base.numbers import Groups
+from dedup.base.settings import Settings
 from dedup.corpus import articles, exports, judgements, rulebooks, snapshots
 from dedup.corpus.database import Cursor, Database
 from dedup.corpus.judgements import Judged
-from dedup.errors import InputError
 from dedup.judging.estimate import Design, Quality, quality
 from dedup.judging.tuning import JudgedPair
-from dedup.numbers import Groups
 from dedup.rules.pair import Profile, score
 from dedup.rules.pairs import Profiles, stories
-from dedup.settings import Settings
 
 
 def judged_pairs(cursor: Cursor, judged: Sequence[Judged]) -> list[JudgedPair]:

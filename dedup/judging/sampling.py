@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from xxhash import xxh3_64_intdigest
 
-from dedup.errors import InputError
-from dedup.numbers import Flags, Likeness, Pairs
-from dedup.settings import Settings
+from dedup.base.errors import InputError
+from dedup.base.numbers import Flags, Likeness, Pairs
+from dedup.base.settings import Settings
 
 NEAR = 0.05  # Half the width of the zone around a duplicate threshold: more than the error of a signature
 

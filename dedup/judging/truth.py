@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
+from dedup.base.numbers import Groups, Pairs, linked, pair_keys
 from dedup.files.jsonl import jsonl_records
 from dedup.files.source import LineSource
-from dedup.numbers import Groups, Pairs, linked, pair_keys
 
 NEAR_JACCARD = 0.8
 """Graded pairs of at least this Jaccard are duplicates: the near-duplicates of an exact join."""

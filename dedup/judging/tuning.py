@@ -12,12 +12,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
+from dedup.base.numbers import Flags
+from dedup.base.settings import Settings
 from dedup.judging.estimate import Design, Estimate, Weights, f1, interval, with_twins
-from dedup.numbers import Flags
 from dedup.rules.pair import Scores
 from dedup.rules.pairs import Scored
-from dedup.settings import Settings
 
 FEWEST = 20  # Judged pairs below which no threshold is proposed: the interval of F1 is then wider than 0.2
 STEP = 0.01  # Of the thresholds that are tried; the error of a signature of 256 bytes is about 0.03

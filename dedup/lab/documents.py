@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import overload
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.settings import Settings
 from dedup.files.dates import DateRule
 from dedup.files.readers import Reject, read_articles
 from dedup.rules.marks import OrderKey, order_key
-from dedup.settings import Settings
 from dedup.text.normalize import words
 
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)

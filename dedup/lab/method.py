@@ -17,8 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from dedup.base.numbers import Flags, Groups, Likeness, Pairs, linked
 from dedup.lab.documents import Corpus
-from dedup.numbers import Flags, Groups, Likeness, Pairs, linked
 
 
 @dataclass

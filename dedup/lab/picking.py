@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 
 from dedup.api.judgements import Pick
+from dedup.base.errors import InputError
+from dedup.base.numbers import pair_keys, pairs_of
+from dedup.base.settings import Settings
 from dedup.deduplicator import Deduplicator
-from dedup.errors import InputError
 from dedup.judging.sampling import draw, permanent_numbers, stratify
 from dedup.lab.documents import Corpus, Document
 from dedup.lab.evaluation.compare import Source, compare, measure
 from dedup.lab.evaluation.results import Result
 from dedup.lab.method import Method
 from dedup.lab.methods.product import Product
-from dedup.numbers import pair_keys, pairs_of
-from dedup.settings import Settings
 
 NEWEST_ARTICLES = 20_000
 """Articles that the lab takes from the database by default: a few minutes of work, and under 2 GB."""

@@ -7,7 +7,7 @@ from functools import cache
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from dedup.pages.words import FILTERS
+from dedup.base.words import FILTERS
 
 _UNSHOWN = (*range(0x7F, 0xA0), 0x202D, 0x202E, 0xFFFE, 0xFFFF, *range(0xD800, 0xE000))
 """Control characters without a picture, the two that turn the direction of what follows by force, code

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from dedup.base.settings import Settings
 from dedup.rules.pair import Related, Rule
-from dedup.settings import Settings
 
 OrderKey = tuple[datetime, bytes]  # Canonical order: time, then source_id byte by byte
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dedup.base.settings import Settings
 from dedup.rules.common import agreeing_pairs, effective_stories, is_common
 from dedup.rules.marks import Mark, OrderKey, Pair, Partner, best_match, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation, relate
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 
 Pins = Mapping[frozenset[int], Relation]  # The ids of two articles to what a person has said of them

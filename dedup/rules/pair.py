@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from dedup.base.settings import Settings
 from dedup.rules.relation import Relation as Relation
 from dedup.rules.relation import Rule as Rule
-from dedup.settings import Settings
 from dedup.text import signature
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import Signature

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dedup.numbers import NO_PAIRS, Counts, Flags, Groups, Pairs, Shares, distinct, ranges, runs
+from dedup.base.numbers import NO_PAIRS, Counts, Flags, Groups, Pairs, Shares, distinct, ranges, runs
+from dedup.base.settings import Settings
 from dedup.rules.marks import OrderKey
 from dedup.rules.pair import Rule, Scores
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import estimates
 

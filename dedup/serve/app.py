@@ -16,10 +16,11 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
+from dedup.base.errors import DatabaseError, NotFoundError
+from dedup.base.printable import as_json
+from dedup.base.verdict import Verdict
 from dedup.deduplicator import Deduplicator
-from dedup.errors import DatabaseError, NotFoundError
 from dedup.files.body import MissingExtraError, RefusedError, article_of, read_article, read_items
-from dedup.printable import as_json
 from dedup.serve.answers import explanation, judged, marked, story
 from dedup.serve.endpoints import ENDPOINTS, JSON, LINES, PATHS, PROBES, Endpoint
 from dedup.serve.guard import HEADERS, Access, Guard
@@ -28,7 +29,6 @@ from dedup.serve.limits import Limits
 from dedup.serve.openapi import document
 from dedup.serve.problems import OUTAGE_SECONDS, ProblemError, problem_of
 from dedup.serve.threads import Threads
-from dedup.verdict import Verdict
 
 HEALTH_SECONDS = 1.0  # How long an answer of the health check holds: whoever asks more often costs nothing
 

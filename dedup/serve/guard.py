@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dedup.printable import as_json
+from dedup.base.printable import as_json
 from dedup.serve.endpoints import OPEN
 from dedup.serve.limits import Limits, Rates, client_key
 from dedup.serve.problems import MEDIA_TYPE, ProblemError, problem_of

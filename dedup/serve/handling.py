@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from dedup.errors import BusyError, CollisionError, DatabaseError
+from dedup.base.errors import BusyError, CollisionError, DatabaseError
 from dedup.serve.limits import THREADS, FullError, Limits, Room
 from dedup.serve.problems import BUSY_SECONDS, ProblemError
 from dedup.serve.threads import Threads

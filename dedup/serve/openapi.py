@@ -12,7 +12,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import dedup
 from dedup import Explanation, MarkedArticle, Story, Verdict
-from dedup.article import ARTICLE_FIELDS, MAX_FIELD_BYTES
+from dedup.base.article import ARTICLE_FIELDS, MAX_FIELD_BYTES
 from dedup.files.body import FIELDS
 from dedup.serve.answers import NAMES
 from dedup.serve.endpoints import ANY_REFUSAL, ENDPOINTS, JSON, LINES, OPEN, Endpoint, Parameter
@@ -167,7 +167,7 @@ _PLAIN: dict[Any, Schema] = {
 
 
 def schema_of(kind: Any) -> Schema:
-    """The schema of what `dedup.answer.plain` makes of a value of this type; TypeError if there is none."""
+    """The schema of what `dedup.base.answer.plain` makes of such a value; TypeError if there is none."""
     if kind in _PLAIN:
         return dict(_PLAIN[kind])
     origin, inner = get_origin(kind), get_args(kind)

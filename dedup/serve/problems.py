@@ -10,7 +10,7 @@ from http import HTTPStatus
 from math import ceil
 from typing import Any
 
-from dedup.errors import (
+from dedup.base.errors import (
     BusyError,
     ClosedError,
     CollisionError,

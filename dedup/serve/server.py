@@ -23,8 +23,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dedup.errors import InputError
-from dedup.printable import as_json
+from dedup.base.errors import InputError
+from dedup.base.printable import as_json
 from dedup.serve.framing import Framing
 from dedup.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS, client_key
 from dedup.serve.problems import MEDIA_TYPE, ProblemError

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
-from dedup import times
+from dedup.base import times
+from dedup.base.settings import Settings
 from dedup.rules.marks import FUTURE_TOLERANCE
 from dedup.rules.pair import Relation
-from dedup.settings import Settings
 from dedup.spark.kinds import PIN_KINDS
 
 PARTITION_BITS = 33

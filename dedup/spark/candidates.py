@@ -11,8 +11,8 @@ from functools import partial
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
-from dedup.errors import WorkError
-from dedup.settings import Settings
+from dedup.base.errors import WorkError
+from dedup.base.settings import Settings
 from dedup.spark.kinds import KIND_NAMES, SENTENCE
 from dedup.spark.schema import EDGE
 from dedup.spark.scoring import related

@@ -13,8 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
+from dedup.base.settings import Settings
 from dedup.rules.common import effective_stories, is_common
-from dedup.settings import Settings
 from dedup.spark.schema import COMMON, columns
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
 from dedup.exchange import CORPUS_FILE, Basis
 from dedup.rules.relation import Relation
-from dedup.settings import Settings
 from dedup.spark import failures
 from dedup.spark.options import Pins
 from dedup.spark.schema import FINGERPRINT

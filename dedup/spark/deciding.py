@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from dedup.numbers import runs
+from dedup.base.numbers import runs
 from dedup.spark.schema import FATE, columns
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from dedup.settings import Settings
+from dedup.base.settings import Settings
 from dedup.spark import articles, common, groups, nodes, results, schema
 from dedup.spark.corpus import Corpus
 from dedup.spark.options import Options, Pins

@@ -14,8 +14,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
-from dedup.answer import Answer
-from dedup.errors import InputError
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
 from dedup.spark.candidates import key_sizes
 from dedup.spark.corpus import Corpus
 from dedup.spark.engine import Grouped, grouped

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dedup.errors import DedupError, InputError
+from dedup.base.errors import DedupError, InputError
 
 _OURS = re.compile(r"dedup\.errors\.(\w+): (.+)")
 """How an error of ours that an executor raised is shown within Spark's."""

@@ -14,9 +14,10 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
+from dedup.base.settings import Settings
+from dedup.base.times import as_utc
 from dedup.files.record import record_bytes
 from dedup.files.report import NUMBER, OTHER_REASONS, REASONS_KEPT
-from dedup.settings import Settings
 from dedup.spark import rows
 from dedup.spark.reading import arranged, configured
 from dedup.spark.rows import Layout, Recipe
@@ -24,7 +25,6 @@ from dedup.spark.schema import FINGERPRINT, columns
 from dedup.spark.steps import Steps
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.punkt import PunktModel
-from dedup.times import as_utc
 
 BATCH_ROWS = 64
 """Rows that Spark hands to Python at a time: with news 200 kB of text, with the longest texts that are read

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 from dedup.exchange import pins_digest
 from dedup.rules.pair import Relation
 

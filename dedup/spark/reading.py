@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as fn
 
-from dedup.article import ARTICLE_FIELDS
-from dedup.errors import InputError
+from dedup.base.article import ARTICLE_FIELDS
+from dedup.base.errors import InputError
 from dedup.files.dates import TIMES
 from dedup.files.naming import DEFAULT_FIELDS, Shape, columns_of, flattened, fold
 from dedup.files.record import REQUIRED_FIELDS

@@ -13,10 +13,10 @@ from functools import partial
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
 
+from dedup.base.settings import Settings
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation, Rule
 from dedup.rules.pairs import RULES
-from dedup.settings import Settings
 from dedup.spark.groups import sized
 from dedup.spark.kinds import BUCKET, CONTENT
 from dedup.spark.schema import EDGE, SCORES, columns

@@ -19,7 +19,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as fn
 
-from dedup.settings import Settings
+from dedup.base.settings import Settings
 from dedup.spark.candidates import check_allowed, key_sizes, pairs_of, score_pairs
 from dedup.spark.deciding import fates
 from dedup.spark.options import Options

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dedup.article import Article, storable
-from dedup.errors import InputError
+from dedup.base.article import Article, storable
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
+from dedup.base.times import from_microseconds, microseconds
 from dedup.exchange import text_digest
 from dedup.files.arrow import values_of_column
 from dedup.files.naming import Shape, values_of
@@ -24,12 +26,10 @@ from dedup.files.record import too_long, unreadable
 from dedup.files.repairs import make_article, usable_id
 from dedup.files.understanding import Understanding
 from dedup.rules.marks import order_key
-from dedup.settings import Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION, Fingerprinter
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel
 from dedup.text.tasks import TextTask
-from dedup.times import from_microseconds, microseconds
 
 SIZE = "size"  # the column with the bytes of all texts of a row
 

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dedup.numbers import Flags, Shares
+from dedup.base.numbers import Flags, Shares
+from dedup.base.settings import Settings
 from dedup.rules.pair import Relation, Rule
 from dedup.rules.pairs import RULES, Scored, score
-from dedup.settings import Settings
 from dedup.spark.kinds import BUCKET, CONTENT, PIN_KINDS
 from dedup.spark.schema import EDGE, columns
 from dedup.text.signature import estimates

@@ -16,7 +16,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from dedup.errors import WorkError
+from dedup.base.errors import WorkError
 from dedup.spark.schema import columns
 
 MARKER = "digest string, rows long, seconds double"

@@ -15,8 +15,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
+from dedup.base.settings import Settings
 from dedup.exchange import FORMAT, Basis
-from dedup.settings import Settings
 from dedup.spark import articles
 from dedup.spark.corpus import Corpus
 from dedup.spark.fingerprinting import fingerprint

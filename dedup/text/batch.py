@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from dedup.numbers import begins_run, runs
-from dedup.settings import Settings
+from dedup.base.numbers import begins_run, runs
+from dedup.base.settings import Settings
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import TITLE_END, Hasher
 from dedup.text.kernel import Places, Tokens

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from dedup.article import storable
+from dedup.base.article import storable
 from dedup.text.characters import (
     IDEOGRAPH,
     IDEOGRAPHS,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dedup.settings import Settings
+from dedup.base.settings import Settings
 from dedup.text.batch import BatchMaker
 from dedup.text.fingerprints import Fingerprint as Fingerprint
 from dedup.text.fingerprints import Fingerprints

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dedup.numbers import ranges
+from dedup.base.numbers import ranges
 from dedup.text.hashing import MIX, SHINGLE_WORDS, Hasher, Hashes
 from dedup.text.normalize import MAX_WORD_CHARACTERS, cut_long_runs
 from dedup.text.signature import ShingleHashes

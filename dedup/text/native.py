@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dedup.article import storable
-from dedup.settings import Settings
+from dedup.base.article import storable
+from dedup.base.settings import Settings
 from dedup.text import characters, clean
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import Hasher

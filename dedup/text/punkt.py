@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 
 if TYPE_CHECKING:
     from nltk.tokenize.punkt import PunktParameters

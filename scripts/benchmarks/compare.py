@@ -31,7 +31,7 @@ from contestants import CONTESTANTS, Bench, Row
 from rotated import TooManyError, grown
 from servers import embedded_server, version
 
-from dedup.errors import DedupError
+from dedup.base.errors import DedupError
 from dedup.judging.truth import read_truth
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder

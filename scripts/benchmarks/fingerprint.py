@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.numbers import begins_run
+from dedup.base.settings import Settings
 from dedup.files.readers import read_articles
-from dedup.numbers import begins_run
-from dedup.settings import Settings
 from dedup.text.clean import blocks, glued_blocks
 from dedup.text.fingerprint import BATCH_CHARACTERS, Fingerprinter, UnreadableError
 from dedup.text.hashing import Hasher

@@ -31,7 +31,7 @@ from rotated import TooManyError, grown
 from servers import Server, database_mb, embedded_server
 
 from dedup import Article
-from dedup.errors import DedupError, InputError
+from dedup.base.errors import DedupError, InputError
 from dedup.files.readers import read_articles
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder

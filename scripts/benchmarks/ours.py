@@ -93,8 +93,8 @@ def load(url: str, articles: Iterable[Article]) -> int:
 
 
 def backfill(server: Server, url: str, **how: Any) -> meter.Cost:
-    """The cost of `dedup backfill`. What was stored before is written down before the clock starts, and vacuumed
-    as autovacuum does within a minute of a load; so are the tables of the floor."""
+    """The cost of `dedup backfill`. What was stored before is written down before the clock starts, and
+    vacuumed as autovacuum does within a minute of a load; so are the tables of the floor."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
     server.settle()

@@ -28,7 +28,7 @@ FOLLOW = """
 import sys
 from dedup.corpus.database import Database
 from dedup.engine.sync import sync
-from dedup.progress import SilentProgress
+from dedup.base.progress import SilentProgress
 print(follow(Database(sys.argv[1]), SilentProgress(), lambda: False))
 """
 

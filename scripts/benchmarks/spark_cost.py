@@ -31,10 +31,10 @@ from growth import FILE, exponent
 from rotated import TooManyError, grown
 
 from dedup import Article
-from dedup.article import ARTICLE_FIELDS
-from dedup.errors import DedupError
+from dedup.base.article import ARTICLE_FIELDS
+from dedup.base.errors import DedupError
+from dedup.base.machine import cores
 from dedup.files.readers import read_articles
-from dedup.machine import cores
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
 from sandbox import DATA

@@ -14,13 +14,13 @@ import pytest
 
 import dedup
 from dedup import Article, Deduplicator, LoadReport, Timeouts
-from dedup.answer import Answer, plain
+from dedup.base.answer import Answer, plain
+from dedup.base.errors import ClosedError, DedupError, InputError, NotFoundError, SchemaError
+from dedup.base.verdict import StatusName
 from dedup.corpus.database import Database
-from dedup.errors import ClosedError, DedupError, InputError, NotFoundError, SchemaError
 from dedup.files.readers import Reject
 from dedup.rules.marks import Status
 from dedup.rules.relation import Relation
-from dedup.verdict import StatusName
 from tests.corpora import answer, article, at, code, sentence, sentence_hash, window
 
 NEWS = [

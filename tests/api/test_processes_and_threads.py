@@ -14,9 +14,9 @@ import psycopg
 import pytest
 
 from dedup import Article, Deduplicator, Timeouts, Verdict
+from dedup.base.errors import BusyError
 from dedup.corpus.database import Database
 from dedup.corpus.pool import MAX_CONNECTIONS
-from dedup.errors import BusyError
 from tests.corpora import article, assert_right, window
 from tests.engine.faults import watched
 

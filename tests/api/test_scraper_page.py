@@ -12,9 +12,9 @@ from typing import Any, get_args
 
 import pytest
 
+from dedup.base.verdict import StatusName
 from dedup.corpus.database import Database
 from dedup.scrapy import Options
-from dedup.verdict import StatusName
 from tests.api.test_scrapy import PAGES, Newspaper, crawl, served
 from tests.corpora import answer
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dedup import Article, Deduplicator, Verdict
+from dedup.base.errors import ClosedError, DatabaseError, SpoolError, UnreachableError
 from dedup.corpus.database import Database
-from dedup.errors import ClosedError, DatabaseError, SpoolError, UnreachableError
 from dedup.spooling import SpoolingDeduplicator
 from tests.api.stoppable import Stoppable, stoppable
 from tests.corpora import article, assert_right, wait_until, window

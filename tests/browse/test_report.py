@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from dedup import Deduplicator
+from dedup.base.errors import InputError
 from dedup.browse import report
 from dedup.cli.main import run
 from dedup.corpus.database import URL_VARIABLE, Database
-from dedup.errors import InputError
 from tests.browse.conftest import Document
 
 DAM = "vantage-0311-tarnhollow"

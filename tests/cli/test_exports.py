@@ -12,9 +12,9 @@ import duckdb
 import pytest
 
 from dedup import Deduplicator, frames
+from dedup.base.errors import InputError
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
-from dedup.errors import InputError
 from tests.cli.conftest import Dedup
 from tests.corpora import article, load, window
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from dedup.base.settings import Settings, masked
 from dedup.corpus import migrate
 from dedup.corpus.database import URL_VARIABLE, Database
-from dedup.settings import Settings, masked
 from tests.cli.conftest import HARBOUR, Dedup
 from tests.conftest import Server
 

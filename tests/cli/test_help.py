@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import typer
 
+from dedup.base.timeouts import Timeouts
 from dedup.cli import main
 from dedup.cli.load import load
 from dedup.cli.main import app
 from dedup.files.naming import DEFAULT_FIELDS
-from dedup.timeouts import Timeouts
 from tests.loops import each
 
 ROOT = Path(__file__).parents[2]

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup.api.settings import CorpusSettings
-from dedup.article import Article, stored_size
+from dedup.base.article import Article, stored_size
+from dedup.base.errors import InputError, UnreachableError
 from dedup.corpus import articles
 from dedup.corpus.database import Cursor, Database
 from dedup.engine import load
-from dedup.errors import InputError, UnreachableError
 from dedup.files.record import MAX_RECORD_BYTES
 from dedup.files.source import LineSource
 from tests.cli.conftest import HARBOUR, Dedup, lines

@@ -24,9 +24,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from dedup.base.printable import JOINERS
 from dedup.cli import output
 from dedup.cli.progress import ProgressLines
-from dedup.printable import JOINERS
 from tests.cli.conftest import HARBOUR, MUSEUM, Dedup, Result, lines
 
 CONTROL = "\x1b]0;owned\x07\x1b[2J\x7f\x9b31m\x85\u202edrow\u2066\u200f\u061c\u2028\u2029\ufeff"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dedup.base.schema import VARIABLE
 from dedup.corpus.database import Database
 from dedup.operation import Operation
-from dedup.schema import VARIABLE
 from tests.cli.conftest import Dedup
 
 

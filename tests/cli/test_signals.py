@@ -18,9 +18,9 @@ import psycopg
 import pytest
 import typer
 
+from dedup.base.errors import BusyError
 from dedup.cli import main, output, shared, signals
 from dedup.corpus.database import Database
-from dedup.errors import BusyError
 from tests.cli.conftest import Dedup
 
 WORDS = "interrupted: what was finished is kept; run the same command again to go on\n"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.rules.pair import Relation
 from tests.corpora import PLAIN, Code, article, at, code, sentence, window
 

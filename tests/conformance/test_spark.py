@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dedup.settings import Settings
+from dedup.base.settings import Settings
 from tests.conformance.corpora import CORPORA
 from tests.conformance.test_engines import reference
 from tests.corpora import assert_equal, sentence_hash

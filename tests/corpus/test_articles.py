@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dedup.article import Article, storable
+from dedup.base.article import Article, storable
 from dedup.corpus import articles, exports
 from dedup.corpus.articles import LoadCounts
 from dedup.corpus.database import Database

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import Article, Deduplicator
+from dedup.base.errors import InputError, NotFoundError
 from dedup.corpus.browsing import outlets, queue, reading, search, sentences, story
 from dedup.corpus.browsing.lines import LABEL_CHARACTERS
 from dedup.corpus.known_times import delay_between
 from dedup.corpus.pins import PairPin
-from dedup.errors import InputError, NotFoundError
 from dedup.operation import Operation
 from tests.conftest import Server
 from tests.corpora import code, text, window

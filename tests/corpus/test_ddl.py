@@ -11,11 +11,11 @@ import psycopg
 import pytest
 from alembic import command
 
+from dedup.base.errors import SchemaError
 from dedup.corpus import ddl, embedded, migrate
 from dedup.corpus.database import URL_VARIABLE, Database
 from dedup.corpus.revision import current
 from dedup.deduplicator import Deduplicator
-from dedup.errors import SchemaError
 from dedup.operation import printed_schema
 from tests.conftest import Server
 from tests.corpora import article, assert_right, code, window

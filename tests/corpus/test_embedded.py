@@ -20,8 +20,8 @@ import psycopg
 import pytest
 import sqlalchemy
 
+from dedup.base.errors import EmbeddedServerError
 from dedup.corpus import embedded
-from dedup.errors import EmbeddedServerError
 
 pytestmark = [
     pytest.mark.timeout(150),

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from dedup.base.errors import DedupError, InputError, RightsError, SchemaError, StorageError, UnreachableError
 from dedup.corpus import migrate, opening
 from dedup.corpus.database import Database, conninfo, location, translated
-from dedup.errors import DedupError, InputError, RightsError, SchemaError, StorageError, UnreachableError
 from tests.conftest import Server
 
 

@@ -14,9 +14,9 @@ import pytest
 from alembic import command
 
 from dedup import Deduplicator, worker
+from dedup.base.errors import ClosedError, SchemaError
 from dedup.corpus import migrate, opening, revision
 from dedup.corpus.database import Database
-from dedup.errors import ClosedError, SchemaError
 from dedup.metrics import Metrics
 from dedup.operation import Operation, printed_schema
 from tests.conftest import Server

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from dedup.base.errors import BusyError, DatabaseError, InputError
 from dedup.corpus import pins
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
-from dedup.errors import BusyError, DatabaseError, InputError
 from dedup.rules.pair import Relation
 from tests.corpora import (
     article,

@@ -14,9 +14,9 @@ import pytest
 from dedup import Article, Deduplicator
 from dedup.api.browsing import Browsing
 from dedup.api.judgements import Pick
+from dedup.base.errors import RightsError
 from dedup.corpus import roles
 from dedup.corpus.database import Database
-from dedup.errors import RightsError
 from dedup.operation import Operation
 from tests.attached import attach, news, owned, put
 from tests.conftest import Server

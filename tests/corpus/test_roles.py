@@ -18,12 +18,12 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from dedup.base.errors import InputError, RightsError
 from dedup.cli import main
 from dedup.corpus import roles
 from dedup.corpus.database import URL_VARIABLE, Database
 from dedup.deduplicator import Deduplicator
 from dedup.engine.backfill import backfill
-from dedup.errors import InputError, RightsError
 from dedup.operation import Operation
 from tests.corpora import article, assert_right, at, code, load, make_function, text, window
 from tests.engine.results import result_of

@@ -21,18 +21,18 @@ from psycopg import sql
 
 from dedup import worker
 from dedup.async_deduplicator import AsyncDeduplicator
+from dedup.base.errors import BusyError, InputError, SchemaError
+from dedup.base.schema import DEFAULT, MAX_BYTES, RESERVED, VARIABLE, chosen, migration_lock, outer
+from dedup.base.timeouts import Timeouts
 from dedup.corpus import embedded, migrate, workers
 from dedup.corpus.database import Database
 from dedup.corpus.rendering import Named, Verbatim, own, rendered, rendered_text
 from dedup.deduplicator import Deduplicator
 from dedup.engine.listener import Listener
-from dedup.errors import BusyError, InputError, SchemaError
 from dedup.metrics import Metrics
 from dedup.operation import Operation, printed_schema
-from dedup.schema import DEFAULT, MAX_BYTES, RESERVED, VARIABLE, chosen, migration_lock, outer
 from dedup.server import dump, restore
 from dedup.spooling import SpoolingDeduplicator
-from dedup.timeouts import Timeouts
 from tests.conftest import Server
 from tests.corpora import article, assert_right, code, sentence, window
 from tests.corpus.test_ddl import psql

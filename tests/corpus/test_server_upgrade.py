@@ -15,10 +15,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from dedup.base.errors import EmbeddedServerError
 from dedup.corpus import embedded, migrate, server_upgrade
 from dedup.corpus.database import Database
 from dedup.deduplicator import Deduplicator
-from dedup.errors import EmbeddedServerError
 from tests.corpora import article, code, window
 
 OLD = 16

@@ -16,7 +16,7 @@ from typing import Any
 
 import psycopg
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.corpus import articles, pins, rulebooks
 from dedup.corpus import window as window_of
 from dedup.corpus.database import Cursor, Database

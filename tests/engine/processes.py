@@ -12,10 +12,10 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from typing import Any
 
+from dedup.base.errors import DatabaseError
 from dedup.cli.main import main
 from dedup.corpus.database import Database
 from dedup.engine import backfill, fingerprinting, refresh
-from dedup.errors import DatabaseError
 
 STAGES = ("fingerprinting", "counting sentences", "settling")
 DONE = "done"

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
+from dedup.base.errors import InputError
 from dedup.corpus import pins
 from dedup.corpus.database import Database
 from dedup.engine import cluster_export
-from dedup.errors import InputError
 from dedup.exchange import EXPORTED, Basis
 from dedup.files import exchanged
 from dedup.rules.pair import Relation

@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import BusyError, DatabaseError, InputError
+from dedup.base.progress import SilentProgress
+from dedup.base.settings import Settings
 from dedup.corpus import memory_engine, pins, rulebooks
 from dedup.corpus.database import Database
 from dedup.engine import cluster_import
 from dedup.engine.cluster_import import ImportReport
 from dedup.engine.sync import sync
-from dedup.errors import BusyError, DatabaseError, InputError
-from dedup.progress import SilentProgress
 from dedup.rules.pair import Relation
-from dedup.settings import Settings
 from tests import attached
 from tests.conformance import corpora as conformance
 from tests.corpora import (

@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
 from dedup.corpus import pins
 from dedup.corpus.database import Connection, Database
 from dedup.engine import cluster_import
-from dedup.errors import InputError
 from dedup.exchange import RESULT
 from dedup.rules.pair import Relation
-from dedup.settings import Settings
 from tests.corpora import article, at, change_settings, code, load, window
 from tests.engine.results import SETTINGS, Result, Row, fill, result_of, write_table
 from tests.engine.test_cluster_import import rows

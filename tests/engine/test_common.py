@@ -9,7 +9,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.corpus import pins
 from dedup.corpus.database import Database
 from dedup.engine.backfill import BackfillReport, backfill

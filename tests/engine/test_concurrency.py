@@ -18,7 +18,8 @@ import psycopg
 import pytest
 
 from dedup import Deduplicator
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import DatabaseError
 from dedup.corpus import migrate, revision, rulebooks
 from dedup.corpus.articles import store
 from dedup.corpus.database import Database
@@ -26,7 +27,6 @@ from dedup.engine import backfill as backfill_module
 from dedup.engine.backfill import backfill
 from dedup.engine.hook import settle_some
 from dedup.engine.settle import settle
-from dedup.errors import DatabaseError
 from tests.conftest import Server, empty
 from tests.corpora import (
     answer,

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup import Article, AsyncDeduplicator, Copy, Verdict
+from dedup.base.verdict import MATCHES_LIMIT
 from dedup.corpus.database import Database
 from dedup.engine import hook
 from dedup.engine.backfill import backfill
-from dedup.verdict import MATCHES_LIMIT
 from tests.conftest import empty
 from tests.corpora import Answer, answer, article, assert_right, deduplicator, expected, load, window
 

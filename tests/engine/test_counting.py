@@ -10,7 +10,7 @@ import random
 import psycopg
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.corpus import common_sentences, pins, rulebooks
 from dedup.corpus.database import Database
 from dedup.engine import refresh as refresh_module

@@ -20,11 +20,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import DatabaseError
 from dedup.corpus import embedded, migrate
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
-from dedup.errors import DatabaseError
 from tests.conftest import Told, empty
 from tests.corpora import (
     Answer,

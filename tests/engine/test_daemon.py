@@ -22,13 +22,13 @@ import pytest
 from psycopg import sql
 
 from dedup import worker
+from dedup.base.errors import LoginError, SchemaError
 from dedup.corpus import migrate, runs, waiting, workers
 from dedup.corpus.database import Database, conninfo
 from dedup.engine import daemon as daemon_module
 from dedup.engine.backfill import Options
 from dedup.engine.daemon import Daemon, Pace
 from dedup.engine.fingerprinting import PoolOptions
-from dedup.errors import LoginError, SchemaError
 from tests import corpora
 from tests.conftest import Server
 from tests.corpora import (

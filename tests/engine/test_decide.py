@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup.base.settings import Settings
 from dedup.engine.memory.decide import Decisions, Profiles, decide
 from dedup.engine.memory.keys import Entries, in_slices, shared
 from dedup.rules import oracle
@@ -16,7 +17,6 @@ from dedup.rules.marks import Mark, Pair, Status
 from dedup.rules.oracle import Pins, Subject
 from dedup.rules.pair import Relation
 from dedup.rules.pairs import RULES
-from dedup.settings import Settings
 from tests.rules.test_oracle import RULES as SETTINGS
 from tests.rules.test_oracle import corpora, fingerprint, subject
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Database
 from dedup.engine.explain import Explanation, explain

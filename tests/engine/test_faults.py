@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.cli import main
 from dedup.corpus import (
     common_sentences,

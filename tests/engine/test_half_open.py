@@ -15,13 +15,13 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from dedup.base.errors import UnreachableError
+from dedup.base.timeouts import Timeouts
 from dedup.corpus import connection as connection_module
 from dedup.corpus.connection import ASK_SECONDS, DOUBT_SECONDS, KEEPALIVE, Connection
 from dedup.corpus.database import Database
 from dedup.engine import heartbeat as heartbeat_module
 from dedup.engine.heartbeat import Heartbeat
-from dedup.errors import UnreachableError
-from dedup.timeouts import Timeouts
 from tests.corpora import article, assert_right, load, unsettled, wait_until, window
 from tests.engine.proxy import proxy
 from tests.engine.test_daemon import process, query, working

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from dedup import Article, Deduplicator
+from dedup.base.schema import outer
 from dedup.corpus import fast_path, rulebooks
 from dedup.corpus.connection import Connection
 from dedup.corpus.database import Cursor, Database, hold_settle_lock
@@ -19,7 +20,6 @@ from dedup.corpus.steps import Ask, Row, run
 from dedup.engine import hook
 from dedup.engine.backfill import backfill
 from dedup.engine.fast_path import settle_new
-from dedup.schema import outer
 from tests.corpora import answer, article, assert_right, code, deduplicator, load, window
 from tests.engine.proxy import proxy
 

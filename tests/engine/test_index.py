@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup.base.settings import Settings
 from dedup.corpus.settling import FingerprintRow, PairPins
 from dedup.engine import index
 from dedup.engine.best_match import by_likeness
@@ -17,7 +18,6 @@ from dedup.engine.index import Nodes
 from dedup.rules.marks import Partner, kept_similar
 from dedup.rules.pair import Profile, Related, Relation, relate
 from dedup.rules.pairs import RULES
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 from tests.rules.test_pairs import SETTINGS, fingerprints
 

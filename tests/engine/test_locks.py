@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.corpus.database import Cursor, Database, Session
 from dedup.deduplicator import Deduplicator
 from dedup.engine.backfill import BackfillReport, backfill

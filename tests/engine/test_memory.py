@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.engines import EngineName
+from dedup.base.errors import BusyError, DatabaseError
 from dedup.corpus import common_sentences, key_segments, memory_engine, pins, rulebooks
 from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.database import Cursor, Database
@@ -25,8 +27,6 @@ from dedup.engine.memory import settle
 from dedup.engine.memory.kept import Kept
 from dedup.engine.memory.snapshot import read
 from dedup.engine.verify import verify
-from dedup.engines import EngineName
-from dedup.errors import BusyError, DatabaseError
 from dedup.rules.pair import Relation
 from dedup.text.fingerprints import Fingerprints
 from tests.corpora import (

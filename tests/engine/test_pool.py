@@ -16,6 +16,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from dedup.base.errors import BusyError, MachineError, UnreachableError
+from dedup.base.settings import Settings
+from dedup.base.timeouts import Timeouts
 from dedup.corpus import fingerprints, rulebooks
 from dedup.corpus.database import Database
 from dedup.corpus.fingerprints import Chunk, count_unfingerprinted, waiting_page
@@ -23,13 +26,10 @@ from dedup.engine import pool
 from dedup.engine.backfill import backfill
 from dedup.engine.pool import FingerprintPool
 from dedup.engine.reader import FingerprintFunction, make_function
-from dedup.errors import BusyError, MachineError, UnreachableError
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint, Fingerprinter
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel
 from dedup.text.tasks import Fingerprinted, TextTask, fingerprint_task
-from dedup.timeouts import Timeouts
 from tests.conftest import Server, empty
 from tests.corpora import answer, article, assert_right, change_settings, load, wait_until, window
 

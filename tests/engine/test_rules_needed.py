@@ -16,9 +16,9 @@ from types import ModuleType
 
 import pytest
 
+from dedup.base.errors import DatabaseError
 from dedup.corpus import statements
 from dedup.corpus.database import Database
-from dedup.errors import DatabaseError
 from tests.conftest import Told
 from tests.engine.histories import History, undone
 

@@ -15,13 +15,13 @@ from typing import Any
 import psutil
 import pytest
 
+from dedup.base.errors import StuckError
 from dedup.corpus import overview, runs
 from dedup.corpus.database import Database
 from dedup.engine import backfill as backfill_module
 from dedup.engine import heartbeat as heartbeat_module
 from dedup.engine.backfill import backfill
 from dedup.engine.heartbeat import Heartbeat
-from dedup.errors import StuckError
 from tests.corpora import article, assert_counted, assert_right, load, make_function, wait_until, window
 from tests.engine.processes import running
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.engines import BATCH_ARTICLES
 from dedup.corpus import articles, pins, rulebooks
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.settle import settle
-from dedup.engines import BATCH_ARTICLES
 from dedup.rules.pair import Relation
 from tests.corpora import (
     answer,

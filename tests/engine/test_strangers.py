@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.text.hashing import Hasher

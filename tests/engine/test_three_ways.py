@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dedup.article import ARTICLE_FIELDS, Article
+from dedup.base.article import ARTICLE_FIELDS, Article
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from tests.corpora import (

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.verdict import Verdict
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.submit import OTHER_PROGRAM
-from dedup.verdict import Verdict
 from tests.corpora import (
     answer,
     article,

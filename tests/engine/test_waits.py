@@ -25,13 +25,13 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup import Deduplicator
+from dedup.base.errors import BusyError, CollisionError, DatabaseError, InputError, UnreachableError
+from dedup.base.timeouts import Timeouts, milliseconds
 from dedup.corpus import connection as connection_module
 from dedup.corpus import migrate
 from dedup.corpus.database import Database, retried
 from dedup.engine.backfill import backfill
 from dedup.engine.deferred import store_deferred
-from dedup.errors import BusyError, CollisionError, DatabaseError, InputError, UnreachableError
-from dedup.timeouts import Timeouts, milliseconds
 from tests.conftest import Server, User
 from tests.corpora import answer, article, assert_right, deduplicator, load, make_function, wait_until, window
 

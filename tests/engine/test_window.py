@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.engines import EngineName
+from dedup.base.errors import BusyError, InputError, RightsError
+from dedup.base.progress import SilentProgress
+from dedup.base.timeouts import Timeouts
 from dedup.corpus import fingerprints, pins, rulebooks, verdicts, window
 from dedup.corpus.database import Database
 from dedup.engine.backfill import BackfillReport, backfill
 from dedup.engine.verify import repair, verify
 from dedup.engine.window import ARTICLES_PER_TRANSACTION, Window
-from dedup.engines import EngineName
-from dedup.errors import BusyError, InputError, RightsError
-from dedup.progress import SilentProgress
 from dedup.rules.pair import Relation
-from dedup.timeouts import Timeouts
 from tests.conftest import empty
 from tests.corpora import (
     Answer,

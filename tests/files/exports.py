@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dedup.article import ARTICLE_FIELDS, Article
+from dedup.base.article import ARTICLE_FIELDS, Article
 
 FIRST = datetime(2020, 11, 10, 8, tzinfo=UTC)
 WORDS = (

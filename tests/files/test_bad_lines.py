@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.files.dates import DateRule
 from dedup.files.readers import Reject, RejectsFile, Repair, read_articles
 from dedup.files.rejects import MAX_REPAIR_CHARACTERS

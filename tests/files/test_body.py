@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.files.body import RefusedError, read_article
 from dedup.files.dates import DateRule
 from dedup.files.readers import Reject, Repair, read_articles

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.article import Article
-from dedup.errors import InputError
+from dedup.base.article import Article
+from dedup.base.errors import InputError
 from dedup.files import conversion
 from dedup.files.conversion import why_not_one
 from dedup.files.readers import Reject, read_articles

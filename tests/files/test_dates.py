@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dedup.article import Article
-from dedup.errors import InputError
+from dedup.base.article import Article
+from dedup.base.errors import InputError
 from dedup.files.dates import DateRule
 from dedup.files.readers import ArticleReader, Repair, read_articles
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dedup.article import ARTICLE_FIELDS, Article
-from dedup.errors import InputError
+from dedup.base.article import ARTICLE_FIELDS, Article
+from dedup.base.errors import InputError
 from dedup.files import naming, understanding
 from dedup.files.dates import DateRule
 from dedup.files.naming import DEFAULT_FIELDS

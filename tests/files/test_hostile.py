@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from dedup.base.printable import JOINERS
 from dedup.corpus.database import URL_VARIABLE, Database
-from dedup.printable import JOINERS
 from tests.conftest import Told
 from tests.files import hostile
 

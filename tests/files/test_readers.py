@@ -20,8 +20,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dedup.article import Article
-from dedup.errors import InputError
+from dedup.base.article import Article
+from dedup.base.errors import InputError
 from dedup.files import jsonl, parquet, readers, record, source
 from dedup.files.dates import DateRule
 from dedup.files.readers import (
@@ -816,5 +816,5 @@ def test_every_row_of_any_csv_is_an_article_or_a_reject(folder: Folder, content:
 def test_a_command_that_reads_no_file_does_not_wait_for_what_reads_files() -> None:
     script = "import sys, dedup.files.readers; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    heavy = {"csv", "decimal", "logging", "pyarrow", "trafilatura", "dedup.html", "dedup.files.parquet"}
+    heavy = {"csv", "decimal", "logging", "pyarrow", "trafilatura", "dedup.base.html", "dedup.files.parquet"}
     assert heavy & set(done.stdout.split()) == set()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 from dedup.files.rejects import Reject, RejectsFile, Repair
 
 EARLY = "gzip stream ends early: the rest of the file is missing"

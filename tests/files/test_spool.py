@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dedup import Article, LoadReport
+from dedup.base.errors import ClosedError, DatabaseError, SpoolError, UnreachableError
 from dedup.engine.load import preview_file
-from dedup.errors import ClosedError, DatabaseError, SpoolError, UnreachableError
 from dedup.files.reading import Reading
 from dedup.files.spool import Spool
 

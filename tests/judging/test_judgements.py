@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import InputError, NotFoundError
 from dedup.corpus import articles, judgements
 from dedup.corpus.database import Cursor, Database
 from dedup.corpus.judgements import Pick
-from dedup.errors import InputError, NotFoundError
 
 TEXT = "The council of Port Marlow voted to close the harbour road, says report {}."
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from dedup.base.errors import InputError
 from dedup.corpus import rulebooks
 from dedup.corpus.database import Database
 from dedup.engine.backfill import backfill
-from dedup.errors import InputError
 from dedup.judging import live
 from tests.corpora import article, change_settings, load, make_function, window
 

@@ -21,12 +21,12 @@ from typing import Any
 import pytest
 from rich.text import Text
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.errors import InputError
 from dedup.cli.columns import ALONE, Page
 from dedup.cli.review import review
 from dedup.corpus import articles, judgements
 from dedup.corpus.database import URL_VARIABLE, Database
-from dedup.errors import InputError
 
 HARBOUR = (
     "The council of Port Marlow voted on Tuesday to close the harbour road. "

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
 from dedup.judging.estimate import Design, f1, interval, precision, quality, recall, with_twins
 from dedup.judging.sampling import Strata, allocate, draw, permanent_numbers, stratify
-from dedup.settings import Settings
 
 DEFAULTS = Settings()
 NAN = float("nan")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 from dedup.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, read_truth
 
 NUMBERS = {name: i for i, name in enumerate("abcdefg")}

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
 from dedup.judging.tuning import JudgedPair, Level, related, tune
 from dedup.rules.pair import Profile, Relation, Scores, relate, score
-from dedup.settings import Settings
 
 DEFAULTS = Settings()
 ALL = {"all": 1_000}

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
+from dedup.base.numbers import Likeness, Pairs
 from dedup.lab.documents import Corpus
 from dedup.lab.method import Method
-from dedup.numbers import Likeness, Pairs
 
 
 @dataclass

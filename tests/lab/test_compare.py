@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 import pytest
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 from dedup.lab.documents import Corpus
 from dedup.lab.evaluation import results
 from dedup.lab.evaluation.compare import Source, compare, measure

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from dedup.base.numbers import linked
 from dedup.judging.truth import DIFFERENT, DUPLICATE, Truth
 from dedup.lab.documents import Corpus
 from dedup.lab.evaluation.disagreements import SHOWN_PER_KIND, disagreements
 from dedup.lab.evaluation.results import Result
-from dedup.numbers import linked
 
 CORPUS = Corpus.of_texts(f"Text {i}." for i in range(40))
 TRUTH = Truth.of(40, {(0, 1): DUPLICATE, (2, 3): DUPLICATE, (4, 5): DIFFERENT, (6, 7): DIFFERENT}, {})

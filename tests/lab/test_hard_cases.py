@@ -17,14 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
 from dedup.judging.truth import read_truth
 from dedup.lab import hard_cases
 from dedup.lab.documents import Corpus
 from dedup.lab.hard_cases import CASES, boilerplate, edits, excerpts, generate, live_blogs, ocr, spelling
 from dedup.lab.hard_cases.case import DUPLICATE, SIMILAR, Made, Pair, Story
 from dedup.lab.hard_cases.prose import Dice, Writer
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.normalize import words
 from dedup.text.shingles import shingles

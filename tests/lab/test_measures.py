@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
+from dedup.base.numbers import linked
 from dedup.judging.groups import Tally
 from dedup.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Truth
 from dedup.lab.evaluation.measures import Evaluation, average_precision, curve, evaluate, tally
 from dedup.lab.evaluation.results import Result
-from dedup.numbers import linked
 
 GRADES = (DUPLICATE, UNCLEAR, DIFFERENT)
 scored = st.lists(

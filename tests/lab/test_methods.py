@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xxhash import xxh3_64_intdigest
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
+from dedup.base.numbers import NO_PAIRS
 from dedup.lab.documents import Corpus
 from dedup.lab.method import Method, similarity
 from dedup.lab.methods import METHODS, label, make, parameters, parse
@@ -31,7 +32,6 @@ from dedup.lab.methods.text_profile import TextProfile, profile, quantum
 from dedup.lab.methods.tfidf import TfIdf
 from dedup.lab.methods.weighted_sentences import WeightedSentences, form_weight
 from dedup.lab.methods.word_shingles import WordShingles
-from dedup.numbers import NO_PAIRS
 from dedup.text.normalize import words
 from dedup.text.shingles import shingles
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
 from dedup.corpus.database import Database
-from dedup.errors import InputError
 from dedup.lab import picking
-from dedup.settings import Settings
 from tests.corpora import change_settings, deduplicator
 from tests.judging.test_live import settled
 

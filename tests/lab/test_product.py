@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import numpy as np
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.settings import Settings
 from dedup.lab.documents import UNDATED, Corpus, Document
 from dedup.lab.methods.product import Product, fingerprinted
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.punkt import NEUTRAL
 from tests import corpora

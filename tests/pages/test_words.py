@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.pages import words
+from dedup.base import words
 
 
 def test_the_examples_of_the_docstrings_hold() -> None:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dedup.base.settings import Settings
 from dedup.rules.common import agreeing_pairs, effective_stories, is_common
 from dedup.rules.oracle import Pins, Subject
 from dedup.rules.pair import Relation
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 
 Kind = Literal["sentence", "bucket", "content", "pin"]

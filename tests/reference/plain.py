@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dedup.settings import Settings
+from dedup.base.settings import Settings
 from dedup.text.fingerprints import Fingerprint
 from dedup.text.hashing import TITLE_END, Hasher
 from dedup.text.normalize import words

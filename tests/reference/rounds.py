@@ -50,10 +50,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from dedup.base.settings import Settings
 from dedup.rules.marks import Mark, Pair, Partner, best_match, decide, kept_originals, kept_similar
 from dedup.rules.oracle import Pins, Subject
 from dedup.rules.pair import Profile, Related, Relation, relate, relate_scored, score_counted
-from dedup.settings import Settings
 from dedup.spark.options import HEAD_MINIMUM, PAIRS_PER_ENTRY, head
 from tests.reference.nodes import Groups, Kind, Node, NodePair, Said, groups, in_order, nodes, numbered
 

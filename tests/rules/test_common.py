@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup.base.settings import Settings
 from dedup.rules.common import agreeing_pairs, effective_stories, is_common
-from dedup.settings import Settings
 
 BANDS = Settings().bands
 LIMIT = Settings().common_stories

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup.base.settings import Settings
 from dedup.rules.marks import (
     Mark,
     OrderKey,
@@ -21,7 +22,6 @@ from dedup.rules.marks import (
     order_key,
 )
 from dedup.rules.pair import Related, Relation, Rule, Scores
-from dedup.settings import Settings
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)

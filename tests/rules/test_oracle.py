@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup.base.settings import Settings
 from dedup.rules.marks import Mark, Pair, Status
 from dedup.rules.oracle import Pins, Subject, common_sentences, marks
 from dedup.rules.pair import Profile, Related, Relation, Rule, relate
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 
 RULES = Settings(

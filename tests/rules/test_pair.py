@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dedup.base.settings import Settings
 from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate, score
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 
 # Every rule is given, so that a new default changes no expectation.

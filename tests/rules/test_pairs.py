@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.numbers import NO_PAIRS, Pairs
+from dedup.base.numbers import NO_PAIRS, Pairs
+from dedup.base.settings import Settings
 from dedup.rules import oracle, pairs
 from dedup.rules.marks import Status
 from dedup.rules.pair import Profile, Relation, relate, score
 from dedup.rules.pairs import Profiles, Scored, stories
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import EMPTY, jaccard
 

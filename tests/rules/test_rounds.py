@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup.base.settings import Settings
 from dedup.rules import oracle
 from dedup.rules.marks import Pair, order_key
 from dedup.rules.oracle import Pins, Subject
 from dedup.rules.pair import Relation
-from dedup.settings import Settings
 from dedup.spark.options import HEAD_MINIMUM, PAIRS_PER_ENTRY, head
 from dedup.text.fingerprint import Fingerprint
 from tests.conformance.corpora import CORPORA
@@ -172,7 +172,7 @@ def happened(case: Case, found: Result, common: set[int]) -> set[str]:
     return {name for name, true in events.items() if true}
 
 
-@pytest.mark.long("dedup/rules", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/rules", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_random_corpora_are_decided_as_the_oracle_decides_them(chunk: int) -> None:
     seen: Counter[str] = Counter()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.corpus.database import Database
 from dedup.files.readers import read_articles
 from tests.cli.conftest import HARBOUR, MUSEUM

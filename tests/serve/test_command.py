@@ -21,8 +21,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from dedup.base.errors import InputError
 from dedup.corpus.database import URL_VARIABLE, Database
-from dedup.errors import InputError
 from dedup.serve import server
 from tests.cli.conftest import HARBOUR
 from tests.corpora import wait_until

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from dedup import Deduplicator, Timeouts
-from dedup.errors import UnreachableError
+from dedup.base.errors import UnreachableError
 from dedup.serve import guard, server
 from dedup.serve.guard import LOOPBACK_NAMES, Access
 from dedup.serve.limits import FullError, Limits, Rates, Room, client_key

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from dedup.article import Article
+from dedup.base.article import Article
+from dedup.base.settings import Settings
+from dedup.base.times import microseconds
 from dedup.rules import oracle
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Relation
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import EMPTY
-from dedup.times import microseconds
 from tests.corpora import Answer, fingerprint
 
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from dedup.settings import Settings
-from dedup.times import from_microseconds
+from dedup.base.settings import Settings
+from dedup.base.times import from_microseconds
 
 
 @dataclass

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
 from dedup.cli import main
-from dedup.errors import InputError
 from dedup.rules import oracle
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Relation
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 from tests.corpora import article, code, window
 

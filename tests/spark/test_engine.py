@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from dedup.errors import InputError, WorkError
+from dedup.base.errors import InputError, WorkError
+from dedup.base.settings import Settings
+from dedup.base.times import microseconds
 from dedup.exchange import RESULT
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Relation
-from dedup.settings import Settings
-from dedup.times import microseconds
 from tests.conformance.corpora import CORPORA as CONFORMANCE
 from tests.conformance.test_engines import reference
 from tests.corpora import assert_equal, sentence_hash

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from dedup.article import Article
-from dedup.errors import InputError
-from dedup.settings import Settings
+from dedup.base.article import Article
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
 from dedup.text.punkt import PunktModel
 from tests.spark.runs import Run, passed
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dedup.article import ARTICLE_FIELDS, Article
+from dedup.base.article import ARTICLE_FIELDS, Article
 from dedup.corpus.database import Database
 from dedup.engine import cluster_import
 from dedup.engine.backfill import backfill

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dedup.article import Article, storable
-from dedup.errors import InputError
+from dedup.base.article import Article, storable
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
 from dedup.exchange import text_digest
 from dedup.files.readers import Reject, Repair, read_articles
 from dedup.files.report import NUMBER
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.tasks import TextTask, fingerprint_task
 from tests.spark.runs import reading

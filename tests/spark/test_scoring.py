@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from dedup.base.settings import Settings
 from dedup.rules.pair import Profile, Related, Relation, relate
 from dedup.rules.pairs import RULES
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint
 from tests.spark.corpora import Maker
 

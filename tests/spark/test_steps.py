@@ -11,8 +11,8 @@ from typing import Any, TypedDict
 
 import pytest
 
-from dedup.errors import WorkError
-from dedup.settings import Settings
+from dedup.base.errors import WorkError
+from dedup.base.settings import Settings
 from tests.corpora import assert_equal
 from tests.spark.corpora import Abstract, Maker, answer, expected, frame, settle
 

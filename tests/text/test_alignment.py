@@ -204,7 +204,7 @@ def test_every_sentence_is_told_once(a: list[str], b: list[str]) -> None:
     assert sorted(j for _, j in found if j is not None) == [*range(len(b))]
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.parametrize("name", aligning.CASES)
 def test_the_work_for_100_000_characters_is_bounded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cells, compared = 0, 0

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup.settings import Settings
+from dedup.base.settings import Settings
 from dedup.text import fingerprint as module
 from dedup.text.fingerprint import Fingerprinter, UnreadableError
 from dedup.text.fingerprints import Fingerprint, Fingerprints
@@ -39,7 +39,7 @@ def fingerprinter(name: str) -> Fingerprinter:
     return Fingerprinter(VARIANTS[name])
 
 
-LONG = pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference/plain.py")
+LONG = pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference/plain.py")
 
 
 @cache

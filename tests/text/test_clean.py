@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup.settings import Settings
+from dedup.base.settings import Settings
 from dedup.text.clean import HEADING_MAX_CHARACTERS, HEADING_MAX_SHARE, HEADING_MIN_WIDTH, WIDEST_GAP, blocks
 from dedup.text.fingerprint import Fingerprinter
 

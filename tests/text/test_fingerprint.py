@@ -18,7 +18,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup.settings import Settings
+from dedup.base.settings import Settings
 from dedup.text import fingerprint as module
 from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError, base_language
 from dedup.text.hashing import Hasher
@@ -169,7 +169,7 @@ TITLES = st.one_of(st.none(), st.text("abc \n.", max_size=8))
 BODIES = st.text("abc \n.", max_size=12)
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @given(TITLES, BODIES, TITLES, BODIES)
 def test_a_short_content_is_equal_exactly_where_title_and_text_are(
     title: str | None, text: str, other_title: str | None, other: str
@@ -208,7 +208,7 @@ def test_with_a_key_every_hash_is_another_and_all_else_stays() -> None:
     assert Fingerprinter(replace(SMALL, hash_key="one")).fingerprint(STORM) == prints[1]
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @given(st.text("abc ", min_size=1, max_size=30), st.text("ab", min_size=1, max_size=3))
 def test_equal_texts_are_equal_under_equal_keys(text: str, key: str) -> None:
     text = f"The {text} end"
@@ -328,7 +328,7 @@ def test_endless_titles_take_linear_time(name: str) -> None:
     assert DEFAULTS.fingerprint("Comment now", None, ENDLESS[name]).word_count == 2
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("name", ENDLESS)
 def test_endless_texts_take_linear_time(name: str) -> None:
@@ -454,7 +454,8 @@ def test_equal_fingerprints_are_equal_and_differ_in_any_field() -> None:
 
 def test_fingerprints_are_the_same_in_every_process() -> None:
     code = (
-        "import sys; from dedup.settings import Settings; from dedup.text.fingerprint import Fingerprinter;"
+        "import sys; from dedup.base.settings import Settings;"
+        "from dedup.text.fingerprint import Fingerprinter;"
         "f = Fingerprinter(Settings(text_min_words=1)).fingerprint(sys.argv[1]);"
         "print(f.version, f.content_hash, f.sentence_hashes, f.signature.tolist(), f.buckets)"
     )

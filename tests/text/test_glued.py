@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup.settings import Settings
+from dedup.base.settings import Settings
 from dedup.text import clean
 from dedup.text.clean import blocks, unglued
 from dedup.text.fingerprint import Fingerprinter

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from dedup.settings import Settings
+from dedup.base.settings import Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION, Fingerprint, Fingerprinter
 from dedup.text.punkt import ENGLISH_SHA256, english
 

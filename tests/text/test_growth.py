@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from dedup.article import MAX_FIELD_BYTES
-from dedup.settings import Settings
+from dedup.base.article import MAX_FIELD_BYTES
+from dedup.base.settings import Settings
 from dedup.text.fingerprint import Fingerprinter, UnreadableError
 from dedup.text.tasks import TextTask
 
@@ -30,14 +30,14 @@ GROWING = {
 }
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.parametrize("name", GROWING)
 def test_a_text_takes_bounded_memory_whatever_it_becomes(name: str) -> None:
     reason("Été")  # what is made once
     assert peak(lambda: reason(GROWING[name])) < PEAK_BYTES * N
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 def test_a_batch_of_endless_titles_takes_bounded_memory() -> None:
     title = "\ufdfa" * (MAX_FIELD_BYTES["title"] // 3)
     tasks = [TextTask(0, 0, None, title, "Comment now")] * 100

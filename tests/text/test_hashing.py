@@ -107,7 +107,7 @@ def test_signed_keeps_the_bits(unsigned: int, expected: int) -> None:
     assert signed(unsigned) == expected
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @given(KEYS, KEYS, SEVERAL)
 def test_equal_keys_have_equal_hashes_and_other_keys_others(one: str, other: str, words: list[str]) -> None:
     assert Hasher(one).words(words) == Hasher(one).words(words)
@@ -156,7 +156,7 @@ LINES = st.lists(
 )
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @given(LINES, st.sampled_from(["", "secret"]))
 def test_the_hashes_over_arrays_are_those_of_the_plain_functions(lines: list[list[str]], key: str) -> None:
     hasher = Hasher(key)

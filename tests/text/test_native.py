@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.settings import Settings
+from dedup.base.settings import Settings
 from dedup.text.fingerprint import Fingerprinter, UnreadableError
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.native import Made, NativeKernel, library
@@ -121,7 +121,7 @@ SPACES = [" "] * 8 + ["  ", "\t", "\n", "\n\n", " \n ", "-\n", "- ", " - ", "--"
 ASCII = [piece for piece in PIECES if piece.isascii()] + SPACES
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.parametrize("pieces", [PIECES, ASCII], ids=["any", "ascii"])
 def test_random_texts(pieces: list[str]) -> None:
     chooser = random.Random(1)
@@ -132,7 +132,7 @@ def test_random_texts(pieces: list[str]) -> None:
     assert any(made)
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @given(st.text(st.characters(max_codepoint=127), max_size=300))
 @hypothesis.settings(max_examples=500)
 def test_any_text_of_ascii(text: str) -> None:
@@ -145,7 +145,7 @@ def test_a_text_of_more_words_than_are_kept() -> None:
     assert is_equal("of the many " * 5000)
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.shared
 @pytest.mark.parametrize(
     "name",

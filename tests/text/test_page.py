@@ -207,7 +207,7 @@ def test_the_token_pattern_is_that_of_the_page() -> None:
     assert pattern == TOKEN.pattern.replace('\\"', '"')
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 def test_a_word_character_is_what_the_page_says() -> None:
     known = classes()[MARK]
     wrong = []

@@ -127,7 +127,7 @@ PIECES = st.one_of(
 BLOCKS = st.lists(PIECES, min_size=1, max_size=25).map(" ".join)
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.parametrize("ours", [True, False], ids=["our patterns", "NLTK's patterns"])
 @pytest.mark.parametrize("model", MODELS)
 @given(block=BLOCKS)
@@ -149,7 +149,7 @@ def test_split_is_what_nltk_says_of_any_text(text: str) -> None:
         assert splitter("english").split(block) == nltk("english", True).tokenize(block)
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.shared
 @pytest.mark.parametrize(
     ("name", "model"),
@@ -191,7 +191,7 @@ def test_a_run_of_characters_that_is_no_word_ends_the_sentence_whatever_nltk_say
     assert splitter("english").split(text) == nltk("english", True).tokenize(text) == [text]
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 @pytest.mark.parametrize("model", MODELS)
 @given(block=BLOCKS)
 def test_sentences_lose_nothing_but_the_spaces_between_them(model: str, block: str) -> None:

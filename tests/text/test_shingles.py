@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.settings import Settings
+from dedup.base.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.normalize import words
 from dedup.text.shingles import shingles

@@ -299,7 +299,7 @@ def test_equal_bytes_are_no_bucket_where_the_whole_values_differ() -> None:
     assert set(buckets(one, BANDS, ROWS, PLAIN)).isdisjoint(buckets(other, BANDS, ROWS, PLAIN))
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 def test_pairs_share_a_bucket_as_often_as_the_formula_says() -> None:
     trials = 600
     for shared, each in ((4, 8), (8, 6), (14, 3)):

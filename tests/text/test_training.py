@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 from dedup.text import training
 from dedup.text.punkt import ENGLISH_SHA256, FILES, NEUTRAL, PunktModel, english
 from dedup.text.sentences import SentenceSplitter
@@ -81,7 +81,7 @@ def test_training_on_nothing_is_the_neutral_model(texts: list[str]) -> None:
     assert train(texts) == NEUTRAL
 
 
-@pytest.mark.long("dedup/text", "dedup/settings.py", "tests/reference")
+@pytest.mark.long("dedup/text", "dedup/base/settings.py", "tests/reference")
 def test_training_gives_the_same_model_in_every_process() -> None:
     code = (
         "import json, sys; from dedup.text.training import train; print(train(json.load(sys.stdin)).checksum)"

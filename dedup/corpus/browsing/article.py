@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import NotFoundError
+from dedup.base.verdict import Match, Verdict
 from dedup.corpus import verdicts
 from dedup.corpus.browsing.lines import ArticleLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.judgements import key
 from dedup.corpus.pins import PairPin
 from dedup.corpus.statements import Statements
-from dedup.errors import NotFoundError
-from dedup.verdict import Match, Verdict
 
 _sql = Statements("browsing")
 

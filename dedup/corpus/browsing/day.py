@@ -7,14 +7,14 @@ from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.times import from_microseconds
 from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import LABEL, ArticleLine, StoryLine, cut, lines_of
 from dedup.corpus.browsing.reading import COUNTED
 from dedup.corpus.database import Cursor
 from dedup.corpus.known_times import delay, known
 from dedup.corpus.statements import Statements
-from dedup.times import from_microseconds
 
 _sql = Statements("browsing")
 

@@ -6,14 +6,14 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.settings import Settings, masked
 from dedup.corpus import monitoring, overview, rulebooks, runs
 from dedup.corpus.browsing import words
 from dedup.corpus.database import Cursor
 from dedup.corpus.monitoring import Vitals
 from dedup.corpus.runs import PastRun
 from dedup.corpus.statements import Statements
-from dedup.settings import Settings, masked
 
 _sql = Statements("browsing")
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Cursor
 from dedup.corpus.known_times import delay_between, known

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.times import microseconds
 from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import ArticleLine, CopyLine, lines_of
 from dedup.corpus.browsing.reading import COUNTED
 from dedup.corpus.database import Cursor
 from dedup.corpus.known_times import delay, known
 from dedup.corpus.statements import Statements
-from dedup.times import microseconds
 
 _sql = Statements("browsing")
 

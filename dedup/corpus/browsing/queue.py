@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
+from dedup.base.settings import Settings
+from dedup.base.times import microseconds
+from dedup.base.verdict import Match
 from dedup.corpus import rulebooks
 from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import ArticleLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.pins import PairPin
 from dedup.corpus.statements import Statements
-from dedup.errors import InputError
-from dedup.settings import Settings
-from dedup.times import microseconds
-from dedup.verdict import Match
 
 _sql = Statements("browsing")
 

@@ -7,12 +7,12 @@ import json
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from dedup.article import storable
+from dedup.base.article import storable
+from dedup.base.errors import InputError
+from dedup.base.times import from_microseconds
 from dedup.corpus.connection import set_values
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
-from dedup.errors import InputError
-from dedup.times import from_microseconds
 
 _sql = Statements("browsing")
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
+from dedup.base.times import microseconds
+from dedup.base.verdict import StatusName
 from dedup.corpus.arrays import bigints
 from dedup.corpus.browsing import reading, words
 from dedup.corpus.browsing.lines import ArticleLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
-from dedup.errors import InputError
-from dedup.times import microseconds
-from dedup.verdict import StatusName
 
 _sql = Statements("browsing")
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError, NotFoundError
 from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import ArticleLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.overview import CommonSentence
 from dedup.corpus.statements import Statements
-from dedup.errors import InputError, NotFoundError
 
 _sql = Statements("browsing")
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
+from dedup.base.errors import NotFoundError
+from dedup.base.times import microseconds
+from dedup.base.verdict import Match
 from dedup.corpus.arrays import bigints
 from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import ArticleLine, CopyLine, lines_of
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
 from dedup.corpus.verdicts import best_pairs
-from dedup.errors import NotFoundError
-from dedup.times import microseconds
-from dedup.verdict import Match
 
 _sql = Statements("browsing")
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 
+from dedup.base.errors import BusyError, InputError
+from dedup.base.schema import migration_lock, program
 from dedup.corpus.connection import set_values
 from dedup.corpus.database import Cursor, Database, translated
 from dedup.corpus.statements import Statements
-from dedup.errors import BusyError, InputError
-from dedup.schema import migration_lock, program
 
 _sql = Statements("browsing")
 

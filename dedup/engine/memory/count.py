@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import runs
 from dedup.corpus.common_sentences import SentenceCount
 from dedup.engine.memory.keys import Bigints, Entries, Places
-from dedup.numbers import runs
 
 
 def frequent(entries: Entries, limit: int) -> Entries:

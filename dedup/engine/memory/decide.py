@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import Columns, Components, Counts, Flags, Shares, distinct, ranges, runs
+from dedup.base.settings import Settings
 from dedup.engine.index import CODE
 from dedup.engine.memory.keys import Bigints, Entries, Groups, Places, code, pair
-from dedup.numbers import Columns, Components, Counts, Flags, Shares, distinct, ranges, runs
 from dedup.rules.pair import Relation, Rule
 from dedup.rules.pairs import SCORED_AT_ONCE, Codes, Scored, score
-from dedup.settings import Settings
 from dedup.text.signature import BYTE_VALUES
 
 COMPARED_AT_ONCE = 4_000_000

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dedup.numbers import Flags, begins_run, ranges, runs
+from dedup.base.numbers import Flags, begins_run, ranges, runs
 
 Bigints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]  # Shape (m,): places of articles in canonical order

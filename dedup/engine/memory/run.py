@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
+from dedup.base.progress import Progress
 from dedup.corpus import common_sentences, memory_engine
 from dedup.corpus.database import Database, retried
 from dedup.corpus.memory_engine import MARK_INDEXES
@@ -25,7 +26,6 @@ from dedup.engine.memory.room import COMPACT_SHARE, compact
 from dedup.engine.memory.settle import MemorySettling, Written
 from dedup.engine.memory.snapshot import Snapshot, fitting, read
 from dedup.engine.refresh import Counted, Refreshed
-from dedup.progress import Progress
 
 
 @dataclass(slots=True)

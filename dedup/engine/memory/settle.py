@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import Flags, begins_run
+from dedup.base.progress import Progress
 from dedup.corpus import memory_engine, settling, window
 from dedup.corpus.arrays import bigints
 from dedup.corpus.database import Database, retried
@@ -27,8 +29,6 @@ from dedup.engine.memory.decide import Decisions, PairArrays, Profiles, decide
 from dedup.engine.memory.keys import Bigints, Entries, Places, code
 from dedup.engine.memory.room import vacuum
 from dedup.engine.memory.snapshot import Snapshot
-from dedup.numbers import Flags, begins_run
-from dedup.progress import Progress
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation
 

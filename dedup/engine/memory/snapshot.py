@@ -15,6 +15,8 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import Flags
+from dedup.base.settings import Settings
 from dedup.corpus import key_segments, memory_engine
 from dedup.corpus.common_sentences import SentenceCount
 from dedup.corpus.database import Cursor
@@ -23,8 +25,6 @@ from dedup.corpus.settling import PairRows
 from dedup.engine.memory.count import count, frequent
 from dedup.engine.memory.kept import Kept
 from dedup.engine.memory.keys import Bigints, Entries, Places, in_slices
-from dedup.numbers import Flags
-from dedup.settings import Settings
 
 ARTICLE_BYTES = 1_600
 """What an article takes while keys are sorted: 36 keys of 8 bytes with their places, in three copies, and a

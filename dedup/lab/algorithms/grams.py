@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from dedup.base.numbers import Likeness, Pairs
 from dedup.lab.algorithms.incidence import jaccard, shared_of
 from dedup.lab.documents import Corpus, Document
 from dedup.lab.method import Method
-from dedup.numbers import Likeness, Pairs
 from dedup.text.hashing import Hashes, hash_set
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, triu
 
-from dedup.numbers import Likeness, Pairs
+from dedup.base.numbers import Likeness, Pairs
 
 BLOCK_WORK = 20_000_000
 """Multiplications per block of a product, and so at most as many entries of it: 250 MB."""

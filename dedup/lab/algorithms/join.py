@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from dedup.base.numbers import Pairs, ranges
 from dedup.lab.algorithms.incidence import carriers, jaccard, shared, shared_of, sizes
-from dedup.numbers import Pairs, ranges
 
 
 def join(matrix: csr_array, threshold: float) -> Iterator[Pairs]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dedup.base.numbers import Likeness, Pairs
 from dedup.lab.algorithms.incidence import incidence, shared_of, sharing
 from dedup.lab.documents import Corpus, Document
 from dedup.lab.method import Method
-from dedup.numbers import Likeness, Pairs
 
 
 @dataclass

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
+from dedup.base.numbers import ranges, runs
 from dedup.lab.algorithms.hashing import combine, doubled, letters
-from dedup.numbers import ranges, runs
 from dedup.text.hashing import Hashes
 
 GRAM = 32

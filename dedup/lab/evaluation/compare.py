@@ -24,15 +24,15 @@ from pathlib import Path
 
 import numpy as np
 
-from dedup.errors import DedupError, InputError
+from dedup.base.errors import DedupError, InputError
+from dedup.base.machine import cores
+from dedup.base.numbers import NO_PAIRS
+from dedup.base.settings import Settings
 from dedup.files.source import open_file
 from dedup.lab.documents import Corpus
 from dedup.lab.evaluation.results import Result, load, save
 from dedup.lab.method import Method
 from dedup.lab.methods import label, make
-from dedup.machine import cores
-from dedup.numbers import NO_PAIRS
-from dedup.settings import Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION
 
 REVISION = 1

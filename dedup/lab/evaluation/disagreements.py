@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import Keys, pair_keys, pairs_of
 from dedup.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Truth
 from dedup.lab.documents import Corpus, Document
 from dedup.lab.evaluation.results import Result
-from dedup.numbers import Keys, pair_keys, pairs_of
 
 SHOWN_PER_KIND = 4
 """Examples of each kind of disagreement."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import Flags, Likeness
 from dedup.judging.groups import GroupScore, Tally, score_groups
 from dedup.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Grades, Truth
 from dedup.lab.evaluation.results import Result
-from dedup.numbers import Flags, Likeness
 
 
 @dataclass(frozen=True, slots=True)

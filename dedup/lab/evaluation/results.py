@@ -13,9 +13,9 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from dedup.base.numbers import NO_PAIRS, Flags, Groups, Likeness, Pairs
 from dedup.lab.method import Method
 from dedup.lab.methods import label
-from dedup.numbers import NO_PAIRS, Flags, Groups, Likeness, Pairs
 from dedup.text.hashing import hash64
 
 Outcome = Literal["done", "failed", "too slow"]

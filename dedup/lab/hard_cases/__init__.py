@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dedup.article import Article
-from dedup.errors import InputError
+from dedup.base.article import Article
+from dedup.base.errors import InputError
 from dedup.lab.hard_cases import boilerplate, digest, excerpts, live_blogs, ocr, spelling, templates, wire
 from dedup.lab.hard_cases.case import Case
 

@@ -7,7 +7,7 @@ edits of one paper (`edits.py`).
 
 from __future__ import annotations
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.lab.hard_cases.case import DUPLICATE, Made, Pair, minute
 from dedup.lab.hard_cases.edits import lead_reworded, numbers_updated, trimmed
 from dedup.lab.hard_cases.prose import Dice, Draft, Writer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dedup.article import Article
+from dedup.base.article import Article
 
 START = datetime(2024, 3, 1, 6, tzinfo=UTC)  # when the first article of a case is published
 DUPLICATE, SIMILAR = "duplicate", "similar"

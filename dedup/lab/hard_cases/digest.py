@@ -6,7 +6,7 @@ are different from each other, and linking them through the page is the mistake 
 
 from __future__ import annotations
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.lab.hard_cases.case import SIMILAR, Made, Pair, minute
 from dedup.lab.hard_cases.prose import Dice, Draft, Writer
 

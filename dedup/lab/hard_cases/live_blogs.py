@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.lab.hard_cases.case import DUPLICATE, SIMILAR, Made, Pair, minute
 from dedup.lab.hard_cases.prose import Dice, Writer
 from dedup.text.normalize import words

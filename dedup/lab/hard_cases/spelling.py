@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.lab.hard_cases.case import DUPLICATE, Made, Pair, Story, minute
 from dedup.lab.hard_cases.prose import Draft, Writer
 

@@ -6,7 +6,7 @@ word: those are the duplicates, and nothing else.
 
 from __future__ import annotations
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.lab.hard_cases.case import Made, Story, minute
 from dedup.lab.hard_cases.prose import Dice, place
 

@@ -9,7 +9,7 @@ that would change more draws its edits again, since what is left would be an exc
 
 from __future__ import annotations
 
-from dedup.article import Article
+from dedup.base.article import Article
 from dedup.lab.algorithms.grams import word_grams
 from dedup.lab.hard_cases.case import Made, Story, minute
 from dedup.lab.hard_cases.edits import Paper, printed

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 from dedup.lab.method import Method
 from dedup.lab.methods.cascade import Cascade
 from dedup.lab.methods.character_shingles import CharacterShingles

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
+from dedup.base.numbers import Likeness, Pairs
 from dedup.lab.algorithms.incidence import incidence, sharing
 from dedup.lab.documents import Corpus
 from dedup.lab.methods.common_substring import CommonSubstring
 from dedup.lab.methods.sentences import Sentences
 from dedup.lab.methods.sketches import Sketches
 from dedup.lab.methods.word_shingles import WordShingles
-from dedup.numbers import Likeness, Pairs
 
 
 @dataclass

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import LCSseq
 
+from dedup.base.numbers import Pairs
 from dedup.lab.methods.common_substring import CommonSubstring
-from dedup.numbers import Pairs
 
 
 @dataclass

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
+from dedup.base.numbers import Likeness, Pairs
 from dedup.lab.algorithms.grams import matrix_of
 from dedup.lab.algorithms.incidence import shared
 from dedup.lab.algorithms.join import just_below
@@ -21,7 +22,6 @@ from dedup.lab.algorithms.substring import longest_common_substring
 from dedup.lab.algorithms.winnowing import fingerprints, least_shared
 from dedup.lab.documents import Corpus
 from dedup.lab.method import Method
-from dedup.numbers import Likeness, Pairs
 
 
 @dataclass

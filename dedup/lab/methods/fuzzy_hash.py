@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import ppdeep
 
+from dedup.base.numbers import Likeness, Pairs
 from dedup.lab.algorithms.grams import character_grams
 from dedup.lab.algorithms.incidence import incidence, sharing
 from dedup.lab.documents import Corpus
 from dedup.lab.method import Method
-from dedup.numbers import Likeness, Pairs
 
 COMMON_CHARACTERS = 7
 """Of two digests, or their score is 0."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dedup.base.numbers import Pairs
 from dedup.lab.algorithms.grams import WordSets
 from dedup.lab.algorithms.join import join
-from dedup.numbers import Pairs
 
 
 @dataclass

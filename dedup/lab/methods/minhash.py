@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from datasketch import MinHash
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
+from dedup.base.numbers import Pairs
 from dedup.lab.algorithms.grams import WordSets, matrix_of
 from dedup.lab.algorithms.hashing import combine
 from dedup.lab.algorithms.incidence import sharing
 from dedup.lab.documents import Corpus
-from dedup.numbers import Pairs
 from dedup.text.hashing import Hashes
 
 HASH_BITS = np.uint64(0xFFFFFFFF)  # datasketch takes hashes of 32 bits

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dedup.base.numbers import Flags, Groups, Likeness, Pairs
+from dedup.base.settings import Settings
 from dedup.lab.documents import Corpus
 from dedup.lab.method import Method
-from dedup.numbers import Flags, Groups, Likeness, Pairs
 from dedup.rules import oracle
 from dedup.rules.pairs import Profiles, Scored, stories
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError
 from dedup.text.punkt import PunktModel
 

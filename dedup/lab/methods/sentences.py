@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dedup.base.numbers import Likeness, Pairs
+from dedup.base.settings import Settings
 from dedup.lab.algorithms.incidence import carriers, incidence, jaccard, shared_of, sharing
 from dedup.lab.documents import Corpus
 from dedup.lab.method import Method
-from dedup.numbers import Likeness, Pairs
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import Likeness, Pairs
 from dedup.lab.algorithms.incidence import incidence, sharing
 from dedup.lab.documents import Corpus
 from dedup.lab.method import Method
-from dedup.numbers import Likeness, Pairs
 from dedup.text.hashing import hash_set
 
 BITS = 64

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dedup.base.settings import Settings
 from dedup.lab.algorithms.same_key import SameKey
 from dedup.lab.documents import Document
-from dedup.settings import Settings
 from dedup.text.hashing import hash_set
 from dedup.text.shingles import shingles
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dedup.base.numbers import Pairs
 from dedup.lab.algorithms.grams import SetMethod
 from dedup.lab.algorithms.join import join
 from dedup.lab.documents import Document
-from dedup.numbers import Pairs
 from dedup.text.hashing import Hashes, hash_set
 from dedup.text.normalize import words
 from dedup.text.shingles import shingles

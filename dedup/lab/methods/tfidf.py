@@ -14,10 +14,10 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from dedup.base.numbers import Likeness, Pairs
 from dedup.lab.algorithms.incidence import shared, shared_of
 from dedup.lab.documents import Corpus
 from dedup.lab.method import Method
-from dedup.numbers import Likeness, Pairs
 from dedup.text.normalize import words
 
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dedup.base.numbers import Likeness, Pairs
+from dedup.base.settings import Settings
 from dedup.lab.algorithms.incidence import carriers, incidence, shared_of
 from dedup.lab.documents import Corpus
 from dedup.lab.methods.sentences import Sentences
-from dedup.numbers import Likeness, Pairs
-from dedup.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 
 _WORD = re.compile(r"\w+")

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dedup.base.numbers import Pairs
 from dedup.lab.algorithms.grams import WordSets
 from dedup.lab.algorithms.incidence import jaccard, shared
-from dedup.numbers import Pairs
 
 
 @dataclass

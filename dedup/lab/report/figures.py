@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dedup.base.words import whole
 from dedup.lab.evaluation.measures import Evaluation
 from dedup.lab.evaluation.results import Result
-from dedup.pages.words import whole
 
 MEGABYTE = 1_000_000
 

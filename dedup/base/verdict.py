@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dedup.answer import Answer
+from dedup.base.answer import Answer
 
 StatusName = Literal["unique", "similar", "duplicate", "pending", "failed"]
 """What an article may be marked: the values of `rules.marks.Status`, for type checkers and `--status`."""

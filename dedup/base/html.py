@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 
 MAX_HTML_CHARACTERS = 5_000_000
 """A longer page is refused. The longest pages of news that we know have 2,000,000, most of it scripts."""

@@ -10,7 +10,7 @@ import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from dedup.printable import as_json, printable
+from dedup.base.printable import as_json, printable
 
 if TYPE_CHECKING:
     from dedup import BackfillReport

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from dedup.article import MAX_TEXT_CHARACTERS, storable
-from dedup.errors import SettingError
+from dedup.base.article import MAX_TEXT_CHARACTERS, storable
+from dedup.base.errors import SettingError
 
 Kind = Literal["fingerprint", "rule", "window"]
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from dedup.printable import as_json
+from dedup.base.printable import as_json
 
 
 class Answer:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from dedup.errors import InputError
-from dedup.times import Time, parse_time
+from dedup.base.errors import InputError
+from dedup.base.times import Time, parse_time
 
 MAX_SOURCE_ID_BYTES = 1024
 """Postgres refuses unique index entries above 2,704 bytes; 1,024 leaves room and fits any URL in use."""
@@ -70,7 +70,7 @@ class Article:
         """Check the values and put times in UTC.
 
         Args:
-            published_at, added_at: a datetime or a date, or a text or number that `dedup.times` reads: ISO
+            published_at, added_at: a datetime or a date, or a text or number that `times.py` reads: ISO
                 8601, RFC 2822, epoch seconds or milliseconds. One without a zone is taken for UTC.
             html: a page or fragment of HTML, in place of `text`, which is then extracted from it; needs
                 `newsdedup[html]`.
@@ -156,7 +156,7 @@ def _extracted(text: str | None, html: str) -> str:
         raise InputError("an article has a text or its html: give one of the two")
     if not isinstance(html, str):
         raise InputError(f"html must be a string, not {type(html).__name__}")
-    from dedup.html import extract
+    from dedup.base.html import extract
 
     return extract(html)
 

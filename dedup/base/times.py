@@ -21,7 +21,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from typing import overload
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 
 Time = datetime | date | str | int | float | None  # What may be given where a time is wanted
 
@@ -65,7 +65,7 @@ def parse_time(
 
     Args:
         name: of the field, for the message.
-        day_first, languages: of the column that it is from; see `dedup.written.written`.
+        day_first, languages: of the column that it is from; see `dedup.base.written.written`.
 
     Raises:
         InputError: the value is of another type, or no time can be read from it, or it is outside the years
@@ -120,7 +120,7 @@ def _from_text(
     try:
         found = _from_iso(re.sub(_SLASHED, r"\1-\2-\3", text, count=1))
         if found is None:
-            from dedup.written import written  # here: few times are of another form
+            from dedup.base.written import written  # here: few times are of another form
 
             found = written(text, day_first, languages)
         return found

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from dedup.answer import Answer
-from dedup.errors import InputError
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
 
 DEFAULT = "dedup"  # The schema of a corpus where nobody says otherwise
 VARIABLE = "DEDUP_SCHEMA"  # Environment variable that names the schema; unset or empty means `DEFAULT`

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Self
 
-from dedup.errors import InputError
+from dedup.base.errors import InputError
 
 VARIABLE_PREFIX = "DEDUP_TIMEOUT_"
 """What the names of the environment variables begin with: `DEDUP_TIMEOUT_LOCK`."""

@@ -1,0 +1,1 @@
+"""What everything stands on: articles, settings, errors, times, numbers. No database."""
