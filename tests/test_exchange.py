@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings
-from dedup.exchange import FORMAT, Basis, pins_digest, text_digest
+from dedup.files.exchange import FORMAT, Basis, pins_digest, text_digest
 from dedup.rules.relation import Relation
 
 KEY = "a key that nobody may read, of enough letters"

@@ -1,6 +1,7 @@
 """A corpus as a cluster is told of it: fingerprints with the digests of their texts, pins, settings, horizon.
 
-Read-only. The folders are described in `../exchange.py`; what comes back is taken up by `cluster_import.py`.
+Read-only. The folders are described in `../files/exchange.py`; what comes back is taken up by
+`cluster_import.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dedup.corpus import articles, rulebooks, snapshots, window
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
 from dedup.corpus.statements import Statements
-from dedup.exchange import Basis, pins_digest
+from dedup.files.exchange import Basis, pins_digest
 from dedup.rules.relation import Relation
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.punkt import PunktModel

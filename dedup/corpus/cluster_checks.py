@@ -16,7 +16,7 @@ from dedup.corpus.common_sentences import CommonChange, SentenceCount
 from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
 from dedup.corpus.statements import Statements
-from dedup.exchange import Basis
+from dedup.files.exchange import Basis
 
 _sql = Statements("cluster")
 

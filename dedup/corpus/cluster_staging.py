@@ -14,7 +14,7 @@ from dedup.corpus.arrays import bigints
 from dedup.corpus.copy_rows import COLUMNS, copy_data, copy_rows
 from dedup.corpus.database import Cursor
 from dedup.corpus.statements import Statements
-from dedup.exchange import COMMON_SENTENCE, MARK, MATCH, Column, Table
+from dedup.files.exchange import COMMON_SENTENCE, MARK, MATCH, Column, Table
 from dedup.text.fingerprints import Fingerprints
 
 Row = Sequence[object]

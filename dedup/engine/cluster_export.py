@@ -18,8 +18,8 @@ from dedup.base.progress import Progress, SilentProgress
 from dedup.corpus import cluster
 from dedup.corpus.cluster import Wanted
 from dedup.corpus.database import Cursor, Database
-from dedup.exchange import CORPUS_FILE, FINGERPRINT, FORMAT, PAIR_PIN, SENTENCE_PIN
 from dedup.files import exchanged
+from dedup.files.exchange import CORPUS_FILE, FINGERPRINT, FORMAT, PAIR_PIN, SENTENCE_PIN
 from dedup.files.exchanged import TableWriter
 
 LEFT_OUT_NAMED = 100  # Articles without a fingerprint that are named; the others are only counted

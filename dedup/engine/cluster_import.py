@@ -42,8 +42,8 @@ from dedup.engine.memory.room import COMPACT_SHARE, compact, vacuum
 from dedup.engine.memory.run import MemoryRun
 from dedup.engine.refresh import examples_of
 from dedup.engine.sync import write_marks
-from dedup.exchange import RUN_FILE, Basis
 from dedup.files import exchanged
+from dedup.files.exchange import RUN_FILE, Basis
 
 
 @dataclass(slots=True)

@@ -15,8 +15,8 @@ from dedup.base.settings import Settings
 from dedup.base.times import microseconds
 from dedup.corpus import cluster_staging
 from dedup.corpus.database import Cursor
-from dedup.exchange import RESULT
 from dedup.files import exchanged
+from dedup.files.exchange import RESULT
 from dedup.files.exchanged import TableFiles
 from dedup.text.fingerprints import Fingerprints
 

@@ -1,7 +1,7 @@
 """Writes and reads the Parquet files of the folders that a corpus and a cluster exchange, in pieces.
 
 What is read is checked first: columns, types, missing values, texts that Postgres cannot hold. The tables are
-described in `../exchange.py`. Needs pyarrow, imported here.
+described in `../files/exchange.py`. Needs pyarrow, imported here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from dedup.base.errors import InputError
-from dedup.exchange import Column, Table
+from dedup.files.exchange import Column, Table
 
 BATCH_ROWS = 5_000  # Rows in memory at a time: of fingerprints about 5 MB
 

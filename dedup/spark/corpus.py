@@ -1,4 +1,4 @@
-"""Reads the folder of `dedup export corpus` (described in `dedup.exchange`), wherever Spark can read."""
+"""Reads the folder of `dedup export corpus` (see `dedup.files.exchange`), wherever Spark can read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings
-from dedup.exchange import CORPUS_FILE, Basis
+from dedup.files.exchange import CORPUS_FILE, Basis
 from dedup.rules.relation import Relation
 from dedup.spark import failures
 from dedup.spark.options import Pins

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from dedup.base.errors import InputError
-from dedup.exchange import pins_digest
+from dedup.files.exchange import pins_digest
 from dedup.rules.pair import Relation
 
 HEAD_MINIMUM = 16

@@ -11,12 +11,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
-from dedup.exchange import RUN_FILE
+from dedup.files.exchange import RUN_FILE
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The marks of a corpus, and what they were made with; the tables of `dedup.exchange`.
+    """The marks of a corpus, and what they were made with; the tables of `dedup.files.exchange`.
 
     Tables are read from the folder of the steps when used.
     """

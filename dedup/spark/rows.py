@@ -19,8 +19,8 @@ from dedup.base.article import Article, storable
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings
 from dedup.base.times import from_microseconds, microseconds
-from dedup.exchange import text_digest
 from dedup.files.arrow import values_of_column
+from dedup.files.exchange import text_digest
 from dedup.files.naming import Shape, values_of
 from dedup.files.record import too_long, unreadable
 from dedup.files.repairs import make_article, usable_id

@@ -1,11 +1,11 @@
 """The tables between the steps of the Spark engine: their columns and types, as texts that Spark reads.
 
-Those of the input and of the result are described in `dedup.exchange`.
+Those of the input and of the result are described in `dedup.files.exchange`.
 """
 
 from __future__ import annotations
 
-from dedup import exchange
+from dedup.files import exchange
 
 
 def _ddl(table: exchange.Table) -> str:

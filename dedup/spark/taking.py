@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
 from dedup.base.settings import Settings
-from dedup.exchange import FORMAT, Basis
+from dedup.files.exchange import FORMAT, Basis
 from dedup.spark import articles
 from dedup.spark.corpus import Corpus
 from dedup.spark.fingerprinting import fingerprint

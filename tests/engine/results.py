@@ -21,7 +21,7 @@ from dedup.base.settings import Settings
 from dedup.base.times import microseconds
 from dedup.corpus.database import Database
 from dedup.engine.backfill import BackfillReport, backfill
-from dedup.exchange import FORMAT, RESULT, Basis, Table, pins_digest, text_digest
+from dedup.files.exchange import FORMAT, RESULT, Basis, Table, pins_digest, text_digest
 from dedup.rules import oracle
 from dedup.rules.marks import OrderKey, Pair, order_key
 from dedup.rules.pair import Relation

@@ -14,8 +14,8 @@ from dedup.base.errors import InputError
 from dedup.corpus import pins
 from dedup.corpus.database import Database
 from dedup.engine import cluster_export
-from dedup.exchange import EXPORTED, Basis
 from dedup.files import exchanged
+from dedup.files.exchange import EXPORTED, Basis
 from dedup.rules.pair import Relation
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 from dedup.text.punkt import PunktModel
@@ -195,7 +195,7 @@ def test_texts_of_attached_tables(database: Database, tmp_path: Path) -> None:
         given = [article(row[0], [], None, added_at=row[4], title=row[2], language=row[5]) for row in rows]
         assert len(given) == 4
         texts = {row[0]: row[1] for row in rows}
-        from dedup.exchange import text_digest
+        from dedup.files.exchange import text_digest
 
         wanted = {one.source_id: text_digest(one.language, one.title, texts[one.source_id]) for one in given}
         assert {row["source_id"]: row["text_digest"] for row in read(tmp_path / "known")} == wanted

@@ -21,7 +21,7 @@ from dedup.base.settings import Settings
 from dedup.corpus import pins
 from dedup.corpus.database import Connection, Database
 from dedup.engine import cluster_import
-from dedup.exchange import RESULT
+from dedup.files.exchange import RESULT
 from dedup.rules.pair import Relation
 from tests.corpora import article, at, change_settings, code, load, window
 from tests.engine.results import SETTINGS, Result, Row, fill, result_of, write_table

@@ -144,7 +144,7 @@ def test_a_run_gives_the_marks_of_the_oracle(folder: Path) -> None:
 
 @pytest.mark.spark
 def test_an_exported_corpus_is_gone_on_with(spark: Any, folder: Path) -> None:
-    from dedup.exchange import FORMAT, Basis, pins_digest
+    from dedup.files.exchange import FORMAT, Basis, pins_digest
     from dedup.spark.corpus import Corpus
     from tests.spark.runs import reading
 

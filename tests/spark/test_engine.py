@@ -16,7 +16,7 @@ import pytest
 from dedup.base.errors import InputError, WorkError
 from dedup.base.settings import Settings
 from dedup.base.times import microseconds
-from dedup.exchange import RESULT
+from dedup.files.exchange import RESULT
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Relation
 from tests.conformance.corpora import CORPORA as CONFORMANCE

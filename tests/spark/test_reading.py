@@ -15,7 +15,7 @@ import pytest
 from dedup.base.article import Article, storable
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings
-from dedup.exchange import text_digest
+from dedup.files.exchange import text_digest
 from dedup.files.readers import Reject, Repair, read_articles
 from dedup.files.report import NUMBER
 from dedup.text.fingerprint import Fingerprinter
