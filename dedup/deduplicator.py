@@ -21,7 +21,7 @@ from dedup.base.schema import Initialized
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.verdict import Verdict
 from dedup.corpus import fingerprints, opening, rulebooks
-from dedup.corpus.database import Database, retried
+from dedup.db.database import Database, retried
 from dedup.engine import hook
 from dedup.engine.submit import Submissions
 from dedup.files.report import LoadReport
@@ -85,7 +85,7 @@ class Deduplicator(Questions):
         url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> Initialized:
         """Create the schema in a database, or upgrade it. Safe to run again, and from several places."""
-        from dedup.corpus import migrate
+        from dedup.db import migrate
 
         database = Database(url, timeouts, schema)
         try:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from dedup.base.progress import Progress
 from dedup.base.schema import chosen
-from dedup.corpus import embedded, embedded_files, server_upgrade
-from dedup.corpus.database import URL_VARIABLE, location, safe_address
-from dedup.corpus.embedded import ServerStatus
-from dedup.corpus.server_upgrade import ServerUpgrade
+from dedup.corpus import embedded_files
+from dedup.db import embedded, server_upgrade
+from dedup.db.database import URL_VARIABLE, location, safe_address
+from dedup.db.embedded import ServerStatus
+from dedup.db.server_upgrade import ServerUpgrade
 
 __all__ = [
     "ServerStatus",

@@ -10,8 +10,8 @@ from alembic import context
 from sqlalchemy import Connection, text
 
 from dedup.base.schema import chosen
-from dedup.corpus.database import Database
-from dedup.corpus.rendering import rendered_text
+from dedup.db.database import Database
+from dedup.db.rendering import rendered_text
 
 LOCK_TIMEOUT = "10s"  # a migration that waits for a table makes everyone else wait behind it
 STATEMENT_TIMEOUT = "30min"  # building an index over some millions of articles takes minutes

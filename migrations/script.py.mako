@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dedup.corpus.migrate import refuse_downgrade
+from dedup.db.migrate import refuse_downgrade
 
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}

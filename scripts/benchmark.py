@@ -31,7 +31,7 @@ from dedup import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import DedupError
 from dedup.corpus import rulebooks
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.files.readers import Reject, read_articles
 

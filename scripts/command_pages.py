@@ -24,7 +24,7 @@ from dedup.base.timeouts import VARIABLE_PREFIX, Timeouts
 from dedup.cli.main import FAILED, INTERRUPTED, WRONG_USAGE, app
 from dedup.cli.read import DIFFERENT
 from dedup.cli.signals import STOPPING
-from dedup.corpus.database import URL_VARIABLE
+from dedup.db.database import URL_VARIABLE
 
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 

@@ -22,7 +22,7 @@ from sandbox import DATA, fresh_corpus, store, throwaway_server
 
 from dedup.base.article import Article
 from dedup.base.errors import DedupError
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.files.readers import read_articles
 

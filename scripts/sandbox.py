@@ -16,8 +16,9 @@ from pathlib import Path
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings
-from dedup.corpus import articles, embedded, migrate
-from dedup.corpus.database import Database
+from dedup.corpus import articles
+from dedup.db import embedded, migrate
+from dedup.db.database import Database
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 """Where the real news lies: beside the checkout."""

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import BackfillReport, backfill
 from tests.corpora import Answer, Code, answer, assert_right, at, deduplicator, make_function, text
 

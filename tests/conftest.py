@@ -24,9 +24,10 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from dedup.base.schema import VARIABLE
-from dedup.corpus import embedded, migrate, rulebooks
-from dedup.corpus.database import Database, conninfo
-from dedup.corpus.rendering import SchemaCursor
+from dedup.corpus import rulebooks
+from dedup.db import embedded, migrate
+from dedup.db.database import Database, conninfo
+from dedup.db.rendering import SchemaCursor
 from tests import long
 
 TEST_URL_VARIABLE = "DEDUP_TEST_DATABASE_URL"

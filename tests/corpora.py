@@ -21,8 +21,8 @@ from dedup.base.article import Article
 from dedup.base.settings import Settings
 from dedup.corpus import articles, fingerprints, rulebooks
 from dedup.corpus import window as window_of
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 from dedup.deduplicator import Deduplicator
 from dedup.engine.reader import FingerprintFunction
 from dedup.engine.settle import MAX_WORK, settle
@@ -37,7 +37,7 @@ from dedup.text.hashing import Hasher
 from dedup.text.normalize import words
 from dedup.text.tasks import TextTask
 
-EXPORTED = Statements("exports")
+EXPORTED = Statements("corpus/sql/exports")
 
 START = datetime(2024, 3, 1, tzinfo=UTC)
 """The time of minute 0."""

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dedup.corpus import migrate, revision
+from dedup.db import migrate, revision
 
 MIGRATION = """
-from dedup.corpus.migrate import refuse_downgrade, run_statements
+from dedup.db.migrate import refuse_downgrade, run_statements
 
 revision = "{number}"
 down_revision = "{before}"

@@ -15,7 +15,7 @@ import pytest
 
 import dedup.demo
 from dedup import Deduplicator
-from dedup.corpus.database import URL_VARIABLE
+from dedup.db.database import URL_VARIABLE
 from tests.conftest import Server
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"

@@ -15,7 +15,7 @@ import pytest
 
 import dedup
 from dedup.base.settings import Settings
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.native import library
 from tests.corpora import article, deduplicator, load, window

@@ -13,8 +13,8 @@ from dedup.base.answer import Answer
 from dedup.corpus import attachments, drift, outbox
 from dedup.corpus.attaching import Wanted
 from dedup.corpus.attachments import Attachment
-from dedup.corpus.database import Database
 from dedup.corpus.remapping import Remap
+from dedup.db.database import Database
 from dedup.engine import attach as attaching
 
 

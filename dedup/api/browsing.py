@@ -30,7 +30,7 @@ from dedup.corpus.browsing.queue import DoubtfulPair, PinsPage, QueueKind
 from dedup.corpus.browsing.search import Found, Page, Snippet
 from dedup.corpus.browsing.sentences import SentenceOrder, SentencePage, SentencesPage
 from dedup.corpus.browsing.story import Beside, StoryPage
-from dedup.corpus.database import Cursor, Database
+from dedup.db.database import Cursor, Database
 from dedup.engine import compare as comparing
 from dedup.engine.compare import Compared
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.corpus import judgements, rulebooks
-from dedup.corpus.database import Database
 from dedup.corpus.judgements import Key, Pick, ReviewArticle, ReviewPair, ReviewProgress, key
+from dedup.db.database import Database
 from dedup.judging import live
 from dedup.judging.estimate import Estimate, Quality
 from dedup.judging.groups import GroupScore, score_groups

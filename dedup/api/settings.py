@@ -13,8 +13,8 @@ from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings, masked
 from dedup.corpus import pins, rulebooks
-from dedup.corpus.database import Database
 from dedup.corpus.rulebooks import Adoption
+from dedup.db.database import Database
 from dedup.files.record import record_bytes
 from dedup.text.fingerprint import base_language
 from dedup.text.punkt import PunktModel

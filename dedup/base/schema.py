@@ -1,6 +1,6 @@
 """The schema that a corpus lives in: `dedup`, or another one, so that a database can hold several corpora.
 
-Which names are allowed, and what is derived from a name. How statements learn it is `corpus/rendering.py`.
+Which names are allowed, and what is derived from a name. How statements learn it is `db/rendering.py`.
 """
 
 from __future__ import annotations

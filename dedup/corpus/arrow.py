@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dedup.corpus import columns
 from dedup.corpus.columns import TABLES, Column, Kind, Lists, TableName, Texts, Values
-from dedup.corpus.database import Cursor
+from dedup.db.database import Cursor
 
 _TYPES: dict[Kind, pa.DataType] = {
     "text": pa.string(),

@@ -12,12 +12,12 @@ from typing import Any
 import psycopg
 
 from dedup.base.article import ARTICLE_FIELDS, Article, storable
-from dedup.corpus.arrays import bigints
-from dedup.corpus.database import Cursor, hold_settle_lock
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor, hold_settle_lock
+from dedup.db.statements import Statements
 from dedup.text.tasks import TextTask
 
-_sql = Statements("articles")
+_sql = Statements("corpus/sql/articles")
 
 _EDITABLE = tuple(name for name in ARTICLE_FIELDS if name != "source_id")
 

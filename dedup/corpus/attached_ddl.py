@@ -27,7 +27,7 @@ from dedup.corpus.attached_functions import (
     writing,
 )
 from dedup.corpus.attachments import Attachment, Part, raw
-from dedup.corpus.rendering import SCHEMA, own, prefixed
+from dedup.db.rendering import SCHEMA, own, prefixed
 
 MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at")
 """Columns of the view of marks, beside the keys of the row and of its original."""

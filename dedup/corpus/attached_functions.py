@@ -14,7 +14,7 @@ from psycopg.abc import AdaptContext
 
 from dedup.base.article import MAX_FIELD_BYTES
 from dedup.corpus.attachments import Attachment, Part, raw
-from dedup.corpus.rendering import Named, own, prefixed, rendered, schema_of
+from dedup.db.rendering import Named, own, prefixed, rendered, schema_of
 
 FIELDS = ("title", "url", "publication", "language", "published_at")
 """What of an article may be mapped to a column beside its text."""

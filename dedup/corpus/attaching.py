@@ -16,11 +16,11 @@ from dedup.corpus import attachments, drift
 from dedup.corpus.attached_ddl import MARKS, original_names
 from dedup.corpus.attached_functions import FIELDS, TELLS_CHUNKS, TIMES, Shape, mark_columns
 from dedup.corpus.attachments import Attachment, raw
-from dedup.corpus.database import Cursor
-from dedup.corpus.rendering import schema_of
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.rendering import schema_of
+from dedup.db.statements import Statements
 
-_sql = Statements("attached")
+_sql = Statements("corpus/sql/attached")
 
 LONGEST_NAME = 57
 """Bytes: with `_marks` after it, it is the name of a view, which Postgres cuts at 63."""

@@ -16,11 +16,11 @@ from psycopg import sql
 
 from dedup.base.answer import Answer, plain
 from dedup.base.errors import InputError
-from dedup.corpus.database import Cursor
-from dedup.corpus.rendering import Verbatim, own, prefixed
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.rendering import Verbatim, own, prefixed
+from dedup.db.statements import Statements
 
-_sql = Statements("attached")
+_sql = Statements("corpus/sql/attached")
 
 Part = sql.Composable
 

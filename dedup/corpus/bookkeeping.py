@@ -12,12 +12,12 @@ from enum import Enum, auto
 
 from dedup.base.settings import Settings
 from dedup.corpus import articles, common_sentences, fingerprints, key_segments, outbox, window
-from dedup.corpus.arrays import bigints
-from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("bookkeeping")
+_sql = Statements("corpus/sql/bookkeeping")
 
 
 class Repair(Enum):

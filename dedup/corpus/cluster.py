@@ -14,15 +14,15 @@ from typing import Any
 from dedup.base.settings import Settings
 from dedup.base.times import microseconds
 from dedup.corpus import articles, rulebooks, snapshots, window
-from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 from dedup.files.exchange import Basis, pins_digest
 from dedup.rules.relation import Relation
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.punkt import PunktModel
 
-_sql = Statements("cluster")
+_sql = Statements("corpus/sql/cluster")
 
 PAGE = 2_000
 """Rows fetched from the server at a time: about 2 MB."""

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 
 from dedup.base.answer import Answer
 from dedup.corpus import articles, common_sentences, memory_engine, window
-from dedup.corpus.arrays import bigints
 from dedup.corpus.cluster import Wanted, versions, wanted
 from dedup.corpus.common_sentences import CommonChange, SentenceCount
-from dedup.corpus.database import Cursor
 from dedup.corpus.settling import order_parameters
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 from dedup.files.exchange import Basis
 
-_sql = Statements("cluster")
+_sql = Statements("corpus/sql/cluster")
 
 NAMED = 3
 """Articles that a disagreement names; the others are only counted."""

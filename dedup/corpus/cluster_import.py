@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from dedup.base.settings import Settings
 from dedup.corpus import articles, common_sentences, memory_engine, settling
-from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.cluster_checks import Checked
-from dedup.corpus.connection import set_values
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import Bigints, bigints
+from dedup.db.connection import set_values
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("cluster")
+_sql = Statements("corpus/sql/cluster")
 
 WORK_MEMORY = "64MB"
 """For each sort and hash of whole tables; with the usual 4 MB those of a million articles go to disk."""

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dedup.corpus.arrays import bigints
 from dedup.corpus.copy_rows import COLUMNS, copy_data, copy_rows
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 from dedup.files.exchange import COMMON_SENTENCE, MARK, MATCH, Column, Table
 from dedup.text.fingerprints import Fingerprints
 
 Row = Sequence[object]
 
-_sql = Statements("cluster")
+_sql = Statements("corpus/sql/cluster")
 
 ARTICLE: Table = {
     "place": Column("long"),

@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.base.numbers import Flags
-from dedup.corpus.connection import prefer_indexes
-from dedup.corpus.database import Cursor
 from dedup.corpus.known_times import delay, known
-from dedup.corpus.statements import Statements
+from dedup.db.connection import prefer_indexes
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("columns")
+_sql = Statements("corpus/sql/columns")
 
 PAGE_ROWS = 16_384
 """Rows of a page: of real news about 4 MB."""

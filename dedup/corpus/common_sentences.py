@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dedup.base.settings import Settings
-from dedup.corpus import arrays, articles
-from dedup.corpus.arrays import Bigints
-from dedup.corpus.database import Cursor, prefer_indexes
-from dedup.corpus.statements import Statements
+from dedup.corpus import articles
+from dedup.db import arrays
+from dedup.db.arrays import Bigints
+from dedup.db.database import Cursor, prefer_indexes
+from dedup.db.statements import Statements
 from dedup.rules.common import effective_stories, is_common
 
-_sql = Statements("common_sentences")
+_sql = Statements("corpus/sql/common_sentences")
 
 NO_BIGINTS = arrays.bigints(())
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dedup.corpus.arrays import ELEMENT, INT8, Bigints
+from dedup.db.arrays import ELEMENT, INT8, Bigints
 from dedup.text.fingerprints import Fingerprints
 
 COLUMNS = (

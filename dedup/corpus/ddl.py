@@ -7,7 +7,8 @@ import io
 from alembic import command
 
 from dedup.base.schema import migration_lock, program
-from dedup.corpus import migrate, revision, rulebooks
+from dedup.corpus import rulebooks
+from dedup.db import migrate, revision
 
 
 def script(before: str | None, schema: str) -> str:

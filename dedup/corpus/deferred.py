@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dedup.base.article import ARTICLE_FIELDS, Article, storable
 from dedup.base.errors import InputError
 from dedup.corpus import articles
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("deferred")
+_sql = Statements("corpus/sql/deferred")
 
 
 def add(cursor: Cursor, article: Article) -> None:

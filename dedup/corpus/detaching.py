@@ -7,11 +7,11 @@ from psycopg import sql
 from dedup.corpus import attached_ddl, drift
 from dedup.corpus.attached_functions import mark_columns
 from dedup.corpus.attachments import Attachment, Part
-from dedup.corpus.database import Cursor
-from dedup.corpus.rendering import SCHEMA, own, schema_of
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.rendering import SCHEMA, own, schema_of
+from dedup.db.statements import Statements
 
-_sql = Statements("attached")
+_sql = Statements("corpus/sql/attached")
 
 
 def statements(cursor: Cursor, attachment: Attachment) -> list[Part]:

@@ -18,11 +18,11 @@ from psycopg.types.json import Jsonb
 from dedup.corpus import attachments
 from dedup.corpus.attached_functions import mark_columns
 from dedup.corpus.attachments import Attachment
-from dedup.corpus.database import Cursor
-from dedup.corpus.rendering import schema_of
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.rendering import schema_of
+from dedup.db.statements import Statements
 
-_sql = Statements("attached")
+_sql = Statements("corpus/sql/attached")
 
 EVENTS = 4
 """Triggers of an attached table: for INSERT, UPDATE, DELETE and TRUNCATE."""

@@ -13,8 +13,9 @@ import subprocess
 from pathlib import Path
 
 from dedup.base.errors import EmbeddedServerError, InputError, SchemaError
-from dedup.corpus import attachments, embedded, removal
-from dedup.corpus.database import Database
+from dedup.corpus import attachments, removal
+from dedup.db import embedded
+from dedup.db.database import Database
 from dedup.files.whole import new_file
 
 SCHEMA_LINE = " SCHEMA - {} "

@@ -8,11 +8,11 @@ from typing import Any, TypedDict, cast
 
 from dedup.base.errors import InputError
 from dedup.base.verdict import StatusName
-from dedup.corpus.database import Database
-from dedup.corpus.statements import Statements
+from dedup.db.database import Database
+from dedup.db.statements import Statements
 from dedup.rules.marks import Status
 
-_sql = Statements("exports")
+_sql = Statements("corpus/sql/exports")
 
 PAGE = 5_000
 """Rows fetched from the server at a time."""

@@ -14,16 +14,16 @@ from typing import Any, Literal
 import numpy as np
 
 from dedup.base.article import ARTICLE_FIELDS, Article, storable
-from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.settling import FingerprintRow, order_parameters
-from dedup.corpus.statements import Statements
-from dedup.corpus.steps import Ask, Row, Steps
+from dedup.db.arrays import Bigints, bigints
+from dedup.db.statements import Statements
+from dedup.db.steps import Ask, Row, Steps
 from dedup.rules.marks import Mark
 from dedup.rules.pair import Related
 from dedup.text.fingerprint import Fingerprint
 
-_sql = Statements("fast_path")
+_sql = Statements("corpus/sql/fast_path")
 
 MOST_SHARED = 200
 """Articles that are compared with a new one at once."""

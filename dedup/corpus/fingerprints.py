@@ -11,14 +11,14 @@ import numpy as np
 
 from dedup.base.numbers import Flags
 from dedup.corpus import articles
-from dedup.corpus.arrays import Bigints, bigints
 from dedup.corpus.copy_rows import COLUMNS, copy_data, copy_rows
-from dedup.corpus.database import Cursor, prefer_indexes
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import Bigints, bigints
+from dedup.db.database import Cursor, prefer_indexes
+from dedup.db.statements import Statements
 from dedup.text.fingerprints import Fingerprint, Fingerprints
 from dedup.text.tasks import Fingerprinted, TextTask
 
-_sql = Statements("fingerprints")
+_sql = Statements("corpus/sql/fingerprints")
 
 Place = tuple[datetime, int]
 """Where an article stands in the index of unsettled ones: time and id."""

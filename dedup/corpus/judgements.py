@@ -17,10 +17,10 @@ from psycopg.types.json import Jsonb
 
 from dedup.base.errors import InputError, NotFoundError
 from dedup.corpus.articles import body
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("judgements")
+_sql = Statements("corpus/sql/judgements")
 _BODIES = {"body": body("a"), "other_body": body("o")}
 
 Label = Literal["duplicate", "similar", "different", "unsure"]

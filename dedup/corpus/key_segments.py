@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.base.numbers import Flags, begins_run
-from dedup.corpus.arrays import ELEMENT, INT8, Bigints, bigints, sent_arrays
 from dedup.corpus.copy_rows import BEGINNING, END
-from dedup.corpus.database import Cursor
 from dedup.corpus.fingerprints import Target
 from dedup.corpus.memory_engine import FingerprintPage
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import ELEMENT, INT8, Bigints, bigints, sent_arrays
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("key_segments")
+_sql = Statements("corpus/sql/key_segments")
 
 BLOCK_ENTRIES = 120
 """Entries of a block, more or less: eight blocks fill a page of Postgres."""

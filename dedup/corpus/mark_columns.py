@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from dedup.corpus.arrays import bigints
 from dedup.corpus.attachments import Attachment
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("attached")
+_sql = Statements("corpus/sql/attached")
 
 
 @dataclass(slots=True)

@@ -18,17 +18,17 @@ import numpy.typing as npt
 from dedup.base.numbers import Columns, Flags, Shares
 from dedup.base.settings import Settings
 from dedup.corpus import rulebooks
-from dedup.corpus.arrays import Bigints, bigints, sent_arrays
-from dedup.corpus.connection import Connection
-from dedup.corpus.database import Cursor
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.settling import PairRows, order_parameters
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import Bigints, bigints, sent_arrays
+from dedup.db.connection import Connection
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation
 from dedup.rules.pairs import RULES, Codes
 
-_sql = Statements("memory_engine")
+_sql = Statements("corpus/sql/memory_engine")
 
 PAGE_ARTICLES = 4_000
 """Fingerprints read at a time: about 3 MB."""

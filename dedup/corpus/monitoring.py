@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 
 from dedup.base.answer import Answer
 from dedup.corpus import drift, runs, workers
-from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.runs import Run
-from dedup.corpus.statements import Statements
 from dedup.corpus.workers import Worker
+from dedup.db.database import Cursor, prefer_indexes
+from dedup.db.statements import Statements
 
-_sql = Statements("monitoring")
+_sql = Statements("corpus/sql/monitoring")
 
 SAMPLE = 10_000
 """Articles of a kind that are looked at: about 20 ms."""

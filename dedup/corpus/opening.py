@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dedup.base.timeouts import Timeouts
-from dedup.corpus import revision
-from dedup.corpus.database import Database
+from dedup.db import revision
+from dedup.db.database import Database
 
 
 def opened(url: str | None = None, timeouts: Timeouts | None = None, schema: str | None = None) -> Database:
@@ -36,7 +36,7 @@ def prepare(database: Database) -> None:
         found = revision.current(cursor)
     if database.embedded and found != revision.head():
         # Here: to import Alembic takes longer than a first article, and nearly always there is no need.
-        from dedup.corpus import migrate
+        from dedup.db import migrate
 
         migrate.initialize(database)
         return

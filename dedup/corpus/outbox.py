@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dedup.base.article import MAX_SOURCE_ID_BYTES
-from dedup.corpus.arrays import bigints
 from dedup.corpus.attached_functions import KEYS_PER_NOTE
 from dedup.corpus.attachments import Attachment
-from dedup.corpus.connection import set_values
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import bigints
+from dedup.db.connection import set_values
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("outbox")
+_sql = Statements("corpus/sql/outbox")
 
 
 @dataclass(slots=True)

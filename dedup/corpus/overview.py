@@ -7,11 +7,11 @@ from datetime import datetime
 
 from dedup.base.answer import Answer
 from dedup.corpus import deferred, outbox, runs
-from dedup.corpus.database import Cursor
 from dedup.corpus.runs import Run
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("monitoring")
+_sql = Statements("corpus/sql/monitoring")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,15 @@ from datetime import datetime
 
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
-from dedup.corpus.arrays import bigints
 from dedup.corpus.articles import texts
-from dedup.corpus.database import Cursor
 from dedup.corpus.judgements import key
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 from dedup.rules.pair import Relation
 from dedup.text.fingerprint import Fingerprinter
 
-_sql = Statements("pins")
+_sql = Statements("corpus/sql/pins")
 
 
 def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str | None) -> None:

@@ -12,10 +12,10 @@ from dedup.corpus import drift
 from dedup.corpus.attached_functions import Shape
 from dedup.corpus.attaching import Wanted, columns_of, examine, find_table, fits
 from dedup.corpus.attachments import Attachment
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("attached")
+_sql = Statements("corpus/sql/attached")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from psycopg import sql
 
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError, SchemaError
-from dedup.corpus import attachments, detaching, revision
-from dedup.corpus.connection import Cursor
-from dedup.corpus.statements import Statements
+from dedup.corpus import attachments, detaching
+from dedup.db import revision
+from dedup.db.connection import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("removal")
+_sql = Statements("corpus/sql/removal")
 
 LISTED = 10
 """Objects outside of the schema that are named in an error."""

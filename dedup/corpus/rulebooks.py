@@ -13,14 +13,15 @@ from typing import Any
 
 from dedup.base.errors import SchemaError
 from dedup.base.settings import Settings
-from dedup.corpus import arrays, articles, common_sentences, fingerprints, pins
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
+from dedup.corpus import articles, common_sentences, fingerprints, pins
+from dedup.db import arrays
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 from dedup.text import native
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION, Fingerprinter
 from dedup.text.punkt import FILES, PunktModel
 
-_sql = Statements("rulebooks")
+_sql = Statements("corpus/sql/rulebooks")
 
 MARKED_LATE = timedelta(minutes=10)
 """A mark carries the time at which its transaction began; none takes this long to be written."""

@@ -15,10 +15,10 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from dedup.base.answer import Answer
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("runs")
+_sql = Statements("corpus/sql/runs")
 
 LEASE_SECONDS = 60.0
 """A run whose heartbeat is older is gone, whatever became of it."""

@@ -14,15 +14,15 @@ import numpy as np
 
 from dedup.base.numbers import Columns, Flags, Shares
 from dedup.base.settings import Settings
-from dedup.corpus.arrays import Bigints, bigints
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import Bigints, bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 from dedup.rules.marks import Mark, OrderKey
 from dedup.rules.pair import Relation
 from dedup.rules.pairs import RULES, Codes
 from dedup.text.signature import Signature
 
-_sql = Statements("settling")
+_sql = Statements("corpus/sql/settling")
 
 Among = Literal["canonical", "duplicate", "waiting"]
 """Which articles to look among: canonical ones and duplicates that take part, or those that do not yet."""

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 
 from dedup.base.settings import Settings
 from dedup.corpus import articles
-from dedup.corpus.arrays import bigints
-from dedup.corpus.database import Cursor
 from dedup.corpus.fingerprints import from_columns
 from dedup.corpus.settling import order_parameters
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 from dedup.rules.marks import Mark, OrderKey, Pair, Status
 from dedup.rules.pair import Relation
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.tasks import TextTask
 
-_sql = Statements("snapshots")
+_sql = Statements("corpus/sql/snapshots")
 
 PAGE = 2_000
 """Rows fetched at a time while all canonical articles are read."""

@@ -8,11 +8,11 @@ from typing import Any
 
 from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
-from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.known_times import delay, delay_between, known
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor, prefer_indexes
+from dedup.db.statements import Statements
 
-_sql = Statements("stories")
+_sql = Statements("corpus/sql/stories")
 
 
 @dataclass(frozen=True, slots=True)

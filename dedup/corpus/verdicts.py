@@ -9,10 +9,10 @@ from dedup.base.answer import Answer
 from dedup.base.article import ARTICLE_FIELDS, Article
 from dedup.base.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Match, Verdict
 from dedup.corpus import articles
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("verdicts")
+_sql = Statements("corpus/sql/verdicts")
 
 
 @dataclass(frozen=True, slots=True)

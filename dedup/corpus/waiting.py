@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from dedup.base.article import MAX_SOURCE_ID_BYTES
 from dedup.corpus import drift
-from dedup.corpus.database import Cursor, prefer_indexes
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor, prefer_indexes
+from dedup.db.statements import Statements
 
-_sql = Statements("waiting")
+_sql = Statements("corpus/sql/waiting")
 
 
 @dataclass(frozen=True, slots=True)

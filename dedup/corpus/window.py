@@ -13,13 +13,13 @@ from typing import get_args
 
 from dedup.base.settings import Settings
 from dedup.corpus import articles, fingerprints
-from dedup.corpus.arrays import bigints
-from dedup.corpus.database import Cursor, prefer_indexes
 from dedup.corpus.fingerprints import Target
 from dedup.corpus.settling import make_stale, order_parameters
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor, prefer_indexes
+from dedup.db.statements import Statements
 
-_sql = Statements("window")
+_sql = Statements("corpus/sql/window")
 
 NEVER_COMPARED = "archived: before the horizon when it was stored or edited, so it was compared with nothing"
 """The reason of an archived article that has no mark of its own."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dedup.base.answer import Answer
-from dedup.corpus.database import Cursor
 from dedup.corpus.runs import LEASE_SECONDS
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("runs")
+_sql = Statements("corpus/sql/runs")
 
 _LEASE = {"lease": LEASE_SECONDS}
 

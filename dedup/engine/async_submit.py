@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable
 from dedup.base.article import Article
 from dedup.base.errors import BusyError, CollisionError
 from dedup.base.verdict import Verdict
-from dedup.corpus.async_connection import AsyncPool
 from dedup.corpus.rulebooks import StaleRulesError
-from dedup.corpus.steps import run_async
+from dedup.db.async_connection import AsyncPool
+from dedup.db.steps import run_async
 from dedup.engine import fast_path, hook
 from dedup.engine.submit import IN_USE, Submissions
 

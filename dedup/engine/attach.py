@@ -11,18 +11,19 @@ from psycopg import sql
 
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.timeouts import milliseconds
-from dedup.corpus import attached_ddl, attachments, detaching, drift, outbox, roles
+from dedup.corpus import attached_ddl, attachments, detaching, drift, outbox
 from dedup.corpus.attaching import Wanted, examine
 from dedup.corpus.attachments import Attachment, Part
-from dedup.corpus.connection import set_values
-from dedup.corpus.database import Cursor, Database, retried
 from dedup.corpus.remapping import Remap, remapped
-from dedup.corpus.rendering import written_out
-from dedup.corpus.statements import Statements
-from dedup.engine.holding import fitting_batch
+from dedup.db import roles
+from dedup.db.connection import set_values
+from dedup.db.database import Cursor, Database, retried
+from dedup.db.holding import fitting_batch
+from dedup.db.rendering import written_out
+from dedup.db.statements import Statements
 from dedup.engine.sync import UnfitError, compare
 
-_sql = Statements("attached")
+_sql = Statements("corpus/sql/attached")
 
 DDL_SECONDS = 0.5
 """For a lock of the owner's table, at one try: whoever comes after us waits behind us. Where the owner and we

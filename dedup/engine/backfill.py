@@ -21,16 +21,16 @@ from dedup.base.answer import Answer
 from dedup.base.engines import BATCH_ARTICLES, EngineName
 from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.corpus import fingerprints, rulebooks, stories
-from dedup.corpus.database import Database, retried
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.runs import Did, Run
 from dedup.corpus.stories import Reprints
+from dedup.db.database import Database, retried
+from dedup.db.holding import fitting_batch
 from dedup.engine import choice, segments
 from dedup.engine.adopt import adopt
 from dedup.engine.deferred import store_deferred
 from dedup.engine.fingerprinting import Fingerprinting, PoolOptions, Read, analyze, endless
 from dedup.engine.heartbeat import Heartbeat
-from dedup.engine.holding import fitting_batch
 from dedup.engine.memory.kept import Kept
 from dedup.engine.memory.run import MemoryRun
 from dedup.engine.reader import Factory, make_function

@@ -17,7 +17,7 @@ from dedup.base.errors import InputError
 from dedup.base.progress import Progress, SilentProgress
 from dedup.corpus import cluster
 from dedup.corpus.cluster import Wanted
-from dedup.corpus.database import Cursor, Database
+from dedup.db.database import Cursor, Database
 from dedup.files import exchanged
 from dedup.files.exchange import CORPUS_FILE, FINGERPRINT, FORMAT, PAIR_PIN, SENTENCE_PIN
 from dedup.files.exchanged import TableWriter

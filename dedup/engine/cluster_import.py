@@ -25,14 +25,14 @@ from dedup.corpus import (
     memory_engine,
     rulebooks,
 )
-from dedup.corpus.arrays import Bigints
 from dedup.corpus.cluster_checks import Checked, Disagreement
 from dedup.corpus.cluster_import import Written
-from dedup.corpus.connection import Connection, Session
-from dedup.corpus.database import Cursor, Database, retried, translated
 from dedup.corpus.memory_engine import LOOSE_INDEXES
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.corpus.runs import Did
+from dedup.db.arrays import Bigints
+from dedup.db.connection import Connection, Session
+from dedup.db.database import Cursor, Database, retried, translated
 from dedup.engine import choice, segments
 from dedup.engine.adopt import adopt
 from dedup.engine.cluster_read import ResultFolder

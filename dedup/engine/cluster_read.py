@@ -14,7 +14,7 @@ from dedup.base.progress import Progress
 from dedup.base.settings import Settings
 from dedup.base.times import microseconds
 from dedup.corpus import cluster_staging
-from dedup.corpus.database import Cursor
+from dedup.db.database import Cursor
 from dedup.files import exchanged
 from dedup.files.exchange import RESULT
 from dedup.files.exchanged import TableFiles

@@ -9,9 +9,9 @@ from dedup.base.errors import InputError, NotFoundError
 from dedup.corpus import articles
 from dedup.corpus.browsing.article import PairJudgement, Text, said_of, text_of
 from dedup.corpus.browsing.lines import ArticleLine, lines_of
-from dedup.corpus.database import Cursor
 from dedup.corpus.pins import PairPin
 from dedup.corpus.rulebooks import Rulebook
+from dedup.db.database import Cursor
 from dedup.engine.explain import Explanation, explain
 
 

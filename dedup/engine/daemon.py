@@ -23,9 +23,9 @@ from dedup.base import logs
 from dedup.base.errors import DatabaseError, LoginError, MachineError, RightsError, SchemaError, StuckError
 from dedup.base.progress import SilentProgress
 from dedup.corpus import runs, waiting, workers
-from dedup.corpus.database import Database
 from dedup.corpus.waiting import Waiting
 from dedup.corpus.workers import Session
+from dedup.db.database import Database
 from dedup.engine import backfill
 from dedup.engine.backfill import BackfillReport, Options
 from dedup.engine.heartbeat import Heartbeat

@@ -6,7 +6,7 @@ from functools import partial
 
 from dedup.base.errors import BusyError
 from dedup.corpus import deferred
-from dedup.corpus.database import Database, retried
+from dedup.db.database import Database, retried
 
 ARTICLES_PER_TRANSACTION = 100  # Stored under one hold of the settle lock: a few hundredths of a second
 

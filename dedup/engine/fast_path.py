@@ -12,7 +12,7 @@ from dedup.base.verdict import Verdict
 from dedup.corpus import fast_path
 from dedup.corpus.fast_path import MOST_SHARED, Met
 from dedup.corpus.rulebooks import Rulebook
-from dedup.corpus.steps import Steps
+from dedup.db.steps import Steps
 from dedup.engine.index import profile_of
 from dedup.engine.lookup import verdict_of
 from dedup.rules.marks import Partner, Status, decide, kept_originals

@@ -16,9 +16,9 @@ from contextlib import suppress
 
 from dedup.base.errors import StuckError
 from dedup.corpus import runs
-from dedup.corpus.connection import served_at
-from dedup.corpus.database import Cursor, Database, translated
 from dedup.corpus.runs import Did, Owner, Run
+from dedup.db.connection import served_at
+from dedup.db.database import Cursor, Database, translated
 
 BEAT_SECONDS = 5.0
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from dedup.base.numbers import Columns, Flags, Shares, begins_run
 from dedup.base.settings import Settings
-from dedup.corpus.arrays import Bigints
 from dedup.corpus.settling import FingerprintRow, PairPins
+from dedup.db.arrays import Bigints
 from dedup.rules.pair import Profile, Related, Relation, relate
 from dedup.rules.pairs import RULES, Codes, Scored, score
 from dedup.text.signature import estimates

@@ -16,7 +16,7 @@ from dedup.base.article import Article, stored_size
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress, SilentProgress
 from dedup.corpus import articles
-from dedup.corpus.database import Database, retried
+from dedup.db.database import Database, retried
 from dedup.files.reading import Reading, read_file
 from dedup.files.record import MAX_RECORD_BYTES
 from dedup.files.report import LoadReport

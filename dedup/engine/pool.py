@@ -12,9 +12,9 @@ from time import monotonic
 
 from dedup.base.errors import MachineError
 from dedup.base.machine import threads
-from dedup.corpus.database import Database
 from dedup.corpus.fingerprints import Chunk, Target
 from dedup.corpus.rulebooks import Rulebook
+from dedup.db.database import Database
 from dedup.engine.reader import Factory, Part, Reader, make_function
 
 CHUNKS_AHEAD = 4  # Handed out per thread: enough that none waits while the next page of ids is read

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from dedup.base.answer import Answer
 from dedup.corpus import articles, fingerprints, rulebooks
-from dedup.corpus.database import Database
 from dedup.corpus.rulebooks import Adoption
+from dedup.db.database import Database
 
 FINGERPRINTS_PER_SECOND = 2_500
 SETTLED_PER_SECOND = 4_000  # What two cores of 2024 do (scripts/benchmark.py), for previews: they say "about"

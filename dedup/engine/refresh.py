@@ -14,10 +14,10 @@ from itertools import islice
 from typing import TypeVar
 
 from dedup.corpus import articles, common_sentences
-from dedup.corpus.arrays import Bigints
 from dedup.corpus.common_sentences import CommonChange, SentenceCount
-from dedup.corpus.database import Cursor, Database, retried
 from dedup.corpus.rulebooks import Rulebook
+from dedup.db.arrays import Bigints
+from dedup.db.database import Cursor, Database, retried
 from dedup.text.fingerprint import Fingerprinter
 
 _Value = TypeVar("_Value")

@@ -27,9 +27,9 @@ import numpy.typing as npt
 
 from dedup.base.settings import Settings
 from dedup.corpus import settling
-from dedup.corpus.arrays import Bigints, bigints
-from dedup.corpus.database import Cursor
 from dedup.corpus.settling import Among, FingerprintRow, Outcome, PairRows
+from dedup.db.arrays import Bigints, bigints
+from dedup.db.database import Cursor
 from dedup.engine.best_match import BestMatch, by_likeness
 from dedup.engine.candidates import sharing, without_common
 from dedup.engine.index import CODE, NO_RELATIONS, Nodes, Relations

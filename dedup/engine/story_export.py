@@ -21,7 +21,7 @@ from dedup.base.errors import InputError
 from dedup.base.progress import Progress, SilentProgress
 from dedup.corpus import columns
 from dedup.corpus.columns import TABLES, TableName
-from dedup.corpus.database import Cursor, Database
+from dedup.db.database import Cursor, Database
 from dedup.files.whole import new_file
 
 _TABLES: dict[str, TableName] = {"story": "stories", "article": "marks", "match": "matches"}

@@ -1,7 +1,7 @@
 """Submitting and looking up, with all that may come between: others at work, new settings, another program.
 
 The decision itself is in `hook.py` and `lookup.py`; here is what is done when it cannot be had, or when the
-role may not settle (`../corpus/roles.py`). One object serves any number of threads.
+role may not settle (`../db/roles.py`). One object serves any number of threads.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from dataclasses import replace
 from dedup.base.article import Article
 from dedup.base.errors import BusyError, CollisionError
 from dedup.base.verdict import Verdict
-from dedup.corpus import roles, rulebooks
-from dedup.corpus.database import Database, retried
+from dedup.corpus import rulebooks
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
-from dedup.corpus.steps import run
+from dedup.db import roles
+from dedup.db.database import Database, retried
+from dedup.db.steps import run
 from dedup.engine import fast_path, hook, lookup
 
 RULEBOOK_RETRIES = 5  # How often a submit begins again because someone changes settings at the same moment

@@ -16,11 +16,11 @@ import psycopg
 from dedup.base.progress import Progress
 from dedup.corpus import attachments, drift, mark_columns, outbox
 from dedup.corpus.attachments import Attachment
-from dedup.corpus.database import Cursor, Database, prefer_indexes, retried
 from dedup.corpus.mark_columns import Written
 from dedup.corpus.outbox import Synced
-from dedup.corpus.rendering import schema_of
-from dedup.engine.holding import fitting_batch
+from dedup.db.database import Cursor, Database, prefer_indexes, retried
+from dedup.db.holding import fitting_batch
+from dedup.db.rendering import schema_of
 
 NOTES = 2_000  # Changes read in one transaction at most, give or take a note
 PAGE = 2_000  # Rows or articles compared at a time

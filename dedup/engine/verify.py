@@ -34,10 +34,10 @@ from dedup.corpus import (
 )
 from dedup.corpus.attachments import Attachment
 from dedup.corpus.bookkeeping import Repair, Repairs
-from dedup.corpus.database import Cursor, Database, retried
-from dedup.corpus.rendering import schema_of
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.snapshots import StoredArticle
+from dedup.db.database import Cursor, Database, retried
+from dedup.db.rendering import schema_of
 from dedup.engine.sync import UnfitError, fitting
 from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import Mark, Pair, Partner, Status, best_match, decide, kept_originals, kept_similar

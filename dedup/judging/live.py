@@ -13,8 +13,8 @@ from dedup.base.errors import InputError
 from dedup.base.numbers import Groups
 from dedup.base.settings import Settings
 from dedup.corpus import articles, exports, judgements, rulebooks, snapshots
-from dedup.corpus.database import Cursor, Database
 from dedup.corpus.judgements import Judged
+from dedup.db.database import Cursor, Database
 from dedup.judging.estimate import Design, Quality, quality
 from dedup.judging.tuning import JudgedPair
 from dedup.rules.pair import Profile, score

@@ -1,5 +1,5 @@
 -- Rights: what roles read in place of tables, and functions, which nobody may call by default. The rights of
--- each kind of role are in dedup/corpus/roles.py.
+-- each kind of role are in dedup/db/roles.py.
 --
 -- The views are what `dedup marks`, `matches`, `stories`, `common` and `pin list` read: with them an analyst
 -- needs no right to a table. None of them shows a text, the hash key, or what the program keeps for itself.

@@ -1,14 +1,14 @@
 """The whole schema, a file a subject.
 
 Revisions 0001 to 0016 came before the first release, and went into this one; their corpora are loaded again
-(`refuse_unknown` in `dedup/corpus/revision.py`).
+(`refuse_unknown` in `dedup/db/revision.py`).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from dedup.corpus.migrate import refuse_downgrade, run_file
+from dedup.db.migrate import refuse_downgrade, run_file
 
 revision = "0017"
 down_revision = None

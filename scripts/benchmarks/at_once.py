@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from sandbox import DATA, UNDATED, fresh_corpus, throwaway_server
 
 from dedup import Article, DedupError, Deduplicator
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.files.readers import read_articles
 
 FILE = "reuters21578.jsonl.gz"

@@ -22,7 +22,7 @@ from servers import embedded_server
 
 from dedup import Deduplicator
 from dedup.corpus.columns import TABLE_NAMES
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 
 ARTICLES = """
     INSERT INTO dedup.article (source_id, title, url, publication, language, published_at, text)

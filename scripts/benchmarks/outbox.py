@@ -26,7 +26,7 @@ from dedup import Deduplicator
 BRIEF = "'Brief ' || number || ' of the day, which says nothing that the one before has not said'"
 FOLLOW = """
 import sys
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.sync import sync
 from dedup.base.progress import SilentProgress
 print(follow(Database(sys.argv[1]), SilentProgress(), lambda: False))

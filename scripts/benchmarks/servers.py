@@ -22,7 +22,7 @@ from sandbox import throwaway_server
 
 START_SECONDS = 60
 SAME_AS_EMBEDDED = ("shared_buffers=256MB", "work_mem=32MB", "maintenance_work_mem=128MB", "jit=off")
-"""What the embedded server has by default (`dedup/corpus/embedded.py`), for the second one too."""
+"""What the embedded server has by default (`dedup/db/embedded.py`), for the second one too."""
 
 
 class MissingError(Exception):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from dedup import Deduplicator
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dedup import Deduplicator
-from dedup.corpus import embedded
+from dedup.db import embedded
 
 
 class Stoppable:

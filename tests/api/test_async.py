@@ -13,9 +13,9 @@ import pytest
 
 from dedup import Article, AsyncDeduplicator, Deduplicator, Timeouts, Verdict
 from dedup.base.errors import ClosedError, DatabaseError, InputError, NotFoundError, UnreachableError
-from dedup.corpus import async_connection
-from dedup.corpus.async_connection import AsyncConnection
-from dedup.corpus.database import Database
+from dedup.db import async_connection
+from dedup.db.async_connection import AsyncConnection
+from dedup.db.database import Database
 from dedup.engine import async_submit
 from dedup.engine.backfill import backfill
 from tests.corpora import answer, article, assert_consistent, assert_right, load, wait_until, window

@@ -17,7 +17,7 @@ from dedup import Article, Deduplicator, LoadReport, Timeouts
 from dedup.base.answer import Answer, plain
 from dedup.base.errors import ClosedError, DedupError, InputError, NotFoundError, SchemaError
 from dedup.base.verdict import StatusName
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.files.readers import Reject
 from dedup.rules.marks import Status
 from dedup.rules.relation import Relation

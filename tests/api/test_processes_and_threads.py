@@ -15,8 +15,8 @@ import pytest
 
 from dedup import Article, Deduplicator, Timeouts, Verdict
 from dedup.base.errors import BusyError
-from dedup.corpus.database import Database
-from dedup.corpus.pool import MAX_CONNECTIONS
+from dedup.db.database import Database
+from dedup.db.pool import MAX_CONNECTIONS
 from tests.corpora import article, assert_right, window
 from tests.engine.faults import watched
 

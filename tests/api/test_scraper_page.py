@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pytest
 
 from dedup.base.verdict import StatusName
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.scrapy import Options
 from tests.api.test_scrapy import PAGES, Newspaper, crawl, served
 from tests.corpora import answer

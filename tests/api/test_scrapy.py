@@ -20,7 +20,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
 from dedup import Article, Deduplicator
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.scrapy import Options
 from tests.api.stoppable import stoppable

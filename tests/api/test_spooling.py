@@ -13,7 +13,7 @@ import pytest
 
 from dedup import Article, Deduplicator, Verdict
 from dedup.base.errors import ClosedError, DatabaseError, SpoolError, UnreachableError
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.spooling import SpoolingDeduplicator
 from tests.api.stoppable import Stoppable, stoppable
 from tests.corpora import article, assert_right, wait_until, window

@@ -16,7 +16,7 @@ import pytest
 from dedup import Article, Deduplicator
 from dedup.browse.app import make_app
 from dedup.browse.visitors import Visitors
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.demo import newsroom
 from dedup.operation import Operation
 from dedup.serve.guard import LOOPBACK_NAMES

@@ -18,7 +18,7 @@ import pytest
 from dedup import Deduplicator
 from dedup.browse import report
 from dedup.browse.views import go
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from tests.browse.conftest import Browser, fill, newsroom_articles, opened
 
 pytestmark = pytest.mark.browser

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dedup.cli.main import run
-from dedup.corpus.database import URL_VARIABLE
+from dedup.db.database import URL_VARIABLE
 from tests.serve.conftest import SECONDS
 from tests.serve.test_command import TOKEN, Process, serving
 

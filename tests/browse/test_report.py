@@ -14,7 +14,7 @@ from dedup import Deduplicator
 from dedup.base.errors import InputError
 from dedup.browse import report
 from dedup.cli.main import run
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Database
 from tests.browse.conftest import Document
 
 DAM = "vantage-0311-tarnhollow"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dedup.cli import main
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Database
 from tests import corpora
 
 HARBOUR = (

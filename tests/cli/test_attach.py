@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from tests.attached import owned
 from tests.cli.conftest import HARBOUR, MUSEUM, Dedup
 

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from dedup.corpus import runs
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Database
 from dedup.engine.heartbeat import Heartbeat
 from tests.cli.conftest import HARBOUR, Dedup, lines
 from tests.corpora import wait_until

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from tests.cli.conftest import Dedup
 from tests.corpora import article, at, load, window
 from tests.engine.results import result_of

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Database
 from tests.cli.conftest import HARBOUR, MUSEUM, Dedup
 
 _UNIQUE = {"status": "unique", "duplicate_of": None, "score": None, "reason": None, "stale": False}

@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dedup.corpus import embedded
+from dedup.db import embedded
 from dedup.deduplicator import Deduplicator
 from tests.corpora import article, code, window
 
@@ -54,8 +54,8 @@ def run(tmp_path: Path) -> Run:
 
 def fill(home: Path) -> None:
     """A settled corpus of eight articles, a pin and a setting."""
-    from dedup.corpus import migrate
-    from dedup.corpus.database import Database
+    from dedup.db import migrate
+    from dedup.db.database import Database
 
     database = Database(embedded.start(home))
     migrate.initialize(database)

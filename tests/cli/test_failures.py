@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dedup.cli import main
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Database
 from tests.cli.conftest import HARBOUR, Dedup, Result
 
 

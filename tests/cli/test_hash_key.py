@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from dedup.base.settings import Settings, masked
-from dedup.corpus import migrate
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db import migrate
+from dedup.db.database import URL_VARIABLE, Database
 from tests.cli.conftest import HARBOUR, Dedup
 from tests.conftest import Server
 

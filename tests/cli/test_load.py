@@ -16,7 +16,7 @@ from dedup.api.settings import CorpusSettings
 from dedup.base.article import Article, stored_size
 from dedup.base.errors import InputError, UnreachableError
 from dedup.corpus import articles
-from dedup.corpus.database import Cursor, Database
+from dedup.db.database import Cursor, Database
 from dedup.engine import load
 from dedup.files.record import MAX_RECORD_BYTES
 from dedup.files.source import LineSource

@@ -14,7 +14,7 @@ import typer
 
 import dedup
 from dedup.cli import completion, main
-from dedup.corpus.database import URL_VARIABLE
+from dedup.db.database import URL_VARIABLE
 from tests.cli.conftest import Result
 
 

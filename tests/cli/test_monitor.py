@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dedup.cli import monitor
 from dedup.corpus import monitoring, runs, waiting, workers
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Database
 from dedup.metrics import Metrics
 from tests.attached import attach, news, owned
 from tests.cli.conftest import Dedup

@@ -15,8 +15,8 @@ import psycopg
 import pytest
 
 from dedup.cli import main, operate
-from dedup.corpus import embedded, migrate, revision
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db import embedded, migrate, revision
+from dedup.db.database import URL_VARIABLE, Database
 from dedup.deduplicator import Deduplicator
 from tests.cli.conftest import Dedup, Result
 from tests.conftest import Server

@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dedup.corpus import embedded
+from dedup.db import embedded
 from dedup.deduplicator import Deduplicator
 from tests.corpora import article, code, window
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from tests.cli.conftest import Dedup
 
 

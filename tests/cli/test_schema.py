@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dedup.base.schema import VARIABLE
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.operation import Operation
 from tests.cli.conftest import Dedup
 

@@ -20,7 +20,7 @@ import typer
 
 from dedup.base.errors import BusyError
 from dedup.cli import main, output, shared, signals
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from tests.cli.conftest import Dedup
 
 WORDS = "interrupted: what was finished is kept; run the same command again to go on\n"

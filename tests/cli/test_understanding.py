@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dedup.corpus import embedded
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db import embedded
+from dedup.db.database import URL_VARIABLE, Database
 from dedup.files import reading
 from tests.cli.conftest import HARBOUR, MUSEUM, Dedup, lines
 from tests.conftest import empty

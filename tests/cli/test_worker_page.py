@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dedup.cli import main
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Database
 from tests.corpora import article, load, wait_until, window
 
 PAGE = Path(__file__).parents[2] / "docs" / "worker.md"

@@ -19,7 +19,7 @@ from dedup import AsyncDeduplicator
 from dedup.base.engines import EngineName
 from dedup.base.settings import Settings
 from dedup.corpus import pins, window
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.memory.decide import COMPARED_AT_ONCE
 from dedup.rules import oracle

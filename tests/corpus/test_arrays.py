@@ -8,8 +8,8 @@ import numpy as np
 import psycopg
 import pytest
 
-from dedup.corpus.arrays import sent_arrays
-from dedup.corpus.database import Database
+from dedup.db.arrays import sent_arrays
+from dedup.db.database import Database
 
 VALUES = {
     "bigint": np.array([-(2**63), -1, 0, 2**63 - 1], np.int64),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dedup.base.article import Article, storable
 from dedup.corpus import articles, exports
 from dedup.corpus.articles import LoadCounts
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from tests.conftest import empty
 from tests.corpora import (

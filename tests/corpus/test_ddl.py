@@ -12,9 +12,10 @@ import pytest
 from alembic import command
 
 from dedup.base.errors import SchemaError
-from dedup.corpus import ddl, embedded, migrate
-from dedup.corpus.database import URL_VARIABLE, Database
-from dedup.corpus.revision import current
+from dedup.corpus import ddl
+from dedup.db import embedded, migrate
+from dedup.db.database import URL_VARIABLE, Database
+from dedup.db.revision import current
 from dedup.deduplicator import Deduplicator
 from dedup.operation import printed_schema
 from tests.conftest import Server

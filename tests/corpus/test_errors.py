@@ -14,8 +14,9 @@ from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup.base.errors import DedupError, InputError, RightsError, SchemaError, StorageError, UnreachableError
-from dedup.corpus import migrate, opening
-from dedup.corpus.database import Database, conninfo, location, translated
+from dedup.corpus import opening
+from dedup.db import migrate
+from dedup.db.database import Database, conninfo, location, translated
 from tests.conftest import Server
 
 

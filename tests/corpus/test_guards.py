@@ -11,7 +11,7 @@ from psycopg import errors as pg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from tests.conftest import Server
 from tests.corpora import (

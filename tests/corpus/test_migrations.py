@@ -15,8 +15,9 @@ from alembic import command
 
 from dedup import Deduplicator, worker
 from dedup.base.errors import ClosedError, SchemaError
-from dedup.corpus import migrate, opening, revision
-from dedup.corpus.database import Database
+from dedup.corpus import opening
+from dedup.db import migrate, revision
+from dedup.db.database import Database
 from dedup.metrics import Metrics
 from dedup.operation import Operation, printed_schema
 from tests.conftest import Server

@@ -6,7 +6,7 @@ import pytest
 
 from dedup.base.errors import BusyError, DatabaseError, InputError
 from dedup.corpus import pins
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.rules.pair import Relation
 from tests.corpora import (

@@ -15,8 +15,8 @@ from dedup import Article, Deduplicator
 from dedup.api.browsing import Browsing
 from dedup.api.judgements import Pick
 from dedup.base.errors import RightsError
-from dedup.corpus import roles
-from dedup.corpus.database import Database
+from dedup.db import roles
+from dedup.db.database import Database
 from dedup.operation import Operation
 from tests.attached import attach, news, owned, put
 from tests.conftest import Server

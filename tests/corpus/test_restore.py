@@ -18,8 +18,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from dedup.corpus import embedded, migrate, pins, rulebooks
-from dedup.corpus.database import Database
+from dedup.corpus import pins, rulebooks
+from dedup.db import embedded, migrate
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.verify import repair, verify
 from dedup.rules.pair import Relation

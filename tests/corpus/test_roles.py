@@ -20,8 +20,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup.base.errors import InputError, RightsError
 from dedup.cli import main
-from dedup.corpus import roles
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db import roles
+from dedup.db.database import URL_VARIABLE, Database
 from dedup.deduplicator import Deduplicator
 from dedup.engine.backfill import backfill
 from dedup.operation import Operation

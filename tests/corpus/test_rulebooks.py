@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dedup.corpus import rulebooks
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.punkt import PunktModel
 

@@ -14,7 +14,7 @@ from dedup import Article, Deduplicator
 from dedup.base.errors import BusyError, InputError
 from dedup.cli import main
 from dedup.corpus.browsing import words
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Database
 from dedup.operation import Operation
 from tests.attached import COLUMNS, news, owned
 from tests.corpora import code, wait_until

@@ -16,8 +16,8 @@ import psycopg
 import pytest
 
 from dedup.base.errors import EmbeddedServerError
-from dedup.corpus import embedded, migrate, server_upgrade
-from dedup.corpus.database import Database
+from dedup.db import embedded, migrate, server_upgrade
+from dedup.db.database import Database
 from dedup.deduplicator import Deduplicator
 from tests.corpora import article, code, window
 
@@ -170,7 +170,7 @@ KILLS = {
 }
 KILL = """
 import os
-from dedup.corpus import server_upgrade, embedded
+from dedup.db import server_upgrade, embedded
 where, after = {where!r}, {after!r}
 name, _, turn = where.removesuffix(" after").partition(" ")
 module = embedded if name == "_rename" else server_upgrade

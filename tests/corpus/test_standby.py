@@ -9,7 +9,7 @@ from psycopg.conninfo import make_conninfo
 
 from dedup.base.errors import RightsError
 from dedup.cli import main
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Database
 from dedup.deduplicator import Deduplicator
 from tests.corpora import answer, article, code, load, window
 

@@ -10,21 +10,21 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dedup.corpus import statements
 from dedup.corpus.articles import body, fields
 from dedup.corpus.browsing import day, words
 from dedup.corpus.browsing.lines import LABEL
-from dedup.corpus.database import Database
 from dedup.corpus.known_times import delay, known
-from dedup.corpus.statements import Statements
+from dedup.db import statements
+from dedup.db.database import Database
+from dedup.db.statements import Statements
 
 FOLDER = Path(str(statements.FOLDER))
 FEATURES = sorted(file.stem for file in FOLDER.glob("*.sql"))
 
 PARTS = {
-    "articles": {"fields": fields("a"), "text": body("a")},
-    "attached": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
-    "browsing": {
+    "corpus/sql/articles": {"fields": fields("a"), "text": body("a")},
+    "corpus/sql/attached": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
+    "corpus/sql/browsing": {
         "counts": day._COUNTS,
         "publication": LABEL.format("publication"),
         "known": known("a"),
@@ -35,31 +35,31 @@ PARTS = {
         "order": "carriers",
         "page": "1",
     },
-    "memory_engine": {"place": "1"},
-    "cluster": {
+    "corpus/sql/memory_engine": {"place": "1"},
+    "corpus/sql/cluster": {
         "check": "SELECT source_id FROM dedup.article",
         "text": body("a"),
     },
-    "columns": {
+    "corpus/sql/columns": {
         **{"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": "1"},
         **{"joined": "string_agg(source_id, '')", "sizes": "octet_length(source_id)", "key": "id"},
         "source": "SELECT * FROM dedup.article",
     },
-    "common_sentences": {"fingerprints": "dedup.fingerprint"},
-    "outbox": dict.fromkeys(
+    "corpus/sql/common_sentences": {"fingerprints": "dedup.fingerprint"},
+    "corpus/sql/outbox": dict.fromkeys(
         ("rows", "page"),
         "(SELECT source_id, text_hash, title, url, publication, language, published_at, status,"
         " source_id AS original, score FROM dedup.marked_article)",
     ),
-    "embedded": {"table": "dedup.article"},
-    "removal": {"table": "article"},
-    "fingerprints": {"table": "fingerprint"},
-    "key_segments": {"table": "fingerprint"},
-    "exports": {"conditions": "true"},
-    "judgements": {"body": body("a"), "other_body": body("o")},
-    "monitoring": {"table": "dedup.deferred_article"},
-    "stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
-    "verdicts": {"fields": "a.id"},
+    "db/server_upgrade": {"table": "dedup.article"},
+    "corpus/sql/removal": {"table": "article"},
+    "corpus/sql/fingerprints": {"table": "fingerprint"},
+    "corpus/sql/key_segments": {"table": "fingerprint"},
+    "corpus/sql/exports": {"conditions": "true"},
+    "corpus/sql/judgements": {"body": body("a"), "other_body": body("o")},
+    "corpus/sql/monitoring": {"table": "dedup.deferred_article"},
+    "corpus/sql/stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
+    "corpus/sql/verdicts": {"fields": "a.id"},
 }
 """Such parts as the code gives, or others of the same type."""
 
@@ -115,29 +115,29 @@ def test_every_statement_is_understood_by_the_server(database: Database, feature
 
 
 def test_a_statement_is_a_part_of_others() -> None:
-    text = Statements("settling")("named")
+    text = Statements("corpus/sql/settling")("named")
     assert b"f.sentence_hashes" in text
     assert b"${" not in text
 
 
 def test_a_missing_part_or_statement_is_an_error() -> None:
     with pytest.raises(KeyError, match="place"):
-        Statements("memory_engine")("write_marks")
+        Statements("corpus/sql/memory_engine")("write_marks")
     with pytest.raises(KeyError, match="nothing"):
-        Statements("memory_engine")("nothing")
+        Statements("corpus/sql/memory_engine")("nothing")
 
 
 IN_PYTHON = {
-    "corpus/connection.py": "parameters of a session",
+    "db/connection.py": "parameters of a session",
     "corpus/attached_ddl.py": "made from a catalogue",
     "corpus/attached_functions.py": "made from a catalogue",
     "corpus/attaching.py": "made from a catalogue",
-    "corpus/roles.py": "words of GRANT",
+    "db/roles.py": "words of GRANT",
     "corpus/removal.py": "no value can be bound in DDL",
-    "corpus/embedded.py": "no value can be bound in DDL",
-    "corpus/revision.py": "for people to type",
+    "db/embedded.py": "no value can be bound in DDL",
+    "db/revision.py": "for people to type",
     "corpus/browsing/words.py": "no value can be bound in DDL",
-    "corpus/server_upgrade.py": "for every database of a server",
+    "db/server_upgrade.py": "for every database of a server",
     "engine/story_export.py": "SQLite's",
 }
 """Modules in which statements may stand, and why."""

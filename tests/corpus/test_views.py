@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from tests.corpora import START, article, load, window
 

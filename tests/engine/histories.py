@@ -19,9 +19,9 @@ import psycopg
 from dedup.base.article import Article
 from dedup.corpus import articles, pins, rulebooks
 from dedup.corpus import window as window_of
-from dedup.corpus.database import Cursor, Database
 from dedup.corpus.settling import order_parameters
-from dedup.corpus.steps import Ask, Row
+from dedup.db.database import Cursor, Database
+from dedup.db.steps import Ask, Row
 from dedup.engine.backfill import backfill
 from dedup.rules.pair import Relation
 from tests.corpora import (

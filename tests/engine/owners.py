@@ -14,8 +14,8 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from dedup.corpus import migrate
-from dedup.corpus.database import Database
+from dedup.db import migrate
+from dedup.db.database import Database
 from tests.attached import SCHEMA
 from tests.conftest import Server
 from tests.corpora import Answer, assert_right, deduplicator

@@ -14,7 +14,7 @@ from typing import Any
 
 from dedup.base.errors import DatabaseError
 from dedup.cli.main import main
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine import backfill, fingerprinting, refresh
 
 STAGES = ("fingerprinting", "counting sentences", "settling")

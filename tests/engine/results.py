@@ -19,7 +19,7 @@ import pyarrow.parquet
 from dedup.base.article import Article
 from dedup.base.settings import Settings
 from dedup.base.times import microseconds
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import BackfillReport, backfill
 from dedup.files.exchange import FORMAT, RESULT, Basis, Table, pins_digest, text_digest
 from dedup.rules import oracle

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from dedup.corpus import rulebooks
-from dedup.corpus.database import Cursor, Database
 from dedup.corpus.rulebooks import Plan, StaleRulesError
+from dedup.db.database import Cursor, Database
 from dedup.engine import adopt as adopt_module
 from dedup.engine.adopt import adopt
 from dedup.engine.backfill import backfill

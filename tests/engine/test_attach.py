@@ -14,7 +14,7 @@ from psycopg import sql
 
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.progress import SilentProgress
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.sync import sync
 from tests.attached import COLUMNS, SCHEMA, attach, news, owned, put, right, settle
 from tests.corpora import (

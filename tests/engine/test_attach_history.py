@@ -14,7 +14,7 @@ import pytest
 from psycopg import sql
 
 from dedup import Article, Deduplicator
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.files.readers import read_articles
 from tests.attached import NEWS, SCHEMA, attach, news, owned, right, settle
 from tests.conftest import Server, empty

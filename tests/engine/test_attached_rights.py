@@ -13,8 +13,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from dedup.corpus import embedded, migrate
-from dedup.corpus.database import Database
+from dedup.db import embedded, migrate
+from dedup.db.database import Database
 from dedup.deduplicator import Deduplicator
 from dedup.operation import Operation
 from tests.attached import SCHEMA, attach, news, owned, put, right, settle

@@ -12,7 +12,7 @@ import pytest
 
 from dedup.base.errors import InputError
 from dedup.corpus import pins
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine import cluster_export
 from dedup.files import exchanged
 from dedup.files.exchange import EXPORTED, Basis

@@ -19,7 +19,7 @@ from dedup.base.errors import BusyError, DatabaseError, InputError
 from dedup.base.progress import SilentProgress
 from dedup.base.settings import Settings
 from dedup.corpus import memory_engine, pins, rulebooks
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine import cluster_import
 from dedup.engine.cluster_import import ImportReport
 from dedup.engine.sync import sync
@@ -424,7 +424,7 @@ def test_stopped_in_any_stage_a_backfill_goes_on(
 
 TELLING = """
 import sys
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine import cluster_import
 
 class Telling:

@@ -19,7 +19,7 @@ from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings
 from dedup.corpus import pins
-from dedup.corpus.database import Connection, Database
+from dedup.db.database import Connection, Database
 from dedup.engine import cluster_import
 from dedup.files.exchange import RESULT
 from dedup.rules.pair import Relation

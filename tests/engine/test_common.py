@@ -11,7 +11,7 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.corpus import pins
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import BackfillReport, backfill
 from dedup.text.fingerprint import ALGORITHM_REVISION
 from tests.corpora import (

@@ -20,9 +20,10 @@ import pytest
 from dedup import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import DatabaseError
-from dedup.corpus import migrate, revision, rulebooks
+from dedup.corpus import rulebooks
 from dedup.corpus.articles import store
-from dedup.corpus.database import Database
+from dedup.db import migrate, revision
+from dedup.db.database import Database
 from dedup.engine import backfill as backfill_module
 from dedup.engine.backfill import backfill
 from dedup.engine.hook import settle_some

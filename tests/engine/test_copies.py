@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dedup import Article, AsyncDeduplicator, Copy, Verdict
 from dedup.base.verdict import MATCHES_LIMIT
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine import hook
 from dedup.engine.backfill import backfill
 from tests.conftest import empty

@@ -12,7 +12,7 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.corpus import common_sentences, pins, rulebooks
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine import refresh as refresh_module
 from dedup.engine.backfill import backfill
 from dedup.engine.refresh import refresh

@@ -22,8 +22,8 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.base.errors import DatabaseError
-from dedup.corpus import embedded, migrate
-from dedup.corpus.database import Database
+from dedup.db import embedded, migrate
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from tests.conftest import Told, empty
 from tests.corpora import (

@@ -23,8 +23,9 @@ from psycopg import sql
 
 from dedup import worker
 from dedup.base.errors import LoginError, SchemaError
-from dedup.corpus import migrate, runs, waiting, workers
-from dedup.corpus.database import Database, conninfo
+from dedup.corpus import runs, waiting, workers
+from dedup.db import migrate
+from dedup.db.database import Database, conninfo
 from dedup.engine import daemon as daemon_module
 from dedup.engine.backfill import Options
 from dedup.engine.daemon import Daemon, Pace

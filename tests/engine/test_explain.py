@@ -8,7 +8,7 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.corpus import rulebooks
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.explain import Explanation, explain
 from dedup.text.alignment import Segment
 from tests.corpora import article, code, load, sentence, window

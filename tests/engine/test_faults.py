@@ -27,7 +27,7 @@ from dedup.corpus import (
     runs,
     settling,
 )
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Database
 from dedup.engine import backfill as backfill_module
 from dedup.engine import fingerprinting, heartbeat
 from dedup.engine.backfill import backfill

@@ -17,9 +17,9 @@ from psycopg.conninfo import make_conninfo
 
 from dedup.base.errors import UnreachableError
 from dedup.base.timeouts import Timeouts
-from dedup.corpus import connection as connection_module
-from dedup.corpus.connection import ASK_SECONDS, DOUBT_SECONDS, KEEPALIVE, Connection
-from dedup.corpus.database import Database
+from dedup.db import connection as connection_module
+from dedup.db.connection import ASK_SECONDS, DOUBT_SECONDS, KEEPALIVE, Connection
+from dedup.db.database import Database
 from dedup.engine import heartbeat as heartbeat_module
 from dedup.engine.heartbeat import Heartbeat
 from tests.corpora import article, assert_right, load, unsettled, wait_until, window

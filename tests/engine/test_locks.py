@@ -19,10 +19,10 @@ import psycopg
 import pytest
 
 from dedup.base.article import Article
-from dedup.corpus.database import Cursor, Database, Session
+from dedup.db.database import Cursor, Database, Session
+from dedup.db.holding import fitting_batch
 from dedup.deduplicator import Deduplicator
 from dedup.engine.backfill import BackfillReport, backfill
-from dedup.engine.holding import fitting_batch
 from dedup.lab.hard_cases import CASES, templates
 from tests.conftest import Told
 from tests.corpora import article, assert_right, code, load, make_function, window

@@ -17,10 +17,10 @@ from dedup.base.article import Article
 from dedup.base.engines import EngineName
 from dedup.base.errors import BusyError, DatabaseError
 from dedup.corpus import common_sentences, key_segments, memory_engine, pins, rulebooks
-from dedup.corpus.arrays import Bigints, bigints
-from dedup.corpus.database import Cursor, Database
 from dedup.corpus.fingerprints import Stored
 from dedup.corpus.memory_engine import FingerprintPage
+from dedup.db.arrays import Bigints, bigints
+from dedup.db.database import Cursor, Database
 from dedup.engine import choice
 from dedup.engine.backfill import BackfillReport, backfill
 from dedup.engine.memory import settle

@@ -18,7 +18,7 @@ from dedup.base.errors import InputError
 from dedup.base.progress import SilentProgress
 from dedup.corpus import attached_functions, attachments, drift
 from dedup.corpus.attachments import Attachment
-from dedup.corpus.database import Cursor, Database
+from dedup.db.database import Cursor, Database
 from dedup.engine import sync
 from tests.attached import COLUMNS, NEWS, SCHEMA, attach, news, put, settle
 from tests.cli.conftest import Dedup, dedup

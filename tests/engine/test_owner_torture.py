@@ -20,7 +20,7 @@ import pytest
 from psycopg import sql
 
 from dedup.base.progress import SilentProgress
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.sync import sync
 from tests.attached import COLUMNS, SCHEMA, settle
 from tests.conftest import Server, Told, empty

@@ -15,7 +15,6 @@ import psycopg
 import pytest
 
 from dedup.corpus import common_sentences, rulebooks, settling, stories, verdicts
-from dedup.corpus.arrays import bigints
 from dedup.corpus.browsing import (
     article as articles,
 )
@@ -32,9 +31,10 @@ from dedup.corpus.browsing import (
     story,
     words,
 )
-from dedup.corpus.database import Cursor, Database, hold_settle_lock
 from dedup.corpus.fingerprints import count_unfingerprinted, count_unsettled, waiting_page
-from dedup.corpus.steps import run
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor, Database, hold_settle_lock
+from dedup.db.steps import run
 from dedup.deduplicator import Deduplicator
 from dedup.engine import compare, hook, segments
 from dedup.engine.backfill import backfill
@@ -90,7 +90,7 @@ FILL = """
 @pytest.fixture(scope="module")
 def large(server: Server) -> Iterator[Database]:
     """A corpus of synthetic articles, and a few real ones."""
-    from dedup.corpus import migrate
+    from dedup.db import migrate
 
     database = Database(server.create("dedup_plans"))
     migrate.initialize(database)

@@ -20,8 +20,8 @@ from dedup.base.errors import BusyError, MachineError, UnreachableError
 from dedup.base.settings import Settings
 from dedup.base.timeouts import Timeouts
 from dedup.corpus import fingerprints, rulebooks
-from dedup.corpus.database import Database
 from dedup.corpus.fingerprints import Chunk, count_unfingerprinted, waiting_page
+from dedup.db.database import Database
 from dedup.engine import pool
 from dedup.engine.backfill import backfill
 from dedup.engine.pool import FingerprintPool

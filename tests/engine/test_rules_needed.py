@@ -17,8 +17,8 @@ from types import ModuleType
 import pytest
 
 from dedup.base.errors import DatabaseError
-from dedup.corpus import statements
-from dedup.corpus.database import Database
+from dedup.db import statements
+from dedup.db.database import Database
 from tests.conftest import Told
 from tests.engine.histories import History, undone
 
@@ -78,7 +78,7 @@ SETTLING_MUTANTS = [
     ),
     Mutant(
         "pairs of an article that is settled again stay",
-        "settling.sql delete_pairs",
+        "corpus/sql/settling.sql delete_pairs",
         "article_id = ANY (%(ids)s)",
         "article_id = ANY (%(ids)s) AND false",
     ),
@@ -142,7 +142,7 @@ SETTLING_MUTANTS = [
     ),
     Mutant(
         "a canonical article does not take part",
-        "settling.sql write_canonical",
+        "corpus/sql/settling.sql write_canonical",
         "takes_part = true, duplicate_of = NULL",
         "takes_part = a.takes_part, duplicate_of = NULL",
     ),
@@ -223,7 +223,7 @@ FAMILY_MUTANTS = [
     ),
     Mutant(
         "pairs that are the best_match no more go though they are among the best",
-        "settling.sql drop_pairs",
+        "corpus/sql/settling.sql drop_pairs",
         "AND kept.rank > %(pairs)s",
         "",
     ),
@@ -245,13 +245,13 @@ FAMILY_MUTANTS = [
 STALE_MUTANTS = [
     Mutant(
         "stale articles are not settled again",
-        "settling.sql next_unsettled",
+        "corpus/sql/settling.sql next_unsettled",
         "k.status = 'pending' OR k.stale",
         "k.status = 'pending'",
     ),
     Mutant(
         "the hook settles no stale articles",
-        "settling.sql unsettled_among",
+        "corpus/sql/settling.sql unsettled_among",
         "(k.status = 'pending' OR k.stale)",
         "k.status = 'pending'",
     ),
@@ -344,7 +344,7 @@ PIN_MUTANTS = [
     ),
     Mutant(
         "pins of the second article are not read",
-        "settling.sql pair_pins",
+        "corpus/sql/settling.sql pair_pins",
         "WHERE other_source_id = ANY (%(names)s)",
         "WHERE false",
         theme="pins",
@@ -375,7 +375,7 @@ SHORT_MUTANTS = [
     ),
     Mutant(
         "the backfill knows no titles",
-        "fingerprints.sql waiting_texts",
+        "corpus/sql/fingerprints.sql waiting_texts",
         "a.language, a.title, CASE",
         "a.language, NULL::text, CASE",
         theme="short",
@@ -419,7 +419,7 @@ COMMON_MUTANTS = [
     ),
     Mutant(
         "what the carriers of a changed sentence decided stays settled",
-        "articles.sql withdraw",
+        "corpus/sql/articles.sql withdraw",
         "SELECT dedup.withdraw(",
         "SELECT dedup.make_stale(",
         theme="common",
@@ -427,63 +427,63 @@ COMMON_MUTANTS = [
     ),
     Mutant(
         "what went is not subtracted",
-        "common_sentences.sql net_changes",
+        "corpus/sql/common_sentences.sql net_changes",
         "-1 AS sign",
         "0 AS sign",
         theme="common",
     ),
     Mutant(
         "what came is not added",
-        "common_sentences.sql net_changes",
+        "corpus/sql/common_sentences.sql net_changes",
         "SELECT e.article_id, 1, f.sentence_hashes",
         "SELECT e.article_id, 0, f.sentence_hashes",
         theme="common",
     ),
     Mutant(
         "of several fingerprints that went the last is subtracted",
-        "common_sentences.sql net_changes",
+        "corpus/sql/common_sentences.sql net_changes",
         "c.id = e.first AND c.sentence_hashes IS NOT NULL",
         "c.id = e.last AND c.sentence_hashes IS NOT NULL",
         theme="common",
     ),
     Mutant(
         "a fingerprint that came and went is added",
-        "common_sentences.sql net_changes",
+        "corpus/sql/common_sentences.sql net_changes",
         "c.id = e.last AND c.sentence_hashes IS NULL",
         "c.id = e.first AND c.sentence_hashes IS NULL",
         theme="common",
     ),
     Mutant(
         "the difference of pairs is off",
-        "common_sentences.sql count_kept_sentences",
+        "corpus/sql/common_sentences.sql count_kept_sentences",
         "(coalesce(h.n, 0) - m.d) * (coalesce(h.n, 0) - m.d - 1)",
         "(coalesce(h.n, 0) - m.d) * (coalesce(h.n, 0) - 1)",
         theme="common",
     ),
     Mutant(
         "pairs that fall apart are not subtracted",
-        "common_sentences.sql count_kept_sentences",
+        "corpus/sql/common_sentences.sql count_kept_sentences",
         "FROM moved m LEFT JOIN holding h",
         "FROM moved m JOIN holding h",
         theme="common",
     ),
     Mutant(
         "carriers of a kept count do not change",
-        "common_sentences.sql count_kept_sentences",
+        "corpus/sql/common_sentences.sql count_kept_sentences",
         "t.carriers + t.change",
         "t.carriers",
         theme="common",
     ),
     Mutant(
         "few carriers agree in nothing",
-        "common_sentences.sql count_other_sentences",
+        "corpus/sql/common_sentences.sql count_other_sentences",
         "coalesce(pairs, 0)",
         "0::bigint",
         theme="common",
     ),
     Mutant(
         "a common sentence of few carriers stays common",
-        "common_sentences.sql count_other_sentences",
+        "corpus/sql/common_sentences.sql count_other_sentences",
         "OR EXISTS (SELECT FROM dedup.common_sentence s WHERE s.sentence_hash = t.sentence_hash)",
         "",
         theme="common",
@@ -491,7 +491,7 @@ COMMON_MUTANTS = [
     ),
     Mutant(
         "pinned sentences of few carriers are not counted",
-        "common_sentences.sql count_other_sentences",
+        "corpus/sql/common_sentences.sql count_other_sentences",
         "OR EXISTS (SELECT FROM dedup.sentence_pin p WHERE p.sentence_hash = t.sentence_hash)",
         "",
         theme="common",
@@ -577,7 +577,7 @@ SETTINGS_MUTANTS = [
     ),
     Mutant(
         "a setting is in force before it is adopted",
-        "rulebooks.sql settings_in_force",
+        "corpus/sql/rulebooks.sql settings_in_force",
         "SELECT name, adopted FROM dedup.setting WHERE adopted IS NOT NULL",
         "SELECT name, value FROM dedup.setting WHERE value IS NOT NULL",
         theme="settings",
@@ -627,7 +627,7 @@ WINDOW = "dedup.corpus.window"
 WINDOW_MUTANTS = [
     Mutant(
         "pairs across the horizon stay",
-        "window.sql archive_pairs",
+        "corpus/sql/window.sql archive_pairs",
         "DELETE FROM dedup.match WHERE",
         "DELETE FROM dedup.match WHERE false AND",
     ),
@@ -645,7 +645,7 @@ WINDOW_MUTANTS = [
     ),
     Mutant(
         "what is before the horizon is settled",
-        "settling.sql next_unsettled",
+        "corpus/sql/settling.sql next_unsettled",
         "(SELECT horizon FROM dedup.corpus_state)",
         "NULL",
     ),

@@ -17,7 +17,7 @@ import pytest
 
 from dedup.base.errors import StuckError
 from dedup.corpus import overview, runs
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine import backfill as backfill_module
 from dedup.engine import heartbeat as heartbeat_module
 from dedup.engine.backfill import backfill

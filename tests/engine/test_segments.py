@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup.corpus import key_segments, rulebooks
-from dedup.corpus.arrays import bigints
-from dedup.corpus.database import Database
+from dedup.db.arrays import bigints
+from dedup.db.database import Database
 from dedup.engine import segments
 from dedup.engine.backfill import backfill
 from dedup.engine.verify import Verification, repair, verify

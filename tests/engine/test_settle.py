@@ -9,7 +9,7 @@ import pytest
 from dedup.base.article import Article
 from dedup.base.engines import BATCH_ARTICLES
 from dedup.corpus import articles, pins, rulebooks
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.settle import settle
 from dedup.rules.pair import Relation

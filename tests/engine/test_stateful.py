@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 from dedup.corpus import pins, rulebooks
 from dedup.corpus import window as window_of
 from dedup.corpus.articles import store
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.refresh import refresh
 from dedup.rules.pair import Relation

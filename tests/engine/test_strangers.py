@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from dedup.base.article import Article
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.text.hashing import Hasher
 from dedup.text.normalize import words

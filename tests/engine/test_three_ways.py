@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dedup.base.article import ARTICLE_FIELDS, Article
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from tests.corpora import (
     answer,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dedup.corpus import waiting
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from tests import attached
 from tests.attached import attach, marks, news, owned, put, right
 from tests.corpora import at, deduplicator, text, wait_until, window

@@ -14,7 +14,7 @@ import pytest
 from dedup.base.article import Article
 from dedup.base.verdict import Verdict
 from dedup.corpus import rulebooks
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.submit import OTHER_PROGRAM
 from tests.corpora import (

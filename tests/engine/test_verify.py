@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from dedup.corpus import rulebooks
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.hook import store_for_later
 from dedup.engine.verify import Verification, repair, verify

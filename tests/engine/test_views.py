@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dedup.corpus import pins
-from dedup.corpus.database import Cursor, Database, Session
+from dedup.db.database import Cursor, Database, Session
 from dedup.engine.backfill import backfill
 from dedup.rules.pair import Relation
 from tests.corpora import (

@@ -27,9 +27,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from dedup import Deduplicator
 from dedup.base.errors import BusyError, CollisionError, DatabaseError, InputError, UnreachableError
 from dedup.base.timeouts import Timeouts, milliseconds
-from dedup.corpus import connection as connection_module
-from dedup.corpus import migrate
-from dedup.corpus.database import Database, retried
+from dedup.db import connection as connection_module
+from dedup.db import migrate
+from dedup.db.database import Database, retried
 from dedup.engine.backfill import backfill
 from dedup.engine.deferred import store_deferred
 from tests.conftest import Server, User

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dedup.base.printable import JOINERS
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Database
 from tests.conftest import Told
 from tests.files import hostile
 

@@ -6,7 +6,7 @@ import pytest
 
 from dedup.base.errors import InputError
 from dedup.corpus import rulebooks
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.judging import live
 from tests.corpora import article, change_settings, load, make_function, window

@@ -26,7 +26,7 @@ from dedup.base.errors import InputError
 from dedup.cli.columns import ALONE, Page
 from dedup.cli.review import review
 from dedup.corpus import articles, judgements
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Database
 
 HARBOUR = (
     "The council of Port Marlow voted on Tuesday to close the harbour road. "

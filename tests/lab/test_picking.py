@@ -6,7 +6,7 @@ import pytest
 
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.lab import picking
 from tests.corpora import change_settings, deduplicator
 from tests.judging.test_live import settled

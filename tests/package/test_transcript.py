@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from dedup.corpus import embedded
+from dedup.db import embedded
 from tests.package import environments
 from tests.package.environments import ROOT
 

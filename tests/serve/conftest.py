@@ -15,7 +15,7 @@ import pytest
 from starlette.types import ASGIApp
 
 from dedup import Deduplicator
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.serve import server
 from dedup.serve.app import make_app
 from dedup.serve.guard import LOOPBACK_NAMES, Access

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dedup.base.article import Article
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.files.readers import read_articles
 from tests.cli.conftest import HARBOUR, MUSEUM
 from tests.corpora import article, assert_right, window

@@ -22,7 +22,7 @@ import psycopg
 import pytest
 
 from dedup.base.errors import InputError
-from dedup.corpus.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Database
 from dedup.serve import server
 from tests.cli.conftest import HARBOUR
 from tests.corpora import wait_until

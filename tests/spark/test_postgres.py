@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dedup.base.article import ARTICLE_FIELDS, Article
-from dedup.corpus.database import Database
+from dedup.db.database import Database
 from dedup.engine import cluster_import
 from dedup.engine.backfill import backfill
 from dedup.files.readers import read_articles

@@ -10,12 +10,12 @@ from dedup.base.errors import NotFoundError
 from dedup.base.verdict import Match, Verdict
 from dedup.corpus import verdicts
 from dedup.corpus.browsing.lines import ArticleLine, lines_of
-from dedup.corpus.database import Cursor
 from dedup.corpus.judgements import key
 from dedup.corpus.pins import PairPin
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("browsing")
+_sql = Statements("corpus/sql/browsing")
 
 TEXT_CHARACTERS = 100_000
 """Of a text that are shown."""

@@ -12,11 +12,11 @@ from dedup.base.times import from_microseconds
 from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import LABEL, ArticleLine, StoryLine, cut, lines_of
 from dedup.corpus.browsing.reading import COUNTED
-from dedup.corpus.database import Cursor
 from dedup.corpus.known_times import delay, known
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("browsing")
+_sql = Statements("corpus/sql/browsing")
 
 LISTED = 10
 """Stories of a list."""

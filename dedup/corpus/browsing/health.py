@@ -10,12 +10,12 @@ from dedup.base.answer import Answer
 from dedup.base.settings import Settings, masked
 from dedup.corpus import monitoring, overview, rulebooks, runs
 from dedup.corpus.browsing import words
-from dedup.corpus.database import Cursor
 from dedup.corpus.monitoring import Vitals
 from dedup.corpus.runs import PastRun
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("browsing")
+_sql = Statements("corpus/sql/browsing")
 
 RUNS = 20
 """Runs that are shown."""

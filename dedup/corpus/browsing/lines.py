@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dedup.base.answer import Answer
-from dedup.corpus.arrays import bigints
-from dedup.corpus.database import Cursor
 from dedup.corpus.known_times import delay_between, known
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("browsing")
+_sql = Statements("corpus/sql/browsing")
 
 LABEL_CHARACTERS = 300
 """Of a title or an outlet in a list; the rest is cut, and an ellipsis says so."""

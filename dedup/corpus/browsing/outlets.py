@@ -10,11 +10,11 @@ from dedup.base.times import microseconds
 from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import ArticleLine, CopyLine, lines_of
 from dedup.corpus.browsing.reading import COUNTED
-from dedup.corpus.database import Cursor
 from dedup.corpus.known_times import delay, known
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("browsing")
+_sql = Statements("corpus/sql/browsing")
 
 MATRIX_OUTLETS = 40
 """Outlets of a matrix, those of the most copies made and given."""

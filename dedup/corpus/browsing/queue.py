@@ -15,11 +15,11 @@ from dedup.base.verdict import Match
 from dedup.corpus import rulebooks
 from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import ArticleLine, lines_of
-from dedup.corpus.database import Cursor
 from dedup.corpus.pins import PairPin
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("browsing")
+_sql = Statements("corpus/sql/browsing")
 
 QueueKind = Literal["duplicate", "similar", "picked"]
 """Near a threshold of duplicates; near one of similar articles; or picked by `dedup judge pairs`.

@@ -10,11 +10,11 @@ from typing import Any
 from dedup.base.article import storable
 from dedup.base.errors import InputError
 from dedup.base.times import from_microseconds
-from dedup.corpus.connection import set_values
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
+from dedup.db.connection import set_values
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("browsing")
+_sql = Statements("corpus/sql/browsing")
 
 _WAYS = {
     "enable_seqscan": "off",

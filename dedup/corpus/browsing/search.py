@@ -12,13 +12,13 @@ from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.times import microseconds
 from dedup.base.verdict import StatusName
-from dedup.corpus.arrays import bigints
 from dedup.corpus.browsing import reading, words
 from dedup.corpus.browsing.lines import ArticleLine, lines_of
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("browsing")
+_sql = Statements("corpus/sql/browsing")
 
 SEARCH_PAGE = 50
 """Articles of a page."""

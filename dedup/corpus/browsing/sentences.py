@@ -10,11 +10,11 @@ from dedup.base.answer import Answer
 from dedup.base.errors import InputError, NotFoundError
 from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import ArticleLine, lines_of
-from dedup.corpus.database import Cursor
 from dedup.corpus.overview import CommonSentence
-from dedup.corpus.statements import Statements
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("browsing")
+_sql = Statements("corpus/sql/browsing")
 
 SentenceOrder = Literal["carriers", "stories"]
 """The sentences of the most articles first, or those of the most effective stories."""

@@ -10,14 +10,14 @@ from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
 from dedup.base.times import microseconds
 from dedup.base.verdict import Match
-from dedup.corpus.arrays import bigints
 from dedup.corpus.browsing import reading
 from dedup.corpus.browsing.lines import ArticleLine, CopyLine, lines_of
-from dedup.corpus.database import Cursor
-from dedup.corpus.statements import Statements
 from dedup.corpus.verdicts import best_pairs
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
 
-_sql = Statements("browsing")
+_sql = Statements("corpus/sql/browsing")
 
 STORY_PAGE = 200
 """Copies of a page."""

@@ -15,11 +15,11 @@ from datetime import UTC, date, datetime, timedelta
 
 from dedup.base.errors import BusyError, InputError
 from dedup.base.schema import migration_lock, program
-from dedup.corpus.connection import set_values
-from dedup.corpus.database import Cursor, Database, translated
-from dedup.corpus.statements import Statements
+from dedup.db.connection import set_values
+from dedup.db.database import Cursor, Database, translated
+from dedup.db.statements import Statements
 
-_sql = Statements("browsing")
+_sql = Statements("corpus/sql/browsing")
 
 INDEX = "article_words"
 

@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 
 from dedup.base.errors import BusyError
 from dedup.corpus import memory_engine
-from dedup.corpus.database import Database, translated
+from dedup.db.database import Database, translated
 
 COMPACT_SHARE = 0.5
 """From so large a share of articles marked in one go, their indexes are made again at the end."""

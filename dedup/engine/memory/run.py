@@ -16,9 +16,9 @@ from typing import Self
 
 from dedup.base.progress import Progress
 from dedup.corpus import common_sentences, memory_engine
-from dedup.corpus.database import Database, retried
 from dedup.corpus.memory_engine import MARK_INDEXES
 from dedup.corpus.rulebooks import Rulebook
+from dedup.db.database import Database, retried
 from dedup.engine import refresh, segments
 from dedup.engine.fingerprinting import analyze
 from dedup.engine.memory.kept import Kept

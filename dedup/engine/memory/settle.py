@@ -20,11 +20,11 @@ import numpy.typing as npt
 from dedup.base.numbers import Flags, begins_run
 from dedup.base.progress import Progress
 from dedup.corpus import memory_engine, settling, window
-from dedup.corpus.arrays import bigints
-from dedup.corpus.database import Database, retried
 from dedup.corpus.memory_engine import NO_RULE, STATUSES, StoredMarks
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.settling import PairRows
+from dedup.db.arrays import bigints
+from dedup.db.database import Database, retried
 from dedup.engine.memory.decide import Decisions, PairArrays, Profiles, decide
 from dedup.engine.memory.keys import Bigints, Entries, Places, code
 from dedup.engine.memory.room import vacuum

@@ -19,9 +19,9 @@ from dedup.base.numbers import Flags
 from dedup.base.settings import Settings
 from dedup.corpus import key_segments, memory_engine
 from dedup.corpus.common_sentences import SentenceCount
-from dedup.corpus.database import Cursor
 from dedup.corpus.memory_engine import FingerprintPage, StoredMarks
 from dedup.corpus.settling import PairRows
+from dedup.db.database import Cursor
 from dedup.engine.memory.count import count, frequent
 from dedup.engine.memory.kept import Kept
 from dedup.engine.memory.keys import Bigints, Entries, Places, in_slices

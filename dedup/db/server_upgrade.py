@@ -29,10 +29,11 @@ import psycopg
 from dedup.base.answer import Answer
 from dedup.base.errors import EmbeddedServerError
 from dedup.base.progress import Progress, SilentProgress
-from dedup.corpus import embedded, embedded_files
-from dedup.corpus.statements import Statements
+from dedup.corpus import embedded_files
+from dedup.db import embedded
+from dedup.db.statements import Statements
 
-_sql = Statements("embedded")
+_sql = Statements("db/server_upgrade")
 
 PORT = embedded.PORT + 1
 """Of both servers meanwhile: others look for theirs at `embedded.PORT`, and wait for the lock."""

@@ -32,7 +32,7 @@ from dedup.base.errors import (
 )
 from dedup.base.schema import DEFAULT, chosen
 from dedup.base.timeouts import Timeouts
-from dedup.corpus.connection import (
+from dedup.db.connection import (
     GRACE_SECONDS,
     Connection,
     Cursor,
@@ -40,8 +40,8 @@ from dedup.corpus.connection import (
     hold_settle_lock,
     prefer_indexes,
 )
-from dedup.corpus.pool import MAX_CONNECTIONS, Pool
-from dedup.corpus.steps import Ask, Row
+from dedup.db.pool import MAX_CONNECTIONS, Pool
+from dedup.db.steps import Ask, Row
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -148,7 +148,7 @@ class Database:
         url = url or os.environ.get(URL_VARIABLE)
         self.embedded = not url
         if not url:
-            from dedup.corpus import embedded
+            from dedup.db import embedded
 
             url = embedded.start()
         self.url = conninfo(url)

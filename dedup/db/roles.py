@@ -16,11 +16,11 @@ from psycopg import sql
 from dedup.base.article import ARTICLE_FIELDS
 from dedup.base.errors import InputError, RightsError
 from dedup.corpus.attachments import Attachment, raw
-from dedup.corpus.connection import Cursor
-from dedup.corpus.rendering import SCHEMA, own, written_out
-from dedup.corpus.statements import Statements
+from dedup.db.connection import Cursor
+from dedup.db.rendering import SCHEMA, own, written_out
+from dedup.db.statements import Statements
 
-_sql = Statements("roles")
+_sql = Statements("db/roles")
 
 Role = Literal["worker", "scraper", "analyst", "reader"]
 """What a database role is for: it settles; it stores articles and asks about them; it reads the views; it

@@ -1,8 +1,8 @@
-"""SQL stands in files, one per feature, and is asked for by name.
+"""SQL stands in files beside the modules that use it, and is asked for by name.
 
-A statement of `sql/FEATURE.sql` begins with a line `-- name: NAME`. What it is for follows as a comment, then
-the SQL. `${part}` in it stands for the statement of that name in the same file, or for what the caller gives.
-Values are never parts: they are bound when it is executed.
+A statement of `ROOM/FEATURE.sql` begins with a line `-- name: NAME`. What it is for follows as a comment,
+then the SQL. `${part}` in it stands for the statement of that name in the same file, or for what the caller
+gives. Values are never parts: they are bound when it is executed.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from functools import cache
 from importlib import resources
 from string import Template
 
-FOLDER = resources.files("dedup.corpus") / "sql"
+FOLDER = resources.files("dedup")
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """The statements of one feature."""
+    """The statements of one feature, by the path of their file: `Statements("store/articles")`."""
 
     feature: str
 

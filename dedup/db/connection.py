@@ -20,15 +20,15 @@ from psycopg.conninfo import conninfo_to_dict
 
 from dedup.base.schema import DEFAULT
 from dedup.base.timeouts import Timeouts, milliseconds
-from dedup.corpus import arrays
-from dedup.corpus.rendering import SchemaCursor
-from dedup.corpus.statements import Statements
-from dedup.corpus.steps import Ask, Row
+from dedup.db import arrays
+from dedup.db.rendering import SchemaCursor
+from dedup.db.statements import Statements
+from dedup.db.steps import Ask, Row
 
 Cursor = psycopg.Cursor[Any]
 _Value = TypeVar("_Value")
 
-_sql = Statements("connection")
+_sql = Statements("db/connection")
 
 APPLICATION = "dedup"
 """What `pg_stat_activity` shows as the name of the program."""

@@ -17,11 +17,11 @@ from psycopg.pq import TransactionStatus
 from dedup.base.errors import BusyError, ClosedError
 from dedup.base.schema import DEFAULT
 from dedup.base.timeouts import Timeouts
-from dedup.corpus import arrays
-from dedup.corpus.connection import FRESH_SECONDS, GRACE_SECONDS, limits, parameters, readable, set_values
-from dedup.corpus.database import translated
-from dedup.corpus.rendering import AsyncSchemaCursor
-from dedup.corpus.steps import Ask, Row
+from dedup.db import arrays
+from dedup.db.connection import FRESH_SECONDS, GRACE_SECONDS, limits, parameters, readable, set_values
+from dedup.db.database import translated
+from dedup.db.rendering import AsyncSchemaCursor
+from dedup.db.steps import Ask, Row
 
 _Value = TypeVar("_Value")
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from threading import BoundedSemaphore, Lock
 
-from dedup.corpus.connection import Connection
+from dedup.db.connection import Connection
 
 MAX_CONNECTIONS = 10
 """Of one `Database` at a time; a program with more threads has some of them wait."""

@@ -12,7 +12,7 @@ from psycopg import errors as pg
 
 from dedup.base.errors import SchemaError
 from dedup.base.schema import program
-from dedup.corpus.database import Cursor, Database
+from dedup.db.database import Cursor, Database
 
 KEPT = (
     *("article", "deferred_article", "sentence_pin", "pair_pin", "setting", "sentence_model"),

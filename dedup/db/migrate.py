@@ -19,12 +19,12 @@ from sqlalchemy import text
 from dedup.base.errors import RightsError, SchemaError
 from dedup.base.schema import migration_lock
 from dedup.corpus import rulebooks
-from dedup.corpus.database import Database, translated
-from dedup.corpus.rendering import rendered_text
-from dedup.corpus.revision import current, folder, refuse_unknown
-from dedup.corpus.statements import Statements
+from dedup.db.database import Database, translated
+from dedup.db.rendering import rendered_text
+from dedup.db.revision import current, folder, refuse_unknown
+from dedup.db.statements import Statements
 
-_sql = Statements("roles")
+_sql = Statements("db/roles")
 
 
 def upgrade(database: Database) -> tuple[str | None, str | None]:

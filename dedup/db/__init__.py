@@ -1,0 +1,1 @@
+"""The database itself: connections, statements, roles, migrations, the embedded server."""
