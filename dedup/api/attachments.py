@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dedup.api import checks
+from dedup.attach import attach as attaching
+from dedup.attach import attachments, drift, outbox
+from dedup.attach.attaching import Wanted
+from dedup.attach.attachments import Attachment
+from dedup.attach.remapping import Remap
 from dedup.base.answer import Answer
-from dedup.corpus import attachments, drift, outbox
-from dedup.corpus.attaching import Wanted
-from dedup.corpus.attachments import Attachment
-from dedup.corpus.remapping import Remap
 from dedup.db.database import Database
-from dedup.engine import attach as attaching
 
 
 @dataclass(frozen=True, slots=True)

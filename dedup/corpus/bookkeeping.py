@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from dedup.attach import outbox
 from dedup.base.settings import Settings
-from dedup.corpus import articles, common_sentences, fingerprints, key_segments, outbox, window
+from dedup.corpus import articles, common_sentences, fingerprints, key_segments, window
 from dedup.corpus.settling import order_parameters
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor

@@ -12,8 +12,9 @@ import re
 import subprocess
 from pathlib import Path
 
+from dedup.attach import attachments
 from dedup.base.errors import EmbeddedServerError, InputError, SchemaError
-from dedup.corpus import attachments, removal
+from dedup.corpus import removal
 from dedup.db import embedded
 from dedup.db.database import Database
 from dedup.files.whole import new_file

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from dedup.attach import drift
 from dedup.base.answer import Answer
-from dedup.corpus import drift, runs, workers
+from dedup.corpus import runs, workers
 from dedup.corpus.runs import Run
 from dedup.corpus.workers import Worker
 from dedup.db.database import Cursor, prefer_indexes

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from dedup.attach import outbox
 from dedup.base.answer import Answer
-from dedup.corpus import deferred, outbox, runs
+from dedup.corpus import deferred, runs
 from dedup.corpus.runs import Run
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements

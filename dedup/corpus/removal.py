@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
+from dedup.attach import attachments, detaching
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError, SchemaError
-from dedup.corpus import attachments, detaching
 from dedup.db import revision
 from dedup.db.connection import Cursor
 from dedup.db.statements import Statements

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dedup.attach import drift
 from dedup.base.article import MAX_SOURCE_ID_BYTES
-from dedup.corpus import drift
 from dedup.db.database import Cursor, prefer_indexes
 from dedup.db.statements import Statements
 

@@ -137,3 +137,8 @@ class AsyncSchemaCursor(psycopg.AsyncCursor[Any]):
 
     def copy(self, statement: Any, *given: Any, **options: Any) -> Any:
         return super().copy(rendered(statement, schema_of(self)), *given, **options)
+
+
+def raw(text: str) -> sql.SQL:
+    """SQL that is sent as it is: of the server, or what the user gave as SQL."""
+    return Verbatim(text)

@@ -15,9 +15,8 @@ from psycopg import sql
 
 from dedup.base.article import ARTICLE_FIELDS
 from dedup.base.errors import InputError, RightsError
-from dedup.corpus.attachments import Attachment, raw
 from dedup.db.connection import Cursor
-from dedup.db.rendering import SCHEMA, own, written_out
+from dedup.db.rendering import SCHEMA, own, raw, written_out
 from dedup.db.statements import Statements
 
 _sql = Statements("db/roles")
@@ -208,36 +207,6 @@ def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Compo
             found.append(
                 sql.SQL("GRANT EXECUTE ON FUNCTION {} ({}) TO {}").format(own(function), raw(arguments), name)
             )
-    return found
-
-
-def of_attachment(cursor: Cursor, attachment: Attachment) -> list[sql.Composed]:
-    """Rights on what was just made for an attached table, for the roles that were given theirs before."""
-    working = ["rows(text[])", "page(text, integer)"]
-    if attachment.mark_columns:
-        working.append("write(text[], text[], text[], double precision[])")
-    found = []
-    for relation, privilege, given in (
-        ("canonical_article", "SELECT", [sql.SQL("SELECT ON {}").format(attachment.marks)]),
-        (
-            "settle_turn",
-            "UPDATE",
-            [
-                sql.SQL("EXECUTE ON FUNCTION {}{}").format(
-                    attachment.function(what.partition("(")[0]), raw(arguments)
-                )
-                for what in working
-                for arguments in (what[what.index("(") :],)
-            ],
-        ),
-    ):
-        values = {"relation": relation, "privilege": privilege}
-        rows = cursor.execute(_sql("holders"), values).fetchall()
-        found += [
-            sql.SQL("GRANT {} TO {}").format(right, sql.Identifier(name))
-            for (name,) in rows
-            for right in given
-        ]
     return found
 
 

@@ -23,13 +23,6 @@ WHERE relnamespace = 'dedup'::regnamespace AND relkind IN ('r', 'p', 'v', 'm') O
 SELECT proname, pg_get_function_identity_arguments(oid) FROM pg_proc
 WHERE pronamespace = 'dedup'::regnamespace AND prorettype <> 'trigger'::regtype ORDER BY 1, 2
 
--- name: holders
--- Roles that were given a right on a relation.
-SELECT r.rolname FROM pg_class c, aclexplode(c.relacl) AS a JOIN pg_roles r ON r.oid = a.grantee
-WHERE c.relnamespace = 'dedup'::regnamespace AND c.relname = %(relation)s
-  AND a.privilege_type = %(privilege)s AND a.grantee <> c.relowner
-ORDER BY 1
-
 -- name: may_make_temporary
 -- The database, and whether a role may make temporary tables in it.
 SELECT current_database(), has_database_privilege(%(name)s::name, current_database(), 'TEMPORARY')

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 
+from dedup.attach.sync import sync, write_marks
 from dedup.base.answer import Answer
 from dedup.base.engines import BATCH_ARTICLES, EngineName
 from dedup.base.progress import Both, Progress, SilentProgress, timed
@@ -36,7 +37,6 @@ from dedup.engine.memory.run import MemoryRun
 from dedup.engine.reader import Factory, make_function
 from dedup.engine.refresh import refresh
 from dedup.engine.settle import Settled, settle
-from dedup.engine.sync import sync, write_marks
 from dedup.engine.window import Window
 
 SAME_ROUNDS = 10

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from dedup.attach.sync import write_marks
 from dedup.base.answer import Answer
 from dedup.base.errors import BusyError, InputError
 from dedup.base.progress import Both, Progress, SilentProgress, timed
@@ -41,7 +42,6 @@ from dedup.engine.heartbeat import Heartbeat
 from dedup.engine.memory.room import COMPACT_SHARE, compact, vacuum
 from dedup.engine.memory.run import MemoryRun
 from dedup.engine.refresh import examples_of
-from dedup.engine.sync import write_marks
 from dedup.files import exchanged
 from dedup.files.exchange import RUN_FILE, Basis
 

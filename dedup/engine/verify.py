@@ -20,25 +20,17 @@ from typing import Any
 
 import psycopg
 
+from dedup.attach import attachments, drift, outbox
+from dedup.attach.attachments import Attachment
+from dedup.attach.sync import UnfitError, fitting
 from dedup.base.answer import Answer, plain
 from dedup.base.progress import Progress, SilentProgress
-from dedup.corpus import (
-    attachments,
-    bookkeeping,
-    common_sentences,
-    deferred,
-    drift,
-    outbox,
-    rulebooks,
-    snapshots,
-)
-from dedup.corpus.attachments import Attachment
+from dedup.corpus import bookkeeping, common_sentences, deferred, rulebooks, snapshots
 from dedup.corpus.bookkeeping import Repair, Repairs
 from dedup.corpus.rulebooks import Rulebook
 from dedup.corpus.snapshots import StoredArticle
 from dedup.db.database import Cursor, Database, retried
 from dedup.db.rendering import schema_of
-from dedup.engine.sync import UnfitError, fitting
 from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import Mark, Pair, Partner, Status, best_match, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation, relate

@@ -27,7 +27,7 @@ BRIEF = "'Brief ' || number || ' of the day, which says nothing that the one bef
 FOLLOW = """
 import sys
 from dedup.db.database import Database
-from dedup.engine.sync import sync
+from dedup.attach.sync import sync
 from dedup.base.progress import SilentProgress
 print(follow(Database(sys.argv[1]), SilentProgress(), lambda: False))
 """

@@ -23,7 +23,7 @@ FEATURES = sorted(file.stem for file in FOLDER.glob("*.sql"))
 
 PARTS = {
     "corpus/sql/articles": {"fields": fields("a"), "text": body("a")},
-    "corpus/sql/attached": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
+    "attach/attachments": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
     "corpus/sql/browsing": {
         "counts": day._COUNTS,
         "publication": LABEL.format("publication"),
@@ -46,7 +46,7 @@ PARTS = {
         "source": "SELECT * FROM dedup.article",
     },
     "corpus/sql/common_sentences": {"fingerprints": "dedup.fingerprint"},
-    "corpus/sql/outbox": dict.fromkeys(
+    "attach/outbox": dict.fromkeys(
         ("rows", "page"),
         "(SELECT source_id, text_hash, title, url, publication, language, published_at, status,"
         " source_id AS original, score FROM dedup.marked_article)",
@@ -129,9 +129,9 @@ def test_a_missing_part_or_statement_is_an_error() -> None:
 
 IN_PYTHON = {
     "db/connection.py": "parameters of a session",
-    "corpus/attached_ddl.py": "made from a catalogue",
-    "corpus/attached_functions.py": "made from a catalogue",
-    "corpus/attaching.py": "made from a catalogue",
+    "attach/attached_ddl.py": "made from a catalogue",
+    "attach/attached_functions.py": "made from a catalogue",
+    "attach/attaching.py": "made from a catalogue",
     "db/roles.py": "words of GRANT",
     "corpus/removal.py": "no value can be bound in DDL",
     "db/embedded.py": "no value can be bound in DDL",

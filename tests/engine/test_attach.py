@@ -12,10 +12,10 @@ import pytest
 from psycopg import errors as pg
 from psycopg import sql
 
+from dedup.attach.sync import sync
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.progress import SilentProgress
 from dedup.db.database import Database
-from dedup.engine.sync import sync
 from tests.attached import COLUMNS, SCHEMA, attach, news, owned, put, right, settle
 from tests.corpora import (
     answer,

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from dedup.attach.sync import sync
 from dedup.base.article import Article
 from dedup.base.errors import BusyError, DatabaseError, InputError
 from dedup.base.progress import SilentProgress
@@ -22,7 +23,6 @@ from dedup.corpus import memory_engine, pins, rulebooks
 from dedup.db.database import Database
 from dedup.engine import cluster_import
 from dedup.engine.cluster_import import ImportReport
-from dedup.engine.sync import sync
 from dedup.rules.pair import Relation
 from tests import attached
 from tests.conformance import corpora as conformance

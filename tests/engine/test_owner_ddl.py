@@ -14,12 +14,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from dedup.attach import attached_functions, attachments, drift, sync
+from dedup.attach.attachments import Attachment
 from dedup.base.errors import InputError
 from dedup.base.progress import SilentProgress
-from dedup.corpus import attached_functions, attachments, drift
-from dedup.corpus.attachments import Attachment
 from dedup.db.database import Cursor, Database
-from dedup.engine import sync
 from tests.attached import COLUMNS, NEWS, SCHEMA, attach, news, put, settle
 from tests.cli.conftest import Dedup, dedup
 from tests.conftest import Server

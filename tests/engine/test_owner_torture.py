@@ -19,9 +19,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from dedup.attach.sync import sync
 from dedup.base.progress import SilentProgress
 from dedup.db.database import Database
-from dedup.engine.sync import sync
 from tests.attached import COLUMNS, SCHEMA, settle
 from tests.conftest import Server, Told, empty
 from tests.corpora import (

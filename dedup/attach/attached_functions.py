@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from psycopg import sql
 from psycopg.abc import AdaptContext
 
+from dedup.attach.attachments import Attachment, Part
 from dedup.base.article import MAX_FIELD_BYTES
-from dedup.corpus.attachments import Attachment, Part, raw
-from dedup.db.rendering import Named, own, prefixed, rendered, schema_of
+from dedup.db.rendering import Named, own, prefixed, raw, rendered, schema_of
 
 FIELDS = ("title", "url", "publication", "language", "published_at")
 """What of an article may be mapped to a column beside its text."""

@@ -15,14 +15,14 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from dedup.corpus import attachments
-from dedup.corpus.attached_functions import mark_columns
-from dedup.corpus.attachments import Attachment
+from dedup.attach import attachments
+from dedup.attach.attached_functions import mark_columns
+from dedup.attach.attachments import Attachment
 from dedup.db.database import Cursor
 from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements
 
-_sql = Statements("corpus/sql/attached")
+_sql = Statements("attach/attachments")
 
 EVENTS = 4
 """Triggers of an attached table: for INSERT, UPDATE, DELETE and TRUNCATE."""

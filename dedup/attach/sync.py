@@ -13,11 +13,11 @@ from time import perf_counter
 
 import psycopg
 
+from dedup.attach import attachments, drift, mark_columns, outbox
+from dedup.attach.attachments import Attachment
+from dedup.attach.mark_columns import Written
+from dedup.attach.outbox import Synced
 from dedup.base.progress import Progress
-from dedup.corpus import attachments, drift, mark_columns, outbox
-from dedup.corpus.attachments import Attachment
-from dedup.corpus.mark_columns import Written
-from dedup.corpus.outbox import Synced
 from dedup.db.database import Cursor, Database, prefer_indexes, retried
 from dedup.db.holding import fitting_batch
 from dedup.db.rendering import schema_of

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from psycopg import sql
 
-from dedup.corpus import attached_ddl, drift
-from dedup.corpus.attached_functions import mark_columns
-from dedup.corpus.attachments import Attachment, Part
+from dedup.attach import attached_ddl, drift
+from dedup.attach.attached_functions import mark_columns
+from dedup.attach.attachments import Attachment, Part
 from dedup.db.database import Cursor
 from dedup.db.rendering import SCHEMA, own, schema_of
 from dedup.db.statements import Statements
 
-_sql = Statements("corpus/sql/attached")
+_sql = Statements("attach/attachments")
 
 
 def statements(cursor: Cursor, attachment: Attachment) -> list[Part]:

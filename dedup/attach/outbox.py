@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dedup.attach.attached_functions import KEYS_PER_NOTE
+from dedup.attach.attachments import Attachment
 from dedup.base.article import MAX_SOURCE_ID_BYTES
-from dedup.corpus.attached_functions import KEYS_PER_NOTE
-from dedup.corpus.attachments import Attachment
 from dedup.db.arrays import bigints
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 
-_sql = Statements("corpus/sql/outbox")
+_sql = Statements("attach/outbox")
 
 
 @dataclass(slots=True)

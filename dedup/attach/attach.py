@@ -9,21 +9,20 @@ from time import perf_counter
 
 from psycopg import sql
 
+from dedup.attach import attached_ddl, attachments, detaching, drift, outbox, rights
+from dedup.attach.attaching import Wanted, examine
+from dedup.attach.attachments import Attachment, Part
+from dedup.attach.remapping import Remap, remapped
+from dedup.attach.sync import UnfitError, compare
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.timeouts import milliseconds
-from dedup.corpus import attached_ddl, attachments, detaching, drift, outbox
-from dedup.corpus.attaching import Wanted, examine
-from dedup.corpus.attachments import Attachment, Part
-from dedup.corpus.remapping import Remap, remapped
-from dedup.db import roles
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor, Database, retried
 from dedup.db.holding import fitting_batch
 from dedup.db.rendering import written_out
 from dedup.db.statements import Statements
-from dedup.engine.sync import UnfitError, compare
 
-_sql = Statements("corpus/sql/attached")
+_sql = Statements("attach/attachments")
 
 DDL_SECONDS = 0.5
 """For a lock of the owner's table, at one try: whoever comes after us waits behind us. Where the owner and we
@@ -53,7 +52,7 @@ def attach(database: Database, wanted: Wanted, *, dry_run: bool = False) -> tupl
                 cursor.execute(_sql("lock"))
             attachment, shape = examine(cursor, wanted)
             made = attached_ddl.attach(attachment, shape)
-            made += roles.of_attachment(cursor, attachment)
+            made += rights.of_attachment(cursor, attachment)
             return attachment, _run(cursor, made, dry_run)
 
     return retried(attempt, database.timeouts.lock)
@@ -78,7 +77,7 @@ def remap(
             same_key = (before.keys, before.key_types) == (attachment.keys, attachment.key_types)
             statements = detaching.unmade(cursor, before, same_key=same_key)
             statements += [attached_ddl.mapped_again(attachment), *attached_ddl.made(attachment, shape)]
-            statements += roles.of_attachment(cursor, attachment)
+            statements += rights.of_attachment(cursor, attachment)
             return attachment, _run(cursor, statements, dry_run)
 
     return retried(attempt, database.timeouts.lock)

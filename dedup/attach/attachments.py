@@ -17,10 +17,10 @@ from psycopg import sql
 from dedup.base.answer import Answer, plain
 from dedup.base.errors import InputError
 from dedup.db.database import Cursor
-from dedup.db.rendering import Verbatim, own, prefixed
+from dedup.db.rendering import own, prefixed, raw
 from dedup.db.statements import Statements
 
-_sql = Statements("corpus/sql/attached")
+_sql = Statements("attach/attachments")
 
 Part = sql.Composable
 
@@ -113,11 +113,6 @@ class Attachment(Answer):
         else:
             each = [rest]
         return [_from_text(part, kind) for part, kind in zip(each, self.key_types, strict=True)]
-
-
-def raw(text: str) -> sql.SQL:
-    """SQL that is sent as it is: of the server, or what the user gave as SQL."""
-    return Verbatim(text)
 
 
 def _as_text(column: Part, kind: str) -> Part:

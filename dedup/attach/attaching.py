@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 import psycopg
 from psycopg import sql
 
+from dedup.attach import attachments, drift
+from dedup.attach.attached_ddl import MARKS, original_names
+from dedup.attach.attached_functions import FIELDS, TELLS_CHUNKS, TIMES, Shape, mark_columns
+from dedup.attach.attachments import Attachment
 from dedup.base.errors import InputError
-from dedup.corpus import attachments, drift
-from dedup.corpus.attached_ddl import MARKS, original_names
-from dedup.corpus.attached_functions import FIELDS, TELLS_CHUNKS, TIMES, Shape, mark_columns
-from dedup.corpus.attachments import Attachment, raw
 from dedup.db.database import Cursor
-from dedup.db.rendering import schema_of
+from dedup.db.rendering import raw, schema_of
 from dedup.db.statements import Statements
 
-_sql = Statements("corpus/sql/attached")
+_sql = Statements("attach/attachments")
 
 LONGEST_NAME = 57
 """Bytes: with `_marks` after it, it is the name of a view, which Postgres cuts at 63."""

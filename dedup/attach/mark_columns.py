@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from dedup.corpus.attachments import Attachment
+from dedup.attach.attachments import Attachment
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 
-_sql = Statements("corpus/sql/attached")
+_sql = Statements("attach/attachments")
 
 
 @dataclass(slots=True)

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
+from dedup.attach import drift
+from dedup.attach.attached_functions import Shape
+from dedup.attach.attaching import Wanted, columns_of, examine, find_table, fits
+from dedup.attach.attachments import Attachment
 from dedup.base.errors import InputError
-from dedup.corpus import drift
-from dedup.corpus.attached_functions import Shape
-from dedup.corpus.attaching import Wanted, columns_of, examine, find_table, fits
-from dedup.corpus.attachments import Attachment
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 
-_sql = Statements("corpus/sql/attached")
+_sql = Statements("attach/attachments")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from dedup.corpus.attached_functions import (
+from dedup.attach.attached_functions import (
     MARK_COLUMNS,
     Body,
     Function,
@@ -26,8 +26,8 @@ from dedup.corpus.attached_functions import (
     reading,
     writing,
 )
-from dedup.corpus.attachments import Attachment, Part, raw
-from dedup.db.rendering import SCHEMA, own, prefixed
+from dedup.attach.attachments import Attachment, Part
+from dedup.db.rendering import SCHEMA, own, prefixed, raw
 
 MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at")
 """Columns of the view of marks, beside the keys of the row and of its original."""
