@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from dedup.base.verdict import Verdict as Verdict
     from dedup.corpus.exports import MarkRow as MarkRow
     from dedup.corpus.exports import MatchRow as MatchRow
-    from dedup.corpus.monitoring import Vitals as Vitals
     from dedup.corpus.overview import Overview as Overview
-    from dedup.corpus.runs import PastRun as PastRun
     from dedup.corpus.stories import Reprints as Reprints
     from dedup.corpus.stories import Story as Story
     from dedup.corpus.stories import StoryArticle as StoryArticle
@@ -53,6 +51,8 @@ if TYPE_CHECKING:
     from dedup.engine.window import PrunePreview as PrunePreview
     from dedup.files.report import LoadReport as LoadReport
     from dedup.files.report import Noted as Noted
+    from dedup.runs.monitoring import Vitals as Vitals
+    from dedup.runs.runs import PastRun as PastRun
 
 _HOMES = {
     "Article": "dedup.base.article",
@@ -75,7 +75,7 @@ _HOMES = {
     "MatchRow": "dedup.corpus.exports",
     "Noted": "dedup.files.report",
     "Overview": "dedup.corpus.overview",
-    "PastRun": "dedup.corpus.runs",
+    "PastRun": "dedup.runs.runs",
     "Preview": "dedup.engine.preview",
     "Progress": "dedup.base.progress",
     "PrunePreview": "dedup.engine.window",
@@ -88,7 +88,7 @@ _HOMES = {
     "Timeouts": "dedup.base.timeouts",
     "Verdict": "dedup.base.verdict",
     "Verification": "dedup.engine.verify",
-    "Vitals": "dedup.corpus.monitoring",
+    "Vitals": "dedup.runs.monitoring",
 }
 
 __all__ = list(_HOMES)

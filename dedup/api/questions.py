@@ -15,15 +15,16 @@ from dedup.base.errors import InputError
 from dedup.base.progress import Progress
 from dedup.base.times import Time
 from dedup.base.verdict import StatusName
-from dedup.corpus import articles, exports, monitoring, overview, rulebooks, runs, stories, verdicts
+from dedup.corpus import articles, exports, overview, rulebooks, stories, verdicts
 from dedup.corpus.exports import MarkRow, MatchRow
-from dedup.corpus.monitoring import Vitals
 from dedup.corpus.overview import Overview
-from dedup.corpus.runs import PastRun
 from dedup.corpus.stories import Story, StorySummary
 from dedup.corpus.verdicts import MarkedArticle
 from dedup.db import revision
 from dedup.db.database import Database
+from dedup.runs import monitoring, runs
+from dedup.runs.monitoring import Vitals
+from dedup.runs.runs import PastRun
 
 if TYPE_CHECKING:
     from dedup.api.browsing import Browsing

@@ -7,12 +7,13 @@ from datetime import datetime
 
 from dedup.attach import outbox
 from dedup.base.answer import Answer
-from dedup.corpus import deferred, runs
-from dedup.corpus.runs import Run
+from dedup.corpus import deferred
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
+from dedup.runs import runs
+from dedup.runs.runs import Run
 
-_sql = Statements("corpus/sql/monitoring")
+_sql = Statements("runs/monitoring")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from dedup.base.engines import BATCH_ARTICLES, EngineName
 from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.corpus import fingerprints, rulebooks, stories
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
-from dedup.corpus.runs import Did, Run
 from dedup.corpus.stories import Reprints
 from dedup.db.database import Database, retried
 from dedup.db.holding import fitting_batch
@@ -31,13 +30,14 @@ from dedup.engine import choice, segments
 from dedup.engine.adopt import adopt
 from dedup.engine.deferred import store_deferred
 from dedup.engine.fingerprinting import Fingerprinting, PoolOptions, Read, analyze, endless
-from dedup.engine.heartbeat import Heartbeat
 from dedup.engine.memory.kept import Kept
 from dedup.engine.memory.run import MemoryRun
 from dedup.engine.reader import Factory, make_function
 from dedup.engine.refresh import refresh
 from dedup.engine.settle import Settled, settle
 from dedup.engine.window import Window
+from dedup.runs.heartbeat import Heartbeat
+from dedup.runs.runs import Did, Run
 
 SAME_ROUNDS = 10
 """A run ends by itself when a round finds nothing to do; one with so many that did the same never would."""

@@ -30,7 +30,6 @@ from dedup.corpus.cluster_checks import Checked, Disagreement
 from dedup.corpus.cluster_import import Written
 from dedup.corpus.memory_engine import LOOSE_INDEXES
 from dedup.corpus.rulebooks import Rulebook, StaleRulesError
-from dedup.corpus.runs import Did
 from dedup.db.arrays import Bigints
 from dedup.db.connection import Connection, Session
 from dedup.db.database import Cursor, Database, retried, translated
@@ -38,12 +37,13 @@ from dedup.engine import choice, segments
 from dedup.engine.adopt import adopt
 from dedup.engine.cluster_read import ResultFolder
 from dedup.engine.fingerprinting import analyze
-from dedup.engine.heartbeat import Heartbeat
 from dedup.engine.memory.room import COMPACT_SHARE, compact, vacuum
 from dedup.engine.memory.run import MemoryRun
 from dedup.engine.refresh import examples_of
 from dedup.files import exchanged
 from dedup.files.exchange import RUN_FILE, Basis
+from dedup.runs.heartbeat import Heartbeat
+from dedup.runs.runs import Did
 
 
 @dataclass(slots=True)

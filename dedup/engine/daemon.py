@@ -1,6 +1,6 @@
 """What arrives is settled within a second, for years: the loop of `dedup worker` around the backfill.
 
-Every poll, and every notification before it, asks the database whether anything waits (`corpus/waiting.py`).
+Every poll, and every notification before it, asks the database whether anything waits (`runs/waiting.py`).
 Of all workers one works at a time, the one that holds the run that a backfill would hold; the others stand by
 and take over when it is gone. A run goes on for as long as work keeps coming, so that there is one row for a
 working period and not for every article.
@@ -22,14 +22,14 @@ from dataclasses import dataclass
 from dedup.base import logs
 from dedup.base.errors import DatabaseError, LoginError, MachineError, RightsError, SchemaError, StuckError
 from dedup.base.progress import SilentProgress
-from dedup.corpus import runs, waiting, workers
-from dedup.corpus.waiting import Waiting
-from dedup.corpus.workers import Session
 from dedup.db.database import Database
 from dedup.engine import backfill
 from dedup.engine.backfill import BackfillReport, Options
-from dedup.engine.heartbeat import Heartbeat
-from dedup.engine.listener import Listener
+from dedup.runs import runs, waiting, workers
+from dedup.runs.heartbeat import Heartbeat
+from dedup.runs.listener import Listener
+from dedup.runs.waiting import Waiting
+from dedup.runs.workers import Session
 
 POLL_SECONDS = 1.0  # How long an article waits at most that no notification told of
 IDLE_SECONDS = 60.0  # A run ends when nothing came for so long

@@ -16,9 +16,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from dedup.corpus import runs
 from dedup.db.database import URL_VARIABLE, Database
-from dedup.engine.heartbeat import Heartbeat
+from dedup.runs import runs
+from dedup.runs.heartbeat import Heartbeat
 from tests.cli.conftest import HARBOUR, Dedup, lines
 from tests.corpora import wait_until
 

@@ -16,9 +16,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dedup.cli import monitor
-from dedup.corpus import monitoring, runs, waiting, workers
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.metrics import Metrics
+from dedup.runs import monitoring, runs, waiting, workers
 from tests.attached import attach, news, owned
 from tests.cli.conftest import Dedup
 from tests.corpora import article, deduplicator, load, wait_until, window

@@ -24,14 +24,14 @@ from dedup.async_deduplicator import AsyncDeduplicator
 from dedup.base.errors import BusyError, InputError, SchemaError
 from dedup.base.schema import DEFAULT, MAX_BYTES, RESERVED, VARIABLE, chosen, migration_lock, outer
 from dedup.base.timeouts import Timeouts
-from dedup.corpus import workers
 from dedup.db import embedded, migrate
 from dedup.db.database import Database
 from dedup.db.rendering import Named, Verbatim, own, rendered, rendered_text
 from dedup.deduplicator import Deduplicator
-from dedup.engine.listener import Listener
 from dedup.metrics import Metrics
 from dedup.operation import Operation, printed_schema
+from dedup.runs import workers
+from dedup.runs.listener import Listener
 from dedup.server import dump, restore
 from dedup.spooling import SpoolingDeduplicator
 from tests.conftest import Server

@@ -57,7 +57,7 @@ PARTS = {
     "corpus/sql/key_segments": {"table": "fingerprint"},
     "corpus/sql/exports": {"conditions": "true"},
     "corpus/sql/judgements": {"body": body("a"), "other_body": body("o")},
-    "corpus/sql/monitoring": {"table": "dedup.deferred_article"},
+    "runs/monitoring": {"table": "dedup.deferred_article"},
     "corpus/sql/stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
     "corpus/sql/verdicts": {"fields": "a.id"},
 }

@@ -390,7 +390,7 @@ def test_stopped_in_any_stage_no_mark_has_changed_and_the_next_one_ends_it(
 
     with monkeypatch.context() as patch:
         patch.setattr("dedup.engine.memory.run.MemoryRun.__exit__", lambda *_: None)
-        patch.setattr("dedup.engine.heartbeat.Heartbeat.end", lambda *_: None)
+        patch.setattr("dedup.runs.heartbeat.Heartbeat.end", lambda *_: None)
         with pytest.raises(Stopped):
             take(database, result, tmp_path / "first", progress=Meddling(happens))
     assert answer(database) == before
@@ -529,7 +529,7 @@ def test_a_fault_at_any_write_changes_no_mark(database: Database, tmp_path: Path
 
 
 def test_beside_a_backfill_it_says_who_is_at_work(database: Database, tmp_path: Path) -> None:
-    from dedup.engine.heartbeat import Heartbeat
+    from dedup.runs.heartbeat import Heartbeat
 
     given = news(20)
     fill(database, given)

@@ -20,17 +20,12 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.cli import main
-from dedup.corpus import (
-    common_sentences,
-    fingerprints,
-    rulebooks,
-    runs,
-    settling,
-)
+from dedup.corpus import common_sentences, fingerprints, rulebooks, settling
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.engine import backfill as backfill_module
-from dedup.engine import fingerprinting, heartbeat
+from dedup.engine import fingerprinting
 from dedup.engine.backfill import backfill
+from dedup.runs import heartbeat, runs
 from tests import corpora
 from tests.conftest import Told, empty
 from tests.corpora import Answer, answer, assert_equal, assert_right, change_settings, load

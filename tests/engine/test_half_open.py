@@ -20,8 +20,8 @@ from dedup.base.timeouts import Timeouts
 from dedup.db import connection as connection_module
 from dedup.db.connection import ASK_SECONDS, DOUBT_SECONDS, KEEPALIVE, Connection
 from dedup.db.database import Database
-from dedup.engine import heartbeat as heartbeat_module
-from dedup.engine.heartbeat import Heartbeat
+from dedup.runs import heartbeat as heartbeat_module
+from dedup.runs.heartbeat import Heartbeat
 from tests.corpora import article, assert_right, load, unsettled, wait_until, window
 from tests.engine.proxy import proxy
 from tests.engine.test_daemon import process, query, working

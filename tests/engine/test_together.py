@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dedup.corpus import waiting
 from dedup.db.database import Database
+from dedup.runs import waiting
 from tests import attached
 from tests.attached import attach, marks, news, owned, put, right
 from tests.corpora import at, deduplicator, text, wait_until, window

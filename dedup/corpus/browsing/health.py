@@ -8,12 +8,13 @@ from typing import Any
 
 from dedup.base.answer import Answer
 from dedup.base.settings import Settings, masked
-from dedup.corpus import monitoring, overview, rulebooks, runs
+from dedup.corpus import overview, rulebooks
 from dedup.corpus.browsing import words
-from dedup.corpus.monitoring import Vitals
-from dedup.corpus.runs import PastRun
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
+from dedup.runs import monitoring, runs
+from dedup.runs.monitoring import Vitals
+from dedup.runs.runs import PastRun
 
 _sql = Statements("corpus/sql/browsing")
 

@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 
 from dedup.attach import drift
 from dedup.base.answer import Answer
-from dedup.corpus import runs, workers
-from dedup.corpus.runs import Run
-from dedup.corpus.workers import Worker
 from dedup.db.database import Cursor, prefer_indexes
 from dedup.db.statements import Statements
+from dedup.runs import runs, workers
+from dedup.runs.runs import Run
+from dedup.runs.workers import Worker
 
-_sql = Statements("corpus/sql/monitoring")
+_sql = Statements("runs/monitoring")
 
 SAMPLE = 10_000
 """Articles of a kind that are looked at: about 20 ms."""

@@ -18,7 +18,7 @@ from dedup.base.answer import Answer
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 
-_sql = Statements("corpus/sql/runs")
+_sql = Statements("runs/runs")
 
 LEASE_SECONDS = 60.0
 """A run whose heartbeat is older is gone, whatever became of it."""

@@ -15,10 +15,10 @@ import time
 from contextlib import suppress
 
 from dedup.base.errors import StuckError
-from dedup.corpus import runs
-from dedup.corpus.runs import Did, Owner, Run
 from dedup.db.connection import served_at
 from dedup.db.database import Cursor, Database, translated
+from dedup.runs import runs
+from dedup.runs.runs import Did, Owner, Run
 
 BEAT_SECONDS = 5.0
 

@@ -16,9 +16,9 @@ import psycopg
 
 from dedup.base.errors import DatabaseError
 from dedup.base.schema import outer
-from dedup.corpus import runs
-from dedup.corpus.workers import Session
 from dedup.db.database import Connection, Database
+from dedup.runs import runs
+from dedup.runs.workers import Session
 
 SLICE_SECONDS = 0.2  # How often a wait looks whether it is to end
 

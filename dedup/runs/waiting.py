@@ -1,6 +1,6 @@
 """Whether anything waits to be settled: what a worker asks every second, so it must cost nothing.
 
-Each source of work is one query that an index answers. A new source is one more query in `sql/waiting.sql`.
+Each source of work is one query that an index answers. A new source is one more query in `waiting.sql`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dedup.base.article import MAX_SOURCE_ID_BYTES
 from dedup.db.database import Cursor, prefer_indexes
 from dedup.db.statements import Statements
 
-_sql = Statements("corpus/sql/waiting")
+_sql = Statements("runs/waiting")
 
 
 @dataclass(frozen=True, slots=True)

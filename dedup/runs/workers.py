@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dedup.base.answer import Answer
-from dedup.corpus.runs import LEASE_SECONDS
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
+from dedup.runs.runs import LEASE_SECONDS
 
-_sql = Statements("corpus/sql/runs")
+_sql = Statements("runs/runs")
 
 _LEASE = {"lease": LEASE_SECONDS}
 
