@@ -29,14 +29,6 @@ if TYPE_CHECKING:
     from dedup.base.verdict import Copy as Copy
     from dedup.base.verdict import Match as Match
     from dedup.base.verdict import Verdict as Verdict
-    from dedup.corpus.exports import MarkRow as MarkRow
-    from dedup.corpus.exports import MatchRow as MatchRow
-    from dedup.corpus.overview import Overview as Overview
-    from dedup.corpus.stories import Reprints as Reprints
-    from dedup.corpus.stories import Story as Story
-    from dedup.corpus.stories import StoryArticle as StoryArticle
-    from dedup.corpus.stories import StorySummary as StorySummary
-    from dedup.corpus.verdicts import MarkedArticle as MarkedArticle
     from dedup.deduplicator import Deduplicator as Deduplicator
     from dedup.engine.backfill import BackfillReport as BackfillReport
     from dedup.engine.cluster_export import CorpusExport as CorpusExport
@@ -44,15 +36,23 @@ if TYPE_CHECKING:
     from dedup.engine.explain import DifferingSentence as DifferingSentence
     from dedup.engine.explain import ExplainedArticle as ExplainedArticle
     from dedup.engine.explain import Explanation as Explanation
-    from dedup.engine.load import LoadPreview as LoadPreview
     from dedup.engine.preview import Preview as Preview
-    from dedup.engine.story_export import StoryExport as StoryExport
     from dedup.engine.verify import Verification as Verification
     from dedup.engine.window import PrunePreview as PrunePreview
     from dedup.files.report import LoadReport as LoadReport
     from dedup.files.report import Noted as Noted
     from dedup.runs.monitoring import Vitals as Vitals
     from dedup.runs.runs import PastRun as PastRun
+    from dedup.store.exports import MarkRow as MarkRow
+    from dedup.store.exports import MatchRow as MatchRow
+    from dedup.store.load import LoadPreview as LoadPreview
+    from dedup.store.overview import Overview as Overview
+    from dedup.store.stories import Reprints as Reprints
+    from dedup.store.stories import Story as Story
+    from dedup.store.stories import StoryArticle as StoryArticle
+    from dedup.store.stories import StorySummary as StorySummary
+    from dedup.store.story_export import StoryExport as StoryExport
+    from dedup.store.verdicts import MarkedArticle as MarkedArticle
 
 _HOMES = {
     "Article": "dedup.base.article",
@@ -67,24 +67,24 @@ _HOMES = {
     "Explanation": "dedup.engine.explain",
     "ImportReport": "dedup.engine.cluster_import",
     "Initialized": "dedup.base.schema",
-    "LoadPreview": "dedup.engine.load",
+    "LoadPreview": "dedup.store.load",
     "LoadReport": "dedup.files.report",
-    "MarkRow": "dedup.corpus.exports",
-    "MarkedArticle": "dedup.corpus.verdicts",
+    "MarkRow": "dedup.store.exports",
+    "MarkedArticle": "dedup.store.verdicts",
     "Match": "dedup.base.verdict",
-    "MatchRow": "dedup.corpus.exports",
+    "MatchRow": "dedup.store.exports",
     "Noted": "dedup.files.report",
-    "Overview": "dedup.corpus.overview",
+    "Overview": "dedup.store.overview",
     "PastRun": "dedup.runs.runs",
     "Preview": "dedup.engine.preview",
     "Progress": "dedup.base.progress",
     "PrunePreview": "dedup.engine.window",
-    "Reprints": "dedup.corpus.stories",
+    "Reprints": "dedup.store.stories",
     "Settings": "dedup.base.settings",
-    "Story": "dedup.corpus.stories",
-    "StoryArticle": "dedup.corpus.stories",
-    "StoryExport": "dedup.engine.story_export",
-    "StorySummary": "dedup.corpus.stories",
+    "Story": "dedup.store.stories",
+    "StoryArticle": "dedup.store.stories",
+    "StoryExport": "dedup.store.story_export",
+    "StorySummary": "dedup.store.stories",
     "Timeouts": "dedup.base.timeouts",
     "Verdict": "dedup.base.verdict",
     "Verification": "dedup.engine.verify",

@@ -16,11 +16,11 @@ from dedup.base.article import Article
 from dedup.base.errors import ClosedError
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.verdict import Verdict
-from dedup.corpus.stories import Story
-from dedup.corpus.verdicts import MarkedArticle
 from dedup.db.async_connection import MAX_CONNECTIONS, AsyncPool
 from dedup.deduplicator import Deduplicator
 from dedup.engine.async_submit import AsyncSubmissions
+from dedup.store.stories import Story
+from dedup.store.verdicts import MarkedArticle
 
 _Value = TypeVar("_Value")
 

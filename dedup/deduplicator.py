@@ -20,11 +20,11 @@ from dedup.base.progress import Progress
 from dedup.base.schema import Initialized
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.verdict import Verdict
-from dedup.corpus import fingerprints, opening, rulebooks
 from dedup.db.database import Database, retried
 from dedup.engine import hook
 from dedup.engine.submit import Submissions
 from dedup.files.report import LoadReport
+from dedup.store import fingerprints, opening, rulebooks
 
 # What a submit or a question needs is imported above, the rest where it is called: a program that submits one
 # article should not wait for what backfills a million.
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from dedup.api.settings import CorpusSettings
     from dedup.engine.backfill import BackfillReport
     from dedup.engine.cluster_import import ImportReport
-    from dedup.engine.load import LoadPreview
     from dedup.engine.preview import Preview
     from dedup.engine.window import PrunePreview
+    from dedup.store.load import LoadPreview
 
 RETRY_ARTICLES = 1_000  # Articles per transaction of a retry
 
@@ -85,11 +85,10 @@ class Deduplicator(Questions):
         url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> Initialized:
         """Create the schema in a database, or upgrade it. Safe to run again, and from several places."""
-        from dedup.db import migrate
 
         database = Database(url, timeouts, schema)
         try:
-            before, after = migrate.initialize(database)
+            before, after = opening.initialize(database)
         finally:
             database.close()
         return Initialized(database.location, before, after)
@@ -198,8 +197,8 @@ class Deduplicator(Questions):
                 or it cannot be read to its end; then what was read is stored.
             DatabaseError: the server refused or went away; the batches before are stored.
         """
-        from dedup.engine import load as loading
         from dedup.files.reading import Reading, rejects_path
+        from dedup.store import load as loading
 
         made = LoadReport() if report is None else report
         if not isinstance(source, str | Path):
@@ -236,8 +235,8 @@ class Deduplicator(Questions):
 
         Args and Raises: as of `load`.
         """
-        from dedup.engine import load as loading
         from dedup.files.reading import Reading
+        from dedup.store import load as loading
 
         dates = (date_format, day_first, lose_dates)
         reading = Reading(fields or {}, format, publication, language, html, *dates)

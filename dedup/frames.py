@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 from dedup.api import checks
 from dedup.base.errors import InputError
 from dedup.base.times import Time
-from dedup.corpus.columns import TABLE_NAMES, TableName
 from dedup.deduplicator import Deduplicator
+from dedup.store.columns import TABLE_NAMES, TableName
 
 try:
     import pyarrow as pa
 
-    from dedup.corpus import arrow
+    from dedup.store import arrow
 except ImportError:
     raise ImportError("dedup.frames needs pyarrow: pip install 'newsdedup[frames]'") from None
 

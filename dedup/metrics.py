@@ -16,9 +16,9 @@ from prometheus_client.registry import Collector
 
 from dedup.base.errors import DatabaseError
 from dedup.base.schema import chosen
-from dedup.corpus import opening
 from dedup.db.database import Database
 from dedup.runs.monitoring import SAMPLE, Vitals, vitals
+from dedup.store import opening
 
 __all__ = ["Metrics"]
 

@@ -16,12 +16,12 @@ from typing import Self
 from dedup.base.errors import InputError
 from dedup.base.schema import chosen
 from dedup.base.timeouts import Timeouts
-from dedup.corpus import ddl, removal
-from dedup.corpus.browsing import words
-from dedup.corpus.removal import Contents
 from dedup.db import revision, roles
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.db.roles import Role
+from dedup.store import ddl, removal
+from dedup.store.questions import words
+from dedup.store.removal import Contents
 
 __all__ = ["Contents", "Operation", "printed_schema"]
 

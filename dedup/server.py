@@ -10,11 +10,11 @@ from pathlib import Path
 
 from dedup.base.progress import Progress
 from dedup.base.schema import chosen
-from dedup.corpus import embedded_files
 from dedup.db import embedded, server_upgrade
 from dedup.db.database import URL_VARIABLE, location, safe_address
 from dedup.db.embedded import ServerStatus
 from dedup.db.server_upgrade import ServerUpgrade
+from dedup.store import dumps
 
 __all__ = [
     "ServerStatus",
@@ -82,7 +82,7 @@ def client() -> list[str]:
 
     Raises EmbeddedServerError: the package has no psql, or the server cannot be started.
     """
-    found = embedded_files.program("psql")
+    found = embedded.program("psql")
     return [str(found), embedded.start()]
 
 
@@ -92,7 +92,7 @@ def dump(path: Path, *, schema: str | None = None) -> int:
     `schema`: as of `Deduplicator`. Raises InputError: the file exists, or cannot be written. Raises
     EmbeddedServerError: it failed; there is no file.
     """
-    return embedded_files.dump(path, chosen(schema))
+    return dumps.dump(path, chosen(schema))
 
 
 def restore(path: Path, *, schema: str | None = None) -> None:
@@ -101,7 +101,7 @@ def restore(path: Path, *, schema: str | None = None) -> None:
     `schema`: as of `Deduplicator`; the dump must be of the same one. Raises InputError: this is no dump of a
     corpus, or there are articles already. Raises EmbeddedServerError: it failed; nothing was changed.
     """
-    embedded_files.restore(path, chosen(schema))
+    dumps.restore(path, chosen(schema))
 
 
 def upgrade(progress: Progress | None = None) -> ServerUpgrade:

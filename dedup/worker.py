@@ -14,11 +14,11 @@ from dedup.api import checks
 from dedup.base.engines import BATCH_ARTICLES
 from dedup.base.machine import MAX_WORKERS
 from dedup.base.timeouts import Timeouts, check_seconds
-from dedup.corpus import opening
 from dedup.engine import choice, daemon
 from dedup.engine.backfill import Options
 from dedup.engine.daemon import POLL_SECONDS, Daemon, Pace
 from dedup.engine.fingerprinting import PoolOptions
+from dedup.store import opening
 
 __all__ = ["work"]
 

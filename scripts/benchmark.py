@@ -30,10 +30,10 @@ from sandbox import DATA, fresh_corpus, read_settings, store, throwaway_server
 from dedup import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import DedupError
-from dedup.corpus import rulebooks
 from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.files.readers import Reject, read_articles
+from dedup.store import rulebooks
 
 FILE = "reuters_web_2006_2010.jsonl.gz"
 """58,051 stories in time order: the largest of the given sets."""

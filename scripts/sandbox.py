@@ -16,9 +16,9 @@ from pathlib import Path
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings
-from dedup.corpus import articles
-from dedup.db import embedded, migrate
+from dedup.db import embedded
 from dedup.db.database import Database
+from dedup.store import articles, opening
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 """Where the real news lies: beside the checkout."""
@@ -94,7 +94,7 @@ def fresh_corpus(database: Database) -> None:
     """Drop the schema, with all that is in it, and make it again. Only for a server of `throwaway_server`."""
     with database.transaction() as cursor:
         cursor.execute("DROP SCHEMA IF EXISTS dedup CASCADE")
-    migrate.initialize(database)
+    opening.initialize(database)
 
 
 def store(database: Database, found: Iterable[Article]) -> int:

@@ -24,10 +24,10 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from dedup.base.schema import VARIABLE
-from dedup.corpus import rulebooks
-from dedup.db import embedded, migrate
+from dedup.db import embedded
 from dedup.db.database import Database, conninfo
 from dedup.db.rendering import SchemaCursor
+from dedup.store import opening, rulebooks
 from tests import long
 
 TEST_URL_VARIABLE = "DEDUP_TEST_DATABASE_URL"
@@ -185,7 +185,7 @@ def corpus_url(server: Server) -> str:
     """A database with the schema, shared by all tests: take `database` to find it empty."""
     url = server.create("dedup_test")
     database = Database(url)
-    migrate.initialize(database)
+    opening.initialize(database)
     database.close()
     return url
 

@@ -19,8 +19,6 @@ import numpy as np
 
 from dedup.base.article import Article
 from dedup.base.settings import Settings
-from dedup.corpus import articles, fingerprints, rulebooks
-from dedup.corpus import window as window_of
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.deduplicator import Deduplicator
@@ -31,13 +29,15 @@ from dedup.rules import oracle
 from dedup.rules.common import agreeing_pairs
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Relation
+from dedup.store import articles, fingerprints, rulebooks
+from dedup.store import window as window_of
 from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import Hasher
 from dedup.text.normalize import words
 from dedup.text.tasks import TextTask
 
-EXPORTED = Statements("corpus/sql/exports")
+EXPORTED = Statements("store/exports")
 
 START = datetime(2024, 3, 1, tzinfo=UTC)
 """The time of minute 0."""

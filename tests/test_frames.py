@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from dedup import Deduplicator, frames
 from dedup.base.errors import ClosedError, InputError, SchemaError
-from dedup.corpus import arrow, columns
 from dedup.db.database import Database
 from dedup.engine.backfill import backfill
+from dedup.store import arrow, columns
 from tests.conftest import empty
 from tests.corpora import article, at, load, window
 from tests.engine.test_plans import STATISTICS, believe, rolled_back

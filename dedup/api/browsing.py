@@ -12,27 +12,27 @@ from datetime import date
 
 from dedup.api import checks
 from dedup.base.verdict import StatusName
-from dedup.corpus import rulebooks
-from dedup.corpus.browsing import article as articles
-from dedup.corpus.browsing import day as days
-from dedup.corpus.browsing import health as conditions
-from dedup.corpus.browsing import outlets as matrices
-from dedup.corpus.browsing import queue as queues
-from dedup.corpus.browsing import reading, sentences
-from dedup.corpus.browsing import search as searching
-from dedup.corpus.browsing import story as stories
-from dedup.corpus.browsing.article import ArticlePage, FingerprintFigures, MatchedArticle, PairJudgement, Text
-from dedup.corpus.browsing.day import SPREAD_OUTLETS, Day, DayMarks, Marks, OutletMarks, Trouble
-from dedup.corpus.browsing.health import Health, SettingLine
-from dedup.corpus.browsing.lines import ArticleLine, CopyLine, StoryLine
-from dedup.corpus.browsing.outlets import Cell, Copied, CopiedPage, Matrix
-from dedup.corpus.browsing.queue import DoubtfulPair, PinsPage, QueueKind
-from dedup.corpus.browsing.search import Found, Page, Snippet
-from dedup.corpus.browsing.sentences import SentenceOrder, SentencePage, SentencesPage
-from dedup.corpus.browsing.story import Beside, StoryPage
 from dedup.db.database import Cursor, Database
 from dedup.engine import compare as comparing
 from dedup.engine.compare import Compared
+from dedup.store import rulebooks
+from dedup.store.questions import article as articles
+from dedup.store.questions import day as days
+from dedup.store.questions import health as conditions
+from dedup.store.questions import outlets as matrices
+from dedup.store.questions import queue as queues
+from dedup.store.questions import reading, sentences
+from dedup.store.questions import search as searching
+from dedup.store.questions import story as stories
+from dedup.store.questions.article import ArticlePage, FingerprintFigures, MatchedArticle, PairJudgement, Text
+from dedup.store.questions.day import SPREAD_OUTLETS, Day, DayMarks, Marks, OutletMarks, Trouble
+from dedup.store.questions.health import Health, SettingLine
+from dedup.store.questions.lines import ArticleLine, CopyLine, StoryLine
+from dedup.store.questions.outlets import Cell, Copied, CopiedPage, Matrix
+from dedup.store.questions.queue import DoubtfulPair, PinsPage, QueueKind
+from dedup.store.questions.search import Found, Page, Snippet
+from dedup.store.questions.sentences import SentenceOrder, SentencePage, SentencesPage
+from dedup.store.questions.story import Beside, StoryPage
 
 __all__ = [
     "SPREAD_OUTLETS",

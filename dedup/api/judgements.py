@@ -13,8 +13,6 @@ from pathlib import Path
 
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
-from dedup.corpus import judgements, rulebooks
-from dedup.corpus.judgements import Key, Pick, ReviewArticle, ReviewPair, ReviewProgress, key
 from dedup.db.database import Database
 from dedup.judging import live
 from dedup.judging.estimate import Estimate, Quality
@@ -22,6 +20,8 @@ from dedup.judging.groups import GroupScore, score_groups
 from dedup.judging.live import SettingsEffect
 from dedup.judging.truth import NEAR_JACCARD, read_truth
 from dedup.judging.tuning import Tuned, tune
+from dedup.store import judgements, rulebooks
+from dedup.store.judgements import Key, Pick, ReviewArticle, ReviewPair, ReviewProgress, key
 
 __all__ = [
     "Estimate",

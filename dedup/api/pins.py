@@ -8,13 +8,13 @@ from __future__ import annotations
 from dedup.api import checks
 from dedup.base.errors import InputError
 from dedup.base.timeouts import check_seconds
-from dedup.corpus import articles, overview, pins, rulebooks, verdicts
-from dedup.corpus.overview import CommonSentence
-from dedup.corpus.pins import PairPin
-from dedup.corpus.verdicts import MarkedArticle
 from dedup.db.database import Cursor, Database, retried
 from dedup.engine import hook
 from dedup.rules.relation import Relation
+from dedup.store import articles, overview, pins, rulebooks, verdicts
+from dedup.store.overview import CommonSentence
+from dedup.store.pins import PairPin
+from dedup.store.verdicts import MarkedArticle
 
 
 class PairPins:

@@ -15,23 +15,23 @@ from dedup.base.errors import InputError
 from dedup.base.progress import Progress
 from dedup.base.times import Time
 from dedup.base.verdict import StatusName
-from dedup.corpus import articles, exports, overview, rulebooks, stories, verdicts
-from dedup.corpus.exports import MarkRow, MatchRow
-from dedup.corpus.overview import Overview
-from dedup.corpus.stories import Story, StorySummary
-from dedup.corpus.verdicts import MarkedArticle
 from dedup.db import revision
 from dedup.db.database import Database
 from dedup.runs import monitoring, runs
 from dedup.runs.monitoring import Vitals
 from dedup.runs.runs import PastRun
+from dedup.store import articles, exports, overview, rulebooks, stories, verdicts
+from dedup.store.exports import MarkRow, MatchRow
+from dedup.store.overview import Overview
+from dedup.store.stories import Story, StorySummary
+from dedup.store.verdicts import MarkedArticle
 
 if TYPE_CHECKING:
     from dedup.api.browsing import Browsing
     from dedup.engine.cluster_export import CorpusExport
     from dedup.engine.explain import Explanation
-    from dedup.engine.story_export import StoryExport
     from dedup.engine.verify import Verification
+    from dedup.store.story_export import StoryExport
 
 
 class Questions:
@@ -118,7 +118,7 @@ class Questions:
         unknown), their stories, and the pairs of which they are the later one. Raises InputError if the file
         exists, cannot be written or has another ending, or if pyarrow is missing.
         """
-        from dedup.engine import story_export
+        from dedup.store import story_export
 
         first = None if since is None else checks.moment("since", since)
         return story_export.export(self._database, Path(file), since=first, progress=progress, stop=stop)

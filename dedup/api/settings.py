@@ -12,10 +12,10 @@ from typing import Any
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings, masked
-from dedup.corpus import pins, rulebooks
-from dedup.corpus.rulebooks import Adoption
 from dedup.db.database import Database
 from dedup.files.record import record_bytes
+from dedup.store import pins, rulebooks
+from dedup.store.rulebooks import Adoption
 from dedup.text.fingerprint import base_language
 from dedup.text.punkt import PunktModel
 

@@ -389,3 +389,11 @@ def _can_run(programs: Path, user: tuple[int, int]) -> bool:
         return _as_user(user, command, cwd=Path("/"), timeout=READY_SECONDS).returncode == 0
     except OSError:  # closed
         return False
+
+
+def program(name: str) -> Path:
+    """A client program of the package. Raises EmbeddedServerError: the package has none."""
+    found = programs() / name
+    if not found.exists():
+        raise EmbeddedServerError(f"the package of the embedded server has no {name}: install it yourself")
+    return found

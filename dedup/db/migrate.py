@@ -18,7 +18,6 @@ from sqlalchemy import text
 
 from dedup.base.errors import RightsError, SchemaError
 from dedup.base.schema import migration_lock
-from dedup.corpus import rulebooks
 from dedup.db.database import Database, translated
 from dedup.db.rendering import rendered_text
 from dedup.db.revision import current, folder, refuse_unknown
@@ -84,19 +83,6 @@ def _explained(database: Database) -> Iterator[None]:
             f"{database.location}: the role {row[0]} may not make a schema; have the owner of the"
             f" database run `{grant}`, or connect as the owner"
         ) from None
-
-
-def initialize(database: Database) -> tuple[str | None, str | None]:
-    """Create or upgrade the schema and let an empty corpus adopt the present settings.
-
-    Returns:
-        The revision before and after.
-    """
-    revisions = upgrade(database)
-    with database.transaction(settling=True) as cursor:
-        if rulebooks.load_state(cursor).fingerprints is None:
-            rulebooks.adopt(cursor)
-    return revisions
 
 
 def run_file(path: Path) -> None:

@@ -29,7 +29,6 @@ import psycopg
 from dedup.base.answer import Answer
 from dedup.base.errors import EmbeddedServerError
 from dedup.base.progress import Progress, SilentProgress
-from dedup.corpus import embedded_files
 from dedup.db import embedded
 from dedup.db.statements import Statements
 
@@ -259,10 +258,10 @@ def _copy(old: embedded._Postmaster, new: embedded._Postmaster, told: Progress) 
     """Everything of one data folder into the other, through a pipe: no file holds it in between."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"}
     # Of the new version, as PostgreSQL advises: it knows how the old one writes and the new one reads.
-    dump = [str(embedded_files.program("pg_dumpall")), f"--dbname={old.url('postgres')}"]
+    dump = [str(embedded.program("pg_dumpall")), f"--dbname={old.url('postgres')}"]
     # Not what a row holds: the first line of an error, and that one terse.
     words = ("--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--set=VERBOSITY=terse", "--file=-")
-    load = [str(embedded_files.program("psql")), *words, f"--dbname={new.url('postgres')}"]
+    load = [str(embedded.program("psql")), *words, f"--dbname={new.url('postgres')}"]
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as answered:
         with (
             subprocess.Popen(dump, env=environment, stdout=subprocess.PIPE, stderr=said) as writer,

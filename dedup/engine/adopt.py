@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from dedup.corpus import rulebooks
-from dedup.corpus.rulebooks import Plan
 from dedup.db.database import Database, retried
+from dedup.store import rulebooks
+from dedup.store.rulebooks import Plan
 
 ARTICLES_PER_TRANSACTION = 2_000  # Withdrawn under one hold of the settle lock: about a tenth of a second
 

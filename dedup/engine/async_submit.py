@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable
 from dedup.base.article import Article
 from dedup.base.errors import BusyError, CollisionError
 from dedup.base.verdict import Verdict
-from dedup.corpus.rulebooks import StaleRulesError
 from dedup.db.async_connection import AsyncPool
 from dedup.db.steps import run_async
 from dedup.engine import fast_path, hook
 from dedup.engine.submit import IN_USE, Submissions
+from dedup.store.rulebooks import StaleRulesError
 
 LONG_TEXT = 10_000
 """Characters; reading a longer text takes more than a millisecond or two, and is done in a thread."""

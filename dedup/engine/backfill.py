@@ -21,9 +21,6 @@ from dedup.attach.sync import sync, write_marks
 from dedup.base.answer import Answer
 from dedup.base.engines import BATCH_ARTICLES, EngineName
 from dedup.base.progress import Both, Progress, SilentProgress, timed
-from dedup.corpus import fingerprints, rulebooks, stories
-from dedup.corpus.rulebooks import Rulebook, StaleRulesError
-from dedup.corpus.stories import Reprints
 from dedup.db.database import Database, retried
 from dedup.db.holding import fitting_batch
 from dedup.engine import choice, segments
@@ -38,6 +35,9 @@ from dedup.engine.settle import Settled, settle
 from dedup.engine.window import Window
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Did, Run
+from dedup.store import fingerprints, rulebooks, stories
+from dedup.store.rulebooks import Rulebook, StaleRulesError
+from dedup.store.stories import Reprints
 
 SAME_ROUNDS = 10
 """A run ends by itself when a round finds nothing to do; one with so many that did the same never would."""

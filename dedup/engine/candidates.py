@@ -9,10 +9,10 @@ import numpy as np
 
 from dedup.base.numbers import distinct
 from dedup.base.settings import Settings
-from dedup.corpus import settling
-from dedup.corpus.settling import Among, FingerprintRow
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor
+from dedup.store import settling
+from dedup.store.settling import Among, FingerprintRow
 
 
 def sharing(

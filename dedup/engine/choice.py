@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dedup.base import machine
 from dedup.base.engines import EngineName
-from dedup.corpus import fingerprints, memory_engine
 from dedup.db.database import Database
+from dedup.store import fingerprints, memory_engine
 
 MEMORY_SHARE = 0.25  # Of the machine's memory, what the memory engine uses at most if not told otherwise
 IN_MEMORY_ARTICLES = 10_000  # Fewer articles are settled through the indexes in any case: that takes seconds

@@ -15,12 +15,12 @@ import numpy as np
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress, SilentProgress
-from dedup.corpus import cluster
-from dedup.corpus.cluster import Wanted
 from dedup.db.database import Cursor, Database
 from dedup.files import exchanged
 from dedup.files.exchange import CORPUS_FILE, FINGERPRINT, FORMAT, PAIR_PIN, SENTENCE_PIN
 from dedup.files.exchanged import TableWriter
+from dedup.store import cluster
+from dedup.store.cluster import Wanted
 
 LEFT_OUT_NAMED = 100  # Articles without a fingerprint that are named; the others are only counted
 

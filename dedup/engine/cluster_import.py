@@ -18,18 +18,6 @@ from dedup.attach.sync import write_marks
 from dedup.base.answer import Answer
 from dedup.base.errors import BusyError, InputError
 from dedup.base.progress import Both, Progress, SilentProgress, timed
-from dedup.corpus import (
-    cluster,
-    cluster_checks,
-    cluster_import,
-    common_sentences,
-    memory_engine,
-    rulebooks,
-)
-from dedup.corpus.cluster_checks import Checked, Disagreement
-from dedup.corpus.cluster_import import Written
-from dedup.corpus.memory_engine import LOOSE_INDEXES
-from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.db.arrays import Bigints
 from dedup.db.connection import Connection, Session
 from dedup.db.database import Cursor, Database, retried, translated
@@ -44,6 +32,11 @@ from dedup.files import exchanged
 from dedup.files.exchange import RUN_FILE, Basis
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Did
+from dedup.store import cluster, cluster_checks, cluster_import, common_sentences, memory_engine, rulebooks
+from dedup.store.cluster_checks import Checked, Disagreement
+from dedup.store.cluster_import import Written
+from dedup.store.memory_engine import LOOSE_INDEXES
+from dedup.store.rulebooks import Rulebook, StaleRulesError
 
 
 @dataclass(slots=True)

@@ -13,11 +13,11 @@ from dedup.base.errors import InputError
 from dedup.base.progress import Progress
 from dedup.base.settings import Settings
 from dedup.base.times import microseconds
-from dedup.corpus import cluster_staging
 from dedup.db.database import Cursor
 from dedup.files import exchanged
 from dedup.files.exchange import RESULT
 from dedup.files.exchanged import TableFiles
+from dedup.store import cluster_staging
 from dedup.text.fingerprints import Fingerprints
 
 _FIRST, _LAST = (microseconds(time.replace(tzinfo=UTC)) for time in (datetime.min, datetime.max))

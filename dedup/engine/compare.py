@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError, NotFoundError
-from dedup.corpus import articles
-from dedup.corpus.browsing.article import PairJudgement, Text, said_of, text_of
-from dedup.corpus.browsing.lines import ArticleLine, lines_of
-from dedup.corpus.pins import PairPin
-from dedup.corpus.rulebooks import Rulebook
 from dedup.db.database import Cursor
 from dedup.engine.explain import Explanation, explain
+from dedup.store import articles
+from dedup.store.pins import PairPin
+from dedup.store.questions.article import PairJudgement, Text, said_of, text_of
+from dedup.store.questions.lines import ArticleLine, lines_of
+from dedup.store.rulebooks import Rulebook
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from dedup.base.errors import BusyError
-from dedup.corpus import deferred
 from dedup.db.database import Database, retried
+from dedup.store import deferred
 
 ARTICLES_PER_TRANSACTION = 100  # Stored under one hold of the settle lock: a few hundredths of a second
 

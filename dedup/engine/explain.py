@@ -12,18 +12,18 @@ from datetime import datetime
 from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
 from dedup.base.settings import Settings
-from dedup.corpus import articles, pins, settling
-from dedup.corpus.rulebooks import Rulebook
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate, score
+from dedup.store import articles, pins, settling
+from dedup.store.rulebooks import Rulebook
 from dedup.text.alignment import Kind, Segment, twins
 from dedup.text.differences import differences
 from dedup.text.fingerprint import Fingerprint, UnreadableError
 
-_sql = Statements("corpus/sql/articles")
+_sql = Statements("store/articles")
 
 
 @dataclass(frozen=True, slots=True)

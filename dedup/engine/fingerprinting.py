@@ -14,16 +14,16 @@ from operator import xor
 from dedup.base.errors import StuckError
 from dedup.base.machine import threads
 from dedup.base.progress import Progress
-from dedup.corpus import fingerprints
-from dedup.corpus.fingerprints import Chunk, Page, Target
-from dedup.corpus.rulebooks import Rulebook
 from dedup.db.database import Database
 from dedup.db.statements import Statements
 from dedup.engine.memory.kept import Kept
 from dedup.engine.pool import FingerprintPool
 from dedup.engine.reader import Factory, Part, make_function
+from dedup.store import fingerprints
+from dedup.store.fingerprints import Chunk, Page, Target
+from dedup.store.rulebooks import Rulebook
 
-_sql = Statements("corpus/sql/articles")
+_sql = Statements("store/articles")
 
 PAGE_ARTICLES = 5_000
 """Ids read at a time: no texts, so a page is small, and one of this size takes about 20 ms."""

@@ -14,17 +14,17 @@ from dedup.base.article import Article, storable
 from dedup.base.errors import BusyError, CollisionError, DedupError
 from dedup.base.settings import Settings
 from dedup.base.verdict import Verdict
-from dedup.corpus import articles, deferred, fingerprints, rulebooks, settling, verdicts, window
-from dedup.corpus.articles import Known
-from dedup.corpus.rulebooks import Rulebook
 from dedup.db.database import Cursor, Database
 from dedup.db.statements import Statements
 from dedup.engine.lookup import copies_among, mark_of, related_to, verdict_of, with_copies
 from dedup.engine.settle import Settled, TooManyCandidatesError, settle
 from dedup.rules.marks import Mark, Status
+from dedup.store import articles, deferred, fingerprints, rulebooks, settling, verdicts, window
+from dedup.store.articles import Known
+from dedup.store.rulebooks import Rulebook
 from dedup.text.tasks import Fingerprinted, TextTask, fingerprint_task
 
-_sql = Statements("corpus/sql/fast_path")
+_sql = Statements("store/fast_path")
 
 MAX_CASCADE = 500
 """Articles settled in one hook; a story of that size whose original is edited takes about 0.3 s."""

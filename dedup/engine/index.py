@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from dedup.base.numbers import Columns, Flags, Shares, begins_run
 from dedup.base.settings import Settings
-from dedup.corpus.settling import FingerprintRow, PairPins
 from dedup.db.arrays import Bigints
 from dedup.rules.pair import Profile, Related, Relation, relate
 from dedup.rules.pairs import RULES, Codes, Scored, score
+from dedup.store.settling import FingerprintRow, PairPins
 from dedup.text.signature import estimates
 
 MANY = 48  # From so many candidates, one that shares several keys counted each time, arrays are quicker

@@ -12,10 +12,10 @@ from time import monotonic
 
 from dedup.base.errors import MachineError
 from dedup.base.machine import threads
-from dedup.corpus.fingerprints import Chunk, Target
-from dedup.corpus.rulebooks import Rulebook
 from dedup.db.database import Database
 from dedup.engine.reader import Factory, Part, Reader, make_function
+from dedup.store.fingerprints import Chunk, Target
+from dedup.store.rulebooks import Rulebook
 
 CHUNKS_AHEAD = 4  # Handed out per thread: enough that none waits while the next page of ids is read
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dedup.base.answer import Answer
-from dedup.corpus import articles, fingerprints, rulebooks
-from dedup.corpus.rulebooks import Adoption
 from dedup.db.database import Database
+from dedup.store import articles, fingerprints, rulebooks
+from dedup.store.rulebooks import Adoption
 
 FINGERPRINTS_PER_SECOND = 2_500
 SETTLED_PER_SECOND = 4_000  # What two cores of 2024 do (scripts/benchmark.py), for previews: they say "about"

@@ -15,10 +15,10 @@ from threading import Lock
 
 from dedup.base.errors import BusyError, ClosedError, UnreachableError
 from dedup.base.settings import Settings
-from dedup.corpus import fingerprints
-from dedup.corpus.fingerprints import Batch, Chunk, Stored, Target
-from dedup.corpus.rulebooks import Rulebook
 from dedup.db.database import Connection, Cursor, Database, Session, retried, translated
+from dedup.store import fingerprints
+from dedup.store.fingerprints import Batch, Chunk, Stored, Target
+from dedup.store.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel

@@ -13,11 +13,11 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from dedup.corpus import articles, common_sentences
-from dedup.corpus.common_sentences import CommonChange, SentenceCount
-from dedup.corpus.rulebooks import Rulebook
 from dedup.db.arrays import Bigints
 from dedup.db.database import Cursor, Database, retried
+from dedup.store import articles, common_sentences
+from dedup.store.common_sentences import CommonChange, SentenceCount
+from dedup.store.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter
 
 _Value = TypeVar("_Value")

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from dedup.base.numbers import Flags, distinct
-from dedup.corpus import key_segments, memory_engine
-from dedup.corpus.fingerprints import Target
-from dedup.corpus.key_segments import Segment
-from dedup.corpus.rulebooks import Rulebook
 from dedup.db.arrays import Bigints
 from dedup.db.database import Cursor, Database, retried
+from dedup.store import key_segments, memory_engine
+from dedup.store.fingerprints import Target
+from dedup.store.key_segments import Segment
+from dedup.store.rulebooks import Rulebook
 
 RECENT_ENTRIES = 200_000
 """Of so many recent entries, some 5,500 articles, a segment is made: that takes a second, and until then they

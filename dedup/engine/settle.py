@@ -26,8 +26,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.base.settings import Settings
-from dedup.corpus import settling
-from dedup.corpus.settling import Among, FingerprintRow, Outcome, PairRows
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor
 from dedup.engine.best_match import BestMatch, by_likeness
@@ -36,6 +34,8 @@ from dedup.engine.index import CODE, NO_RELATIONS, Nodes, Relations
 from dedup.rules.marks import Mark, Status
 from dedup.rules.pair import Related, Relation, Rule
 from dedup.rules.pairs import RULES
+from dedup.store import settling
+from dedup.store.settling import Among, FingerprintRow, Outcome, PairRows
 
 MAX_WORK = 1_000_000  # Work that one transaction takes up, in keys shared with candidates: about 0.3 s
 ROW_WORK = 200  # Work of writing one pair

@@ -11,12 +11,12 @@ from dataclasses import replace
 from dedup.base.article import Article
 from dedup.base.errors import BusyError, CollisionError
 from dedup.base.verdict import Verdict
-from dedup.corpus import rulebooks
-from dedup.corpus.rulebooks import Rulebook, StaleRulesError
 from dedup.db import roles
 from dedup.db.database import Database, retried
 from dedup.db.steps import run
 from dedup.engine import fast_path, hook, lookup
+from dedup.store import rulebooks
+from dedup.store.rulebooks import Rulebook, StaleRulesError
 
 RULEBOOK_RETRIES = 5  # How often a submit begins again because someone changes settings at the same moment
 

@@ -25,15 +25,15 @@ from dedup.attach.attachments import Attachment
 from dedup.attach.sync import UnfitError, fitting
 from dedup.base.answer import Answer, plain
 from dedup.base.progress import Progress, SilentProgress
-from dedup.corpus import bookkeeping, common_sentences, deferred, rulebooks, snapshots
-from dedup.corpus.bookkeeping import Repair, Repairs
-from dedup.corpus.rulebooks import Rulebook
-from dedup.corpus.snapshots import StoredArticle
 from dedup.db.database import Cursor, Database, retried
 from dedup.db.rendering import schema_of
 from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import Mark, Pair, Partner, Status, best_match, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation, relate
+from dedup.store import bookkeeping, common_sentences, deferred, rulebooks, snapshots
+from dedup.store.bookkeeping import Repair, Repairs
+from dedup.store.rulebooks import Rulebook
+from dedup.store.snapshots import StoredArticle
 from dedup.text.fingerprint import UnreadableError
 
 BLOCK_ARTICLES = 5_000  # Articles checked per pass over the canonical ones; about 100 MB of memory

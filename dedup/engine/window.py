@@ -20,9 +20,9 @@ from dedup.base.errors import InputError
 from dedup.base.progress import Progress
 from dedup.base.settings import WINDOW_FORM, Settings, window_days
 from dedup.base.times import parse_time
-from dedup.corpus import rulebooks, window
-from dedup.corpus.rulebooks import Rulebook
 from dedup.db.database import Cursor, Database, retried
+from dedup.store import rulebooks, window
+from dedup.store.rulebooks import Rulebook
 
 ARTICLES_PER_TRANSACTION = 500  # Archived under one hold of the settle lock: about a tenth of a second
 

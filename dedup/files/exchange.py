@@ -99,7 +99,7 @@ RESULT: Mapping[str, Table] = {
 
 
 def text_digest(language: str | None, title: str | None, text: str) -> bytes:
-    """SHA-256 of what a fingerprint is made from, as it is stored; its twin: `corpus/sql/cluster.sql`."""
+    """SHA-256 of what a fingerprint is made from, as it is stored; its twin: `store/cluster.sql`."""
     return hashlib.sha256(f"{language or ''}\0{title or ''}\0{text}".encode()).digest()
 
 

@@ -12,13 +12,13 @@ import numpy as np
 from dedup.base.errors import InputError
 from dedup.base.numbers import Groups
 from dedup.base.settings import Settings
-from dedup.corpus import articles, exports, judgements, rulebooks, snapshots
-from dedup.corpus.judgements import Judged
 from dedup.db.database import Cursor, Database
 from dedup.judging.estimate import Design, Quality, quality
 from dedup.judging.tuning import JudgedPair
 from dedup.rules.pair import Profile, score
 from dedup.rules.pairs import Profiles, stories
+from dedup.store import articles, exports, judgements, rulebooks, snapshots
+from dedup.store.judgements import Judged
 
 
 def judged_pairs(cursor: Cursor, judged: Sequence[Judged]) -> list[JudgedPair]:

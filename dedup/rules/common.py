@@ -9,7 +9,7 @@ Where n of m carriers have a key, c is the sum of (n / m)^2 over the keys of a b
 pairs of two carriers that agree, the sum of n (n - 1) over all keys and bands: it changes by difference. Each
 carrier agrees with itself in every band too, so the sum of n^2 is P + bands * m.
 
-Whole numbers decide, so every engine decides alike. It does not count; see `../corpus/common_sentences.py`.
+Whole numbers decide, so every engine decides alike. It does not count; see `../store/common_sentences.py`.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ CREATE TABLE dedup.article (
 );
 -- Texts go out of line early: what looks articles over without their texts reads 100 bytes of each.
 ALTER TABLE dedup.article SET (toast_tuple_target = 256);
--- What pages ask (dedup/corpus/browsing/) is found by an index, whatever the size of the corpus.
+-- What pages ask (dedup/store/questions/) is found by an index, whatever the size of the corpus.
 -- Of a day, and of an outlet, the newest first. No more of a name than keeps a row of an index small: any
 -- name is taken, however long.
 CREATE INDEX article_time ON dedup.article ((coalesce(published_at, added_at)), id);

@@ -21,8 +21,8 @@ import meter
 from servers import embedded_server
 
 from dedup import Deduplicator
-from dedup.corpus.columns import TABLE_NAMES
 from dedup.db.database import Database
+from dedup.store.columns import TABLE_NAMES
 
 ARTICLES = """
     INSERT INTO dedup.article (source_id, title, url, publication, language, published_at, text)

@@ -160,7 +160,7 @@ def test_a_report_is_true_whatever_is_raised(dd: Deduplicator, monkeypatch: pyte
         yield from NEWS[:3]
         raise RuntimeError("the source broke")
 
-    monkeypatch.setattr("dedup.engine.load.BATCH_ARTICLES", 2)
+    monkeypatch.setattr("dedup.store.load.BATCH_ARTICLES", 2)
     report = LoadReport()
     with pytest.raises(RuntimeError, match="the source broke"):
         dd.load(broken(), report=report)

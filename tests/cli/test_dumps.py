@@ -16,6 +16,7 @@ import pytest
 
 from dedup.db import embedded
 from dedup.deduplicator import Deduplicator
+from dedup.store import opening
 from tests.corpora import article, code, window
 
 pytestmark = pytest.mark.timeout(180)
@@ -54,11 +55,10 @@ def run(tmp_path: Path) -> Run:
 
 def fill(home: Path) -> None:
     """A settled corpus of eight articles, a pin and a setting."""
-    from dedup.db import migrate
     from dedup.db.database import Database
 
     database = Database(embedded.start(home))
-    migrate.initialize(database)
+    opening.initialize(database)
     database.close()
     with Deduplicator(embedded.start(home)) as dd:
         dd.settings.change({"common_stories": 3})

@@ -70,7 +70,7 @@ def test_an_unexpected_error_shows_no_text(dedup: Dedup, monkeypatch: pytest.Mon
     def explode(*_: object) -> None:
         raise RuntimeError(HARBOUR)
 
-    monkeypatch.setattr("dedup.corpus.articles.store", explode)
+    monkeypatch.setattr("dedup.store.articles.store", explode)
     assert "unexpected RuntimeError" in _one_line(dedup("load", str(news)))
 
 
@@ -154,7 +154,7 @@ LOSES_ITS_CONNECTION = """
 import sys
 import psycopg
 from dedup.cli import main
-from dedup.corpus import exports
+from dedup.store import exports
 
 def losing(database, *given):
     for row in export(database, *given):
@@ -196,10 +196,10 @@ def test_ctrl_c_ends_every_command_in_one_line(
 ) -> None:
     dedup("load", str(news))
     place = {
-        "load": "dedup.corpus.articles.store",
+        "load": "dedup.store.articles.store",
         "backfill": "dedup.engine.backfill.settle",
         "check": "dedup.engine.hook.submit",
-        "verify": "dedup.corpus.snapshots.load",
+        "verify": "dedup.store.snapshots.load",
         "marks": "dedup.cli.output.write_jsonl",
     }[command]
     if command == "verify":

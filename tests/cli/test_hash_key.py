@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from dedup.base.settings import Settings, masked
-from dedup.db import migrate
 from dedup.db.database import URL_VARIABLE, Database
+from dedup.store import opening
 from tests.cli.conftest import HARBOUR, Dedup
 from tests.conftest import Server
 
@@ -30,7 +30,7 @@ def other_corpus(server: Server) -> Iterator[str]:
     """The address of a second corpus."""
     url = server.create("dedup_key")
     database = Database(url)
-    migrate.initialize(database)
+    opening.initialize(database)
     database.close()
     yield url
     server.drop("dedup_key")

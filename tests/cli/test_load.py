@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from dedup.api.settings import CorpusSettings
 from dedup.base.article import Article, stored_size
 from dedup.base.errors import InputError, UnreachableError
-from dedup.corpus import articles
 from dedup.db.database import Cursor, Database
-from dedup.engine import load
 from dedup.files.record import MAX_RECORD_BYTES
 from dedup.files.source import LineSource
+from dedup.store import articles, load
 from tests.cli.conftest import HARBOUR, Dedup, lines
 from tests.conftest import empty
 from tests.corpora import change_settings

@@ -15,9 +15,10 @@ import psycopg
 import pytest
 
 from dedup.cli import main, operate
-from dedup.db import embedded, migrate, revision
+from dedup.db import embedded, revision
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.deduplicator import Deduplicator
+from dedup.store import opening
 from tests.cli.conftest import Dedup, Result
 from tests.conftest import Server
 from tests.corpora import article, load, window
@@ -33,7 +34,7 @@ def own(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     """A database of its own with two articles."""
     name = f"dedup_operate_{next(_NUMBERS)}"
     database = Database(server.create(name))
-    migrate.initialize(database)
+    opening.initialize(database)
     load(database, article("a", window(0, 6)), article("b", window(7, 6)))
     monkeypatch.setenv(URL_VARIABLE, database.url)
     yield database
@@ -78,7 +79,7 @@ def test_uninstall_leaves_everything_else(own: Database, run: Dedup) -> None:
     again = run("uninstall", "--yes")
     assert again.code == 1
     assert "nothing to remove" in again.err
-    migrate.initialize(own)
+    opening.initialize(own)
     with Deduplicator(own.url) as dd:
         assert dd.submit(article("a", window(0, 6))).status == "unique"
 

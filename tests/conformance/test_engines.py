@@ -18,12 +18,12 @@ import pytest
 from dedup import AsyncDeduplicator
 from dedup.base.engines import EngineName
 from dedup.base.settings import Settings
-from dedup.corpus import pins, window
 from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.memory.decide import COMPARED_AT_ONCE
 from dedup.rules import oracle
 from dedup.rules.marks import order_key
+from dedup.store import pins, window
 from tests.conformance.corpora import CORPORA, Corpus
 from tests.corpora import (
     Answer,

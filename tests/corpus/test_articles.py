@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup.base.article import Article, storable
-from dedup.corpus import articles, exports
-from dedup.corpus.articles import LoadCounts
 from dedup.db.database import Database
 from dedup.engine.backfill import backfill
+from dedup.store import articles, exports
+from dedup.store.articles import LoadCounts
 from tests.conftest import empty
 from tests.corpora import (
     article,

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from dedup import Article, Deduplicator
 from dedup.base.errors import InputError, NotFoundError
-from dedup.corpus.browsing import outlets, queue, reading, search, sentences, story
-from dedup.corpus.browsing.lines import LABEL_CHARACTERS
-from dedup.corpus.known_times import delay_between
-from dedup.corpus.pins import PairPin
 from dedup.operation import Operation
+from dedup.store.known_times import delay_between
+from dedup.store.pins import PairPin
+from dedup.store.questions import outlets, queue, reading, search, sentences, story
+from dedup.store.questions.lines import LABEL_CHARACTERS
 from tests.conftest import Server
 from tests.corpora import code, text, window
 
@@ -189,7 +189,7 @@ def test_a_day(newsroom: Deduplicator, rows: dict[int, Row], first: date, last: 
 
 
 def days_of(cursor: Any, first: date, last: date, counted: int) -> Any:
-    from dedup.corpus.browsing import day
+    from dedup.store.questions import day
 
     return day.day(cursor, first, last, counted=counted)
 

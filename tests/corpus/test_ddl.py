@@ -12,12 +12,12 @@ import pytest
 from alembic import command
 
 from dedup.base.errors import SchemaError
-from dedup.corpus import ddl
 from dedup.db import embedded, migrate
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.db.revision import current
 from dedup.deduplicator import Deduplicator
 from dedup.operation import printed_schema
+from dedup.store import ddl, opening
 from tests.conftest import Server
 from tests.corpora import article, assert_right, code, window
 from tests.corpus.test_migrations import catalogue, shape
@@ -69,7 +69,7 @@ def test_from_nothing_it_makes_what_init_makes(
     two: tuple[Database, Database], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_init, by_hand = two
-    migrate.initialize(by_init)
+    opening.initialize(by_init)
     monkeypatch.delenv(URL_VARIABLE, raising=False)
     monkeypatch.setattr(psycopg.Connection, "connect", None)  # no database is asked
     script = printed_schema()
@@ -94,7 +94,7 @@ def test_a_second_time_nothing_is_done(two: tuple[Database, Database], tmp_path:
 def test_from_an_older_schema_it_upgrades(two: tuple[Database, Database], tmp_path: Path) -> None:
     by_init, by_hand = two
     for database in two:
-        migrate.initialize(database)
+        opening.initialize(database)
     with next_revision() as number:
         script = printed_schema(by_hand.url)
         assert number in script
@@ -111,10 +111,10 @@ def test_it_is_not_run_on_another_schema_than_it_was_printed_for(
     two: tuple[Database, Database], tmp_path: Path
 ) -> None:
     database, other = two
-    migrate.initialize(database)
+    opening.initialize(database)
     with next_revision():
         script = printed_schema(database.url)
-        migrate.initialize(database)
+        opening.initialize(database)
     before = everything(database)
     done = psql(database, script, tmp_path)
     assert done.returncode != 0
@@ -125,7 +125,7 @@ def test_it_is_not_run_on_another_schema_than_it_was_printed_for(
 
 def test_a_newer_schema_is_refused(two: tuple[Database, Database]) -> None:
     database, _ = two
-    migrate.initialize(database)
+    opening.initialize(database)
     with database.transaction() as cursor:
         cursor.execute("UPDATE dedup.alembic_version SET version_num = '9999'")
     with pytest.raises(SchemaError, match="newer dedup"):

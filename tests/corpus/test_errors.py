@@ -14,9 +14,8 @@ from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup.base.errors import DedupError, InputError, RightsError, SchemaError, StorageError, UnreachableError
-from dedup.corpus import opening
-from dedup.db import migrate
 from dedup.db.database import Database, conninfo, location, translated
+from dedup.store import opening
 from tests.conftest import Server
 
 
@@ -180,12 +179,12 @@ def test_init_without_the_right_to_make_a_schema_names_the_grant_that_there_is(s
         database = Database(make_conninfo(url, user=role))
         try:
             with pytest.raises(RightsError) as caught:
-                migrate.initialize(database)
+                opening.initialize(database)
             grant = f'GRANT CREATE ON DATABASE "{name}" TO "{role}"'
             assert f"`{grant}`" in str(caught.value)
             assert "dedup grant" not in str(caught.value)
             connection.execute(grant.encode())
-            migrate.initialize(database)
+            opening.initialize(database)
         finally:
             database.close()
     server.drop("dedup_no_create")

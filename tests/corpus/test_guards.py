@@ -49,7 +49,7 @@ def family(count: int = 8) -> list[object]:
 def filled(database: Database) -> Database:
     """A settled corpus with duplicates, similar ones and a common sentence."""
     with database.transaction(settling=True) as cursor:
-        from dedup.corpus import rulebooks
+        from dedup.store import rulebooks
 
         rulebooks.change_settings(cursor, {"common_stories": 2})
     load(database, *family())  # type: ignore[arg-type]

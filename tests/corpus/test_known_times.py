@@ -9,8 +9,8 @@ import pytest
 
 from dedup import Article, Deduplicator, frames
 from dedup.browse import report
-from dedup.corpus.known_times import delay_between
 from dedup.db.database import Database
+from dedup.store.known_times import delay_between
 from tests.browse.conftest import Document, opened
 from tests.corpora import START, text, window
 

@@ -15,11 +15,11 @@ from alembic import command
 
 from dedup import Deduplicator, worker
 from dedup.base.errors import ClosedError, SchemaError
-from dedup.corpus import opening
 from dedup.db import migrate, revision
 from dedup.db.database import Database
 from dedup.metrics import Metrics
 from dedup.operation import Operation, printed_schema
+from dedup.store import opening
 from tests.conftest import Server
 from tests.next_revision import next_revision
 
@@ -64,14 +64,14 @@ def catalogue(database: Database) -> list[tuple[object, ...]]:
 
 
 def test_made_unmade_and_made_again_it_is_the_same_schema(fresh: Database) -> None:
-    migrate.initialize(fresh)
+    opening.initialize(fresh)
     first = catalogue(fresh)
     assert {row[0] for row in first} >= {"column", "index", "trigger", "function", "view", "comment"}
     with Operation(fresh.url) as owner:
         owner.uninstall()
     with fresh.transaction() as cursor:
         assert cursor.execute("SELECT to_regnamespace(%s)", [fresh.schema]).fetchone() == (None,)
-    migrate.initialize(fresh)
+    opening.initialize(fresh)
     assert catalogue(fresh) == first
 
 
@@ -116,7 +116,7 @@ def shape(database: Database) -> list[str]:
 
 def test_the_schema_is_the_one_described(fresh: Database) -> None:
     """schema.txt is what a reader of a change sees: the statements that make it are in migrations/sql."""
-    migrate.initialize(fresh)
+    opening.initialize(fresh)
     found = shape(fresh)
     if os.environ.get("DEDUP_REWRITE_SCHEMA"):
         GOLDEN.write_text("\n".join(found) + "\n", "utf-8")
@@ -139,7 +139,7 @@ KEPT = {
 
 
 def test_who_removes_a_corpus_is_told_of_every_row_that_cannot_be_made_again(fresh: Database) -> None:
-    migrate.initialize(fresh)
+    opening.initialize(fresh)
     with Operation(fresh.url) as owner:
         assert owner.contents().rows == {}
         with fresh.transaction() as cursor:
@@ -149,7 +149,7 @@ def test_who_removes_a_corpus_is_told_of_every_row_that_cannot_be_made_again(fre
 
 
 def test_a_schema_is_not_downgraded(fresh: Database) -> None:
-    migrate.initialize(fresh)
+    opening.initialize(fresh)
     before = catalogue(fresh)
     config = migrate.configuration()
     with fresh.engine().connect() as connection:
@@ -160,15 +160,15 @@ def test_a_schema_is_not_downgraded(fresh: Database) -> None:
 
 
 def test_an_upgrade_keeps_the_rows(fresh: Database) -> None:
-    migrate.initialize(fresh)
+    opening.initialize(fresh)
     with fresh.transaction() as cursor:
         cursor.execute(f"INSERT INTO dedup.article {KEPT['article']}".encode())
     before = revision.head()
     with next_revision() as number:
         with pytest.raises(SchemaError, match=r"older dedup; run .* to upgrade it"):
             opening.prepare(fresh)
-        assert migrate.initialize(fresh) == (before, number)
-        assert migrate.initialize(fresh) == (number, number)
+        assert opening.initialize(fresh) == (before, number)
+        assert opening.initialize(fresh) == (number, number)
         opening.prepare(fresh)
     with fresh.transaction() as cursor:
         assert cursor.execute("SELECT source_id, text, later FROM dedup.article").fetchall() == [
@@ -198,7 +198,7 @@ def test_five_upgrades_at_once(fresh: Database) -> None:
     def upgrade(url: str) -> tuple[str | None, str | None]:
         database = Database(url)
         try:
-            return migrate.initialize(database)
+            return opening.initialize(database)
         finally:
             database.close()
 
@@ -247,19 +247,19 @@ def test_the_revisions_are_those_that_alembic_finds() -> None:
 
 
 def test_a_schema_newer_than_the_program_is_refused(fresh: Database) -> None:
-    migrate.initialize(fresh)
+    opening.initialize(fresh)
     with fresh.transaction() as cursor:
         cursor.execute("UPDATE dedup.alembic_version SET version_num = '9999'")
-    for step in (opening.prepare, migrate.initialize):
+    for step in (opening.prepare, opening.initialize):
         with pytest.raises(SchemaError, match="newer dedup"):
             step(fresh)
 
 
 def test_a_schema_from_before_the_first_release_is_refused_and_left_alone(fresh: Database) -> None:
-    migrate.initialize(fresh)
+    opening.initialize(fresh)
     steps = (
         opening.prepare,
-        migrate.initialize,
+        opening.initialize,
         lambda d: printed_schema(d.url),
         lambda d: Deduplicator(d.url),
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dedup.base.errors import BusyError, DatabaseError, InputError
-from dedup.corpus import pins
 from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.rules.pair import Relation
+from dedup.store import pins
 from tests.corpora import (
     article,
     assert_right,

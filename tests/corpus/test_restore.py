@@ -18,12 +18,12 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from dedup.corpus import pins, rulebooks
-from dedup.db import embedded, migrate
+from dedup.db import embedded
 from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.verify import repair, verify
 from dedup.rules.pair import Relation
+from dedup.store import opening, pins, rulebooks
 from tests.attached import SCHEMA, attach, news, owned, put
 from tests.conftest import Server, User
 from tests.corpora import (
@@ -142,7 +142,7 @@ def test_data_alone(
     defaults: bool,
 ) -> None:
     fill(database, defaults=defaults)
-    migrate.initialize(target)
+    opening.initialize(target)
     if backfilled:
         backfill(target, workers=0, factory=make_function)
     dump = str(tmp_path / "dump")
@@ -196,7 +196,7 @@ def older_server(server: Server) -> Iterator[str]:
 
 def test_into_another_major_version(older_server: str, target: Database, tmp_path: Path) -> None:
     older = Database(older_server)
-    migrate.initialize(older)
+    opening.initialize(older)
     before = fill(older)
     with older.transaction() as cursor, target.transaction() as other:
         old, new = (c.connection.info.server_version // 10_000 for c in (cursor, other))

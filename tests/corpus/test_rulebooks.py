@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dedup.corpus import rulebooks
 from dedup.db.database import Database
+from dedup.store import rulebooks
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.punkt import PunktModel
 

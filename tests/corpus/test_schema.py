@@ -34,6 +34,7 @@ from dedup.runs import workers
 from dedup.runs.listener import Listener
 from dedup.server import dump, restore
 from dedup.spooling import SpoolingDeduplicator
+from dedup.store import opening
 from tests.conftest import Server
 from tests.corpora import article, assert_right, code, sentence, window
 from tests.corpus.test_ddl import psql
@@ -63,7 +64,7 @@ def url(server: Server) -> Iterator[str]:
 def wires(url: str) -> Iterator[Database]:
     """A corpus in the schema `wires`; there is no schema `dedup`."""
     database = Database(url, schema="wires")
-    migrate.initialize(database)
+    opening.initialize(database)
     yield database
     database.close()
 
@@ -72,7 +73,7 @@ def wires(url: str) -> Iterator[Database]:
 def both(wires: Database) -> Iterator[tuple[Database, Database]]:
     """Two corpora in one database: `dedup` and `wires`."""
     other = Database(wires.url)
-    migrate.initialize(other)
+    opening.initialize(other)
     yield other, wires
     other.close()
 
@@ -394,7 +395,7 @@ def test_neither_waits_for_the_other(both: tuple[Database, Database]) -> None:
     lock = f"SELECT pg_advisory_lock({migration_lock(DEFAULT)})"
     with psycopg.connect(plain.url, autocommit=True) as connection:
         connection.execute(lock.encode())
-        migrate.initialize(hasty)
+        opening.initialize(hasty)
     hasty.close()
 
 
@@ -572,7 +573,7 @@ def test_uninstalling_one_leaves_the_other(both: tuple[Database, Database], gone
 @pytest.mark.parametrize("schema", ["a", "new", "plpgsql", "title", "_1", "x" * MAX_BYTES, "dedup_1"])
 def test_names_that_mean_something_elsewhere(url: str, schema: str) -> None:
     database = Database(url, schema=schema)
-    migrate.initialize(database)
+    opening.initialize(database)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE TABLE public.news (id bigint PRIMARY KEY, body text)")
         connection.execute("INSERT INTO public.news VALUES (1, %s)", [family(1)[0].text])

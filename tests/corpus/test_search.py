@@ -13,9 +13,9 @@ import pytest
 from dedup import Article, Deduplicator
 from dedup.base.errors import BusyError, InputError
 from dedup.cli import main
-from dedup.corpus.browsing import words
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.operation import Operation
+from dedup.store.questions import words
 from tests.attached import COLUMNS, news, owned
 from tests.corpora import code, wait_until
 from tests.corpora import text as text_of

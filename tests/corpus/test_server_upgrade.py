@@ -16,9 +16,10 @@ import psycopg
 import pytest
 
 from dedup.base.errors import EmbeddedServerError
-from dedup.db import embedded, migrate, server_upgrade
+from dedup.db import embedded, server_upgrade
 from dedup.db.database import Database
 from dedup.deduplicator import Deduplicator
+from dedup.store import opening
 from tests.corpora import article, code, window
 
 OLD = 16
@@ -79,7 +80,7 @@ def old() -> Iterator[Old]:
         patch.setattr(embedded, "INITDB", [word for word in embedded.INITDB if "builtin" not in word])
         url = embedded.start(home)
         database = Database(url)
-        migrate.initialize(database)
+        opening.initialize(database)
         database.close()
         with Deduplicator(url) as dd:
             dd.load([article(f"a{i}", [*window(i, 6), code(99)], i) for i in range(8)])

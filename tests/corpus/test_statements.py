@@ -10,21 +10,21 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dedup.corpus.articles import body, fields
-from dedup.corpus.browsing import day, words
-from dedup.corpus.browsing.lines import LABEL
-from dedup.corpus.known_times import delay, known
 from dedup.db import statements
 from dedup.db.database import Database
 from dedup.db.statements import Statements
+from dedup.store.articles import body, fields
+from dedup.store.known_times import delay, known
+from dedup.store.questions import day, words
+from dedup.store.questions.lines import LABEL
 
 FOLDER = Path(str(statements.FOLDER))
 FEATURES = sorted(file.stem for file in FOLDER.glob("*.sql"))
 
 PARTS = {
-    "corpus/sql/articles": {"fields": fields("a"), "text": body("a")},
+    "store/articles": {"fields": fields("a"), "text": body("a")},
     "attach/attachments": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
-    "corpus/sql/browsing": {
+    "store/questions/questions": {
         "counts": day._COUNTS,
         "publication": LABEL.format("publication"),
         "known": known("a"),
@@ -35,31 +35,31 @@ PARTS = {
         "order": "carriers",
         "page": "1",
     },
-    "corpus/sql/memory_engine": {"place": "1"},
-    "corpus/sql/cluster": {
+    "store/memory_engine": {"place": "1"},
+    "store/cluster": {
         "check": "SELECT source_id FROM dedup.article",
         "text": body("a"),
     },
-    "corpus/sql/columns": {
+    "store/columns": {
         **{"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": "1"},
         **{"joined": "string_agg(source_id, '')", "sizes": "octet_length(source_id)", "key": "id"},
         "source": "SELECT * FROM dedup.article",
     },
-    "corpus/sql/common_sentences": {"fingerprints": "dedup.fingerprint"},
+    "store/common_sentences": {"fingerprints": "dedup.fingerprint"},
     "attach/outbox": dict.fromkeys(
         ("rows", "page"),
         "(SELECT source_id, text_hash, title, url, publication, language, published_at, status,"
         " source_id AS original, score FROM dedup.marked_article)",
     ),
     "db/server_upgrade": {"table": "dedup.article"},
-    "corpus/sql/removal": {"table": "article"},
-    "corpus/sql/fingerprints": {"table": "fingerprint"},
-    "corpus/sql/key_segments": {"table": "fingerprint"},
-    "corpus/sql/exports": {"conditions": "true"},
-    "corpus/sql/judgements": {"body": body("a"), "other_body": body("o")},
+    "store/removal": {"table": "article"},
+    "store/fingerprints": {"table": "fingerprint"},
+    "store/key_segments": {"table": "fingerprint"},
+    "store/exports": {"conditions": "true"},
+    "store/judgements": {"body": body("a"), "other_body": body("o")},
     "runs/monitoring": {"table": "dedup.deferred_article"},
-    "corpus/sql/stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
-    "corpus/sql/verdicts": {"fields": "a.id"},
+    "store/stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
+    "store/verdicts": {"fields": "a.id"},
 }
 """Such parts as the code gives, or others of the same type."""
 
@@ -115,16 +115,16 @@ def test_every_statement_is_understood_by_the_server(database: Database, feature
 
 
 def test_a_statement_is_a_part_of_others() -> None:
-    text = Statements("corpus/sql/settling")("named")
+    text = Statements("store/settling")("named")
     assert b"f.sentence_hashes" in text
     assert b"${" not in text
 
 
 def test_a_missing_part_or_statement_is_an_error() -> None:
     with pytest.raises(KeyError, match="place"):
-        Statements("corpus/sql/memory_engine")("write_marks")
+        Statements("store/memory_engine")("write_marks")
     with pytest.raises(KeyError, match="nothing"):
-        Statements("corpus/sql/memory_engine")("nothing")
+        Statements("store/memory_engine")("nothing")
 
 
 IN_PYTHON = {
@@ -133,12 +133,12 @@ IN_PYTHON = {
     "attach/attached_functions.py": "made from a catalogue",
     "attach/attaching.py": "made from a catalogue",
     "db/roles.py": "words of GRANT",
-    "corpus/removal.py": "no value can be bound in DDL",
+    "store/removal.py": "no value can be bound in DDL",
     "db/embedded.py": "no value can be bound in DDL",
     "db/revision.py": "for people to type",
-    "corpus/browsing/words.py": "no value can be bound in DDL",
+    "store/questions/words.py": "no value can be bound in DDL",
     "db/server_upgrade.py": "for every database of a server",
-    "engine/story_export.py": "SQLite's",
+    "store/story_export.py": "SQLite's",
 }
 """Modules in which statements may stand, and why."""
 

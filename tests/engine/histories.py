@@ -17,13 +17,13 @@ from typing import Any
 import psycopg
 
 from dedup.base.article import Article
-from dedup.corpus import articles, pins, rulebooks
-from dedup.corpus import window as window_of
-from dedup.corpus.settling import order_parameters
 from dedup.db.database import Cursor, Database
 from dedup.db.steps import Ask, Row
 from dedup.engine.backfill import backfill
 from dedup.rules.pair import Relation
+from dedup.store import articles, pins, rulebooks
+from dedup.store import window as window_of
+from dedup.store.settling import order_parameters
 from tests.corpora import (
     PLAIN,
     VARIANTS,

@@ -14,8 +14,8 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from dedup.db import migrate
 from dedup.db.database import Database
+from dedup.store import opening
 from tests.attached import SCHEMA
 from tests.conftest import Server
 from tests.corpora import Answer, assert_right, deduplicator
@@ -32,7 +32,7 @@ def make_template(server: Server) -> str:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {SCHEMA}".encode())
     database = Database(url)
-    migrate.initialize(database)
+    opening.initialize(database)
     database.close()
     return str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from dedup.corpus import rulebooks
-from dedup.corpus.rulebooks import Plan, StaleRulesError
 from dedup.db.database import Cursor, Database
 from dedup.engine import adopt as adopt_module
 from dedup.engine.adopt import adopt
 from dedup.engine.backfill import backfill
+from dedup.store import rulebooks
+from dedup.store.rulebooks import Plan, StaleRulesError
 from tests.corpora import (
     article,
     assert_counted,

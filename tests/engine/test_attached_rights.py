@@ -13,10 +13,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from dedup.db import embedded, migrate
+from dedup.db import embedded
 from dedup.db.database import Database
 from dedup.deduplicator import Deduplicator
 from dedup.operation import Operation
+from dedup.store import opening
 from tests.attached import SCHEMA, attach, news, owned, put, right, settle
 from tests.conftest import Server
 from tests.corpora import article, at, deduplicator, load, text, window
@@ -41,7 +42,7 @@ def bare(server: Server) -> Iterator[Database]:
     """A corpus in a database of its own, which a test may take apart, with a table of news beside it."""
     name = "dedup_taken_apart"
     made = Database(server.create(name))
-    migrate.initialize(made)
+    opening.initialize(made)
     with psycopg.connect(made.url, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {SCHEMA}".encode())
         connection.execute(f"SET search_path = {SCHEMA}".encode())
@@ -186,7 +187,7 @@ def own_server(setting: str, value: str) -> Iterator[str]:
 def test_a_transaction_that_changed_the_table_can_be_prepared() -> None:
     """Where transactions can be prepared the triggers do not notify: Postgres would refuse then."""
     with own_server("max_prepared_transactions", "5") as url, closing(Database(url)) as database:
-        migrate.initialize(database)
+        opening.initialize(database)
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(f"CREATE SCHEMA {SCHEMA}; SET search_path = {SCHEMA}".encode())
             news(connection)

@@ -11,12 +11,12 @@ import pyarrow.parquet
 import pytest
 
 from dedup.base.errors import InputError
-from dedup.corpus import pins
 from dedup.db.database import Database
 from dedup.engine import cluster_export
 from dedup.files import exchanged
 from dedup.files.exchange import EXPORTED, Basis
 from dedup.rules.pair import Relation
+from dedup.store import pins
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 from dedup.text.punkt import PunktModel
 from tests import attached
@@ -62,7 +62,7 @@ def test_the_fingerprints_are_those_that_the_texts_have(database: Database, tmp_
 def test_pages_and_files_hold_every_article_once(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.corpus.cluster.PAGE", 7)
+    monkeypatch.setattr("dedup.store.cluster.PAGE", 7)
     monkeypatch.setattr("dedup.files.exchanged.FILE_ROWS", 21)
     given = news(80)
     fill(database, given)

@@ -19,11 +19,11 @@ from dedup.base.article import Article
 from dedup.base.errors import BusyError, DatabaseError, InputError
 from dedup.base.progress import SilentProgress
 from dedup.base.settings import Settings
-from dedup.corpus import memory_engine, pins, rulebooks
 from dedup.db.database import Database
 from dedup.engine import cluster_import
 from dedup.engine.cluster_import import ImportReport
 from dedup.rules.pair import Relation
+from dedup.store import memory_engine, pins, rulebooks
 from tests import attached
 from tests.conformance import corpora as conformance
 from tests.corpora import (

@@ -10,9 +10,9 @@ import psycopg
 import pytest
 
 from dedup.base.article import Article
-from dedup.corpus import pins
 from dedup.db.database import Database
 from dedup.engine.backfill import BackfillReport, backfill
+from dedup.store import pins
 from dedup.text.fingerprint import ALGORITHM_REVISION
 from tests.corpora import (
     Code,
@@ -145,11 +145,11 @@ def test_a_corpus_of_an_older_revision_is_fingerprinted_and_counted_again(
     with monkeypatch.context() as older:
         # As revision 2 had it: the plain lowest byte, and two carriers drawn without putting one back.
         older.setattr("dedup.text.fingerprint.ALGORITHM_REVISION", 2)
-        older.setattr("dedup.corpus.rulebooks.ALGORITHM_REVISION", 2)
+        older.setattr("dedup.store.rulebooks.ALGORITHM_REVISION", 2)
         older.setattr("dedup.text.fingerprint.library", lambda: None)  # in Python, where it can be changed
         older.setattr("dedup.text.batch.signature", lambda values: values.astype(np.uint8))
         older.setattr(
-            "dedup.corpus.common_sentences.is_common", lambda m, p, b, limit: p * limit < b * m * (m - 1)
+            "dedup.store.common_sentences.is_common", lambda m, p, b, limit: p * limit < b * m * (m - 1)
         )
         with database.transaction() as cursor:
             cursor.execute("UPDATE dedup.corpus_state SET algorithm_revision = 2")

@@ -20,14 +20,14 @@ import pytest
 from dedup import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import DatabaseError
-from dedup.corpus import rulebooks
-from dedup.corpus.articles import store
-from dedup.db import migrate, revision
+from dedup.db import revision
 from dedup.db.database import Database
 from dedup.engine import backfill as backfill_module
 from dedup.engine.backfill import backfill
 from dedup.engine.hook import settle_some
 from dedup.engine.settle import settle
+from dedup.store import opening, rulebooks
+from dedup.store.articles import store
 from tests.conftest import Server, empty
 from tests.corpora import (
     answer,
@@ -304,7 +304,7 @@ def test_five_upgrades_at_once(server: Server) -> None:
     url = server.create("dedup_five")
     databases = [Database(url) for _ in range(5)]
     with ThreadPoolExecutor(5) as pool:
-        outcomes = list(pool.map(migrate.initialize, databases))
+        outcomes = list(pool.map(opening.initialize, databases))
     head = revision.head()
     assert head
     assert sorted(before or "" for before, _ in outcomes) == ["", *[head] * 4]

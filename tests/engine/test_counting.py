@@ -11,11 +11,11 @@ import psycopg
 import pytest
 
 from dedup.base.article import Article
-from dedup.corpus import common_sentences, pins, rulebooks
 from dedup.db.database import Database
 from dedup.engine import refresh as refresh_module
 from dedup.engine.backfill import backfill
 from dedup.engine.refresh import refresh
+from dedup.store import common_sentences, pins, rulebooks
 from tests.corpora import (
     article,
     assert_counted,

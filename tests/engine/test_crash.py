@@ -22,9 +22,10 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.base.errors import DatabaseError
-from dedup.db import embedded, migrate
+from dedup.db import embedded
 from dedup.db.database import Database
 from dedup.engine.backfill import backfill
+from dedup.store import opening
 from tests.conftest import Told, empty
 from tests.corpora import (
     Answer,
@@ -201,7 +202,7 @@ def crash_server_under_load(home: Path, times: int) -> None:
     rng = random.Random(7)
     url = embedded.start(home)
     database = Database(url)
-    migrate.initialize(database)
+    opening.initialize(database)
     given = news(400)
     clean = clean_run(database, given)
     fill(database, given)

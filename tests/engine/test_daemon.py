@@ -23,13 +23,13 @@ from psycopg import sql
 
 from dedup import worker
 from dedup.base.errors import LoginError, SchemaError
-from dedup.db import migrate
 from dedup.db.database import Database, conninfo
 from dedup.engine import daemon as daemon_module
 from dedup.engine.backfill import Options
 from dedup.engine.daemon import Daemon, Pace
 from dedup.engine.fingerprinting import PoolOptions
 from dedup.runs import runs, waiting, workers
+from dedup.store import opening
 from tests import corpora
 from tests.conftest import Server
 from tests.corpora import (
@@ -313,7 +313,7 @@ def other(server: Server) -> Iterator[str]:
     name = "dedup_shut"
     url = server.create(name)
     made = Database(url)
-    migrate.initialize(made)
+    opening.initialize(made)
     made.close()
     yield url
     door(server, url, is_open=True)

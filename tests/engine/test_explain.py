@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from dedup.base.article import Article
-from dedup.corpus import rulebooks
 from dedup.db.database import Database
 from dedup.engine.explain import Explanation, explain
+from dedup.store import rulebooks
 from dedup.text.alignment import Segment
 from tests.corpora import article, code, load, sentence, window
 

@@ -20,12 +20,12 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.cli import main
-from dedup.corpus import common_sentences, fingerprints, rulebooks, settling
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.engine import backfill as backfill_module
 from dedup.engine import fingerprinting
 from dedup.engine.backfill import backfill
 from dedup.runs import heartbeat, runs
+from dedup.store import common_sentences, fingerprints, rulebooks, settling
 from tests import corpora
 from tests.conftest import Told, empty
 from tests.corpora import Answer, answer, assert_equal, assert_right, change_settings, load
@@ -184,7 +184,7 @@ def sweep_load(
     news_file.write_text("\n".join([broken[0], *map(json.dumps, rows), *broken[1:]]))
     patch.setenv(URL_VARIABLE, corpus_url)
     patch.chdir(folder)
-    patch.setattr("dedup.engine.load.BATCH_ARTICLES", 5)
+    patch.setattr("dedup.store.load.BATCH_ARTICLES", 5)
 
     def one(number: int) -> tuple[bool, BaseException | None]:
         fill(database, [])

@@ -13,13 +13,13 @@ import pytest
 
 from dedup import Article, Deduplicator
 from dedup.base.schema import outer
-from dedup.corpus import fast_path, rulebooks
 from dedup.db.connection import Connection
 from dedup.db.database import Cursor, Database, hold_settle_lock
 from dedup.db.steps import Ask, Row, run
 from dedup.engine import hook
 from dedup.engine.backfill import backfill
 from dedup.engine.fast_path import settle_new
+from dedup.store import fast_path, rulebooks
 from tests.corpora import answer, article, assert_right, code, deduplicator, load, window
 from tests.engine.proxy import proxy
 

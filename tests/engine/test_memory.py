@@ -16,9 +16,6 @@ import pytest
 from dedup.base.article import Article
 from dedup.base.engines import EngineName
 from dedup.base.errors import BusyError, DatabaseError
-from dedup.corpus import common_sentences, key_segments, memory_engine, pins, rulebooks
-from dedup.corpus.fingerprints import Stored
-from dedup.corpus.memory_engine import FingerprintPage
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor, Database
 from dedup.engine import choice
@@ -28,6 +25,9 @@ from dedup.engine.memory.kept import Kept
 from dedup.engine.memory.snapshot import read
 from dedup.engine.verify import verify
 from dedup.rules.pair import Relation
+from dedup.store import common_sentences, key_segments, memory_engine, pins, rulebooks
+from dedup.store.fingerprints import Stored
+from dedup.store.memory_engine import FingerprintPage
 from dedup.text.fingerprints import Fingerprints
 from tests.corpora import (
     answer,

@@ -14,24 +14,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from dedup.corpus import common_sentences, rulebooks, settling, stories, verdicts
-from dedup.corpus.browsing import (
-    article as articles,
-)
-from dedup.corpus.browsing import (
-    day as days,
-)
-from dedup.corpus.browsing import (
-    health,
-    outlets,
-    queue,
-    reading,
-    search,
-    sentences,
-    story,
-    words,
-)
-from dedup.corpus.fingerprints import count_unfingerprinted, count_unsettled, waiting_page
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, Database, hold_settle_lock
 from dedup.db.steps import run
@@ -41,6 +23,11 @@ from dedup.engine.backfill import backfill
 from dedup.engine.fast_path import settle_new
 from dedup.engine.lookup import lookup
 from dedup.engine.settle import settle
+from dedup.store import common_sentences, opening, rulebooks, settling, stories, verdicts
+from dedup.store.fingerprints import count_unfingerprinted, count_unsettled, waiting_page
+from dedup.store.questions import article as articles
+from dedup.store.questions import day as days
+from dedup.store.questions import health, outlets, queue, reading, search, sentences, story, words
 from tests.conftest import Server
 from tests.corpora import article, make_function, window
 
@@ -90,10 +77,9 @@ FILL = """
 @pytest.fixture(scope="module")
 def large(server: Server) -> Iterator[Database]:
     """A corpus of synthetic articles, and a few real ones."""
-    from dedup.db import migrate
 
     database = Database(server.create("dedup_plans"))
-    migrate.initialize(database)
+    opening.initialize(database)
     with psycopg.connect(database.url, cursor_factory=psycopg.ClientCursor) as connection:
         for table in LARGE:  # or the statistics would become right in the middle of the tests
             connection.execute(f"ALTER TABLE dedup.{table} SET (autovacuum_enabled = false)".encode())

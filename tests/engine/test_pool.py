@@ -19,13 +19,13 @@ from psycopg.conninfo import make_conninfo
 from dedup.base.errors import BusyError, MachineError, UnreachableError
 from dedup.base.settings import Settings
 from dedup.base.timeouts import Timeouts
-from dedup.corpus import fingerprints, rulebooks
-from dedup.corpus.fingerprints import Chunk, count_unfingerprinted, waiting_page
 from dedup.db.database import Database
 from dedup.engine import pool
 from dedup.engine.backfill import backfill
 from dedup.engine.pool import FingerprintPool
 from dedup.engine.reader import FingerprintFunction, make_function
+from dedup.store import fingerprints, rulebooks
+from dedup.store.fingerprints import Chunk, count_unfingerprinted, waiting_page
 from dedup.text.fingerprint import Fingerprint, Fingerprinter
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel

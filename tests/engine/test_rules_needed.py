@@ -48,11 +48,11 @@ class Mutant:
     rare: bool = False
 
 
-SETTLE, SETTLING, COMMON = "dedup.engine.settle", "dedup.corpus.settling", "dedup.corpus.common_sentences"
+SETTLE, SETTLING, COMMON = "dedup.engine.settle", "dedup.store.settling", "dedup.store.common_sentences"
 BEST_MATCH, CANDIDATES = "dedup.engine.best_match", "dedup.engine.candidates"
 HOOK, RULEBOOKS, INDEX, LOOKUP = (
     "dedup.engine.hook",
-    "dedup.corpus.rulebooks",
+    "dedup.store.rulebooks",
     "dedup.engine.index",
     "dedup.engine.lookup",
 )
@@ -78,7 +78,7 @@ SETTLING_MUTANTS = [
     ),
     Mutant(
         "pairs of an article that is settled again stay",
-        "corpus/sql/settling.sql delete_pairs",
+        "store/settling.sql delete_pairs",
         "article_id = ANY (%(ids)s)",
         "article_id = ANY (%(ids)s) AND false",
     ),
@@ -142,7 +142,7 @@ SETTLING_MUTANTS = [
     ),
     Mutant(
         "a canonical article does not take part",
-        "corpus/sql/settling.sql write_canonical",
+        "store/settling.sql write_canonical",
         "takes_part = true, duplicate_of = NULL",
         "takes_part = a.takes_part, duplicate_of = NULL",
     ),
@@ -223,7 +223,7 @@ FAMILY_MUTANTS = [
     ),
     Mutant(
         "pairs that are the best_match no more go though they are among the best",
-        "corpus/sql/settling.sql drop_pairs",
+        "store/settling.sql drop_pairs",
         "AND kept.rank > %(pairs)s",
         "",
     ),
@@ -245,13 +245,13 @@ FAMILY_MUTANTS = [
 STALE_MUTANTS = [
     Mutant(
         "stale articles are not settled again",
-        "corpus/sql/settling.sql next_unsettled",
+        "store/settling.sql next_unsettled",
         "k.status = 'pending' OR k.stale",
         "k.status = 'pending'",
     ),
     Mutant(
         "the hook settles no stale articles",
-        "corpus/sql/settling.sql unsettled_among",
+        "store/settling.sql unsettled_among",
         "(k.status = 'pending' OR k.stale)",
         "k.status = 'pending'",
     ),
@@ -344,7 +344,7 @@ PIN_MUTANTS = [
     ),
     Mutant(
         "pins of the second article are not read",
-        "corpus/sql/settling.sql pair_pins",
+        "store/settling.sql pair_pins",
         "WHERE other_source_id = ANY (%(names)s)",
         "WHERE false",
         theme="pins",
@@ -375,7 +375,7 @@ SHORT_MUTANTS = [
     ),
     Mutant(
         "the backfill knows no titles",
-        "corpus/sql/fingerprints.sql waiting_texts",
+        "store/fingerprints.sql waiting_texts",
         "a.language, a.title, CASE",
         "a.language, NULL::text, CASE",
         theme="short",
@@ -419,7 +419,7 @@ COMMON_MUTANTS = [
     ),
     Mutant(
         "what the carriers of a changed sentence decided stays settled",
-        "corpus/sql/articles.sql withdraw",
+        "store/articles.sql withdraw",
         "SELECT dedup.withdraw(",
         "SELECT dedup.make_stale(",
         theme="common",
@@ -427,63 +427,63 @@ COMMON_MUTANTS = [
     ),
     Mutant(
         "what went is not subtracted",
-        "corpus/sql/common_sentences.sql net_changes",
+        "store/common_sentences.sql net_changes",
         "-1 AS sign",
         "0 AS sign",
         theme="common",
     ),
     Mutant(
         "what came is not added",
-        "corpus/sql/common_sentences.sql net_changes",
+        "store/common_sentences.sql net_changes",
         "SELECT e.article_id, 1, f.sentence_hashes",
         "SELECT e.article_id, 0, f.sentence_hashes",
         theme="common",
     ),
     Mutant(
         "of several fingerprints that went the last is subtracted",
-        "corpus/sql/common_sentences.sql net_changes",
+        "store/common_sentences.sql net_changes",
         "c.id = e.first AND c.sentence_hashes IS NOT NULL",
         "c.id = e.last AND c.sentence_hashes IS NOT NULL",
         theme="common",
     ),
     Mutant(
         "a fingerprint that came and went is added",
-        "corpus/sql/common_sentences.sql net_changes",
+        "store/common_sentences.sql net_changes",
         "c.id = e.last AND c.sentence_hashes IS NULL",
         "c.id = e.first AND c.sentence_hashes IS NULL",
         theme="common",
     ),
     Mutant(
         "the difference of pairs is off",
-        "corpus/sql/common_sentences.sql count_kept_sentences",
+        "store/common_sentences.sql count_kept_sentences",
         "(coalesce(h.n, 0) - m.d) * (coalesce(h.n, 0) - m.d - 1)",
         "(coalesce(h.n, 0) - m.d) * (coalesce(h.n, 0) - 1)",
         theme="common",
     ),
     Mutant(
         "pairs that fall apart are not subtracted",
-        "corpus/sql/common_sentences.sql count_kept_sentences",
+        "store/common_sentences.sql count_kept_sentences",
         "FROM moved m LEFT JOIN holding h",
         "FROM moved m JOIN holding h",
         theme="common",
     ),
     Mutant(
         "carriers of a kept count do not change",
-        "corpus/sql/common_sentences.sql count_kept_sentences",
+        "store/common_sentences.sql count_kept_sentences",
         "t.carriers + t.change",
         "t.carriers",
         theme="common",
     ),
     Mutant(
         "few carriers agree in nothing",
-        "corpus/sql/common_sentences.sql count_other_sentences",
+        "store/common_sentences.sql count_other_sentences",
         "coalesce(pairs, 0)",
         "0::bigint",
         theme="common",
     ),
     Mutant(
         "a common sentence of few carriers stays common",
-        "corpus/sql/common_sentences.sql count_other_sentences",
+        "store/common_sentences.sql count_other_sentences",
         "OR EXISTS (SELECT FROM dedup.common_sentence s WHERE s.sentence_hash = t.sentence_hash)",
         "",
         theme="common",
@@ -491,7 +491,7 @@ COMMON_MUTANTS = [
     ),
     Mutant(
         "pinned sentences of few carriers are not counted",
-        "corpus/sql/common_sentences.sql count_other_sentences",
+        "store/common_sentences.sql count_other_sentences",
         "OR EXISTS (SELECT FROM dedup.sentence_pin p WHERE p.sentence_hash = t.sentence_hash)",
         "",
         theme="common",
@@ -577,7 +577,7 @@ SETTINGS_MUTANTS = [
     ),
     Mutant(
         "a setting is in force before it is adopted",
-        "corpus/sql/rulebooks.sql settings_in_force",
+        "store/rulebooks.sql settings_in_force",
         "SELECT name, adopted FROM dedup.setting WHERE adopted IS NOT NULL",
         "SELECT name, value FROM dedup.setting WHERE value IS NOT NULL",
         theme="settings",
@@ -623,11 +623,11 @@ VERDICT_MUTANTS = [
         rare=True,
     ),
 ]
-WINDOW = "dedup.corpus.window"
+WINDOW = "dedup.store.window"
 WINDOW_MUTANTS = [
     Mutant(
         "pairs across the horizon stay",
-        "corpus/sql/window.sql archive_pairs",
+        "store/window.sql archive_pairs",
         "DELETE FROM dedup.match WHERE",
         "DELETE FROM dedup.match WHERE false AND",
     ),
@@ -645,7 +645,7 @@ WINDOW_MUTANTS = [
     ),
     Mutant(
         "what is before the horizon is settled",
-        "corpus/sql/settling.sql next_unsettled",
+        "store/settling.sql next_unsettled",
         "(SELECT horizon FROM dedup.corpus_state)",
         "NULL",
     ),

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dedup.corpus import key_segments, rulebooks
 from dedup.db.arrays import bigints
 from dedup.db.database import Database
 from dedup.engine import segments
 from dedup.engine.backfill import backfill
 from dedup.engine.verify import Verification, repair, verify
+from dedup.store import key_segments, rulebooks
 from tests.conftest import empty
 from tests.corpora import (
     answer,

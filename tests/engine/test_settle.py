@@ -8,11 +8,11 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.base.engines import BATCH_ARTICLES
-from dedup.corpus import articles, pins, rulebooks
 from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.settle import settle
 from dedup.rules.pair import Relation
+from dedup.store import articles, pins, rulebooks
 from tests.corpora import (
     answer,
     article,

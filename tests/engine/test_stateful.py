@@ -23,13 +23,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from dedup.corpus import pins, rulebooks
-from dedup.corpus import window as window_of
-from dedup.corpus.articles import store
 from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.refresh import refresh
 from dedup.rules.pair import Relation
+from dedup.store import pins, rulebooks
+from dedup.store import window as window_of
+from dedup.store.articles import store
 from tests.conftest import empty
 from tests.corpora import (
     PLAIN,

@@ -13,10 +13,10 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.base.verdict import Verdict
-from dedup.corpus import rulebooks
 from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.submit import OTHER_PROGRAM
+from dedup.store import rulebooks
 from tests.corpora import (
     answer,
     article,
@@ -230,8 +230,8 @@ def test_an_earlier_copy_is_no_duplicate_but_its_original_becomes_one(database: 
 
 
 def test_a_pin_is_told_of_what_waits(database: Database) -> None:
-    from dedup.corpus import pins
     from dedup.rules.pair import Relation
+    from dedup.store import pins
 
     load(database, *OTHERS)
     fingerprinted(database)

@@ -7,11 +7,11 @@ import random
 import psycopg
 import pytest
 
-from dedup.corpus import rulebooks
 from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.engine.hook import store_for_later
 from dedup.engine.verify import Verification, repair, verify
+from dedup.store import rulebooks
 from dedup.text.punkt import PunktModel
 from tests.conftest import empty
 from tests.corpora import (

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from dedup.corpus import pins
 from dedup.db.database import Cursor, Database, Session
 from dedup.engine.backfill import backfill
 from dedup.rules.pair import Relation
+from dedup.store import pins
 from tests.corpora import (
     article,
     assert_right,

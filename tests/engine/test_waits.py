@@ -28,10 +28,10 @@ from dedup import Deduplicator
 from dedup.base.errors import BusyError, CollisionError, DatabaseError, InputError, UnreachableError
 from dedup.base.timeouts import Timeouts, milliseconds
 from dedup.db import connection as connection_module
-from dedup.db import migrate
 from dedup.db.database import Database, retried
 from dedup.engine.backfill import backfill
 from dedup.engine.deferred import store_deferred
+from dedup.store import opening
 from tests.conftest import Server, User
 from tests.corpora import answer, article, assert_right, deduplicator, load, make_function, wait_until, window
 
@@ -310,7 +310,7 @@ def test_under_every_default_isolation_level(server: Server, level: str) -> None
             )
         )
     database = Database(url, Timeouts(hook=30))
-    migrate.initialize(database)
+    opening.initialize(database)
     try:
         submit_from_threads(database)
     finally:
@@ -343,7 +343,7 @@ def test_behind_a_pooler_in_transaction_mode(server: Server, tmp_path: Path) -> 
     url = server.create("dedup_pooler")
     where = conninfo_to_dict(url)
     direct = Database(url)
-    migrate.initialize(direct)
+    opening.initialize(direct)
     socket = Path(tempfile.mkdtemp(prefix="dedup-pooler-"))  # a socket's name must be short
     config = socket / "pgbouncer.ini"
     config.write_text(

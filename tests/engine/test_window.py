@@ -13,12 +13,12 @@ from dedup.base.engines import EngineName
 from dedup.base.errors import BusyError, InputError, RightsError
 from dedup.base.progress import SilentProgress
 from dedup.base.timeouts import Timeouts
-from dedup.corpus import fingerprints, pins, rulebooks, verdicts, window
 from dedup.db.database import Database
 from dedup.engine.backfill import BackfillReport, backfill
 from dedup.engine.verify import repair, verify
 from dedup.engine.window import ARTICLES_PER_TRANSACTION, Window
 from dedup.rules.pair import Relation
+from dedup.store import fingerprints, pins, rulebooks, verdicts, window
 from tests.conftest import empty
 from tests.corpora import (
     Answer,

@@ -13,9 +13,9 @@ import pytest
 
 from dedup import Article, LoadReport
 from dedup.base.errors import ClosedError, DatabaseError, SpoolError, UnreachableError
-from dedup.engine.load import preview_file
 from dedup.files.reading import Reading
 from dedup.files.spool import Spool
+from dedup.store.load import preview_file
 
 WHEN = datetime(2024, 5, 1, 12, tzinfo=UTC)
 STRANGE = Article(

@@ -7,9 +7,9 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.base.errors import InputError, NotFoundError
-from dedup.corpus import articles, judgements
-from dedup.corpus.judgements import Pick
 from dedup.db.database import Cursor, Database
+from dedup.store import articles, judgements
+from dedup.store.judgements import Pick
 
 TEXT = "The council of Port Marlow voted to close the harbour road, says report {}."
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dedup.base.errors import InputError
-from dedup.corpus import rulebooks
 from dedup.db.database import Database
 from dedup.engine.backfill import backfill
 from dedup.judging import live
+from dedup.store import rulebooks
 from tests.corpora import article, change_settings, load, make_function, window
 
 

@@ -25,8 +25,8 @@ from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.cli.columns import ALONE, Page
 from dedup.cli.review import review
-from dedup.corpus import articles, judgements
 from dedup.db.database import URL_VARIABLE, Database
+from dedup.store import articles, judgements
 
 HARBOUR = (
     "The council of Port Marlow voted on Tuesday to close the harbour road. "

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.base.numbers import runs
-from dedup.corpus.common_sentences import SentenceCount
 from dedup.engine.memory.keys import Bigints, Entries, Places
+from dedup.store.common_sentences import SentenceCount
 
 
 def frequent(entries: Entries, limit: int) -> Entries:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dedup.corpus.fingerprints import Stored
-from dedup.corpus.memory_engine import FingerprintPage
 from dedup.engine.memory.keys import Bigints
+from dedup.store.fingerprints import Stored
+from dedup.store.memory_engine import FingerprintPage
 
 
 class Kept:

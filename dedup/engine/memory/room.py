@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing, suppress
 
 from dedup.base.errors import BusyError
-from dedup.corpus import memory_engine
 from dedup.db.database import Database, translated
+from dedup.store import memory_engine
 
 COMPACT_SHARE = 0.5
 """From so large a share of articles marked in one go, their indexes are made again at the end."""

@@ -15,9 +15,6 @@ from types import TracebackType
 from typing import Self
 
 from dedup.base.progress import Progress
-from dedup.corpus import common_sentences, memory_engine
-from dedup.corpus.memory_engine import MARK_INDEXES
-from dedup.corpus.rulebooks import Rulebook
 from dedup.db.database import Database, retried
 from dedup.engine import refresh, segments
 from dedup.engine.fingerprinting import analyze
@@ -26,6 +23,9 @@ from dedup.engine.memory.room import COMPACT_SHARE, compact
 from dedup.engine.memory.settle import MemorySettling, Written
 from dedup.engine.memory.snapshot import Snapshot, fitting, read
 from dedup.engine.refresh import Counted, Refreshed
+from dedup.store import common_sentences, memory_engine
+from dedup.store.memory_engine import MARK_INDEXES
+from dedup.store.rulebooks import Rulebook
 
 
 @dataclass(slots=True)

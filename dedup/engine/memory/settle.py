@@ -19,10 +19,6 @@ import numpy.typing as npt
 
 from dedup.base.numbers import Flags, begins_run
 from dedup.base.progress import Progress
-from dedup.corpus import memory_engine, settling, window
-from dedup.corpus.memory_engine import NO_RULE, STATUSES, StoredMarks
-from dedup.corpus.rulebooks import Rulebook
-from dedup.corpus.settling import PairRows
 from dedup.db.arrays import bigints
 from dedup.db.database import Database, retried
 from dedup.engine.memory.decide import Decisions, PairArrays, Profiles, decide
@@ -31,6 +27,10 @@ from dedup.engine.memory.room import vacuum
 from dedup.engine.memory.snapshot import Snapshot
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation
+from dedup.store import memory_engine, settling, window
+from dedup.store.memory_engine import NO_RULE, STATUSES, StoredMarks
+from dedup.store.rulebooks import Rulebook
+from dedup.store.settling import PairRows
 
 CHUNK_ROWS = 4_000
 """Marks and pairs written under one hold of the settle lock, more or less: 20 ms on a quiet machine."""

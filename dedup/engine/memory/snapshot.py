@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 from dedup.base.numbers import Flags
 from dedup.base.settings import Settings
-from dedup.corpus import key_segments, memory_engine
-from dedup.corpus.common_sentences import SentenceCount
-from dedup.corpus.memory_engine import FingerprintPage, StoredMarks
-from dedup.corpus.settling import PairRows
 from dedup.db.database import Cursor
 from dedup.engine.memory.count import count, frequent
 from dedup.engine.memory.kept import Kept
 from dedup.engine.memory.keys import Bigints, Entries, Places, in_slices
+from dedup.store import key_segments, memory_engine
+from dedup.store.common_sentences import SentenceCount
+from dedup.store.memory_engine import FingerprintPage, StoredMarks
+from dedup.store.settling import PairRows
 
 ARTICLE_BYTES = 1_600
 """What an article takes while keys are sorted: 36 keys of 8 bytes with their places, in three copies, and a

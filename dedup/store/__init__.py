@@ -1,0 +1,1 @@
+"""What a corpus holds: statements, each module with its SQL beside it. It decides nothing."""

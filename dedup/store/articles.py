@@ -1,0 +1,172 @@
+"""Articles in and out of the database: load, edit, delete. It decides nothing about marks.
+
+What a change touches is settled again, by the triggers of the schema (`migrations/sql`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import psycopg
+
+from dedup.base.article import ARTICLE_FIELDS, Article, storable
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor, hold_settle_lock
+from dedup.db.statements import Statements
+from dedup.text.tasks import TextTask
+
+_sql = Statements("store/articles")
+
+_EDITABLE = tuple(name for name in ARTICLE_FIELDS if name != "source_id")
+
+
+@dataclass(slots=True)
+class LoadCounts:
+    """What became of the articles of a batch; each is one of these."""
+
+    # new, changed, same: compared with what was stored before
+    new: int = 0
+    changed: int = 0
+    same: int = 0
+    superseded: int = 0  # its source_id came again later in the batch, so it was never stored by itself
+
+
+def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
+    """Store articles: new ones as pending, known ones as edits. A field that is None keeps its stored value.
+    An article that brings nothing new is left untouched. A source_id given twice is an article and its edit,
+    as if they came in two batches, but it is stored once.
+    """
+    last = _last_of_each(articles)
+    values = _values(last)
+    counts = LoadCounts(superseded=len(articles) - len(last))
+    counts.new = _insert(cursor, values, len(last))
+    known = len(last) - counts.new
+    if known:
+        changed = [row[0] for row in cursor.execute(_sql("changed"), values).fetchall()]
+        if changed:
+            hold_settle_lock(cursor)  # the edit takes it in any case, but would wait for rows for longer
+            cursor.execute(_sql("update"), {**values, "ids": bigints(changed)})
+        counts.changed, counts.same = len(changed), known - len(changed)
+    return counts
+
+
+def add(cursor: Cursor, article: Article) -> bool:
+    """Store an article if its source_id is new, which needs no right but to insert; whether it was."""
+    return cursor.execute(_sql("insert"), _values([article])).rowcount > 0
+
+
+def _values(articles: Sequence[Article]) -> dict[str, Any]:
+    values = {name: [getattr(article, name) for article in articles] for name in ARTICLE_FIELDS}
+    return values | {"text": [storable(article.text) for article in articles]}
+
+
+def _last_of_each(articles: Sequence[Article]) -> list[Article]:
+    last: dict[str, Article] = {}
+    for article in articles:
+        if before := last.get(article.source_id):
+            kept = {name: getattr(before, name) for name in _EDITABLE if getattr(article, name) is None}
+            article = replace(article, **kept)
+        last[article.source_id] = article
+    return list(last.values())
+
+
+def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> int:
+    """Insert those that are new, in the order of their keys, so that two loads do not lock each other out."""
+    if given == 1:
+        return cursor.execute(_sql("insert"), values).rowcount
+    with cursor.connection.transaction() as savepoint:
+        new = cursor.execute(_sql("insert"), values).rowcount
+        if new in (0, given):
+            return new
+        # Others may have to be edited, which takes the settle lock; who has it may wait for the new keys.
+        raise psycopg.Rollback(savepoint)
+    hold_settle_lock(cursor)
+    return cursor.execute(_sql("insert"), values).rowcount
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An article as it stands in the corpus, without its text."""
+
+    id: int
+    revision: int
+    status: str
+    stale: bool
+    language: str | None
+    title: str | None
+
+    @property
+    def settled(self) -> bool:
+        return self.status != "pending" and not self.stale
+
+
+def find(cursor: Cursor, source_id: str) -> Known | None:
+    """The article with this source_id, or None."""
+    row = cursor.execute(_sql("find"), {"source_id": source_id}).fetchone()
+    return Known(*row) if row else None
+
+
+def count(cursor: Cursor) -> int:
+    row = cursor.execute(_sql("count")).fetchone()
+    return int(row[0]) if row else 0
+
+
+def body(row: str) -> str:
+    """The present text of a row of `dedup.article`, as SQL; empty where it was in a row that is gone."""
+    elsewhere = f"(SELECT t.text FROM dedup.article_text t WHERE t.article_id = {row}.id)"
+    return f"coalesce({row}.text, {elsewhere}, '')"
+
+
+def fields(row: str) -> str:
+    """The fields of `Article` from a row of `dedup.article`, as SQL."""
+    return ", ".join(body(row) if name == "text" else f"{row}.{name}" for name in ARTICLE_FIELDS)
+
+
+def texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
+    """What the fingerprints of some articles are made from. Without those in attached tables that have
+    changed since the article was last brought up to date.
+    """
+    rows = cursor.execute(_sql("texts", text=body("a")), {"ids": bigints(ids)}).fetchall()
+    return [TextTask(*row) for row in rows]
+
+
+def partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
+    """The ids of articles that have a pair with one of these."""
+    rows = cursor.execute(_sql("partners"), {"source_ids": list(source_ids)})
+    return [row[0] for row in rows.fetchall()]
+
+
+def note_limit(cursor: Cursor, ids: Sequence[int], limit: str) -> None:
+    """Record with articles that are left unsettled which limit left them so; `status` shows it."""
+    cursor.execute(_sql("note_limit"), {"limit": limit, "ids": bigints(ids)})
+
+
+def withdraw(cursor: Cursor, ids: Collection[int]) -> None:
+    cursor.execute(_sql("withdraw"), {"ids": bigints(ids)})
+
+
+def remove_pairs(cursor: Cursor, ids: Collection[int]) -> None:
+    """Remove the pairs of articles, and have their partners settled again. Needs the settle lock."""
+    cursor.execute(_sql("remove_pairs"), {"ids": bigints(ids)})
+
+
+def delete(cursor: Cursor, source_ids: Sequence[str]) -> list[str]:
+    """Delete articles; what they were original or partner of is settled again. Returns the source_ids that
+    existed.
+    """
+    rows = cursor.execute(_sql("delete"), {"source_ids": list(source_ids)})
+    return [row[0] for row in rows.fetchall()]
+
+
+def newest(cursor: Cursor, count: int) -> list[Article]:
+    """The newest articles that can be read, the latest first."""
+    values = {"ids": bigints(newest_ids(cursor, count))}
+    rows = cursor.execute(_sql("newest", fields=fields("a")), values).fetchall()
+    return [Article(**dict(zip(ARTICLE_FIELDS, row, strict=True))) for row in rows]
+
+
+def newest_ids(cursor: Cursor, count: int) -> list[int]:
+    rows = cursor.execute(_sql("newest_ids"), {"count": count})
+    return [row[0] for row in rows.fetchall()]

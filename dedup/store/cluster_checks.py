@@ -1,0 +1,194 @@
+"""Whether a staged result is one of this corpus as it is now: every article, text, time, pair and count.
+
+All is compared by content, never by history, and by statements over whole tables. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from dedup.base.answer import Answer
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
+from dedup.files.exchange import Basis
+from dedup.store import articles, common_sentences, memory_engine, window
+from dedup.store.cluster import Wanted, versions, wanted
+from dedup.store.common_sentences import CommonChange, SentenceCount
+from dedup.store.settling import order_parameters
+
+_sql = Statements("store/cluster")
+
+NAMED = 3
+"""Articles that a disagreement names; the others are only counted."""
+
+AGAIN = "run the cluster again over the whole corpus"
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement(Answer):
+    """Something in which a result and the corpus do not agree."""
+
+    words: str  # what, without a number
+    count: int = 0  # of how many articles, or of whatever the words say; 0 where it is about none
+    examples: list[str] = field(default_factory=list)  # the source_ids of some
+    next: str = AGAIN  # what to do about it
+
+    def __str__(self) -> str:
+        named = f" ({', '.join(self.examples)}{' …' if self.count > len(self.examples) else ''})"
+        counted = f"{self.count:,} " if self.count else ""
+        return f"{counted}{self.words}{named if self.examples else ''}: {self.next}"
+
+
+_AGREE = "make both agree, or run the cluster again over a new `dedup export corpus`"
+_SPOILED = "the result is damaged: run the cluster again, in another folder"
+
+_TWICE: tuple[tuple[str, str, str], ...] = (
+    ("articles come twice among the marks", _SPOILED, "marked_twice"),
+    ("articles come twice among the fingerprints", _SPOILED, "fingerprinted_twice"),
+)
+
+_OF_ARTICLES: tuple[tuple[str, str, str], ...] = (
+    (
+        "articles of the result are not in this corpus",
+        "store them with `dedup load`, or run the cluster again without them",
+        "not_here",
+    ),
+    ("articles of this corpus are not in the result", AGAIN, "not_there"),
+    (
+        "articles of the result are before the horizon of this corpus",
+        "run the cluster again without them, over a new `dedup export corpus`",
+        "before_horizon",
+    ),
+    ("articles have another text, title or language than the result was made from", AGAIN, "other_text"),
+    ("articles have another time than the result was made with", AGAIN, "other_time"),
+    ("fingerprints are of another version than this corpus wants", AGAIN, "other_version"),
+    (
+        "articles failed in the cluster, and can be read here",
+        "run the cluster again, with a new `dedup export corpus`",
+        "readable",
+    ),
+    (
+        "articles have another fingerprint here than in the result",
+        "run `dedup verify`, then the cluster again",
+        "other_fingerprint",
+    ),
+    ("articles have a mark and no fingerprint, or the reverse", _SPOILED, "unmatched"),
+    ("marks contradict themselves", _SPOILED, "contradicting_marks"),
+)
+"""What may be wrong with an article, what to do then, and the statement that finds such articles."""
+
+_OF_PAIRS: tuple[tuple[str, str, str], ...] = (
+    ("pairs contradict the marks", _SPOILED, "contradicting_pairs"),
+    ("pairs come twice", _SPOILED, "paired_twice"),
+    ("articles have two best_match ones", _SPOILED, "two_best_match"),
+    ("marks do not follow from the pairs", _SPOILED, "marks_disagree"),
+)
+
+
+@dataclass(slots=True)
+class Checked:
+    """What was found."""
+
+    # in what the result and the corpus do not agree; then the rest is not known
+    problems: list[Disagreement] = field(default_factory=list)
+    articles: int = 0  # of the result
+    missing: int = 0  # those whose fingerprint is not stored yet
+    counts: Sequence[SentenceCount] = ()  # of every sentence that matters
+    changes: Sequence[CommonChange] = ()  # what follows for the table of common sentences
+
+
+def differences(cursor: Cursor, basis: Basis) -> list[Disagreement]:
+    """In what a result and the corpus rest on other settings, pins, models, horizon or another program."""
+    found = wanted(cursor)
+    problems = [Disagreement(words, next=_AGREE) for words in basis.differences(found.basis)]
+    state = window.load(cursor)
+    if state.horizon is not None and state.divided != window.dividing(state.horizon, found.settings):
+        words = "the articles are not divided yet by the horizon in the present order"
+        problems.append(Disagreement(words, next="run `dedup backfill` first"))
+    return problems
+
+
+def check(cursor: Cursor, found: Wanted, tell: Callable[[int], object]) -> Checked:
+    """Compare the staged result with the corpus, and prepare what is to be written.
+
+    The transaction should see one moment all through. Of a result that agrees these tables are made:
+
+        import_known    its articles by id, with the id of the original; place of the fingerprint if it is new
+        import_pair     its pairs by ids
+
+    Args:
+        found: what the corpus is settled by.
+        tell: called with 0 now and then: each statement may take minutes, and the work goes on.
+    """
+    checked = Checked()
+    checked.problems += _found(cursor, found, _TWICE, tell)
+    if checked.problems:
+        return checked
+    values = {**order_parameters(found.settings), **versions(cursor, found.fingerprinter)}
+    cursor.execute(_sql("rows"), values)
+    cursor.execute(_sql("index_rows"))
+    cursor.execute(_sql("analyze_rows"))
+    checked.problems += _found(cursor, found, _OF_ARTICLES, tell)
+    if checked.problems:
+        return checked
+    _resolve(cursor)
+    if unknown := _unknown_pairs(cursor):
+        words = "pairs name articles that have no mark"
+        checked.problems.append(Disagreement(words, unknown, next=_SPOILED))
+    checked.problems += _found(cursor, found, _OF_PAIRS, tell)
+    row = cursor.execute(_sql("count_known")).fetchone()
+    assert row is not None
+    checked.articles, checked.missing = row
+    _check_common(cursor, found, checked)
+    return checked
+
+
+def _found(
+    cursor: Cursor, found: Wanted, checks: Sequence[tuple[str, str, str]], tell: Callable[[int], object]
+) -> Iterator[Disagreement]:
+    values = {**order_parameters(found.settings), "horizon": found.horizon, "named": NAMED}
+    for words, next_step, name in checks:
+        check = _sql(name, text=articles.body("a")).decode()
+        row = cursor.execute(_sql("found", check=check), values).fetchone()
+        tell(0)
+        if row and row[0]:
+            yield Disagreement(words, row[0], row[1], next_step)
+
+
+def _resolve(cursor: Cursor) -> None:
+    for name in ("known", "index_known", "pairs", "index_pairs", "index_others", "analyze_known"):
+        cursor.execute(_sql(name))
+
+
+def _unknown_pairs(cursor: Cursor) -> int:
+    row = cursor.execute(_sql("count_unknown_pairs")).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _check_common(cursor: Cursor, found: Wanted, checked: Checked) -> None:
+    settings = found.settings
+    watched = memory_engine.watched_sentences(cursor)
+    counts = common_sentences.count_all(cursor, settings, "pg_temp.import_fingerprint", watched)
+    changes = common_sentences.changes(cursor, counts, settings, everything=True, complete=True)
+    present = common_sentences.stored(cursor)
+    for change in changes:
+        if change.effective_stories is None:
+            present.pop(change.sentence_hash, None)
+        else:
+            present[change.sentence_hash] = change.carriers, change.effective_stories
+    rows = cursor.execute(_sql("common"))
+    staged = [(row[0], (row[1], row[2])) for row in rows.fetchall()]
+    wrong = len(set(staged) ^ set(present.items())) + len(staged) - len(set(staged))
+    if wrong:
+        words = "common sentences do not follow from the fingerprints of the result"
+        checked.problems.append(Disagreement(words, wrong, next=_SPOILED))
+    checked.counts, checked.changes = counts, _with_carriers(cursor, changes)
+
+
+def _with_carriers(cursor: Cursor, changes: Sequence[CommonChange]) -> list[CommonChange]:
+    """The same changes, with the id of a carrier in place of the place of its fingerprint."""
+    places = bigints([c.carrier for c in changes if c.carrier is not None])
+    ids = dict(cursor.execute(_sql("ids_of_places"), {"places": places}).fetchall())
+    return [replace(c, carrier=None if c.carrier is None else ids.get(c.carrier)) for c in changes]

@@ -1,0 +1,198 @@
+"""Counting the carriers of sentences, and changing which are common (docs/semantics.md, section 2).
+
+Counts are kept for every sentence that enough articles carry, and changed by difference. The rule itself is
+in `../rules/common.py`; when it is applied, in `../engine/refresh.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dedup.base.settings import Settings
+from dedup.db import arrays
+from dedup.db.arrays import Bigints
+from dedup.db.database import Cursor, prefer_indexes
+from dedup.db.statements import Statements
+from dedup.rules.common import effective_stories, is_common
+from dedup.store import articles
+
+_sql = Statements("store/common_sentences")
+
+NO_BIGINTS = arrays.bigints(())
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceCount:
+    """What decides whether a sentence is common."""
+
+    sentence_hash: int
+    carriers: int  # articles that carry it
+    pairs: int  # ordered pairs of them with an equal bucket key, summed over the bands
+    carrier: int | None  # the id of one of them, for the example; None where it is not known
+
+
+@dataclass(frozen=True, slots=True)
+class CommonChange:
+    """A change of the table of common sentences."""
+
+    sentence_hash: int
+    carriers: int
+    effective_stories: float | None  # see `rules.common`; None for a sentence that leaves the table
+    carrier: int | None
+    # enters, leaves: whether it becomes common, or stops being common; neither: its counts changed
+    enters: bool
+    leaves: bool
+
+
+def take_changes(cursor: Cursor) -> tuple[bool, Bigints, int]:
+    """The changes that this transaction sees; `finish` removes just these. Returns whether everything must be
+    counted, the numbers of the changes that wait, and how many fingerprints there are, as the planner knows.
+    """
+    row = cursor.execute(_sql("waiting_changes")).fetchone()
+    assert row is not None
+    return row[0], row[1], row[2]
+
+
+def anything_to_count(cursor: Cursor) -> bool:
+    """Whether a sentence may have become common, or stopped being common, since the last count."""
+    row = cursor.execute(_sql("anything_to_count")).fetchone()
+    return bool(row and row[0])
+
+
+def count_again(cursor: Cursor) -> None:
+    """Have every sentence counted again."""
+    cursor.execute(_sql("count_again"))
+
+
+def count_all(
+    cursor: Cursor, settings: Settings, table: str = "dedup.fingerprint", watched: Bigints = NO_BIGINTS
+) -> list[SentenceCount]:
+    """Count every sentence of more than `common_stories` carriers, in two passes over all fingerprints.
+    `table`: where the fingerprints are. `watched`: sentences that are counted however few carry them.
+    """
+    rows = cursor.execute(
+        _sql("count_every_sentence", fingerprints=table),
+        {"limit": settings.common_stories, "watched": watched},
+    ).fetchall()
+    return [SentenceCount(*row) for row in rows]
+
+
+def count_changed(cursor: Cursor, settings: Settings) -> list[SentenceCount]:
+    """Count again the sentences of the waiting changes, through the indexes. The changes and the fingerprints
+    must be seen at one moment: call it in a REPEATABLE READ transaction, the one that took them.
+    """
+    prefer_indexes(cursor)
+    for statement in (
+        "drop_taken_changes",
+        "taken_changes",
+        "analyze_taken_changes",
+        "net_changes",
+        "analyze_net_changes",
+        "touched_sentences",
+        "index_touched_sentences",
+        "analyze_touched_sentences",
+        "prefer_hash_joins",
+    ):
+        cursor.execute(_sql(statement))
+    rows = cursor.execute(_sql("count_kept_sentences")).fetchall()
+    rows += cursor.execute(_sql("count_other_sentences"), {"limit": settings.common_stories}).fetchall()
+    return [SentenceCount(*row) for row in rows]
+
+
+def changes(
+    cursor: Cursor,
+    counts: Sequence[SentenceCount],
+    settings: Settings,
+    *,
+    everything: bool,
+    complete: bool = False,
+) -> list[CommonChange]:
+    """What to change in the table of common sentences. `everything`: the counts are of all sentences; those
+    not among them are carried by few. `complete`: of those that are common or pinned too; nobody carries one
+    that is not among them.
+    """
+    counted = {count.sentence_hash: count for count in counts}
+    present = stored(cursor, None if everything else list(counted))
+    pins = dict(cursor.execute(_sql("pins")).fetchall())
+    if everything:
+        for sentence in (present.keys() | pins.keys()) - counted.keys():
+            found = (0, 0, None) if complete else _count_one(cursor, sentence)
+            counted[sentence] = SentenceCount(sentence, *found)
+    changed = []
+    for sentence, count in sorted(counted.items()):
+        wanted = pins.get(
+            sentence, is_common(count.carriers, count.pairs, settings.bands, settings.common_stories)
+        )
+        stories = effective_stories(count.carriers, count.pairs, settings.bands)
+        if wanted and present.get(sentence) != (count.carriers, stories):
+            enters = sentence not in present
+            changed.append(CommonChange(sentence, count.carriers, stories, count.carrier, enters, False))
+        elif not wanted and sentence in present:
+            changed.append(CommonChange(sentence, count.carriers, None, None, False, True))
+    return changed
+
+
+def stored(cursor: Cursor, among: Sequence[int] | None = None) -> dict[int, tuple[int, float]]:
+    """The common sentences, all or those among some, with their carriers and effective stories."""
+    keys = None if among is None else arrays.bigints(among)
+    rows = cursor.execute(_sql("stored"), {"keys": keys})
+    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
+
+
+def _count_one(cursor: Cursor, sentence: int) -> tuple[int, int, int | None]:
+    """Carriers, agreeing pairs and a carrier of a sentence that few articles carry."""
+    row = cursor.execute(_sql("count_one_sentence"), {"sentence": sentence}).fetchone()
+    assert row is not None
+    return row[0], row[1], row[2]
+
+
+def carriers(cursor: Cursor, sentences: Sequence[int]) -> list[int]:
+    rows = cursor.execute(_sql("carriers"), {"sentences": arrays.bigints(sentences)})
+    return [row[0] for row in rows.fetchall()]
+
+
+def carriers_of(cursor: Cursor, changed: Sequence[CommonChange]) -> list[int]:
+    """The articles whose scores change with these sentences: the carriers of those that enter or leave."""
+    moved = [c.sentence_hash for c in changed if c.enters or c.leaves]
+    return carriers(cursor, moved) if moved else []
+
+
+def apply(
+    cursor: Cursor, changed: Sequence[CommonChange], carriers: Sequence[int], examples: dict[int, str]
+) -> None:
+    if carriers:
+        articles.withdraw(cursor, carriers)
+    leaving = arrays.bigints([c.sentence_hash for c in changed if c.leaves])
+    cursor.execute(_sql("delete_common"), {"sentences": leaving})
+    kept = [c for c in changed if not c.leaves]
+    cursor.execute(
+        _sql("write_common"),
+        {
+            "sentences": arrays.bigints([c.sentence_hash for c in kept]),
+            "carriers": [c.carriers for c in kept],
+            "stories": [c.effective_stories for c in kept],
+            "examples": [examples.get(c.sentence_hash) for c in kept],
+        },
+    )
+
+
+def finish(
+    cursor: Cursor, counts: Sequence[SentenceCount], taken: Bigints, settings: Settings, *, everything: bool
+) -> None:
+    """Keep the counts and forget the changes that were taken, in one transaction. Needs the settle lock."""
+    if everything:
+        cursor.execute(_sql("delete_all_counts"))
+        cursor.execute(_sql("note_counted"))
+    few = [c.sentence_hash for c in counts if c.carriers <= settings.common_stories]
+    many = [c for c in counts if c.carriers > settings.common_stories]
+    cursor.execute(_sql("delete_counts"), {"sentences": arrays.bigints(few)})
+    cursor.execute(
+        _sql("write_counts"),
+        {
+            "sentences": arrays.bigints([c.sentence_hash for c in many]),
+            "carriers": [c.carriers for c in many],
+            "pairs": arrays.bigints([c.pairs for c in many]),
+        },
+    )
+    cursor.execute(_sql("delete_changes"), {"taken": taken})

@@ -1,0 +1,106 @@
+"""The embedded server's data as a file and back: the programs of its own package do the work.
+
+A dump is one file in the custom format of PostgreSQL, which pg_restore of that version or a newer one reads.
+It holds the schema of the corpus, or the whole database if tables are attached: views of the schema read
+these, and without them it could not be restored.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from dedup.attach import attachments
+from dedup.base.errors import EmbeddedServerError, InputError, SchemaError
+from dedup.db import embedded
+from dedup.db.database import Database
+from dedup.files.whole import new_file
+from dedup.store import removal
+
+SCHEMA_LINE = " SCHEMA - {} "
+"""How the contents of a dump name the schema."""
+
+
+def dump(path: Path, schema: str) -> int:
+    """Write the corpus of the embedded server into a file that did not exist, whole or not at all.
+
+    Returns:
+        Its size in bytes.
+
+    Raises:
+        InputError: the file exists, or cannot be written.
+        EmbeddedServerError: the dump failed; there is no file.
+    """
+    with new_file(path, private=True) as made:
+        url = embedded.start()
+        what = () if _attached(url, schema) else (f"--schema={schema}",)
+        _run("pg_dump", "--format=custom", *what, f"--file={made}", url)
+    return path.stat().st_size
+
+
+def _attached(url: str, schema: str) -> bool:
+    database = Database(url, schema=schema)
+    try:
+        with database.transaction() as cursor:
+            return attachments.known(cursor) and bool(attachments.attachments(cursor))
+    finally:
+        database.close()
+
+
+def restore(path: Path, schema: str) -> None:
+    """Bring a corpus back from a dump, into an embedded server that has none or an empty one.
+
+    Whoever owned the schema, it is the server's own now; rights are not brought back.
+
+    Raises:
+        InputError: this is no dump of a corpus, or there are articles already.
+        EmbeddedServerError: it failed; nothing was changed.
+    """
+    if not path.is_file():
+        raise InputError(f"{path} is no file")
+    try:
+        listed = _run("pg_restore", "--list", str(path))
+    except EmbeddedServerError:
+        raise InputError(f"{path} is no dump of PostgreSQL, or of a newer one") from None
+    if SCHEMA_LINE.format(schema) not in listed:
+        raise InputError(f"{path} is a dump of something else: it has no schema {schema}")
+    url = embedded.start()
+    database = Database(url, schema=schema)
+    try:
+        _make_room(database)
+    finally:
+        database.close()
+    _run(
+        "pg_restore", "--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges",
+        f"--dbname={url}", str(path),
+    )  # fmt: skip
+
+
+def _make_room(database: Database) -> None:
+    with database.transaction() as cursor:
+        try:
+            found = removal.contents(cursor, database.location)
+        except SchemaError:
+            return
+        if found.rows:
+            listed = ", ".join(f"{table} ({rows:,} rows)" for table, rows in found.rows.items())
+            raise InputError(
+                f"{database.location} has a corpus: {listed}; keep it (`dedup db dump`), then"
+                " `dedup uninstall`, or choose another folder by DEDUP_HOME"
+            )
+        removal.remove(cursor, database.location)
+
+
+def _run(name: str, *words: str) -> str:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"}
+    done = subprocess.run(
+        [embedded.program(name), *words], env=environment, capture_output=True, errors="replace", check=False
+    )
+    if done.returncode:
+        first = (done.stderr.strip() or f"it ended with {done.returncode}").splitlines()[0]
+        # What follows tells the row, with the text of its article.
+        complaint = re.sub(r"(COPY failed for table [^:]*):.*", r"\1", first)
+        raise EmbeddedServerError(f"{name} failed: {complaint[:300]}")
+    return done.stdout

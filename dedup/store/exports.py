@@ -1,0 +1,92 @@
+"""Every mark and every pair, row by row, by source_id: memory does not grow with the result. Read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, TypedDict, cast
+
+from dedup.base.errors import InputError
+from dedup.base.verdict import StatusName
+from dedup.db.database import Database
+from dedup.db.statements import Statements
+from dedup.rules.marks import Status
+
+_sql = Statements("store/exports")
+
+PAGE = 5_000
+"""Rows fetched from the server at a time."""
+
+
+class MarkRow(TypedDict):
+    """An article's mark; see `Verdict`. A stale one is the last one, and is settled again."""
+
+    id: str
+    status: StatusName
+    duplicate_of: str | None
+    score: float | None
+    reason: str | None
+    stale: bool
+
+
+class MatchRow(TypedDict):
+    """A scored pair: `a` the later article, `b` the earlier canonical one; see `Match`."""
+
+    a: str
+    b: str
+    relation: str
+    rule: str
+    score: float
+    sentence_jaccard: float
+    signature_jaccard: float
+    containment: float
+
+
+def marks(
+    database: Database,
+    *,
+    status: StatusName | None = None,
+    since: datetime | None = None,
+    marked_since: datetime | None = None,
+    publication: str | None = None,
+    limit: int | None = None,
+) -> Iterator[MarkRow]:
+    """The marks of the articles that are asked for, by source_id. `since`: published then or later; where the
+    publication time is unknown, stored then or later. `marked_since`: marked then or later.
+    """
+    if status is not None and status not in {known.value for known in Status}:
+        raise InputError(
+            f"there is no status {status!r}; there are {', '.join(known.value for known in Status)}"
+        )
+    asked = {
+        "a.status = %(status)s": status,
+        "coalesce(a.published_at, a.added_at) >= %(since)s": since,
+        "a.marked_at >= %(marked_since)s": marked_since,
+        "a.publication = %(publication)s": publication,
+    }
+    conditions = [condition for condition, value in asked.items() if value is not None]
+    query = _sql("marks", conditions=" AND ".join(conditions) or "true")
+    given: dict[str, Any] = {
+        "status": status,
+        "since": since,
+        "marked_since": marked_since,
+        "publication": publication,
+        "limit": limit,
+    }
+    return cast("Iterator[MarkRow]", _rows(database, query, given))
+
+
+def matches(database: Database) -> Iterator[MatchRow]:
+    return cast("Iterator[MatchRow]", _rows(database, _sql("matches"), {}))
+
+
+def _rows(database: Database, query: bytes, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    with database.transaction() as cursor:
+        cursor.execute(b"DECLARE export NO SCROLL CURSOR FOR " + query, values)
+        while True:
+            rows = cursor.execute(f"FETCH {PAGE} FROM export".encode()).fetchall()
+            if not rows:
+                return
+            names = [column.name for column in cursor.description or ()]
+            for row in rows:
+                yield dict(zip(names, row, strict=True))

@@ -1,0 +1,198 @@
+"""The entries by which articles are found, as arrays: key and article in one number.
+
+`migrations/sql/fingerprints.sql` says what an entry is, and looks them up. Which are written when says
+`../engine/segments.py`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.base.numbers import Flags, begins_run
+from dedup.db.arrays import ELEMENT, INT8, Bigints, bigints, sent_arrays
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
+from dedup.store.copy_rows import BEGINNING, END
+from dedup.store.fingerprints import Target
+from dedup.store.memory_engine import FingerprintPage
+
+_sql = Statements("store/key_segments")
+
+BLOCK_ENTRIES = 120
+"""Entries of a block, more or less: eight blocks fill a page of Postgres."""
+
+PAGE_ARTICLES = 4_000  # Fingerprints whose keys are read at a time: about 1 MB
+COPY_ENTRIES = 1_000_000  # Written at a time: 12 MB
+
+ARTICLE_BITS = 32  # Of an entry; the others are the upper ones of the key
+KEY_BITS = 31
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A sorted run of entries; `canonical`: of canonical articles, or else of duplicates; `blocks`: parts of
+    the range of keys, a row each."""
+
+    id: int
+    canonical: bool
+    entries: int
+    blocks: int
+
+
+def blocks_for(entries: int) -> int:
+    """Blocks of a segment of so many entries."""
+    return -(-entries // BLOCK_ENTRIES)
+
+
+def block_of(entries: Bigints, blocks: int) -> Bigints:
+    """The blocks of entries in a segment of so many, as `dedup.block` says."""
+    return np.asarray(((entries >> ARTICLE_BITS) + (1 << KEY_BITS - 1)) * blocks >> KEY_BITS)
+
+
+def first_entry(block: int, blocks: int) -> int:
+    """No entry of the block is smaller, and none of the block before is as large."""
+    return (-(-(block << KEY_BITS) // blocks) - (1 << KEY_BITS - 1)) << ARTICLE_BITS
+
+
+def entries_of(keys: Bigints, articles: Bigints) -> Bigints:
+    """The entries of keys, as `dedup.entry` makes them."""
+    return np.asarray((keys >> 33 << ARTICLE_BITS) + articles)
+
+
+def articles_of(entries: Bigints) -> Bigints:
+    return np.asarray(entries & ((1 << ARTICLE_BITS) - 1))
+
+
+def of_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
+    """The entries of all fingerprints of a table, in pieces, with the flag of their articles; in no order."""
+    row = cursor.execute(_sql("fingerprinted", table=table)).fetchone()
+    ids: Bigints = row[0] if row else bigints([])
+    for start in range(0, len(ids), PAGE_ARTICLES):
+        last = ids[min(start + PAGE_ARTICLES, len(ids)) - 1]
+        page = cursor.execute(
+            _sql("keys", table=table), {"first": int(ids[start]), "last": int(last)}
+        ).fetchone()
+        if page and page[0] is not None:
+            articles, canonical, counts, keys = page
+            yield (
+                entries_of(sent_arrays(keys, counts), np.repeat(articles, counts)),
+                np.repeat(canonical > 0, counts),
+            )
+
+
+def of_page(page: FingerprintPage, canonical: Flags) -> tuple[Bigints, Flags]:
+    """The same of fingerprints that are at hand, and the flags of their articles."""
+    short = page.bucket_counts == 0
+    counts = (page.sentence_counts, page.bucket_counts, short.astype(np.int64))
+    keys = np.concatenate([page.sentence_hashes, page.buckets, page.content_hash[short]])
+    articles = np.concatenate([np.repeat(page.id, some) for some in counts])
+    return entries_of(keys, articles), np.concatenate([np.repeat(canonical, some) for some in counts])
+
+
+def segments(cursor: Cursor) -> list[Segment]:
+    """Those in use, the smallest first."""
+    return [Segment(*row) for row in cursor.execute(_sql("segments")).fetchall()]
+
+
+def read(cursor: Cursor, some: Collection[int], first: int, end: int) -> Bigints:
+    """The entries of segments from `first` on and below `end`, in no order."""
+    last = end - 1
+    keys = {"first": first >> ARTICLE_BITS << 33, "last": last >> ARTICLE_BITS << 33}
+    row = cursor.execute(_sql("blocks"), {"segments": bigints(some), **keys}).fetchone()
+    if row is None or row[0] is None:
+        return bigints([])
+    found = sent_arrays(row[0], row[1])
+    return found[(found >= first) & (found < end)]
+
+
+def having_flag(cursor: Cursor, *, canonical: bool) -> Bigints:
+    """The articles whose fingerprints have the flag, ascending."""
+    row = cursor.execute(_sql("having_flag"), {"canonical": canonical}).fetchone()
+    return row[0] if row else bigints([])
+
+
+def more_recent_than(cursor: Cursor, entries: int) -> bool:
+    row = cursor.execute(_sql("recent"), {"entries": entries}).fetchone()
+    return bool(row and row[0])
+
+
+def take_recent(cursor: Cursor) -> tuple[Bigints, Bigints]:
+    """The recent entries, of canonical articles and of duplicates; they are recent no more."""
+    row = cursor.execute(_sql("take_recent")).fetchone()
+    assert row is not None
+    return row[0], row[1]
+
+
+def next_segment(cursor: Cursor) -> int:
+    row = cursor.execute(_sql("next_segment")).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def write(cursor: Cursor, segment: int, blocks: int, entries: Bigints) -> None:
+    """Write blocks of a segment of so many: entries in ascending order, each once, and of a block all that
+    there are."""
+    into = b"COPY dedup.key_block (segment, number, entries) FROM STDIN (FORMAT BINARY)"
+    with cursor.copy(into) as copy:
+        copy.write(BEGINNING)
+        for data in _rows(segment, blocks, entries):
+            copy.write(data)
+        copy.write(END)
+
+
+def _rows(segment: int, blocks: int, entries: Bigints) -> Iterator[bytes]:
+    """Rows of COPY, some megabytes at a time."""
+    numbers = block_of(entries, blocks)
+    starts = np.flatnonzero(begins_run(numbers))
+    bounds, step = [*starts.tolist(), len(entries)], max(1, COPY_ENTRIES // BLOCK_ENTRIES)
+    for i in range(0, len(starts), step):
+        some = bounds[i : i + step + 1]
+        data = _elements(entries[some[0] : some[-1]])
+        yield b"".join(
+            _row(segment, int(number), data, start - some[0], end - some[0])
+            for number, (start, end) in zip(numbers[some[:-1]], pairwise(some), strict=True)
+        )
+
+
+def _row(segment: int, number: int, data: bytes, start: int, end: int) -> bytes:
+    size, count = ELEMENT.itemsize, end - start
+    plain = struct.pack(">hiqii", 3, 8, segment, 4, number)
+    return (
+        plain
+        + struct.pack(">iiiiii", 20 + size * count, 1, 0, INT8, count, 1)
+        + data[size * start : size * end]
+    )
+
+
+def _elements(values: Bigints) -> bytes:
+    found: npt.NDArray[np.void] = np.empty(len(values), ELEMENT)
+    found["size"], found["value"] = 8, values
+    return found.tobytes()
+
+
+def use(cursor: Cursor, segment: Segment) -> None:
+    """Have look-ups read a segment that is written."""
+    cursor.execute(_sql("use"), asdict(segment))
+
+
+def remove(cursor: Cursor, some: Collection[int]) -> None:
+    """Remove segments, with their blocks, and blocks that belong to none."""
+    cursor.execute(_sql("delete_segments"), {"segments": bigints(some)})
+    cursor.execute(_sql("delete_blocks"))
+
+
+def count_absent(cursor: Cursor) -> int:
+    """How many articles are not found by some key; reads all fingerprints and all entries."""
+    row = cursor.execute(_sql("count_absent")).fetchone()
+    return int(row[0]) if row else 0
+
+
+def add_absent(cursor: Cursor) -> None:
+    """Have all articles found by all their keys."""
+    cursor.execute(_sql("add_absent"))

@@ -1,0 +1,178 @@
+"""Files, or articles of a program, become articles of the corpus: batch by batch, every record accounted for.
+
+What was read before trouble is stored. Nothing is settled here: that is the backfill's matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dedup.base.answer import Answer
+from dedup.base.article import Article, stored_size
+from dedup.base.errors import InputError
+from dedup.base.progress import Progress, SilentProgress
+from dedup.db.database import Database, retried
+from dedup.files.reading import Reading, read_file
+from dedup.files.record import MAX_RECORD_BYTES
+from dedup.files.report import LoadReport
+from dedup.store import articles
+
+if TYPE_CHECKING:
+    from dedup.store.articles import LoadCounts
+
+BATCH_ARTICLES = 500
+BATCH_BYTES = 4_000_000
+"""Articles, and bytes of all their fields, per transaction of a load; a larger article goes alone. Postgres
+takes messages of up to 1 GB."""
+
+PREVIEWED_ARTICLES = 3  # Articles that a preview shows
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPreview(Answer):
+    """What a load would read.
+
+    Attributes:
+        report: of all records; nothing is stored, so only `lines`, `refused` and `repaired` are counted.
+        articles: the first ones.
+    """
+
+    report: LoadReport
+    articles: tuple[Article, ...]
+
+
+def load_file(
+    database: Database,
+    path: str | Path,
+    reading: Reading,
+    report: LoadReport,
+    *,
+    max_record_bytes: int = MAX_RECORD_BYTES,
+    rejects: str | Path,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> None:
+    """Store the articles of a file; for the arguments see `read_file`. What was read before an error is
+    stored.
+
+    Raises InputError: the file cannot be used, or read on. DatabaseError: the server refused or went away.
+    """
+    batch = _Batch(database, report)
+    found = read_file(
+        path,
+        reading,
+        report,
+        max_record_bytes=max_record_bytes,
+        rejects=rejects,
+        progress=progress or SilentProgress(),
+        stop=stop,
+    )
+    try:
+        for article in found:
+            batch.add(article)
+        batch.store()
+    except (InputError, MemoryError):  # of reading: what was read before is stored
+        batch.store()
+        raise
+
+
+def preview_file(
+    path: str | Path,
+    reading: Reading,
+    *,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> LoadPreview:
+    """Read a file and store nothing; see `load_file`."""
+    report = LoadReport()
+    found = read_file(path, reading, report, rejects=None, progress=progress or SilentProgress(), stop=stop)
+    first = tuple(islice(found, PREVIEWED_ARTICLES))
+    others = sum(1 for _ in found)  # reading counts the refused ones
+    report.lines += len(first) + others
+    return LoadPreview(report, first)
+
+
+def load_articles(
+    database: Database,
+    given: Iterable[Article],
+    report: LoadReport,
+    *,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> None:
+    """Store articles of a program; see `load_file`."""
+    shown = progress or SilentProgress()
+    shown.start("loading", len(given) if isinstance(given, Sequence) else None)
+    batch = _Batch(database, report)
+    try:
+        for article in _articles(given):
+            if stop():
+                report.stopped = True
+                break
+            batch.add(article)
+            shown.advance(1)
+    except _SourceError as error:
+        batch.store()
+        raise error.original from None
+    batch.store()
+
+
+class _SourceError(Exception):
+    """The source of articles failed, not the database: what came before is to be stored."""
+
+    def __init__(self, original: Exception) -> None:
+        self.original = original
+
+
+def _articles(given: Iterable[Article]) -> Iterator[Article]:
+    source = iter(given)
+    while True:
+        try:
+            article = next(source)
+            if not isinstance(article, Article):
+                raise InputError(f"load takes a file, or Articles, not {type(article).__name__}")
+        except StopIteration:
+            return
+        except Exception as error:
+            raise _SourceError(error) from None
+        yield article
+
+
+class _Batch:
+    """Articles on their way to the database, within the bounds of one transaction."""
+
+    def __init__(self, database: Database, report: LoadReport) -> None:
+        self._database = database
+        self._report = report
+        self._articles: list[Article] = []
+        self._bytes = 0
+
+    def add(self, article: Article) -> None:
+        size = stored_size(article)
+        if self._bytes + size > BATCH_BYTES:
+            self.store()
+        self._articles.append(article)
+        self._bytes += size
+        if len(self._articles) >= BATCH_ARTICLES or self._bytes >= BATCH_BYTES:
+            self.store()
+
+    def store(self) -> None:
+        if not self._articles:
+            return
+
+        def attempt() -> LoadCounts:
+            with self._database.transaction() as cursor:
+                return articles.store(cursor, self._articles)
+
+        counts = retried(attempt, self._database.timeouts.lock)
+        report = self._report
+        report.lines += len(self._articles)
+        report.new += counts.new
+        report.changed += counts.changed
+        report.same += counts.same
+        report.superseded += counts.superseded
+        self._articles, self._bytes = [], 0

@@ -1,0 +1,120 @@
+"""What people have said: sentences that are always or never common, and what two articles are to each other.
+
+A sentence's pin acts with the next backfill; a pair's pin makes both articles stale at once, by a trigger.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
+from dedup.rules.pair import Relation
+from dedup.store.articles import texts
+from dedup.store.judgements import key
+from dedup.text.fingerprint import Fingerprinter
+
+_sql = Statements("store/pins")
+
+
+def pin_sentence(cursor: Cursor, sentence_hash: int, common: bool, example: str | None) -> None:
+    """Declare a sentence always or never common; the next backfill acts on it."""
+    cursor.execute(_sql("pin_sentence"), {"hash": sentence_hash, "common": common, "example": example})
+
+
+def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str | None]:
+    """The pinned sentences in words, by hash; None where neither the pin nor an article holds them whole.
+    `fingerprinter`: the one in force.
+    """
+    found: dict[int, str | None] = {}
+    for sentence_hash, example in cursor.execute(_sql("examples")).fetchall():
+        whole = example is not None and fingerprinter.sentence_hash(example) == sentence_hash
+        found[sentence_hash] = example if whole else _words(cursor, fingerprinter, sentence_hash)
+    return found
+
+
+def _words(cursor: Cursor, fingerprinter: Fingerprinter, sentence_hash: int) -> str | None:
+    rows = cursor.execute(_sql("carrier"), {"sentences": bigints([sentence_hash])}).fetchall()
+    for task in texts(cursor, [row[0] for row in rows]):
+        for sentence, found in fingerprinter.sentences(task.text, task.language):
+            if found == sentence_hash:
+                return sentence
+    return None
+
+
+def keep_words(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
+    """Keep the whole words of pinned sentences, while fingerprints lead to texts that have them."""
+    words = {key: text for key, text in pinned_words(cursor, fingerprinter).items() if text is not None}
+    cursor.execute(_sql("write_examples"), {"hashes": bigints(list(words)), "examples": list(words.values())})
+
+
+def rehash(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> None:
+    """Give the pinned sentences their hashes under a new key. A pin whose words are nowhere keeps its old
+    hash, and acts on nothing until the old key is back.
+    """
+    words = {key: text for key, text in pinned_words(cursor, old).items() if text is not None}
+    cursor.execute(
+        _sql("rehash"),
+        {
+            "old": bigints(list(words)),
+            "new": bigints([new.sentence_hash(text) for text in words.values()]),
+            "examples": list(words.values()),
+        },
+    )
+
+
+def unpin_sentences(cursor: Cursor, keys: list[int]) -> int:
+    """Take pins back; returns how many there were."""
+    cursor.execute(_sql("unpin_sentences"), {"sentences": bigints(keys)})
+    return cursor.rowcount
+
+
+@dataclass(frozen=True, slots=True)
+class PairPin(Answer):
+    """What a person has said two articles are to each other."""
+
+    id: str
+    other_id: str
+    relation: str
+    pinned_by: str
+    reason: str | None
+    pinned_at: datetime
+
+
+def pair_pins(cursor: Cursor) -> list[PairPin]:
+    rows = cursor.execute(_sql("pair_pins"))
+    return [PairPin(*row) for row in rows.fetchall()]
+
+
+def relation_of(cursor: Cursor, a: str, b: str) -> Relation | None:
+    first, second = key(a, b)
+    row = cursor.execute(_sql("relation_of"), {"a": first, "b": second}).fetchone()
+    return Relation(row[0]) if row else None
+
+
+def pin_pair(
+    cursor: Cursor, a: str, b: str, relation: Relation, by: str | None = None, reason: str | None = None
+) -> None:
+    """Say what two articles are to each other, in place of what was said before."""
+    first, second = _ordered(a, b)
+    cursor.execute(
+        _sql("pin_pair"),
+        {"a": first, "b": second, "relation": relation.value, "by": by, "reason": reason},
+    )
+
+
+def unpin_pair(cursor: Cursor, a: str, b: str) -> bool:
+    """Take a pin back, which restores the rules; returns whether there was one."""
+    first, second = _ordered(a, b)
+    cursor.execute(_sql("unpin_pair"), {"a": first, "b": second})
+    return cursor.rowcount > 0
+
+
+def _ordered(a: str, b: str) -> tuple[str, str]:
+    if a == b:
+        raise InputError("a pair has two articles; both ids are the same")
+    return key(a, b)

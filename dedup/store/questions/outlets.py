@@ -1,0 +1,144 @@
+"""Who copies whom: outlets against outlets, and the copies behind each cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from dedup.base.answer import Answer
+from dedup.base.times import microseconds
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
+from dedup.store.known_times import delay, known
+from dedup.store.questions import reading
+from dedup.store.questions.lines import ArticleLine, CopyLine, lines_of
+from dedup.store.questions.reading import COUNTED
+
+_sql = Statements("store/questions/questions")
+
+MATRIX_OUTLETS = 40
+"""Outlets of a matrix, those of the most copies made and given."""
+
+CELL_PAGE = 50
+"""Copies of a page."""
+
+CELL_SCANNED = 5_000
+"""Articles of the copier that are looked at for a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell(Answer):
+    """How often one outlet had what another had before. `copier`, `original`: outlets of the copies and of
+    the canonical articles. `median_delay`: from the canonical articles to the copies.
+    """
+
+    copier: str
+    original: str
+    copies: int
+    median_delay: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix(Answer):
+    """Copies that appeared in a range of days, by the outlets of both articles.
+
+    Attributes:
+        first, last: days in UTC, both are in it.
+        counted_from: as of `Day`: None where all is counted.
+        copies: duplicates that are counted.
+        outlets: at most `MATRIX_OUTLETS`, those of the most copies first.
+        cells: those with a copy, the most copies first; both outlets are in `outlets`.
+        other: copies of which an outlet is not in `outlets`.
+        unknown: copies of which an outlet is not known; undated: of the others, those of which times do
+            not tell who was first. Neither is among `other` or in `cells`.
+    """
+
+    first: date
+    last: date
+    counted_from: datetime | None
+    copies: int
+    outlets: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    other: int
+    unknown: int
+    undated: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copied(Answer):
+    """A copy and the canonical article that it copies."""
+
+    original: ArticleLine
+    copy: CopyLine
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedPage(Answer):
+    """The copies behind a cell, the newest first, those before `Matrix.counted_from` too. `after` and `more`
+    as of `search.Page`.
+    """
+
+    copies: tuple[Copied, ...]
+    after: str | None
+    more: bool
+
+
+def outlets(cursor: Cursor, first: date, last: date | None = None, *, counted: int = COUNTED) -> Matrix:
+    """Who copies whom. `counted`: articles that are looked at, at most."""
+    since, until = reading.days(first, last)
+    row = cursor.execute(
+        _sql("outlets", known=known("a"), delay=delay("c.known_at", "o.known_at")),
+        {"since": since, "until": until, "limit": counted, "outlets": MATRIX_OUTLETS},
+    ).fetchone()
+    assert row is not None
+    number, earliest, copies, unknown, undated, names, cells = row
+    shown = tuple(
+        Cell(copier, original, count, timedelta(seconds=seconds))
+        for copier, original, count, seconds in cells or []
+    )
+    return Matrix(
+        first=first,
+        last=first if last is None else last,
+        counted_from=reading.counted_from(cursor, since, earliest) if number == counted else None,
+        copies=copies,
+        outlets=tuple(names),
+        cells=shown,
+        other=copies - unknown - undated - sum(cell.copies for cell in shown),
+        unknown=unknown,
+        undated=undated,
+    )
+
+
+def copied(
+    cursor: Cursor, copier: str, original: str, first: date, last: date | None, after: str | None
+) -> CopiedPage:
+    """The copies behind a cell, the newest first."""
+    since, end = reading.days(first, last)
+    until = min((end, 0), reading.moment_place(after, end, 0))
+    given = {
+        "copier": copier,
+        "original": original,
+        "since": since,
+        "until": until[0],
+        "before": until[1],
+        "scanned": CELL_SCANNED,
+        "page": CELL_PAGE + 1,
+    }
+    rows = cursor.execute(_sql("copied"), given).fetchall()
+    shown = rows[:CELL_PAGE]
+    lines = lines_of(cursor, {id for row in shown for id in row[:2]})
+    place, more = None, False
+    if len(rows) > CELL_PAGE:
+        final = shown[-1][0]
+        place = lines[final].time, final
+    else:
+        place = cursor.execute(_sql("copied_until"), given).fetchone()
+        more = place is not None
+    return CopiedPage(
+        tuple(
+            Copied(lines[of], CopyLine(lines[id], lines[id].after(lines[of]), *figures))
+            for id, of, *figures in shown
+        ),
+        reading.token(microseconds(place[0]), place[1]) if place else None,
+        more,
+    )

@@ -1,0 +1,121 @@
+"""How pages read: by indexes, writing nothing; and how a page says where the next one begins."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from dedup.base.article import storable
+from dedup.base.errors import InputError
+from dedup.base.times import from_microseconds
+from dedup.db.connection import set_values
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
+
+_sql = Statements("store/questions/questions")
+
+_WAYS = {
+    "enable_seqscan": "off",
+    # It would read all of a range and sort it, where its first rows are asked for.
+    "enable_bitmapscan": "off",
+    "transaction_read_only": "on",
+    "work_mem": "64MB",
+}
+_NESTED = {"enable_hashjoin": "off", "enable_mergejoin": "off"}
+
+TOKEN_CHARACTERS = 20_000
+"""A longer word for the next page is none of ours: it names two source_ids at most."""
+
+RANGE_DAYS = 366
+"""Days of a range at most."""
+
+COUNTED = 30_000
+"""Articles of a range that are counted at most, the newest: 80 ms. A day of a large newsroom has 5,000."""
+
+_NO_PAGE = "that is no page of this list: begin with the first one"
+
+
+def begin(cursor: Cursor) -> None:
+    """For the rest of the transaction: write nothing, and reach rows one by one through indexes. The planner
+    cannot know how few rows are wanted; its other plans read whole tables.
+    """
+    cursor.execute(set_values(_WAYS | _NESTED, local=True))
+
+
+def allow(cursor: Cursor, *ways: str) -> None:
+    """Let the next statements of the transaction use ways that `begin` has shut: "hashjoin", "bitmapscan"."""
+    cursor.execute(set_values({f"enable_{way}": "on" for way in ways}, local=True))
+
+
+def forbid(cursor: Cursor, *ways: str) -> None:
+    cursor.execute(set_values({f"enable_{way}": "off" for way in ways}, local=True))
+
+
+def days(first: date, last: date | None) -> tuple[datetime, datetime]:
+    """A range of days in UTC: its first moment, and the first one after it."""
+    last = first if last is None else last
+    if last < first:
+        raise InputError(f"the range ends on {last}, before it begins on {first}")
+    if (last - first).days >= RANGE_DAYS:
+        raise InputError(f"a range has at most {RANGE_DAYS} days, not {(last - first).days + 1:,}")
+    return moment(first), after(last)
+
+
+def moment(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def after(day: date) -> datetime:
+    """The first moment after a day in UTC; of the last day that there is, its last one."""
+    if day == date.max:
+        return datetime.max.replace(tzinfo=UTC)
+    return moment(day + timedelta(days=1))
+
+
+def token(*values: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+
+
+def position(word: str, *kinds: type) -> list[Any]:
+    """The values of a token. Raises InputError: it is none, or one of another list."""
+    try:
+        if len(word) > TOKEN_CHARACTERS:
+            raise ValueError
+        padded = word.encode("ascii") + b"=" * (-len(word) % 4)
+        values = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        if not isinstance(values, list) or [type(value) for value in values] != list(kinds):
+            raise ValueError
+        if any(type(value) is str and storable(value) != value for value in values):
+            raise ValueError
+        if any(type(value) is int and not -(2**63) <= value < 2**63 for value in values):
+            raise ValueError
+    except ValueError:
+        raise InputError(_NO_PAGE) from None
+    return values
+
+
+def moment_place(word: str | None, default: datetime, number: int) -> tuple[datetime, int]:
+    """The time and the article of a token of these; without one the given ones."""
+    if word is None:
+        return default, number
+    given, found = position(word, int, int)
+    return moment_of(given), found
+
+
+def moment_of(given: int) -> datetime:
+    """The time of a number of a token. Raises InputError: there is no such time."""
+    try:
+        return from_microseconds(given)
+    except OverflowError:
+        raise InputError(_NO_PAGE) from None
+
+
+def counted_from(cursor: Cursor, since: datetime, earliest: list[int]) -> datetime | None:
+    """From when on the articles of a range are counted; None where it has none before these. `earliest`: of
+    those that are counted: its time in microseconds, and its id.
+    """
+    time, id = from_microseconds(earliest[0]), earliest[1]
+    row = cursor.execute(_sql("any_before"), {"since": since, "time": time, "id": id}).fetchone()
+    return time if row and row[0] else None

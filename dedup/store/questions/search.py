@@ -1,0 +1,253 @@
+"""Articles by words, outlet, date, address or source_id, the newest first, page by page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import Any
+
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
+from dedup.base.times import microseconds
+from dedup.base.verdict import StatusName
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
+from dedup.store.questions import reading, words
+from dedup.store.questions.lines import ArticleLine, lines_of
+
+_sql = Statements("store/questions/questions")
+
+SEARCH_PAGE = 50
+"""Articles of a page."""
+
+WORDS_CHARACTERS = 1_000
+"""Of what is searched for, at most."""
+
+SCANNED = 10_000
+"""Articles that are looked at for a page where an index does not tell which ones fit."""
+
+FEW = 2_000
+"""So many articles with some words are all looked at; of more only those of the newest days."""
+
+STEPS = 60
+"""Days, or blocks of them, that are looked through for a page."""
+
+SNIPPET_FROM = 20_000
+"""Characters of a text among which the words are looked for."""
+
+AROUND = 120
+"""Characters of a snippet before the word, and behind it."""
+
+Position = tuple[datetime, int]
+"""Of an article in the order of pages: its time and its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet(Answer):
+    """A piece of a text around the first of the words: what stands before it, the word, what follows."""
+
+    before: str = field(repr=False)
+    word: str = field(repr=False)
+    behind: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Answer):
+    """An article that was found; `snippet` is None without words, or where only the title has them."""
+
+    article: ArticleLine
+    snippet: Snippet | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Answer):
+    """A page of what was found. `found`: the newest first. `after`: what to give for the next page; None on
+    the last. `more`: looking ended before it was through: there may be more, also where little or nothing was
+    found, and `after` goes on from there.
+    """
+
+    found: tuple[Found, ...]
+    after: str | None
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is searched for; None: whatever it is. `since`: the first moment; `until`: the place that all that
+    is found is before.
+    """
+
+    words: str | None
+    publication: str | None
+    status: StatusName | None
+    url: str | None
+    source_id: str | None
+    since: datetime
+    until: Position
+
+    @property
+    def others(self) -> tuple[str, dict[str, Any]]:
+        """What no index of articles by time tells, as a condition, and its values."""
+        values = {"status": self.status, "publication": self.publication, "url": self.url}
+        values["source_id"] = self.source_id
+        given = {name: value for name, value in values.items() if value is not None}
+        return " AND ".join(f"{name} = %({name})s" for name in given) or "true", given
+
+
+def wanted(
+    given: str | None,
+    publication: str | None,
+    status: StatusName | None,
+    first: date | None,
+    last: date | None,
+    url: str | None,
+    source_id: str | None,
+    after: str | None,
+) -> Wanted:
+    """What is searched for; see `Browsing.search`. Raises InputError: as of `Browsing.search`."""
+    if given is not None and len(given) > WORDS_CHARACTERS:
+        raise InputError(f"at most {WORDS_CHARACTERS:,} characters can be searched for")
+    if first is not None and last is not None and last < first:
+        raise InputError(f"the range ends on {last}, before it begins on {first}")
+    since = datetime.min.replace(tzinfo=UTC) if first is None else reading.moment(first)
+    end = reading.after(date.max if last is None else last)
+    until = min((end, 0), reading.moment_place(after, end, 0))
+    return Wanted(given, publication, status, url, source_id, since, until)
+
+
+def search(cursor: Cursor, what: Wanted, schema: str) -> Page:
+    """A page of the articles of which all that is wanted holds."""
+    goes_on: Position | None = None
+    if what.words is not None:
+        words.require(cursor, schema)
+        reading.allow(cursor, "bitmapscan")
+        reading.forbid(cursor, "indexscan", "indexonlyscan")
+        positions, goes_on = _with_words(cursor, what, what.words)
+        reading.allow(cursor, "indexscan", "indexonlyscan")
+        reading.forbid(cursor, "bitmapscan")
+    elif what.source_id is not None or what.url is not None:
+        positions = _named(cursor, what)
+    else:
+        positions, goes_on = _in_order(cursor, what)
+    last = positions[SEARCH_PAGE - 1] if len(positions) > SEARCH_PAGE else goes_on
+    shown = [id for _, id in positions[:SEARCH_PAGE]]
+    lines = lines_of(cursor, shown)
+    snippets = _snippets(cursor, shown, what.words) if what.words else {}
+    return Page(
+        tuple(Found(lines[id], snippets.get(id)) for id in shown if id in lines),
+        reading.token(microseconds(last[0]), last[1]) if last else None,
+        more=goes_on is not None and len(positions) <= SEARCH_PAGE,
+    )
+
+
+def _named(cursor: Cursor, what: Wanted) -> list[Position]:
+    """The articles of an address or a source_id, the newest first."""
+    column, value = ("url", what.url) if what.source_id is None else ("source_id", what.source_id)
+    condition, values = what.others
+    rows = cursor.execute(
+        _sql("named", column=column, condition=condition, page=str(SEARCH_PAGE + 1)),
+        {**values, **_bounds(what), "value": value, "limit": SCANNED},
+    )
+    return [(at, id) for at, id in rows.fetchall()]
+
+
+def _in_order(cursor: Cursor, what: Wanted) -> tuple[list[Position], Position | None]:
+    """The newest articles, or those of an outlet; and where to go on after `SCANNED` of them."""
+    condition, values = what.others
+    outlet = {"of_outlet": "true"} if what.publication is None else {}
+    given = {**values, **_bounds(what), "limit": SCANNED}
+    rows = cursor.execute(
+        _sql("in_order", condition=condition, page=str(SEARCH_PAGE + 1), **outlet), given
+    ).fetchall()
+    positions = [(at, id) for at, id in rows]
+    if len(positions) > SEARCH_PAGE or condition == "true":
+        return positions, None
+    ends = cursor.execute(_sql("in_order_until", **outlet), given).fetchone()
+    return positions, (ends[0], ends[1]) if ends else None
+
+
+def _with_words(cursor: Cursor, what: Wanted, given: str) -> tuple[list[Position], Position | None]:
+    """The newest articles with these words; and where to go on after `STEPS` looks."""
+    row = cursor.execute(_sql("count_words"), {"words": given}).fetchone()
+    if row is None or not row[0]:
+        raise InputError("there is no word in what is searched for")
+    marks = [] if what.publication is None else [words.outlet_mark(what.publication)]
+    day = what.since.date()
+    on_a_day = what.until[0] <= reading.after(day)
+    if on_a_day:
+        marks.append(words.day_mark(day))
+    found, all_of_them = _matching(cursor, what, marks, None if on_a_day else FEW)
+    if all_of_them:
+        return found[: SEARCH_PAGE + 1], None
+    positions: list[Position] = []
+    until, full = what.until, None
+    for _ in range(STEPS):
+        newest = _newest(cursor, until, what.since)
+        if newest is None or len(positions) > SEARCH_PAGE:
+            return positions, None
+        number, all_of_them = words.block(newest.date()), False
+        if number != full:
+            found, all_of_them = _matching(cursor, what, [*marks, words.block_mark(number)], FEW)
+            until = words.block_start(number), 0
+        if not all_of_them:
+            full = number
+            found, _ = _matching(cursor, what, [*marks, words.day_mark(newest.date())], None)
+            until = reading.moment(newest.date()), 0
+        positions += [position for position in found if not positions or position < positions[-1]]
+    return positions, until
+
+
+def _matching(
+    cursor: Cursor, what: Wanted, marks: list[str], limit: int | None
+) -> tuple[list[Position], bool]:
+    """The articles with the words and these marks, the newest first; and whether these are all of them."""
+    condition, values = what.others
+    found = cursor.execute(
+        _sql("matching", condition=condition, indexed=words.WORDS),
+        {**values, **_bounds(what), "words": what.words, "marks": words.query(marks),
+         "limit": None if limit is None else limit + 1},
+    ).fetchall()  # fmt: skip
+    positions = sorted(((at, id) for at, id, holds in found if holds), reverse=True)
+    return positions, limit is None or len(found) <= limit
+
+
+def _newest(cursor: Cursor, until: Position, since: datetime) -> datetime | None:
+    """The time of the newest article of a range."""
+    reading.allow(cursor, "indexscan", "indexonlyscan")
+    values = {"until": until[0], "before": until[1], "since": since}
+    row = cursor.execute(_sql("newest"), values).fetchone()
+    reading.forbid(cursor, "indexscan", "indexonlyscan")
+    return row[0] if row else None
+
+
+def _bounds(what: Wanted) -> dict[str, Any]:
+    return {"since": what.since, "until": what.until[0], "before": what.until[1]}
+
+
+def _snippets(cursor: Cursor, ids: Sequence[int], given: str) -> dict[int, Snippet]:
+    """Of each text the words around the first of those that were searched for."""
+    values = {"characters": SNIPPET_FROM, "ids": bigints(list(ids))}
+    rows = cursor.execute(_sql("beginnings"), values).fetchall()
+    pattern = _pattern(re.findall(r"\w+", given))
+    return {id: snippet for id, text in rows if (snippet := _snippet(text, pattern))}
+
+
+def _pattern(found: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, found))})(?!\w)", re.IGNORECASE)
+
+
+def _snippet(text: str, pattern: re.Pattern[str]) -> Snippet | None:
+    hit = pattern.search(text)
+    if hit is None or not hit[0]:
+        return None
+    start, end = hit.span()
+    first, last = max(0, start - AROUND), min(len(text), end + AROUND)
+    before, behind = text[first:start], text[end:last]
+    if first:
+        before = "…" + before.partition(" ")[2]
+    if last < len(text):
+        behind = behind.rpartition(" ")[0] + "…"
+    return Snippet(before, hit[0], behind)

@@ -1,0 +1,67 @@
+"""The end of a corpus: what is in the schema, what depends on it from outside, and its removal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from psycopg import sql
+
+from dedup.attach import attachments, detaching
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError, SchemaError
+from dedup.db import revision
+from dedup.db.connection import Cursor
+from dedup.db.statements import Statements
+
+_sql = Statements("store/removal")
+
+LISTED = 10
+"""Objects outside of the schema that are named in an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents(Answer):
+    """What is in a corpus."""
+
+    rows: dict[str, int]  # table to rows that nothing can make again, where there are some
+    bytes: int  # on disk, of all tables and indexes
+    attached: tuple[str, ...]  # tables of others that are detached
+    outside: tuple[str, ...]  # what depends on it elsewhere in the database, such as a view of an analyst
+
+
+def contents(cursor: Cursor, location: str) -> Contents:
+    """What is in the corpus. Raises SchemaError: there is no schema."""
+    if revision.current(cursor) is None:
+        raise SchemaError(f"{location} has no dedup schema, so there is nothing to remove")
+    tables = cursor.execute(_sql("tables")).fetchall()
+    rows = {}
+    for table, _ in tables:
+        if table in revision.KEPT:
+            row = cursor.execute(_sql("count", table=table)).fetchone()
+            if row and row[0]:
+                rows[table] = int(row[0])
+    outside = tuple(row[0] for row in cursor.execute(_sql("outside")).fetchall())
+    return Contents(rows, sum(size for _, size in tables), _attached(cursor), outside)
+
+
+def _attached(cursor: Cursor) -> tuple[str, ...]:
+    if not attachments.known(cursor):
+        return ()
+    return tuple(f"{a.schema}.{a.table}" for a in attachments.present(attachments.attachments(cursor)))
+
+
+def remove(cursor: Cursor, location: str) -> Contents:
+    """Drop the schema; see `dedup.operation`."""
+    found = contents(cursor, location)
+    if found.outside:
+        named = ", ".join(found.outside[:LISTED])
+        more = f" and {len(found.outside) - LISTED} more" if len(found.outside) > LISTED else ""
+        raise InputError(
+            f"{location}: these rest on the schema and would go with it: {named}{more}; drop them first"
+        )
+    if found.attached:
+        for attachment in attachments.present(attachments.attachments(cursor)):
+            for statement in detaching.statements(cursor, attachment):
+                cursor.execute(sql.Composed([statement]))
+    cursor.execute("DROP SCHEMA dedup CASCADE")
+    return found

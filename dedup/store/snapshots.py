@@ -1,0 +1,136 @@
+"""The corpus as `dedup verify` reads it: one frozen moment, whole tables, no look-up by hash.
+
+Read-only, and independent of the statements that settling uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dedup.base.settings import Settings
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
+from dedup.rules.marks import Mark, OrderKey, Pair, Status
+from dedup.rules.pair import Relation
+from dedup.store import articles
+from dedup.store.fingerprints import from_columns
+from dedup.store.settling import order_parameters
+from dedup.text.fingerprint import Fingerprint
+from dedup.text.tasks import TextTask
+
+_sql = Statements("store/snapshots")
+
+PAGE = 2_000
+"""Rows fetched at a time while all canonical articles are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArticle:
+    """An article as it is stored, without its text."""
+
+    id: int
+    source_id: str
+    order: OrderKey
+    mark: Mark
+    settled: bool  # whether it has a mark that need not be settled again
+    canonical: bool | None  # its flag where it counts; None in an article that takes no part
+    fingerprint: Fingerprint | None  # of its present text; None where there is none
+
+
+def freeze(cursor: Cursor) -> None:
+    """Let the transaction see one moment and change nothing; must be its first statement."""
+    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+
+
+def choose(cursor: Cursor, sample: int | None) -> list[int]:
+    """The ids of the articles to check: all that are not archived, or a random sample of them."""
+    rows = cursor.execute(_sql("choose"), {"sample": sample})
+    return [row[0] for row in rows.fetchall()]
+
+
+def count_articles(cursor: Cursor) -> tuple[int, int]:
+    """How many articles there are, and how many of them are archived."""
+    row = cursor.execute(_sql("count_articles")).fetchone()
+    assert row is not None
+    return row[0], row[1]
+
+
+def common_sentences(cursor: Cursor) -> dict[int, tuple[int, float]]:
+    rows = cursor.execute(_sql("common_sentences"))
+    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
+
+
+def sentence_counts(cursor: Cursor) -> dict[int, tuple[int, int]]:
+    rows = cursor.execute(_sql("sentence_counts"))
+    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
+
+
+def count_sentences(cursor: Cursor, settings: Settings) -> dict[int, tuple[int, int]]:
+    """Carriers and agreeing pairs of every sentence that enough articles carry or that is pinned. A
+    deliberate second opinion on what `common_sentences.py` counts, by another statement.
+    """
+    values = {"limit": settings.common_stories, "bands": settings.bands}
+    rows = cursor.execute(_sql("count_sentences"), values)
+    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
+
+
+def sentence_pins(cursor: Cursor) -> dict[int, bool]:
+    """Sentence hash to whether it is pinned as always or never common."""
+    return dict(cursor.execute(_sql("sentence_pins")).fetchall())
+
+
+def pair_pins(cursor: Cursor) -> dict[frozenset[int], Relation]:
+    rows = cursor.execute(_sql("pair_pins")).fetchall()
+    return {frozenset((row[0], row[1])): Relation(row[2]) for row in rows}
+
+
+def load(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> list[StoredArticle]:
+    values = {**order_parameters(settings), "ids": bigints(ids)}
+    rows = cursor.execute(_sql("articles"), values).fetchall()
+    return [_stored(row) for row in rows]
+
+
+def canonical(cursor: Cursor, settings: Settings) -> Iterator[StoredArticle]:
+    rows = cursor.execute(_sql("canonical")).fetchall()
+    ids = [row[0] for row in rows]
+    for start in range(0, len(ids), PAGE):
+        yield from load(cursor, settings, ids[start : start + PAGE])
+
+
+def texts(cursor: Cursor, ids: Sequence[int]) -> Iterator[TextTask]:
+    """What the fingerprints of some articles are made from, page by page."""
+    for start in range(0, len(ids), PAGE // 4):
+        yield from articles.texts(cursor, ids[start : start + PAGE // 4])
+
+
+def pairs(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> dict[int, set[Pair]]:
+    """The stored pairs of some articles with earlier ones, by the later article. A pair that is marked as one
+    with the best match counts only where its later article keeps it too.
+    """
+    values = {**order_parameters(settings), "ids": bigints(ids), "pairs": settings.similar_pairs}
+    rows = cursor.execute(_sql("pairs"), values)
+    found: dict[int, set[Pair]] = {id: set() for id in ids}
+    for row in rows.fetchall():
+        found[row[0]].add(Pair(*row))
+    return found
+
+
+def best_match_pairs(cursor: Cursor, ids: Sequence[int]) -> dict[int, set[Pair]]:
+    """The stored pairs of some articles with the later article that is most like them, by the earlier one."""
+    rows = cursor.execute(_sql("best_match_pairs"), {"ids": bigints(ids)})
+    found: dict[int, set[Pair]] = {id: set() for id in ids}
+    for row in rows.fetchall():
+        found[row[1]].add(Pair(*row))
+    return found
+
+
+def _stored(row: tuple) -> StoredArticle:  # type: ignore[type-arg]
+    article_id, source_id, time, status, duplicate_of, score, reason, settled, *more = row
+    takes_part, flag, version, *rest = more
+    made = None if version is None else from_columns(version, *rest)
+    mark = Mark(Status(status), duplicate_of, score, reason)
+    return StoredArticle(
+        article_id, source_id, (time, source_id.encode()), mark, settled, flag if takes_part else None, made
+    )

@@ -1,0 +1,134 @@
+"""Stories: a canonical article with its duplicates. Reads views only, as an analyst may."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from dedup.base.answer import Answer
+from dedup.base.errors import NotFoundError
+from dedup.db.database import Cursor, prefer_indexes
+from dedup.db.statements import Statements
+from dedup.store.known_times import delay, delay_between, known
+
+_sql = Statements("store/stories")
+
+
+@dataclass(frozen=True, slots=True)
+class StoryArticle(Answer):
+    """An article of a story, without its text.
+
+    Attributes:
+        id: its source_id.
+        time: when it was published, or stored where that is unknown; in UTC.
+        status, score, reason: as of `Verdict`.
+        stale: whether that is the last mark, and it is settled again.
+    """
+
+    id: str
+    title: str | None
+    publication: str | None
+    time: datetime
+    status: str
+    stale: bool
+    score: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Story(Answer):
+    """A canonical article with its duplicates.
+
+    Attributes:
+        original: the canonical article.
+        copies: its duplicates, by time.
+    """
+
+    original: StoryArticle
+    copies: tuple[StoryArticle, ...]
+
+    @property
+    def articles(self) -> tuple[StoryArticle, ...]:
+        """All of them, the canonical one first."""
+        return (self.original, *self.copies)
+
+    def __str__(self) -> str:
+        return f"{self.original.id}: {len(self.copies):,} copies"
+
+
+@dataclass(frozen=True, slots=True)
+class StorySummary(Answer):
+    """A story in a line.
+
+    Attributes:
+        id, title, publication: of the canonical article.
+        copies: how many duplicates it has.
+        copied_by: publications of those of which times tell who was first, each once, by name.
+        first_at, last_at: when the canonical article was published, and the last of all, in UTC; None where
+            that is not known.
+        also_in: publications of the other duplicates.
+        times_known: whether times tell of all of them which was first in this corpus.
+    """
+
+    id: str
+    title: str | None
+    publication: str | None
+    copies: int
+    copied_by: tuple[str, ...]
+    first_at: datetime | None
+    last_at: datetime | None
+    also_in: tuple[str, ...] = ()
+    times_known: bool = False
+
+    @property
+    def spread(self) -> timedelta | None:
+        """From the canonical article to the last copy; None where the times do not tell."""
+        return delay_between(self.last_at, self.first_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Reprints(Answer):
+    """What duplicates there are.
+
+    Attributes:
+        duplicates: articles that are one.
+        stories: canonical articles that have some.
+        most: the stories of the most copies.
+    """
+
+    duplicates: int
+    stories: int
+    most: tuple[StorySummary, ...]
+
+
+def story(cursor: Cursor, source_id: str) -> Story:
+    """The story of the article with this source_id. Raises NotFoundError: it is not stored."""
+    prefer_indexes(cursor)
+    rows = cursor.execute(_sql("story"), {"source_id": source_id}).fetchall()
+    if not rows:
+        raise NotFoundError.of(source_id)
+    original, *copies = (StoryArticle(*row) for row in rows)
+    return Story(original, tuple(copies))
+
+
+_TIMES = {"known": known("m"), "delay": delay("at", "top.first_at")}
+
+
+def largest(cursor: Cursor, limit: int) -> list[StorySummary]:
+    """The stories of the most copies, the largest first; ties by source_id."""
+    return [_summary(row) for row in cursor.execute(_sql("largest", **_TIMES), {"limit": limit}).fetchall()]
+
+
+def reprints(cursor: Cursor, most: int) -> Reprints:
+    """How many duplicates there are, of how many stories, and the stories of the most copies."""
+    row = cursor.execute(_sql("reprints")).fetchone()
+    assert row is not None
+    duplicates, reprinted = row
+    return Reprints(duplicates, reprinted, tuple(largest(cursor, most)))
+
+
+def _summary(row: tuple[Any, ...]) -> StorySummary:
+    source_id, title, publication, copies, copied_by, first_at, last_at, also_in, times_known = row
+    by, others = tuple(copied_by), tuple(also_in)
+    return StorySummary(source_id, title, publication, copies, by, first_at, last_at, others, times_known)

@@ -1,0 +1,112 @@
+"""The mark of one article and the pairs behind it, by source_id. Read-only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dedup.base.answer import Answer
+from dedup.base.article import ARTICLE_FIELDS, Article
+from dedup.base.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Match, Verdict
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
+from dedup.store import articles
+
+_sql = Statements("store/verdicts")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMark:
+    """The mark of an article as it is stored."""
+
+    article_id: int
+    status: str
+    stale: bool
+    duplicate_of: str | None
+    score: float | None
+    reason: str | None
+    unsettled: int  # how many other articles are not settled; counting stops at `UNSETTLED_LIMIT`
+    archived: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedArticle(Answer):
+    """A stored article with what is known of it.
+
+    Attributes:
+        article: as it is stored, with its text.
+        verdict: its mark, and the pairs behind it.
+        stale: whether that is the last mark, and it is settled again.
+        marked_at: when it was marked, in UTC; None if it never was.
+    """
+
+    article: Article
+    verdict: Verdict
+    stale: bool
+    marked_at: datetime | None
+
+    def __str__(self) -> str:
+        return f"{self.verdict}{', to be settled again' if self.stale else ''}"
+
+
+def marked_article(cursor: Cursor, source_id: str) -> MarkedArticle | None:
+    """The article with this source_id, its mark and its pairs; None where it is not stored."""
+    mark = stored_mark(cursor, source_id)
+    row = cursor.execute(_sql("article", fields=articles.fields("a")), {"source_id": source_id}).fetchone()
+    if mark is None or row is None:
+        return None
+    article = Article(**dict(zip(ARTICLE_FIELDS, row[1:], strict=True)))
+    return MarkedArticle(article, verdict(cursor, source_id, mark), mark.stale, row[0])
+
+
+def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
+    row = cursor.execute(
+        _sql("stored_mark"),
+        {"source_id": source_id, "limit": UNSETTLED_LIMIT},
+    ).fetchone()
+    return StoredMark(*row) if row else None
+
+
+def verdict(cursor: Cursor, source_id: str, mark: StoredMark) -> Verdict:
+    """The verdict that tells a stored mark, with the pairs behind it."""
+    found = matches(cursor, mark.article_id) if mark.status in ("duplicate", "similar") else ()
+    named, count = copies(cursor, mark.article_id) if mark.status in ("unique", "similar") else ((), 0)
+    return Verdict(
+        source_id,
+        mark.status,
+        mark.duplicate_of,
+        mark.score,
+        mark.reason,
+        found,
+        mark.unsettled,
+        mark.archived,
+        named,
+        count,
+    )
+
+
+def copies(cursor: Cursor, article_id: int, *, settled: bool = False) -> tuple[tuple[Copy, ...], int]:
+    """The best copies of a stored article, the best first, and how many it has, at most `COPIES_LIMIT`.
+    `settled`: without those that are to be settled again.
+    """
+    rows = cursor.execute(
+        _sql("copies"),
+        {"id": article_id, "settled": settled, "count": COPIES_LIMIT, "limit": MATCHES_LIMIT},
+    ).fetchall()
+    return tuple(Copy(*row[:3]) for row in rows), rows[0][3] if rows else 0
+
+
+def matches(cursor: Cursor, article_id: int) -> tuple[Match, ...]:
+    """The best pairs of a stored article, the best first; ties by the other's source_id. For a duplicate its
+    originals; for a canonical article what is similar to it.
+    """
+    return tuple(best_pairs(cursor, article_id).values())
+
+
+def best_pairs(cursor: Cursor, article_id: int, relation: str | None = None) -> dict[int, Match]:
+    """`matches` by the id of the other article. `relation`: only pairs of this one."""
+    rows = cursor.execute(
+        _sql("best_pairs"),
+        {"id": article_id, "relation": relation, "limit": MATCHES_LIMIT},
+    ).fetchall()
+    return {row[0]: Match(*row[1:]) for row in rows}
