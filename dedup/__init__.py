@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from dedup.base.verdict import Match as Match
     from dedup.base.verdict import Verdict as Verdict
     from dedup.deduplicator import Deduplicator as Deduplicator
-    from dedup.engine.backfill import BackfillReport as BackfillReport
-    from dedup.engine.cluster_export import CorpusExport as CorpusExport
-    from dedup.engine.cluster_import import ImportReport as ImportReport
-    from dedup.engine.explain import DifferingSentence as DifferingSentence
-    from dedup.engine.explain import ExplainedArticle as ExplainedArticle
-    from dedup.engine.explain import Explanation as Explanation
-    from dedup.engine.preview import Preview as Preview
-    from dedup.engine.verify import Verification as Verification
-    from dedup.engine.window import PrunePreview as PrunePreview
     from dedup.files.report import LoadReport as LoadReport
     from dedup.files.report import Noted as Noted
     from dedup.runs.monitoring import Vitals as Vitals
     from dedup.runs.runs import PastRun as PastRun
+    from dedup.settling.backfill import BackfillReport as BackfillReport
+    from dedup.settling.cluster_export import CorpusExport as CorpusExport
+    from dedup.settling.cluster_import import ImportReport as ImportReport
+    from dedup.settling.explain import DifferingSentence as DifferingSentence
+    from dedup.settling.explain import ExplainedArticle as ExplainedArticle
+    from dedup.settling.explain import Explanation as Explanation
+    from dedup.settling.preview import Preview as Preview
+    from dedup.settling.verify import Verification as Verification
+    from dedup.settling.window import PrunePreview as PrunePreview
     from dedup.store.exports import MarkRow as MarkRow
     from dedup.store.exports import MatchRow as MatchRow
     from dedup.store.load import LoadPreview as LoadPreview
@@ -57,15 +57,15 @@ if TYPE_CHECKING:
 _HOMES = {
     "Article": "dedup.base.article",
     "AsyncDeduplicator": "dedup.async_deduplicator",
-    "BackfillReport": "dedup.engine.backfill",
+    "BackfillReport": "dedup.settling.backfill",
     "Copy": "dedup.base.verdict",
-    "CorpusExport": "dedup.engine.cluster_export",
+    "CorpusExport": "dedup.settling.cluster_export",
     "DedupError": "dedup.base.errors",
     "Deduplicator": "dedup.deduplicator",
-    "DifferingSentence": "dedup.engine.explain",
-    "ExplainedArticle": "dedup.engine.explain",
-    "Explanation": "dedup.engine.explain",
-    "ImportReport": "dedup.engine.cluster_import",
+    "DifferingSentence": "dedup.settling.explain",
+    "ExplainedArticle": "dedup.settling.explain",
+    "Explanation": "dedup.settling.explain",
+    "ImportReport": "dedup.settling.cluster_import",
     "Initialized": "dedup.base.schema",
     "LoadPreview": "dedup.store.load",
     "LoadReport": "dedup.files.report",
@@ -76,9 +76,9 @@ _HOMES = {
     "Noted": "dedup.files.report",
     "Overview": "dedup.store.overview",
     "PastRun": "dedup.runs.runs",
-    "Preview": "dedup.engine.preview",
+    "Preview": "dedup.settling.preview",
     "Progress": "dedup.base.progress",
-    "PrunePreview": "dedup.engine.window",
+    "PrunePreview": "dedup.settling.window",
     "Reprints": "dedup.store.stories",
     "Settings": "dedup.base.settings",
     "Story": "dedup.store.stories",
@@ -87,7 +87,7 @@ _HOMES = {
     "StorySummary": "dedup.store.stories",
     "Timeouts": "dedup.base.timeouts",
     "Verdict": "dedup.base.verdict",
-    "Verification": "dedup.engine.verify",
+    "Verification": "dedup.settling.verify",
     "Vitals": "dedup.runs.monitoring",
 }
 

@@ -18,7 +18,7 @@ from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.verdict import Verdict
 from dedup.db.async_connection import MAX_CONNECTIONS, AsyncPool
 from dedup.deduplicator import Deduplicator
-from dedup.engine.async_submit import AsyncSubmissions
+from dedup.settling.async_submit import AsyncSubmissions
 from dedup.store.stories import Story
 from dedup.store.verdicts import MarkedArticle
 

@@ -21,9 +21,9 @@ from dedup.base.schema import Initialized
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.verdict import Verdict
 from dedup.db.database import Database, retried
-from dedup.engine import hook
-from dedup.engine.submit import Submissions
 from dedup.files.report import LoadReport
+from dedup.settling import hook
+from dedup.settling.submit import Submissions
 from dedup.store import fingerprints, opening, rulebooks
 
 # What a submit or a question needs is imported above, the rest where it is called: a program that submits one
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from dedup.api.judgements import Judgements
     from dedup.api.pins import CommonSentences, PairPins
     from dedup.api.settings import CorpusSettings
-    from dedup.engine.backfill import BackfillReport
-    from dedup.engine.cluster_import import ImportReport
-    from dedup.engine.preview import Preview
-    from dedup.engine.window import PrunePreview
+    from dedup.settling.backfill import BackfillReport
+    from dedup.settling.cluster_import import ImportReport
+    from dedup.settling.preview import Preview
+    from dedup.settling.window import PrunePreview
     from dedup.store.load import LoadPreview
 
 RETRY_ARTICLES = 1_000  # Articles per transaction of a retry
@@ -267,7 +267,7 @@ class Deduplicator(Questions):
             StuckError: another backfill lives and makes no progress, or this one does the same again and
                 again.
         """
-        from dedup.engine import backfill as settling
+        from dedup.settling import backfill as settling
 
         checks.whole_number("batch", batch, 1, MAX_BATCH)
         if workers is not None:
@@ -288,7 +288,7 @@ class Deduplicator(Questions):
 
     def preview(self) -> Preview:
         """What the next backfill has to do, counted without doing it."""
-        from dedup.engine.preview import preview
+        from dedup.settling.preview import preview
 
         return preview(self._database)
 
@@ -307,8 +307,8 @@ class Deduplicator(Questions):
             InputError: it is neither, or the horizon is there or later already, or no article is settled.
             MachineError, StuckError: as of `backfill`.
         """
-        from dedup.engine import backfill as settling
-        from dedup.engine import window as pruning
+        from dedup.settling import backfill as settling
+        from dedup.settling import window as pruning
 
         pruning.want(self._database, older_than)
         return settling.backfill(self._database, progress=progress, stop=stop)
@@ -318,7 +318,7 @@ class Deduplicator(Questions):
 
         Args and Raises: as of `prune`.
         """
-        from dedup.engine import window as pruning
+        from dedup.settling import window as pruning
 
         return pruning.preview(self._database, older_than)
 
@@ -340,7 +340,7 @@ class Deduplicator(Questions):
             InputError: the folder is damaged, or no result of this corpus as it is now.
             BusyError: a backfill or another import is at work.
         """
-        from dedup.engine import cluster_import
+        from dedup.settling import cluster_import
 
         return cluster_import.run(self._database, folder, dry_run=dry_run, progress=progress, stop=stop)
 

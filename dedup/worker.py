@@ -14,10 +14,10 @@ from dedup.api import checks
 from dedup.base.engines import BATCH_ARTICLES
 from dedup.base.machine import MAX_WORKERS
 from dedup.base.timeouts import Timeouts, check_seconds
-from dedup.engine import choice, daemon
-from dedup.engine.backfill import Options
-from dedup.engine.daemon import POLL_SECONDS, Daemon, Pace
-from dedup.engine.fingerprinting import PoolOptions
+from dedup.settling import choice, daemon
+from dedup.settling.backfill import Options
+from dedup.settling.daemon import POLL_SECONDS, Daemon, Pace
+from dedup.settling.fingerprinting import PoolOptions
 from dedup.store import opening
 
 __all__ = ["work"]

@@ -31,8 +31,8 @@ from dedup import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import DedupError
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
 from dedup.files.readers import Reject, read_articles
+from dedup.settling.backfill import backfill
 from dedup.store import rulebooks
 
 FILE = "reuters_web_2006_2010.jsonl.gz"

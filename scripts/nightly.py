@@ -23,8 +23,8 @@ from sandbox import DATA, fresh_corpus, store, throwaway_server
 from dedup.base.article import Article
 from dedup.base.errors import DedupError
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
 from dedup.files.readers import read_articles
+from dedup.settling.backfill import backfill
 
 FILE = "reuters_web_2006_2010.jsonl.gz"
 NEW_ARTICLES = 2_000

@@ -33,8 +33,8 @@ from sandbox import DATA, fresh_corpus, read_settings, silver_sets, store, throw
 from dedup.base.article import Article
 from dedup.base.errors import DedupError
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
 from dedup.files.readers import Reject, read_articles
+from dedup.settling.backfill import backfill
 from dedup.store import exports, rulebooks
 from dedup.store.exports import MarkRow, MatchRow
 from dedup.text.normalize import words

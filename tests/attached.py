@@ -10,7 +10,7 @@ import psycopg
 from psycopg import sql
 
 from dedup.db.database import Database
-from dedup.engine.backfill import BackfillReport, backfill
+from dedup.settling.backfill import BackfillReport, backfill
 from tests.corpora import Answer, Code, answer, assert_right, at, deduplicator, make_function, text
 
 SCHEMA = "newsroom"

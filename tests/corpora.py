@@ -22,13 +22,13 @@ from dedup.base.settings import Settings
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.deduplicator import Deduplicator
-from dedup.engine.reader import FingerprintFunction
-from dedup.engine.settle import MAX_WORK, settle
-from dedup.engine.submit import Submissions
 from dedup.rules import oracle
 from dedup.rules.common import agreeing_pairs
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Relation
+from dedup.settling.reader import FingerprintFunction
+from dedup.settling.settle import MAX_WORK, settle
+from dedup.settling.submit import Submissions
 from dedup.store import articles, fingerprints, rulebooks
 from dedup.store import window as window_of
 from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError

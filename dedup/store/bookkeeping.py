@@ -1,6 +1,6 @@
 """What later marks rest on, checked over whole tables and healed (docs/reliability.md, promise 16).
 
-`../engine/verify.py` recomputes marks, pairs and fingerprints; here is what holds them together: revisions,
+`../settling/verify.py` recomputes marks, pairs and fingerprints; here is what holds them together: revisions,
 flags, places in time, counts, triggers. Cheap enough to be checked in full where the rest is sampled.
 """
 

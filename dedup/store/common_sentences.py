@@ -1,7 +1,7 @@
 """Counting the carriers of sentences, and changing which are common (docs/semantics.md, section 2).
 
 Counts are kept for every sentence that enough articles carry, and changed by difference. The rule itself is
-in `../rules/common.py`; when it is applied, in `../engine/refresh.py`.
+in `../rules/common.py`; when it is applied, in `../settling/refresh.py`.
 """
 
 from __future__ import annotations

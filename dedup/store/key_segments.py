@@ -1,7 +1,7 @@
 """The entries by which articles are found, as arrays: key and article in one number.
 
 `migrations/sql/fingerprints.sql` says what an entry is, and looks them up. Which are written when says
-`../engine/segments.py`.
+`../settling/segments.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the memory engine reads and writes: a whole corpus as arrays, and marks and pairs by difference.
 
-It decides nothing; see `../engine/memory/`. A page is a range of article ids. While the engine is at work the
-state row names its run: hooks then settle nothing, and what people change is noted
+It decides nothing; see `../settling/memory/`. A page is a range of article ids. While the engine is at work
+the state row names its run: hooks then settle nothing, and what people change is noted
 (`migrations/sql/fingerprints.sql`).
 """
 

@@ -1,6 +1,6 @@
 """What settling reads and writes: articles to settle, what shares something with them, marks and pairs.
 
-Every statement works on sets; none is called per article. It decides nothing; see `../engine/settle.py`.
+Every statement works on sets; none is called per article. It decides nothing; see `../settling/settle.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The horizon, and the articles on either side of it: docs/semantics.md, section 10.
 
 An article before the horizon is archived: its fingerprint goes, its pairs with articles inside go, its mark
-stays. When that is done is decided in `../engine/window.py`.
+stays. When that is done is decided in `../settling/window.py`.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ COMMENT ON COLUMN dedup.sentence_model.trained_at IS 'When.';
 -- nothing else are told apart by the whole keys in their fingerprints.
 --
 -- Entries of new fingerprints are in recent_key. A backfill moves them on into segments: sorted runs that are written
--- once, a block of entries a row, and merged with others now and then (dedup/engine/segments.py). Entries may be there
+-- once, a block of entries a row, and merged with others now and then (dedup/settling/segments.py). Entries may be there
 -- of what was edited, deleted or is no longer canonical: every look-up asks the fingerprint. None may be missing.
 CREATE FUNCTION dedup.keys(sentence_hashes bigint[], buckets bigint[], content_hash bigint) RETURNS bigint[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE

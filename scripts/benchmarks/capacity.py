@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dedup.engine.choice import MEMORY_SHARE
-from dedup.engine.memory.snapshot import ARTICLE_BYTES
+from dedup.settling.choice import MEMORY_SHARE
+from dedup.settling.memory.snapshot import ARTICLE_BYTES
 
 SIZES = (10**6, 10**7, 10**8, 10**9)
 MACHINE_GB = 64

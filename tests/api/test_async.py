@@ -16,8 +16,8 @@ from dedup.base.errors import ClosedError, DatabaseError, InputError, NotFoundEr
 from dedup.db import async_connection
 from dedup.db.async_connection import AsyncConnection
 from dedup.db.database import Database
-from dedup.engine import async_submit
-from dedup.engine.backfill import backfill
+from dedup.settling import async_submit
+from dedup.settling.backfill import backfill
 from tests.corpora import answer, article, assert_consistent, assert_right, load, wait_until, window
 
 pytestmark = pytest.mark.timeout(120)

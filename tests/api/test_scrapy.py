@@ -21,8 +21,8 @@ from scrapy.settings import Settings
 
 from dedup import Article, Deduplicator
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
 from dedup.scrapy import Options
+from dedup.settling.backfill import backfill
 from tests.api.stoppable import stoppable
 from tests.conftest import empty
 from tests.corpora import START, Answer, answer, assert_equal, assert_right, load, text, window

@@ -14,7 +14,7 @@ import pytest
 from dedup import Deduplicator, frames
 from dedup.base.errors import InputError
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
+from dedup.settling.backfill import backfill
 from tests.cli.conftest import Dedup
 from tests.corpora import article, load, window
 

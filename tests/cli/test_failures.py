@@ -197,8 +197,8 @@ def test_ctrl_c_ends_every_command_in_one_line(
     dedup("load", str(news))
     place = {
         "load": "dedup.store.articles.store",
-        "backfill": "dedup.engine.backfill.settle",
-        "check": "dedup.engine.hook.submit",
+        "backfill": "dedup.settling.backfill.settle",
+        "check": "dedup.settling.hook.submit",
         "verify": "dedup.store.snapshots.load",
         "marks": "dedup.cli.output.write_jsonl",
     }[command]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 
 from dedup.base.settings import Settings
-from dedup.engine.memory.decide import COMPARED_AT_ONCE
 from dedup.rules.marks import order_key
 from dedup.rules.oracle import Subject
+from dedup.settling.memory.decide import COMPARED_AT_ONCE
 from tests.conformance.corpora import CORPORA, Corpus, many_pins
 from tests.corpora import fingerprint
 from tests.engine.test_decide import check

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dedup.base.article import Article, storable
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
+from dedup.settling.backfill import backfill
 from dedup.store import articles, exports
 from dedup.store.articles import LoadCounts
 from tests.conftest import empty

@@ -12,7 +12,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
+from dedup.settling.backfill import backfill
 from tests.conftest import Server
 from tests.corpora import (
     answer,

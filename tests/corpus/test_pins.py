@@ -6,8 +6,8 @@ import pytest
 
 from dedup.base.errors import BusyError, DatabaseError, InputError
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
 from dedup.rules.pair import Relation
+from dedup.settling.backfill import backfill
 from dedup.store import pins
 from tests.corpora import (
     article,

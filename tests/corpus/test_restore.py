@@ -20,9 +20,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dedup.db import embedded
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
-from dedup.engine.verify import repair, verify
 from dedup.rules.pair import Relation
+from dedup.settling.backfill import backfill
+from dedup.settling.verify import repair, verify
 from dedup.store import opening, pins, rulebooks
 from tests.attached import SCHEMA, attach, news, owned, put
 from tests.conftest import Server, User

@@ -23,8 +23,8 @@ from dedup.cli import main
 from dedup.db import roles
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.deduplicator import Deduplicator
-from dedup.engine.backfill import backfill
 from dedup.operation import Operation
+from dedup.settling.backfill import backfill
 from tests.corpora import article, assert_right, at, code, load, make_function, text, window
 from tests.engine.results import result_of
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
+from dedup.settling.backfill import backfill
 from tests.corpora import START, article, load, window
 
 PAGES = [Path(__file__).parents[2] / name for name in ("README.md", "docs/analyst.md")]

@@ -19,8 +19,8 @@ import psycopg
 from dedup.base.article import Article
 from dedup.db.database import Cursor, Database
 from dedup.db.steps import Ask, Row
-from dedup.engine.backfill import backfill
 from dedup.rules.pair import Relation
+from dedup.settling.backfill import backfill
 from dedup.store import articles, pins, rulebooks
 from dedup.store import window as window_of
 from dedup.store.settling import order_parameters

@@ -15,7 +15,7 @@ from typing import Any
 from dedup.base.errors import DatabaseError
 from dedup.cli.main import main
 from dedup.db.database import Database
-from dedup.engine import backfill, fingerprinting, refresh
+from dedup.settling import backfill, fingerprinting, refresh
 
 STAGES = ("fingerprinting", "counting sentences", "settling")
 DONE = "done"

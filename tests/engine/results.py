@@ -20,11 +20,11 @@ from dedup.base.article import Article
 from dedup.base.settings import Settings
 from dedup.base.times import microseconds
 from dedup.db.database import Database
-from dedup.engine.backfill import BackfillReport, backfill
 from dedup.files.exchange import FORMAT, RESULT, Basis, Table, pins_digest, text_digest
 from dedup.rules import oracle
 from dedup.rules.marks import OrderKey, Pair, order_key
 from dedup.rules.pair import Relation
+from dedup.settling.backfill import BackfillReport, backfill
 from tests.conftest import empty
 from tests.corpora import article, at, change_settings, code, fingerprint, load, make_function, window
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from dedup.db.database import Cursor, Database
-from dedup.engine import adopt as adopt_module
-from dedup.engine.adopt import adopt
-from dedup.engine.backfill import backfill
+from dedup.settling import adopt as adopt_module
+from dedup.settling.adopt import adopt
+from dedup.settling.backfill import backfill
 from dedup.store import rulebooks
 from dedup.store.rulebooks import Plan, StaleRulesError
 from tests.corpora import (

@@ -12,10 +12,10 @@ import pytest
 
 from dedup.base.errors import InputError
 from dedup.db.database import Database
-from dedup.engine import cluster_export
 from dedup.files import exchanged
 from dedup.files.exchange import EXPORTED, Basis
 from dedup.rules.pair import Relation
+from dedup.settling import cluster_export
 from dedup.store import pins
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 from dedup.text.punkt import PunktModel

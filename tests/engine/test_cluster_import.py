@@ -20,9 +20,9 @@ from dedup.base.errors import BusyError, DatabaseError, InputError
 from dedup.base.progress import SilentProgress
 from dedup.base.settings import Settings
 from dedup.db.database import Database
-from dedup.engine import cluster_import
-from dedup.engine.cluster_import import ImportReport
 from dedup.rules.pair import Relation
+from dedup.settling import cluster_import
+from dedup.settling.cluster_import import ImportReport
 from dedup.store import memory_engine, pins, rulebooks
 from tests import attached
 from tests.conformance import corpora as conformance
@@ -389,7 +389,7 @@ def test_stopped_in_any_stage_no_mark_has_changed_and_the_next_one_ends_it(
             raise Stopped
 
     with monkeypatch.context() as patch:
-        patch.setattr("dedup.engine.memory.run.MemoryRun.__exit__", lambda *_: None)
+        patch.setattr("dedup.settling.memory.run.MemoryRun.__exit__", lambda *_: None)
         patch.setattr("dedup.runs.heartbeat.Heartbeat.end", lambda *_: None)
         with pytest.raises(Stopped):
             take(database, result, tmp_path / "first", progress=Meddling(happens))
@@ -413,7 +413,7 @@ def test_stopped_in_any_stage_a_backfill_goes_on(
 
     with monkeypatch.context() as patch:
         if gone:  # else it could still say that it ends, and the next one need not be in memory
-            patch.setattr("dedup.engine.memory.run.MemoryRun.__exit__", lambda *_: None)
+            patch.setattr("dedup.settling.memory.run.MemoryRun.__exit__", lambda *_: None)
         with pytest.raises(Stopped):
             take(database, result_of(given, SETTINGS), tmp_path / "result", progress=Meddling(happens))
     report = settle(database)
@@ -425,7 +425,7 @@ def test_stopped_in_any_stage_a_backfill_goes_on(
 TELLING = """
 import sys
 from dedup.db.database import Database
-from dedup.engine import cluster_import
+from dedup.settling import cluster_import
 
 class Telling:
     def start(self, stage, total):

@@ -19,9 +19,9 @@ from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings
 from dedup.db.database import Connection, Database
-from dedup.engine import cluster_import
 from dedup.files.exchange import RESULT
 from dedup.rules.pair import Relation
+from dedup.settling import cluster_import
 from dedup.store import pins
 from tests.corpora import article, at, change_settings, code, load, window
 from tests.engine.results import SETTINGS, Result, Row, fill, result_of, write_table

@@ -11,7 +11,7 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.db.database import Database
-from dedup.engine.backfill import BackfillReport, backfill
+from dedup.settling.backfill import BackfillReport, backfill
 from dedup.store import pins
 from dedup.text.fingerprint import ALGORITHM_REVISION
 from tests.corpora import (

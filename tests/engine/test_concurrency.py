@@ -22,10 +22,10 @@ from dedup.base.article import Article
 from dedup.base.errors import DatabaseError
 from dedup.db import revision
 from dedup.db.database import Database
-from dedup.engine import backfill as backfill_module
-from dedup.engine.backfill import backfill
-from dedup.engine.hook import settle_some
-from dedup.engine.settle import settle
+from dedup.settling import backfill as backfill_module
+from dedup.settling.backfill import backfill
+from dedup.settling.hook import settle_some
+from dedup.settling.settle import settle
 from dedup.store import opening, rulebooks
 from dedup.store.articles import store
 from tests.conftest import Server, empty

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from dedup import Article, AsyncDeduplicator, Copy, Verdict
 from dedup.base.verdict import MATCHES_LIMIT
 from dedup.db.database import Database
-from dedup.engine import hook
-from dedup.engine.backfill import backfill
+from dedup.settling import hook
+from dedup.settling.backfill import backfill
 from tests.conftest import empty
 from tests.corpora import Answer, answer, article, assert_right, deduplicator, expected, load, window
 

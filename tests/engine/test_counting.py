@@ -12,9 +12,9 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.db.database import Database
-from dedup.engine import refresh as refresh_module
-from dedup.engine.backfill import backfill
-from dedup.engine.refresh import refresh
+from dedup.settling import refresh as refresh_module
+from dedup.settling.backfill import backfill
+from dedup.settling.refresh import refresh
 from dedup.store import common_sentences, pins, rulebooks
 from tests.corpora import (
     article,

@@ -24,7 +24,7 @@ from dedup.base.article import Article
 from dedup.base.errors import DatabaseError
 from dedup.db import embedded
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
+from dedup.settling.backfill import backfill
 from dedup.store import opening
 from tests.conftest import Told, empty
 from tests.corpora import (

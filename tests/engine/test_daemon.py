@@ -24,11 +24,11 @@ from psycopg import sql
 from dedup import worker
 from dedup.base.errors import LoginError, SchemaError
 from dedup.db.database import Database, conninfo
-from dedup.engine import daemon as daemon_module
-from dedup.engine.backfill import Options
-from dedup.engine.daemon import Daemon, Pace
-from dedup.engine.fingerprinting import PoolOptions
 from dedup.runs import runs, waiting, workers
+from dedup.settling import daemon as daemon_module
+from dedup.settling.backfill import Options
+from dedup.settling.daemon import Daemon, Pace
+from dedup.settling.fingerprinting import PoolOptions
 from dedup.store import opening
 from tests import corpora
 from tests.conftest import Server

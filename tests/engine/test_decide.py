@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.base.settings import Settings
-from dedup.engine.memory.decide import Decisions, Profiles, decide
-from dedup.engine.memory.keys import Entries, in_slices, shared
 from dedup.rules import oracle
 from dedup.rules.marks import Mark, Pair, Status
 from dedup.rules.oracle import Pins, Subject
 from dedup.rules.pair import Relation
 from dedup.rules.pairs import RULES
+from dedup.settling.memory.decide import Decisions, Profiles, decide
+from dedup.settling.memory.keys import Entries, in_slices, shared
 from tests.rules.test_oracle import RULES as SETTINGS
 from tests.rules.test_oracle import corpora, fingerprint, subject
 

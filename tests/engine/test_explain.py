@@ -8,7 +8,7 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.db.database import Database
-from dedup.engine.explain import Explanation, explain
+from dedup.settling.explain import Explanation, explain
 from dedup.store import rulebooks
 from dedup.text.alignment import Segment
 from tests.corpora import article, code, load, sentence, window

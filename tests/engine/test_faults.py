@@ -21,10 +21,10 @@ import pytest
 from dedup.base.article import Article
 from dedup.cli import main
 from dedup.db.database import URL_VARIABLE, Database
-from dedup.engine import backfill as backfill_module
-from dedup.engine import fingerprinting
-from dedup.engine.backfill import backfill
 from dedup.runs import heartbeat, runs
+from dedup.settling import backfill as backfill_module
+from dedup.settling import fingerprinting
+from dedup.settling.backfill import backfill
 from dedup.store import common_sentences, fingerprints, rulebooks, settling
 from tests import corpora
 from tests.conftest import Told, empty

@@ -16,9 +16,9 @@ from dedup.base.schema import outer
 from dedup.db.connection import Connection
 from dedup.db.database import Cursor, Database, hold_settle_lock
 from dedup.db.steps import Ask, Row, run
-from dedup.engine import hook
-from dedup.engine.backfill import backfill
-from dedup.engine.fast_path import settle_new
+from dedup.settling import hook
+from dedup.settling.backfill import backfill
+from dedup.settling.fast_path import settle_new
 from dedup.store import fast_path, rulebooks
 from tests.corpora import answer, article, assert_right, code, deduplicator, load, window
 from tests.engine.proxy import proxy
@@ -94,7 +94,7 @@ def test_a_limit_is_recorded_and_settled_by_the_backfill(
     load(database, *(article(f"b{i}", window(i, 6), 10) for i in (2, 4)))
     backfill(database, workers=0)
     with monkeypatch.context() as patched, deduplicator(database) as dd:
-        patched.setattr(f"dedup.engine.hook.{limit}", 1)
+        patched.setattr(f"dedup.settling.hook.{limit}", 1)
         verdict = dd.submit(article("first", window(0, 6), 1))
     with database.transaction() as cursor:
         reasons = cursor.execute(
@@ -207,7 +207,7 @@ def test_a_text_without_memory_to_read_it_has_not_failed(
 
     with deduplicator(database) as dd:
         with monkeypatch.context() as patched:
-            patched.setattr("dedup.engine.hook.fingerprint_task", fail)
+            patched.setattr("dedup.settling.hook.fingerprint_task", fail)
             verdict = dd.submit(article("a", window(0, 6), 0))
         assert (verdict.status, verdict.reason) == (
             "pending",

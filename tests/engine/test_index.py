@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup.base.settings import Settings
-from dedup.engine import index
-from dedup.engine.best_match import by_likeness
-from dedup.engine.index import Nodes
 from dedup.rules.marks import Partner, kept_similar
 from dedup.rules.pair import Profile, Related, Relation, relate
 from dedup.rules.pairs import RULES
+from dedup.settling import index
+from dedup.settling.best_match import by_likeness
+from dedup.settling.index import Nodes
 from dedup.store.settling import FingerprintRow, PairPins
 from dedup.text.fingerprint import Fingerprint
 from tests.rules.test_pairs import SETTINGS, fingerprints

@@ -22,8 +22,8 @@ from dedup.base.article import Article
 from dedup.db.database import Cursor, Database, Session
 from dedup.db.holding import fitting_batch
 from dedup.deduplicator import Deduplicator
-from dedup.engine.backfill import BackfillReport, backfill
 from dedup.lab.hard_cases import CASES, templates
+from dedup.settling.backfill import BackfillReport, backfill
 from tests.conftest import Told
 from tests.corpora import article, assert_right, code, load, make_function, window
 from tests.files.hostile import memory

@@ -18,13 +18,13 @@ from dedup.base.engines import EngineName
 from dedup.base.errors import BusyError, DatabaseError
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor, Database
-from dedup.engine import choice
-from dedup.engine.backfill import BackfillReport, backfill
-from dedup.engine.memory import settle
-from dedup.engine.memory.kept import Kept
-from dedup.engine.memory.snapshot import read
-from dedup.engine.verify import verify
 from dedup.rules.pair import Relation
+from dedup.settling import choice
+from dedup.settling.backfill import BackfillReport, backfill
+from dedup.settling.memory import settle
+from dedup.settling.memory.kept import Kept
+from dedup.settling.memory.snapshot import read
+from dedup.settling.verify import verify
 from dedup.store import common_sentences, key_segments, memory_engine, pins, rulebooks
 from dedup.store.fingerprints import Stored
 from dedup.store.memory_engine import FingerprintPage
@@ -321,7 +321,7 @@ def test_stopped_at_any_moment_it_loses_no_mark_and_the_next_run_goes_on(
                 raise Stopped
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("dedup.engine.memory.run.MemoryRun.__exit__", lambda *_: None)
+            patch.setattr("dedup.settling.memory.run.MemoryRun.__exit__", lambda *_: None)
             with suppress(Stopped):
                 run(database, progress=Meddling(happens))
         found = answer(database).marks

@@ -18,11 +18,11 @@ from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, Database, hold_settle_lock
 from dedup.db.steps import run
 from dedup.deduplicator import Deduplicator
-from dedup.engine import compare, hook, segments
-from dedup.engine.backfill import backfill
-from dedup.engine.fast_path import settle_new
-from dedup.engine.lookup import lookup
-from dedup.engine.settle import settle
+from dedup.settling import compare, hook, segments
+from dedup.settling.backfill import backfill
+from dedup.settling.fast_path import settle_new
+from dedup.settling.lookup import lookup
+from dedup.settling.settle import settle
 from dedup.store import common_sentences, opening, rulebooks, settling, stories, verdicts
 from dedup.store.fingerprints import count_unfingerprinted, count_unsettled, waiting_page
 from dedup.store.questions import article as articles

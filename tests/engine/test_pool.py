@@ -20,10 +20,10 @@ from dedup.base.errors import BusyError, MachineError, UnreachableError
 from dedup.base.settings import Settings
 from dedup.base.timeouts import Timeouts
 from dedup.db.database import Database
-from dedup.engine import pool
-from dedup.engine.backfill import backfill
-from dedup.engine.pool import FingerprintPool
-from dedup.engine.reader import FingerprintFunction, make_function
+from dedup.settling import pool
+from dedup.settling.backfill import backfill
+from dedup.settling.pool import FingerprintPool
+from dedup.settling.reader import FingerprintFunction, make_function
 from dedup.store import fingerprints, rulebooks
 from dedup.store.fingerprints import Chunk, count_unfingerprinted, waiting_page
 from dedup.text.fingerprint import Fingerprint, Fingerprinter

@@ -48,13 +48,13 @@ class Mutant:
     rare: bool = False
 
 
-SETTLE, SETTLING, COMMON = "dedup.engine.settle", "dedup.store.settling", "dedup.store.common_sentences"
-BEST_MATCH, CANDIDATES = "dedup.engine.best_match", "dedup.engine.candidates"
+SETTLE, SETTLING, COMMON = "dedup.settling.settle", "dedup.store.settling", "dedup.store.common_sentences"
+BEST_MATCH, CANDIDATES = "dedup.settling.best_match", "dedup.settling.candidates"
 HOOK, RULEBOOKS, INDEX, LOOKUP = (
-    "dedup.engine.hook",
+    "dedup.settling.hook",
     "dedup.store.rulebooks",
-    "dedup.engine.index",
-    "dedup.engine.lookup",
+    "dedup.settling.index",
+    "dedup.settling.lookup",
 )
 
 SETTLING_MUTANTS = [

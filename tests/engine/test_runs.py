@@ -17,11 +17,11 @@ import pytest
 
 from dedup.base.errors import StuckError
 from dedup.db.database import Database
-from dedup.engine import backfill as backfill_module
-from dedup.engine.backfill import backfill
 from dedup.runs import heartbeat as heartbeat_module
 from dedup.runs import runs
 from dedup.runs.heartbeat import Heartbeat
+from dedup.settling import backfill as backfill_module
+from dedup.settling.backfill import backfill
 from dedup.store import overview
 from tests.corpora import article, assert_counted, assert_right, load, make_function, wait_until, window
 from tests.engine.processes import running

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from dedup.db.arrays import bigints
 from dedup.db.database import Database
-from dedup.engine import segments
-from dedup.engine.backfill import backfill
-from dedup.engine.verify import Verification, repair, verify
+from dedup.settling import segments
+from dedup.settling.backfill import backfill
+from dedup.settling.verify import Verification, repair, verify
 from dedup.store import key_segments, rulebooks
 from tests.conftest import empty
 from tests.corpora import (

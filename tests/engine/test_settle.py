@@ -9,9 +9,9 @@ import pytest
 from dedup.base.article import Article
 from dedup.base.engines import BATCH_ARTICLES
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
-from dedup.engine.settle import settle
 from dedup.rules.pair import Relation
+from dedup.settling.backfill import backfill
+from dedup.settling.settle import settle
 from dedup.store import articles, pins, rulebooks
 from tests.corpora import (
     answer,

@@ -24,9 +24,9 @@ from hypothesis.stateful import (
 )
 
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
-from dedup.engine.refresh import refresh
 from dedup.rules.pair import Relation
+from dedup.settling.backfill import backfill
+from dedup.settling.refresh import refresh
 from dedup.store import pins, rulebooks
 from dedup.store import window as window_of
 from dedup.store.articles import store

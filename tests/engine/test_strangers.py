@@ -16,7 +16,7 @@ import pytest
 
 from dedup.base.article import Article
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
+from dedup.settling.backfill import backfill
 from dedup.text.hashing import Hasher
 from dedup.text.normalize import words
 from dedup.text.shingles import shingles

@@ -11,7 +11,7 @@ import pytest
 
 from dedup.base.article import ARTICLE_FIELDS, Article
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
+from dedup.settling.backfill import backfill
 from tests.corpora import (
     answer,
     assert_counted,

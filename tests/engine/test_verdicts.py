@@ -14,8 +14,8 @@ import pytest
 from dedup.base.article import Article
 from dedup.base.verdict import Verdict
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
-from dedup.engine.submit import OTHER_PROGRAM
+from dedup.settling.backfill import backfill
+from dedup.settling.submit import OTHER_PROGRAM
 from dedup.store import rulebooks
 from tests.corpora import (
     answer,
@@ -250,7 +250,7 @@ def test_a_pin_is_told_of_what_waits(database: Database) -> None:
 def test_unsettled_articles_are_counted_up_to_a_limit(
     database: Database, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    monkeypatch.setattr("dedup.engine.lookup.UNSETTLED_LIMIT", 2)
+    monkeypatch.setattr("dedup.settling.lookup.UNSETTLED_LIMIT", 2)
     load(database, *OTHERS[:count])
     with deduplicator(database) as hook:
         told = hook.lookup(ORIGINAL["long"])
@@ -269,7 +269,7 @@ def test_a_provisional_mark_lets_no_withdrawn_article_take_part(
     fingerprinted(database)
     sql(database, f"UPDATE dedup.article SET published_at = '{at(10)}' WHERE source_id = 'moved'")
     with monkeypatch.context() as patched, deduplicator(database) as hook:
-        patched.setattr("dedup.engine.hook.MAX_CANDIDATES", 0)
+        patched.setattr("dedup.settling.hook.MAX_CANDIDATES", 0)
         told = hook.submit(article("moved", window(3, 6), 10))
     assert (told.duplicate_of, told.provisional) == ("y", True)
     night(database)

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
-from dedup.engine.hook import store_for_later
-from dedup.engine.verify import Verification, repair, verify
+from dedup.settling.backfill import backfill
+from dedup.settling.hook import store_for_later
+from dedup.settling.verify import Verification, repair, verify
 from dedup.store import rulebooks
 from dedup.text.punkt import PunktModel
 from tests.conftest import empty

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from dedup.db.database import Cursor, Database, Session
-from dedup.engine.backfill import backfill
 from dedup.rules.pair import Relation
+from dedup.settling.backfill import backfill
 from dedup.store import pins
 from tests.corpora import (
     article,

@@ -14,10 +14,10 @@ from dedup.base.errors import BusyError, InputError, RightsError
 from dedup.base.progress import SilentProgress
 from dedup.base.timeouts import Timeouts
 from dedup.db.database import Database
-from dedup.engine.backfill import BackfillReport, backfill
-from dedup.engine.verify import repair, verify
-from dedup.engine.window import ARTICLES_PER_TRANSACTION, Window
 from dedup.rules.pair import Relation
+from dedup.settling.backfill import BackfillReport, backfill
+from dedup.settling.verify import repair, verify
+from dedup.settling.window import ARTICLES_PER_TRANSACTION, Window
 from dedup.store import fingerprints, pins, rulebooks, verdicts, window
 from tests.conftest import empty
 from tests.corpora import (
@@ -381,7 +381,7 @@ def test_a_window_puts_no_other_setting_in_force(database: Database) -> None:
 def test_a_prune_that_is_stopped_anywhere_is_finished_by_the_next_backfill(
     database: Database, statements: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.engine.window.ARTICLES_PER_TRANSACTION", 1)
+    monkeypatch.setattr("dedup.settling.window.ARTICLES_PER_TRANSACTION", 1)
     assert ARTICLES_PER_TRANSACTION > 1
     load(database, *spanning())
     settle(database)

@@ -6,8 +6,8 @@ import pytest
 
 from dedup.base.errors import InputError
 from dedup.db.database import Database
-from dedup.engine.backfill import backfill
 from dedup.judging import live
+from dedup.settling.backfill import backfill
 from dedup.store import rulebooks
 from tests.corpora import article, change_settings, load, make_function, window
 

@@ -124,7 +124,7 @@ assert run(["check"]) == 0
 NOT_FOR_ONE_ARTICLE = (
     *("sqlalchemy", "alembic", "mako", "nltk", "rapidfuzz", "pyarrow", "trafilatura", "multiprocessing"),
     *("concurrent.futures.process", "pandas", "scipy", "sklearn", "prometheus_client"),
-    *("dedup.engine.backfill", "dedup.engine.memory", "dedup.engine.explain", "dedup.engine.verify"),
+    *("dedup.settling.backfill", "dedup.settling.memory", "dedup.settling.explain", "dedup.settling.verify"),
     *("dedup.db.migrate", "dedup.text.training", "dedup.lab", "dedup.judging"),
 )
 MOST_MODULES = {"submit": 520, "check": 720}
@@ -134,7 +134,7 @@ MOST_MODULES = {"submit": 520, "check": 720}
 @pytest.mark.parametrize(("what", "code"), [("submit", SUBMIT), ("check", CHECK)])
 def test_one_article_loads_what_one_article_needs(corpus_url: str, what: str, code: str) -> None:
     loaded = loaded_by(code.format(url=corpus_url))
-    assert {"numpy", "psycopg", "dedup.engine.hook"} <= set(loaded)
+    assert {"numpy", "psycopg", "dedup.settling.hook"} <= set(loaded)
     assert [name for name in loaded if test_architecture.is_within(name, NOT_FOR_ONE_ARTICLE)] == []
     assert len(loaded) < MOST_MODULES[what], len(loaded)
 

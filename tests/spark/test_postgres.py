@@ -14,9 +14,9 @@ import pytest
 
 from dedup.base.article import ARTICLE_FIELDS, Article
 from dedup.db.database import Database
-from dedup.engine import cluster_import
-from dedup.engine.backfill import backfill
 from dedup.files.readers import read_articles
+from dedup.settling import cluster_import
+from dedup.settling.backfill import backfill
 from tests.conftest import empty
 from tests.corpora import answer, assert_equal, change_settings, deduplicator, load
 from tests.engine.results import SETTINGS, fill, news

@@ -23,18 +23,18 @@ from dedup.base.engines import BATCH_ARTICLES, EngineName
 from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.db.database import Database, retried
 from dedup.db.holding import fitting_batch
-from dedup.engine import choice, segments
-from dedup.engine.adopt import adopt
-from dedup.engine.deferred import store_deferred
-from dedup.engine.fingerprinting import Fingerprinting, PoolOptions, Read, analyze, endless
-from dedup.engine.memory.kept import Kept
-from dedup.engine.memory.run import MemoryRun
-from dedup.engine.reader import Factory, make_function
-from dedup.engine.refresh import refresh
-from dedup.engine.settle import Settled, settle
-from dedup.engine.window import Window
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Did, Run
+from dedup.settling import choice, segments
+from dedup.settling.adopt import adopt
+from dedup.settling.deferred import store_deferred
+from dedup.settling.fingerprinting import Fingerprinting, PoolOptions, Read, analyze, endless
+from dedup.settling.memory.kept import Kept
+from dedup.settling.memory.run import MemoryRun
+from dedup.settling.reader import Factory, make_function
+from dedup.settling.refresh import refresh
+from dedup.settling.settle import Settled, settle
+from dedup.settling.window import Window
 from dedup.store import fingerprints, rulebooks, stories
 from dedup.store.rulebooks import Rulebook, StaleRulesError
 from dedup.store.stories import Reprints

@@ -21,12 +21,12 @@ from dedup.base.numbers import Flags, begins_run
 from dedup.base.progress import Progress
 from dedup.db.arrays import bigints
 from dedup.db.database import Database, retried
-from dedup.engine.memory.decide import Decisions, PairArrays, Profiles, decide
-from dedup.engine.memory.keys import Bigints, Entries, Places, code
-from dedup.engine.memory.room import vacuum
-from dedup.engine.memory.snapshot import Snapshot
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation
+from dedup.settling.memory.decide import Decisions, PairArrays, Profiles, decide
+from dedup.settling.memory.keys import Bigints, Entries, Places, code
+from dedup.settling.memory.room import vacuum
+from dedup.settling.memory.snapshot import Snapshot
 from dedup.store import memory_engine, settling, window
 from dedup.store.memory_engine import NO_RULE, STATUSES, StoredMarks
 from dedup.store.rulebooks import Rulebook

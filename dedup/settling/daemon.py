@@ -23,13 +23,13 @@ from dedup.base import logs
 from dedup.base.errors import DatabaseError, LoginError, MachineError, RightsError, SchemaError, StuckError
 from dedup.base.progress import SilentProgress
 from dedup.db.database import Database
-from dedup.engine import backfill
-from dedup.engine.backfill import BackfillReport, Options
 from dedup.runs import runs, waiting, workers
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.listener import Listener
 from dedup.runs.waiting import Waiting
 from dedup.runs.workers import Session
+from dedup.settling import backfill
+from dedup.settling.backfill import BackfillReport, Options
 
 POLL_SECONDS = 1.0  # How long an article waits at most that no notification told of
 IDLE_SECONDS = 60.0  # A run ends when nothing came for so long

@@ -13,7 +13,7 @@ from time import monotonic
 from dedup.base.errors import MachineError
 from dedup.base.machine import threads
 from dedup.db.database import Database
-from dedup.engine.reader import Factory, Part, Reader, make_function
+from dedup.settling.reader import Factory, Part, Reader, make_function
 from dedup.store.fingerprints import Chunk, Target
 from dedup.store.rulebooks import Rulebook
 

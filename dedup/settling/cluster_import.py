@@ -21,17 +21,17 @@ from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.db.arrays import Bigints
 from dedup.db.connection import Connection, Session
 from dedup.db.database import Cursor, Database, retried, translated
-from dedup.engine import choice, segments
-from dedup.engine.adopt import adopt
-from dedup.engine.cluster_read import ResultFolder
-from dedup.engine.fingerprinting import analyze
-from dedup.engine.memory.room import COMPACT_SHARE, compact, vacuum
-from dedup.engine.memory.run import MemoryRun
-from dedup.engine.refresh import examples_of
 from dedup.files import exchanged
 from dedup.files.exchange import RUN_FILE, Basis
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Did
+from dedup.settling import choice, segments
+from dedup.settling.adopt import adopt
+from dedup.settling.cluster_read import ResultFolder
+from dedup.settling.fingerprinting import analyze
+from dedup.settling.memory.room import COMPACT_SHARE, compact, vacuum
+from dedup.settling.memory.run import MemoryRun
+from dedup.settling.refresh import examples_of
 from dedup.store import cluster, cluster_checks, cluster_import, common_sentences, memory_engine, rulebooks
 from dedup.store.cluster_checks import Checked, Disagreement
 from dedup.store.cluster_import import Written

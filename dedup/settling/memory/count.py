@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.base.numbers import runs
-from dedup.engine.memory.keys import Bigints, Entries, Places
+from dedup.settling.memory.keys import Bigints, Entries, Places
 from dedup.store.common_sentences import SentenceCount
 
 

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from dedup.base.numbers import Columns, Components, Counts, Flags, Shares, distinct, ranges, runs
 from dedup.base.settings import Settings
-from dedup.engine.index import CODE
-from dedup.engine.memory.keys import Bigints, Entries, Groups, Places, code, pair
 from dedup.rules.pair import Relation, Rule
 from dedup.rules.pairs import SCORED_AT_ONCE, Codes, Scored, score
+from dedup.settling.index import CODE
+from dedup.settling.memory.keys import Bigints, Entries, Groups, Places, code, pair
 from dedup.text.signature import BYTE_VALUES
 
 COMPARED_AT_ONCE = 4_000_000

@@ -10,10 +10,10 @@ from dedup.base.article import Article
 from dedup.base.settings import Settings
 from dedup.base.verdict import Verdict
 from dedup.db.steps import Steps
-from dedup.engine.index import profile_of
-from dedup.engine.lookup import verdict_of
 from dedup.rules.marks import Partner, Status, decide, kept_originals
 from dedup.rules.pair import Profile, Relation, relate
+from dedup.settling.index import profile_of
+from dedup.settling.lookup import verdict_of
 from dedup.store import fast_path
 from dedup.store.fast_path import MOST_SHARED, Met
 from dedup.store.rulebooks import Rulebook

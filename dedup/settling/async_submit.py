@@ -14,8 +14,8 @@ from dedup.base.errors import BusyError, CollisionError
 from dedup.base.verdict import Verdict
 from dedup.db.async_connection import AsyncPool
 from dedup.db.steps import run_async
-from dedup.engine import fast_path, hook
-from dedup.engine.submit import IN_USE, Submissions
+from dedup.settling import fast_path, hook
+from dedup.settling.submit import IN_USE, Submissions
 from dedup.store.rulebooks import StaleRulesError
 
 LONG_TEXT = 10_000

@@ -16,13 +16,13 @@ from typing import Self
 
 from dedup.base.progress import Progress
 from dedup.db.database import Database, retried
-from dedup.engine import refresh, segments
-from dedup.engine.fingerprinting import analyze
-from dedup.engine.memory.kept import Kept
-from dedup.engine.memory.room import COMPACT_SHARE, compact
-from dedup.engine.memory.settle import MemorySettling, Written
-from dedup.engine.memory.snapshot import Snapshot, fitting, read
-from dedup.engine.refresh import Counted, Refreshed
+from dedup.settling import refresh, segments
+from dedup.settling.fingerprinting import analyze
+from dedup.settling.memory.kept import Kept
+from dedup.settling.memory.room import COMPACT_SHARE, compact
+from dedup.settling.memory.settle import MemorySettling, Written
+from dedup.settling.memory.snapshot import Snapshot, fitting, read
+from dedup.settling.refresh import Counted, Refreshed
 from dedup.store import common_sentences, memory_engine
 from dedup.store.memory_engine import MARK_INDEXES
 from dedup.store.rulebooks import Rulebook

@@ -16,9 +16,9 @@ from dedup.base.machine import threads
 from dedup.base.progress import Progress
 from dedup.db.database import Database
 from dedup.db.statements import Statements
-from dedup.engine.memory.kept import Kept
-from dedup.engine.pool import FingerprintPool
-from dedup.engine.reader import Factory, Part, make_function
+from dedup.settling.memory.kept import Kept
+from dedup.settling.pool import FingerprintPool
+from dedup.settling.reader import Factory, Part, make_function
 from dedup.store import fingerprints
 from dedup.store.fingerprints import Chunk, Page, Target
 from dedup.store.rulebooks import Rulebook

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dedup.engine.memory.keys import Bigints
+from dedup.settling.memory.keys import Bigints
 from dedup.store.fingerprints import Stored
 from dedup.store.memory_engine import FingerprintPage
 

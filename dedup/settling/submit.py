@@ -14,7 +14,7 @@ from dedup.base.verdict import Verdict
 from dedup.db import roles
 from dedup.db.database import Database, retried
 from dedup.db.steps import run
-from dedup.engine import fast_path, hook, lookup
+from dedup.settling import fast_path, hook, lookup
 from dedup.store import rulebooks
 from dedup.store.rulebooks import Rulebook, StaleRulesError
 

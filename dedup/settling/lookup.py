@@ -17,10 +17,10 @@ from dedup.base.settings import Settings
 from dedup.base.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Match, Verdict
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, prefer_indexes
-from dedup.engine.candidates import sharing, without_common
-from dedup.engine.index import Nodes
 from dedup.rules.marks import Mark, OrderKey, Partner, Status, decide, order_key
 from dedup.rules.pair import Relation
+from dedup.settling.candidates import sharing, without_common
+from dedup.settling.index import Nodes
 from dedup.store import settling, window
 from dedup.store.rulebooks import Rulebook
 from dedup.store.settling import FingerprintRow

@@ -28,12 +28,12 @@ import numpy.typing as npt
 from dedup.base.settings import Settings
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor
-from dedup.engine.best_match import BestMatch, by_likeness
-from dedup.engine.candidates import sharing, without_common
-from dedup.engine.index import CODE, NO_RELATIONS, Nodes, Relations
 from dedup.rules.marks import Mark, Status
 from dedup.rules.pair import Related, Relation, Rule
 from dedup.rules.pairs import RULES
+from dedup.settling.best_match import BestMatch, by_likeness
+from dedup.settling.candidates import sharing, without_common
+from dedup.settling.index import CODE, NO_RELATIONS, Nodes, Relations
 from dedup.store import settling
 from dedup.store.settling import Among, FingerprintRow, Outcome, PairRows
 

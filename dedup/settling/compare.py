@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError, NotFoundError
 from dedup.db.database import Cursor
-from dedup.engine.explain import Explanation, explain
+from dedup.settling.explain import Explanation, explain
 from dedup.store import articles
 from dedup.store.pins import PairPin
 from dedup.store.questions.article import PairJudgement, Text, said_of, text_of

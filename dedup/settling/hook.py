@@ -16,9 +16,9 @@ from dedup.base.settings import Settings
 from dedup.base.verdict import Verdict
 from dedup.db.database import Cursor, Database
 from dedup.db.statements import Statements
-from dedup.engine.lookup import copies_among, mark_of, related_to, verdict_of, with_copies
-from dedup.engine.settle import Settled, TooManyCandidatesError, settle
 from dedup.rules.marks import Mark, Status
+from dedup.settling.lookup import copies_among, mark_of, related_to, verdict_of, with_copies
+from dedup.settling.settle import Settled, TooManyCandidatesError, settle
 from dedup.store import articles, deferred, fingerprints, rulebooks, settling, verdicts, window
 from dedup.store.articles import Known
 from dedup.store.rulebooks import Rulebook

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.base.numbers import Flags
-from dedup.engine.index import CODE, Relations
 from dedup.rules.marks import Mark, OrderKey, Status
 from dedup.rules.pair import Rule
 from dedup.rules.pairs import RULES
+from dedup.settling.index import CODE, Relations
 from dedup.store.settling import FingerprintRow
 
 
