@@ -11,12 +11,12 @@ from pathlib import Path
 from threading import Lock
 from typing import Self
 
+from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import ClosedError, DatabaseError, SpoolError
 from dedup.base.schema import chosen
 from dedup.base.timeouts import Timeouts
 from dedup.base.verdict import Verdict
-from dedup.deduplicator import Deduplicator
 from dedup.files.spool import MAX_BYTES, Spool
 
 RETRY_SECONDS = 5.0  # While the database is down it is tried again no sooner than this

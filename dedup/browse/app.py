@@ -18,10 +18,10 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Scope
 
+from dedup.api.deduplicator import Deduplicator
 from dedup.browse.editing import ACTIONS, DONE, Action
 from dedup.browse.views import EXACT, PLACES, Position, View, asked_new, go
 from dedup.browse.visitors import ENTER, STATIC, Visitor, Visitors
-from dedup.deduplicator import Deduplicator
 from dedup.pages.environment import environment
 from dedup.serve.guard import HEADERS, Guard
 from dedup.serve.handling import Handling, fields_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.browse.views import KINDS, go, hash_of
-from dedup.deduplicator import Deduplicator
 
 Fields = Mapping[str, str]
 

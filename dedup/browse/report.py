@@ -10,9 +10,9 @@ from typing import Any
 from markupsafe import Markup
 
 from dedup.api.browsing import StoryPage
+from dedup.api.deduplicator import Deduplicator
 from dedup.base.words import line
 from dedup.browse.views import SEARCHED, Fields, day_values, found_by, side_by_side, story_values
-from dedup.deduplicator import Deduplicator
 from dedup.pages.environment import environment
 
 STORIES = 3  # Stories of a day that are told in full

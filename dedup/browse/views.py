@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from dedup.api.browsing import SPREAD_OUTLETS, Compared, Day, Matrix, Page, StoryPage
+from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import InputError, NotFoundError
 from dedup.base.words import later, line, long_day, moment, percent
-from dedup.deduplicator import Deduplicator
 from dedup.pages.charts import Bar, Print, bars, story_timeline
 from dedup.pages.comparison import Block, compare
 from dedup.pages.graph import Tie, tie_graph

@@ -179,7 +179,7 @@ def db_url() -> None:
 
         psql "$(dedup db url)"
     """
-    from dedup import server
+    from dedup.api import server
 
     if other := server.other_database():
         found = server.address()
@@ -194,7 +194,7 @@ def db_url() -> None:
 @db_app.command("start")
 def db_start() -> None:
     """Start the embedded server; every command that needs it does so by itself."""
-    from dedup import server
+    from dedup.api import server
 
     server.start()
     state = server.status()
@@ -204,7 +204,7 @@ def db_start() -> None:
 @db_app.command("stop")
 def db_stop() -> None:
     """Stop the embedded server; its data stay."""
-    from dedup import server
+    from dedup.api import server
 
     output.say("stopped" if server.stop() else "it was not running")
 
@@ -212,7 +212,7 @@ def db_stop() -> None:
 @db_app.command("status")
 def db_status(json: shared.JsonOption = False) -> None:
     """Say whether the embedded server runs, and where its data are."""
-    from dedup import server
+    from dedup.api import server
 
     state = server.status()
     if json:

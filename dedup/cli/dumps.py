@@ -16,7 +16,7 @@ from dedup.cli.shared import JsonOption, counted, say_if_started
 
 
 def _only_embedded(instead: str) -> None:
-    from dedup import server
+    from dedup.api import server
 
     if other := server.other_database():
         raise InputError(
@@ -35,7 +35,7 @@ def psql(
 
         dedup db psql < query.sql
     """
-    from dedup import server
+    from dedup.api import server
 
     _only_embedded("psql of your own")
     say_if_started()
@@ -60,7 +60,7 @@ def dump(file: Annotated[Path, Argument(metavar="FILE", help="A file that does n
 
         dedup db dump monday.dump
     """
-    from dedup import server
+    from dedup.api import server
 
     _only_embedded(f"pg_dump -Fc -n {chosen()}")
     say_if_started()
@@ -73,7 +73,8 @@ def restore(file: Annotated[Path, Argument(metavar="FILE", help="A file that `du
     Nothing is overwritten. What does not hold after it is made again by the next backfill. Exit code 1, and
     nothing changed, if the file cannot be used.
     """
-    from dedup import Deduplicator, server
+    from dedup import Deduplicator
+    from dedup.api import server
 
     _only_embedded("pg_restore")
     say_if_started()
@@ -108,7 +109,7 @@ def upgrade(
 
     Settings that you changed in `postgresql.conf` are not copied. Where nothing is to be done it says so.
     """
-    from dedup import server
+    from dedup.api import server
 
     _only_embedded("pg_upgrade, or pg_dump and pg_restore")
     with output.progress_bar("rows") as bar:

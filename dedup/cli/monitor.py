@@ -175,7 +175,7 @@ def metrics(
         dedup metrics -o /var/lib/node_exporter/dedup.prom
     """
     needs("dedup metrics", "metrics", METRICS_PACKAGES)
-    from dedup.metrics import Metrics
+    from dedup.api.metrics import Metrics
 
     found = Metrics()
     try:

@@ -61,7 +61,7 @@ def grant(
 
         dedup grant --worker night --scraper crawl --analyst ann --reader web
     """
-    from dedup.operation import Operation
+    from dedup.api.operation import Operation
 
     say_if_started()
     with Operation() as owner:
@@ -93,7 +93,7 @@ def uninstall(
     Attached tables are detached before, and are then as they were found.
     If a view of yours, or anything else outside of the schema, rests on it, it is named and nothing is done.
     """
-    from dedup.operation import Operation
+    from dedup.api.operation import Operation
 
     say_if_started()
     with Operation() as owner:

@@ -124,7 +124,7 @@ def corpus() -> Iterator[Deduplicator]:
 
 
 def say_if_started() -> None:
-    from dedup import server
+    from dedup.api import server
 
     if server.will_start():
         output.say("starting the embedded PostgreSQL server; `dedup db stop` stops it")

@@ -61,7 +61,7 @@ def worker(
     if once:
         _once(workers)
         return
-    from dedup.worker import work
+    from dedup.api.worker import work
 
     with leaving() as leave, ExitStack() as stack:
         if metrics_port is not None:
@@ -76,7 +76,7 @@ def worker(
 
 def _serve(port: int, host: str) -> Callable[[], None]:
     needs("--metrics-port", "metrics", METRICS_PACKAGES)
-    from dedup.metrics import Metrics
+    from dedup.api.metrics import Metrics
 
     metrics = Metrics()
     try:

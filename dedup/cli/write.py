@@ -107,7 +107,7 @@ def init(
 
 
 def _search(wanted: bool) -> str:
-    from dedup.operation import Operation
+    from dedup.api.operation import Operation
 
     with Operation() as owner:
         done = owner.make_searchable(wanted)
@@ -117,7 +117,7 @@ def _search(wanted: bool) -> str:
 
 
 def _print_schema() -> None:
-    from dedup.operation import printed_schema
+    from dedup.api.operation import printed_schema
 
     script = printed_schema()
     if script:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
+from dedup.api.deduplicator import Deduplicator
 from dedup.api.judgements import Pick
 from dedup.base.errors import InputError
 from dedup.base.numbers import pair_keys, pairs_of
 from dedup.base.settings import Settings
-from dedup.deduplicator import Deduplicator
 from dedup.judging.sampling import draw, permanent_numbers, stratify
 from dedup.lab.documents import Corpus, Document
 from dedup.lab.evaluation.compare import Source, compare, measure

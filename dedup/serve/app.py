@@ -16,10 +16,10 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
+from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import DatabaseError, NotFoundError
 from dedup.base.printable import as_json
 from dedup.base.verdict import Verdict
-from dedup.deduplicator import Deduplicator
 from dedup.files.body import MissingExtraError, RefusedError, article_of, read_article, read_items
 from dedup.serve.answers import explanation, judged, marked, story
 from dedup.serve.endpoints import ENDPOINTS, JSON, LINES, PATHS, PROBES, Endpoint

@@ -32,11 +32,11 @@ from rotated import grown
 from servers import embedded_server
 
 from dedup import Article, Deduplicator
+from dedup.api.operation import Operation
 from dedup.browse.app import make_app
 from dedup.browse.views import go
 from dedup.browse.visitors import Visitors
 from dedup.files.readers import read_articles
-from dedup.operation import Operation
 from dedup.serve import server
 from dedup.serve.guard import LOOPBACK_NAMES
 from dedup.serve.limits import Limits

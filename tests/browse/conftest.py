@@ -14,11 +14,11 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import pytest
 
 from dedup import Article, Deduplicator
+from dedup.api.operation import Operation
 from dedup.browse.app import make_app
 from dedup.browse.visitors import Visitors
 from dedup.db.database import Database
 from dedup.demo import newsroom
-from dedup.operation import Operation
 from dedup.serve.guard import LOOPBACK_NAMES
 from dedup.serve.limits import Limits
 from tests.conftest import Server

@@ -14,8 +14,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from dedup.api.deduplicator import Deduplicator
 from dedup.db import embedded
-from dedup.deduplicator import Deduplicator
 from dedup.store import opening
 from tests.corpora import article, code, window
 

@@ -11,7 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from dedup import Deduplicator, frames
+from dedup import Deduplicator
+from dedup.api import frames
 from dedup.base.errors import InputError
 from dedup.db.database import Database
 from dedup.settling.backfill import backfill

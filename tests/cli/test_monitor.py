@@ -15,9 +15,9 @@ import psycopg
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from dedup.api.metrics import Metrics
 from dedup.cli import monitor
 from dedup.db.database import URL_VARIABLE, Database
-from dedup.metrics import Metrics
 from dedup.runs import monitoring, runs, waiting, workers
 from tests.attached import attach, news, owned
 from tests.cli.conftest import Dedup

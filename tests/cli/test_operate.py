@@ -14,10 +14,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from dedup.api.deduplicator import Deduplicator
 from dedup.cli import main, operate
 from dedup.db import embedded, revision
 from dedup.db.database import URL_VARIABLE, Database
-from dedup.deduplicator import Deduplicator
 from dedup.store import opening
 from tests.cli.conftest import Dedup, Result
 from tests.conftest import Server

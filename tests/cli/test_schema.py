@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dedup.api.operation import Operation
 from dedup.base.schema import VARIABLE
 from dedup.db.database import Database
-from dedup.operation import Operation
 from tests.cli.conftest import Dedup
 
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup import Article, Deduplicator
+from dedup.api.operation import Operation
 from dedup.base.errors import InputError, NotFoundError
-from dedup.operation import Operation
 from dedup.store.known_times import delay_between
 from dedup.store.pins import PairPin
 from dedup.store.questions import outlets, queue, reading, search, sentences, story

@@ -11,12 +11,12 @@ import psycopg
 import pytest
 from alembic import command
 
+from dedup.api.deduplicator import Deduplicator
+from dedup.api.operation import printed_schema
 from dedup.base.errors import SchemaError
 from dedup.db import embedded, migrate
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.db.revision import current
-from dedup.deduplicator import Deduplicator
-from dedup.operation import printed_schema
 from dedup.store import ddl, opening
 from tests.conftest import Server
 from tests.corpora import article, assert_right, code, window

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dedup import Article, Deduplicator, frames
+from dedup import Article, Deduplicator
+from dedup.api import frames
 from dedup.browse import report
 from dedup.db.database import Database
 from dedup.store.known_times import delay_between

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 from alembic import command
 
-from dedup import Deduplicator, worker
+from dedup import Deduplicator
+from dedup.api import worker
+from dedup.api.metrics import Metrics
+from dedup.api.operation import Operation, printed_schema
 from dedup.base.errors import ClosedError, SchemaError
 from dedup.db import migrate, revision
 from dedup.db.database import Database
-from dedup.metrics import Metrics
-from dedup.operation import Operation, printed_schema
 from dedup.store import opening
 from tests.conftest import Server
 from tests.next_revision import next_revision

@@ -14,10 +14,10 @@ import pytest
 from dedup import Article, Deduplicator
 from dedup.api.browsing import Browsing
 from dedup.api.judgements import Pick
+from dedup.api.operation import Operation
 from dedup.base.errors import RightsError
 from dedup.db import roles
 from dedup.db.database import Database
-from dedup.operation import Operation
 from tests.attached import attach, news, owned, put
 from tests.conftest import Server
 from tests.corpora import article, at, code, sentence, text, window

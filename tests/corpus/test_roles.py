@@ -18,12 +18,12 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from dedup.api.deduplicator import Deduplicator
+from dedup.api.operation import Operation
 from dedup.base.errors import InputError, RightsError
 from dedup.cli import main
 from dedup.db import roles
 from dedup.db.database import URL_VARIABLE, Database
-from dedup.deduplicator import Deduplicator
-from dedup.operation import Operation
 from dedup.settling.backfill import backfill
 from tests.corpora import article, assert_right, at, code, load, make_function, text, window
 from tests.engine.results import result_of

@@ -19,20 +19,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg import sql
 
-from dedup import worker
-from dedup.async_deduplicator import AsyncDeduplicator
+from dedup.api import worker
+from dedup.api.async_deduplicator import AsyncDeduplicator
+from dedup.api.deduplicator import Deduplicator
+from dedup.api.metrics import Metrics
+from dedup.api.operation import Operation, printed_schema
+from dedup.api.server import dump, restore
 from dedup.base.errors import BusyError, InputError, SchemaError
 from dedup.base.schema import DEFAULT, MAX_BYTES, RESERVED, VARIABLE, chosen, migration_lock, outer
 from dedup.base.timeouts import Timeouts
 from dedup.db import embedded, migrate
 from dedup.db.database import Database
 from dedup.db.rendering import Named, Verbatim, own, rendered, rendered_text
-from dedup.deduplicator import Deduplicator
-from dedup.metrics import Metrics
-from dedup.operation import Operation, printed_schema
 from dedup.runs import workers
 from dedup.runs.listener import Listener
-from dedup.server import dump, restore
 from dedup.spooling import SpoolingDeduplicator
 from dedup.store import opening
 from tests.conftest import Server

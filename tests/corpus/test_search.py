@@ -11,10 +11,10 @@ import psycopg
 import pytest
 
 from dedup import Article, Deduplicator
+from dedup.api.operation import Operation
 from dedup.base.errors import BusyError, InputError
 from dedup.cli import main
 from dedup.db.database import URL_VARIABLE, Database
-from dedup.operation import Operation
 from dedup.store.questions import words
 from tests.attached import COLUMNS, news, owned
 from tests.corpora import code, wait_until

@@ -15,10 +15,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import EmbeddedServerError
 from dedup.db import embedded, server_upgrade
 from dedup.db.database import Database
-from dedup.deduplicator import Deduplicator
 from dedup.store import opening
 from tests.corpora import article, code, window
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import RightsError
 from dedup.cli import main
 from dedup.db.database import URL_VARIABLE, Database
-from dedup.deduplicator import Deduplicator
 from tests.corpora import answer, article, code, load, window
 
 ASKED = [

@@ -13,10 +13,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from dedup.api.deduplicator import Deduplicator
+from dedup.api.operation import Operation
 from dedup.db import embedded
 from dedup.db.database import Database
-from dedup.deduplicator import Deduplicator
-from dedup.operation import Operation
 from dedup.store import opening
 from tests.attached import SCHEMA, attach, news, owned, put, right, settle
 from tests.conftest import Server

@@ -21,7 +21,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from dedup import worker
+from dedup.api import worker
 from dedup.base.errors import LoginError, SchemaError
 from dedup.db.database import Database, conninfo
 from dedup.runs import runs, waiting, workers

@@ -18,10 +18,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.db.database import Cursor, Database, Session
 from dedup.db.holding import fitting_batch
-from dedup.deduplicator import Deduplicator
 from dedup.lab.hard_cases import CASES, templates
 from dedup.settling.backfill import BackfillReport, backfill
 from tests.conftest import Told

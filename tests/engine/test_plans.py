@@ -14,10 +14,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from dedup.api.deduplicator import Deduplicator
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, Database, hold_settle_lock
 from dedup.db.steps import run
-from dedup.deduplicator import Deduplicator
 from dedup.settling import compare, hook, segments
 from dedup.settling.backfill import backfill
 from dedup.settling.fast_path import settle_new

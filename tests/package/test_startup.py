@@ -18,7 +18,7 @@ from tests import test_architecture
 HEAVY = (
     *(*test_architecture.DATABASE, *test_architecture.LAB),
     *("babel", "numpy", "nltk", "pyarrow", "rapidfuzz", "trafilatura", "xxhash", "multiprocessing"),
-    *("dedup.corpus", "dedup.engine", "dedup.text", "dedup.deduplicator"),
+    *("dedup.corpus", "dedup.engine", "dedup.text", "dedup.api.deduplicator"),
 )
 SECONDS, TRIES = 0.3, 5
 """CPU time, since machines are shared; the best of some tries. It tells of the
@@ -141,4 +141,4 @@ def test_one_article_loads_what_one_article_needs(corpus_url: str, what: str, co
 
 def test_the_checks_see_what_they_forbid() -> None:
     assert "numpy" in heavy(loaded_by("import dedup.rules.pair"))
-    assert "dedup.deduplicator" in heavy(loaded_by("from dedup import Deduplicator"))
+    assert "dedup.api.deduplicator" in heavy(loaded_by("from dedup import Deduplicator"))

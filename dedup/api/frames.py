@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dedup.api import checks
+from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.base.times import Time
-from dedup.deduplicator import Deduplicator
 from dedup.store.columns import TABLE_NAMES, TableName
 
 try:

@@ -12,12 +12,12 @@ from functools import partial
 from typing import Self, TypeVar
 
 from dedup.api import checks
+from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import ClosedError
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.base.verdict import Verdict
 from dedup.db.async_connection import MAX_CONNECTIONS, AsyncPool
-from dedup.deduplicator import Deduplicator
 from dedup.settling.async_submit import AsyncSubmissions
 from dedup.store.stories import Story
 from dedup.store.verdicts import MarkedArticle
