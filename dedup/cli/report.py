@@ -39,7 +39,7 @@ def report(
         dedup report --story https://example.org/storm -o storm.html
     """
     needs("dedup report", "browse", REPORT_PACKAGES)
-    from dedup.browse import report as reports
+    from dedup.web.browse import report as reports
 
     if sum(given is not None for given in (day, story, search)) > 1 or (last is not None and day is None):
         raise InputError("give one of --day, --story and --search; --last goes with --day")

@@ -65,10 +65,10 @@ def serve(
         dedup serve --host 0.0.0.0 --token-file token
     """
     needs("dedup serve", "serve", listening.SERVER_PACKAGES)
-    from dedup.serve import server
-    from dedup.serve.app import make_app
-    from dedup.serve.guard import LOOPBACK_NAMES, Access
-    from dedup.serve.limits import Limits
+    from dedup.web.serve import server
+    from dedup.web.serve.app import make_app
+    from dedup.web.serve.guard import LOOPBACK_NAMES, Access
+    from dedup.web.serve.limits import Limits
 
     token = listening.token_from(token_file, VARIABLE)
     access = Access(token, None if token is not None or unix is not None else LOOPBACK_NAMES | {host.lower()})

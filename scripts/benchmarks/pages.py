@@ -33,13 +33,13 @@ from servers import embedded_server
 
 from dedup import Article, Deduplicator
 from dedup.api.operation import Operation
-from dedup.browse.app import make_app
-from dedup.browse.views import go
-from dedup.browse.visitors import Visitors
 from dedup.files.readers import read_articles
-from dedup.serve import server
-from dedup.serve.guard import LOOPBACK_NAMES
-from dedup.serve.limits import Limits
+from dedup.web.browse.app import make_app
+from dedup.web.browse.views import go
+from dedup.web.browse.visitors import Visitors
+from dedup.web.serve import server
+from dedup.web.serve.guard import LOOPBACK_NAMES
+from dedup.web.serve.limits import Limits
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
 from sandbox import DATA

@@ -15,12 +15,12 @@ import pytest
 
 from dedup import Article, Deduplicator
 from dedup.api.operation import Operation
-from dedup.browse.app import make_app
-from dedup.browse.visitors import Visitors
 from dedup.db.database import Database
 from dedup.demo import newsroom
-from dedup.serve.guard import LOOPBACK_NAMES
-from dedup.serve.limits import Limits
+from dedup.web.browse.app import make_app
+from dedup.web.browse.visitors import Visitors
+from dedup.web.serve.guard import LOOPBACK_NAMES
+from dedup.web.serve.limits import Limits
 from tests.conftest import Server
 from tests.serve.conftest import Door, Reply, running
 

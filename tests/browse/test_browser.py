@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from dedup import Deduplicator
-from dedup.browse import report
-from dedup.browse.views import go
 from dedup.db.database import Database
+from dedup.web.browse import report
+from dedup.web.browse.views import go
 from tests.browse.conftest import Browser, fill, newsroom_articles, opened
 
 pytestmark = pytest.mark.browser

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from dedup import Article, Deduplicator
-from dedup.browse import report
-from dedup.browse.views import PLACES, Position
+from dedup.web.browse import report
+from dedup.web.browse.views import PLACES, Position
 from tests.browse.conftest import EACH, Browser, Document, corpus_of, crawl, form_of, opened
 from tests.conftest import Server
 

@@ -7,9 +7,9 @@ from http.client import HTTPConnection
 
 import pytest
 
-from dedup.browse.app import POLICY
-from dedup.browse.editing import ACTIONS
-from dedup.browse.views import PLACES, go, outside
+from dedup.web.browse.app import POLICY
+from dedup.web.browse.editing import ACTIONS
+from dedup.web.browse.views import PLACES, go, outside
 from tests.browse.conftest import Browser, Document, Opening, crawl, form_of, words_of
 from tests.serve.conftest import SECONDS
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from dedup.api.operation import Operation
-from dedup.browse.views import PLACES
+from dedup.web.browse.views import PLACES
 from tests.browse.conftest import Browser, opened, words_of
 from tests.corpus.test_roles import made_roles, url_of
 

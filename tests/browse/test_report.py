@@ -12,9 +12,9 @@ import pytest
 
 from dedup import Deduplicator
 from dedup.base.errors import InputError
-from dedup.browse import report
 from dedup.cli.main import run
 from dedup.db.database import URL_VARIABLE, Database
+from dedup.web.browse import report
 from tests.browse.conftest import Document
 
 DAM = "vantage-0311-tarnhollow"

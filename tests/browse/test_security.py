@@ -6,9 +6,9 @@ import psycopg
 import pytest
 
 from dedup import Deduplicator
-from dedup.browse.visitors import VISIT_SECONDS, Visitors
-from dedup.serve.limits import Limits
-from dedup.serve.problems import ProblemError
+from dedup.web.browse.visitors import VISIT_SECONDS, Visitors
+from dedup.web.serve.limits import Limits
+from dedup.web.serve.problems import ProblemError
 from tests.browse.conftest import Browser, Document, Opening, fill, form_of, newsroom_articles, words_of
 
 TOKEN = b"0123456789abcdef"

@@ -9,9 +9,9 @@ import pytest
 
 from dedup import Article, Deduplicator
 from dedup.api import frames
-from dedup.browse import report
 from dedup.db.database import Database
 from dedup.store.known_times import delay_between
+from dedup.web.browse import report
 from tests.browse.conftest import Document, opened
 from tests.corpora import START, text, window
 

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.pages import charts
-from dedup.pages.charts import LEFT, RIGHT, WIDTH, Bar, Print, bars, story_timeline
-from dedup.pages.environment import environment
+from dedup.web.pages import charts
+from dedup.web.pages.charts import LEFT, RIGHT, WIDTH, Bar, Print, bars, story_timeline
+from dedup.web.pages.environment import environment
 
 START = datetime(2031, 3, 4, 6, 10)
 HOSTILE = "</text></svg><script>alert(1)</script> \"quoted' \x00\x1b[31m \u202e"
@@ -86,7 +86,7 @@ def test_hostile_labels_stay_text() -> None:
 
 
 def test_a_chart_has_its_numbers_as_a_table() -> None:
-    page = environment("dedup.pages").from_string(
+    page = environment("dedup.web.pages").from_string(
         '{% from "components.html.j2" import chart %}'
         '{{ chart(picture, ("Outlet", "Articles"), rows, caption) }}'
     )

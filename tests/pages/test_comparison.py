@@ -5,16 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup.pages.comparison import FOLDED_ROWS, OPENED, SHOWN, SIDE, Block, compare
-from dedup.pages.environment import environment
 from dedup.text.alignment import Kind, reflowed
+from dedup.web.pages.comparison import FOLDED_ROWS, OPENED, SHOWN, SIDE, Block, compare
+from dedup.web.pages.environment import environment
 
 STORM = "The storm reached the coast on Monday. Two boats were lost off the cape. The mayor spoke at noon."
 
 
 def drawn(blocks: list[Block]) -> str:
     """The component as HTML."""
-    page = environment("dedup.pages").from_string(
+    page = environment("dedup.web.pages").from_string(
         '{% from "components.html.j2" import comparison %}{{ comparison(blocks) }}'
     )
     return page.render(blocks=blocks)

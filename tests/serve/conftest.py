@@ -16,10 +16,10 @@ from starlette.types import ASGIApp
 
 from dedup import Deduplicator
 from dedup.db.database import Database
-from dedup.serve import server
-from dedup.serve.app import make_app
-from dedup.serve.guard import LOOPBACK_NAMES, Access
-from dedup.serve.limits import Limits
+from dedup.web.serve import server
+from dedup.web.serve.app import make_app
+from dedup.web.serve.guard import LOOPBACK_NAMES, Access
+from dedup.web.serve.limits import Limits
 
 SECONDS = 60
 """No test waits longer: a hang fails."""

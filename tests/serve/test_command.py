@@ -23,7 +23,7 @@ import pytest
 
 from dedup.base.errors import InputError
 from dedup.db.database import URL_VARIABLE, Database
-from dedup.serve import server
+from dedup.web.serve import server
 from tests.cli.conftest import HARBOUR
 from tests.corpora import wait_until
 from tests.serve.conftest import SECONDS

@@ -17,9 +17,9 @@ import pytest
 
 from dedup import Deduplicator, Timeouts
 from dedup.base.errors import UnreachableError
-from dedup.serve import guard, server
-from dedup.serve.guard import LOOPBACK_NAMES, Access
-from dedup.serve.limits import FullError, Limits, Rates, Room, client_key
+from dedup.web.serve import guard, server
+from dedup.web.serve.guard import LOOPBACK_NAMES, Access
+from dedup.web.serve.limits import FullError, Limits, Rates, Room, client_key
 from tests.cli.conftest import HARBOUR
 from tests.corpora import wait_until
 from tests.serve.conftest import ARTICLE, LINES, SECONDS, Door, Serving, is_problem
@@ -222,7 +222,7 @@ def test_a_rate_below_one_allows_one_at_a_time() -> None:
 
 
 def test_clients_without_number_cost_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedup.serve.limits.MAX_CLIENTS", 10)
+    monkeypatch.setattr("dedup.web.serve.limits.MAX_CLIENTS", 10)
     rates = Rates(1)
     for number in range(1000):
         rates.wait(str(number))
@@ -285,7 +285,7 @@ def test_more_requests_than_can_be_worked_on_are_refused_rather_than_queued(
 def test_a_request_that_takes_too_long_is_answered_and_its_thread_counted_until_it_ends(
     serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.serve.handling.THREADS", 1)
+    monkeypatch.setattr("dedup.web.serve.handling.THREADS", 1)
     door = serving(Limits(rate=PLENTY, work_seconds=0.2))
     with blocked(door.dd, monkeypatch) as came:
         is_problem(door.ask("GET", "/v1/articles", source_id="a"), 503, "took longer than 0.2 s")
@@ -446,7 +446,7 @@ def test_an_outage_is_503_logged_once_and_over_when_it_is_over(
     serving: Serving, corpus_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "dedup.serve")
-    monkeypatch.setattr("dedup.serve.app.HEALTH_SECONDS", 0)
+    monkeypatch.setattr("dedup.web.serve.app.HEALTH_SECONDS", 0)
     with Deduplicator(corpus_url) as dd:
         door = serving(dd=dd)
         assert door.submit(FIRST).status == 200
@@ -489,7 +489,7 @@ def test_someone_who_holds_the_corpus_makes_a_delete_503_and_a_submit_pending(
 def test_the_schema_of_another_program_is_no_health(
     serving: Serving, corpus_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dedup.serve.app.HEALTH_SECONDS", 0)
+    monkeypatch.setattr("dedup.web.serve.app.HEALTH_SECONDS", 0)
     door = serving()
     assert door.ask("GET", "/v1/health").json == {"status": "ok"}
     with psycopg.connect(corpus_url, autocommit=True) as other:

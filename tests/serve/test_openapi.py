@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dedup.serve.app import Service
-from dedup.serve.endpoints import ANY_REFUSAL, ENDPOINTS
-from dedup.serve.guard import Access
-from dedup.serve.openapi import document, schema_of
+from dedup.web.serve.app import Service
+from dedup.web.serve.endpoints import ANY_REFUSAL, ENDPOINTS
+from dedup.web.serve.guard import Access
+from dedup.web.serve.openapi import document, schema_of
 from tests.cli.conftest import HARBOUR, MUSEUM
 from tests.serve.conftest import LINES, Door, Reply, Serving
 

@@ -1,6 +1,6 @@
 """One HTML page about a comparison: self-contained, without scripts, for the person who must decide.
 
-Article texts are hostile input: `pages/environment.py` escapes every value. How it looks is in
+Article texts are hostile input: `web/pages/environment.py` escapes every value. How it looks is in
 `templates/report.html.j2`; `figures.py`, `summary.py` and `charts.py` make the pieces.
 """
 
@@ -18,8 +18,8 @@ from dedup.lab.evaluation.measures import Evaluation
 from dedup.lab.report.charts import Curve, Dot, curve_chart, curve_shapes, scatter
 from dedup.lab.report.figures import JUDGED, NONE, UNJUDGED, Entry, cells, headings, percent
 from dedup.lab.report.summary import losses, span, summary
-from dedup.pages.comparison import Block, compare
-from dedup.pages.environment import environment, printable
+from dedup.web.pages.comparison import Block, compare
+from dedup.web.pages.environment import environment, printable
 
 
 def render(comparison: Comparison) -> str:

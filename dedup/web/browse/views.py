@@ -14,9 +14,9 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import InputError, NotFoundError
 from dedup.base.words import later, line, long_day, moment, percent
-from dedup.pages.charts import Bar, Print, bars, story_timeline
-from dedup.pages.comparison import Block, compare
-from dedup.pages.graph import Tie, tie_graph
+from dedup.web.pages.charts import Bar, Print, bars, story_timeline
+from dedup.web.pages.comparison import Block, compare
+from dedup.web.pages.graph import Tie, tie_graph
 
 TIMELINE_ROWS = 200  # Outlets in the table beside the picture of a story
 TIES = 30  # Pairs of outlets that are drawn: more are a thicket

@@ -31,7 +31,7 @@ def _finalized(value: object) -> object:
 def environment(package: str) -> Environment:
     """The templates of a package, with the components of this one beside them."""
     made = Environment(
-        loader=ChoiceLoader([PackageLoader(package), PackageLoader("dedup.pages")]),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("dedup.web.pages")]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_finalized,

@@ -14,10 +14,10 @@ import dedup
 from dedup import Explanation, MarkedArticle, Story, Verdict
 from dedup.base.article import ARTICLE_FIELDS, MAX_FIELD_BYTES
 from dedup.files.body import FIELDS
-from dedup.serve.answers import NAMES
-from dedup.serve.endpoints import ANY_REFUSAL, ENDPOINTS, JSON, LINES, OPEN, Endpoint, Parameter
-from dedup.serve.limits import BATCH_ARTICLES
-from dedup.serve.problems import MEDIA_TYPE
+from dedup.web.serve.answers import NAMES
+from dedup.web.serve.endpoints import ANY_REFUSAL, ENDPOINTS, JSON, LINES, OPEN, Endpoint, Parameter
+from dedup.web.serve.limits import BATCH_ARTICLES
+from dedup.web.serve.problems import MEDIA_TYPE
 
 Schema = dict[str, Any]
 

@@ -12,8 +12,8 @@ from markupsafe import Markup
 from dedup.api.browsing import StoryPage
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.words import line
-from dedup.browse.views import SEARCHED, Fields, day_values, found_by, side_by_side, story_values
-from dedup.pages.environment import environment
+from dedup.web.browse.views import SEARCHED, Fields, day_values, found_by, side_by_side, story_values
+from dedup.web.pages.environment import environment
 
 STORIES = 3  # Stories of a day that are told in full
 COPIES = 50  # Copies of a story that are listed
@@ -69,7 +69,7 @@ def _story(dd: Deduplicator, found: StoryPage, number: int, *, versions: int) ->
 
 def _page(**values: Any) -> str:
     """A whole page. Its policy lets in its own style, by its hash, and nothing else."""
-    templates = environment("dedup.browse")
+    templates = environment("dedup.web.browse")
     style = templates.get_template("style.css.j2").render()
     digest = base64.b64encode(sha256(f"\n{style}\n".encode()).digest()).decode()
     given = {"day": None, "stories": [], "page": None, "whole_story": False, "spread_outlets": 0, **values}

@@ -12,9 +12,9 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from dedup.base.errors import BusyError, CollisionError, DatabaseError
-from dedup.serve.limits import THREADS, FullError, Limits, Room
-from dedup.serve.problems import BUSY_SECONDS, ProblemError
-from dedup.serve.threads import Threads
+from dedup.web.serve.limits import THREADS, FullError, Limits, Room
+from dedup.web.serve.problems import BUSY_SECONDS, ProblemError
+from dedup.web.serve.threads import Threads
 
 LOG = logging.getLogger("dedup.serve")
 

@@ -22,9 +22,9 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dedup.base.printable import as_json
-from dedup.serve.endpoints import OPEN
-from dedup.serve.limits import Limits, Rates, client_key
-from dedup.serve.problems import MEDIA_TYPE, ProblemError, problem_of
+from dedup.web.serve.endpoints import OPEN
+from dedup.web.serve.limits import Limits, Rates, client_key
+from dedup.web.serve.problems import MEDIA_TYPE, ProblemError, problem_of
 
 LOG = logging.getLogger("dedup.serve")
 

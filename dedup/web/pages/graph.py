@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from dedup.pages.charts import coordinate, cut_label, picture
+from dedup.web.pages.charts import coordinate, cut_label, picture
 
 WIDTH, HEIGHT = 720, 480
 CENTRE, ACROSS, DOWN = (WIDTH / 2, HEIGHT / 2), 190, 190

@@ -1,7 +1,7 @@
 """The pages over HTTP: a request becomes a question to a `Deduplicator`, its answer HTML.
 
-Requests pass `serve/guard.py` first, with the gate of `visitors.py`. `views.py` makes the pages, `editing.py`
-the changes.
+Requests pass `web/serve/guard.py` first, with the gate of `visitors.py`. `views.py` makes the pages,
+`editing.py` the changes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Scope
 
 from dedup.api.deduplicator import Deduplicator
-from dedup.browse.editing import ACTIONS, DONE, Action
-from dedup.browse.views import EXACT, PLACES, Position, View, asked_new, go
-from dedup.browse.visitors import ENTER, STATIC, Visitor, Visitors
-from dedup.pages.environment import environment
-from dedup.serve.guard import HEADERS, Guard
-from dedup.serve.handling import Handling, fields_of
-from dedup.serve.limits import Limits
-from dedup.serve.problems import ProblemError
+from dedup.web.browse.editing import ACTIONS, DONE, Action
+from dedup.web.browse.views import EXACT, PLACES, Position, View, asked_new, go
+from dedup.web.browse.visitors import ENTER, STATIC, Visitor, Visitors
+from dedup.web.pages.environment import environment
+from dedup.web.serve.guard import HEADERS, Guard
+from dedup.web.serve.handling import Handling, fields_of
+from dedup.web.serve.limits import Limits
+from dedup.web.serve.problems import ProblemError
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -72,7 +72,7 @@ class Site:
     def __init__(self, dd: Deduplicator, limits: Limits, visitors: Visitors, *, editing: bool) -> None:
         self._dd, self._visitors, self._editing = dd, visitors, editing
         self._handling = Handling(limits, dd.location)
-        self._templates = environment("dedup.browse")
+        self._templates = environment("dedup.web.browse")
         self._files = _static_files()
         self._common = {
             "go": go,
@@ -183,8 +183,8 @@ def _fields(raw: bytes, known: tuple[str, ...], where: str) -> dict[str, str]:
 
 def _static_files() -> dict[str, tuple[str, bytes]]:
     """Address -> kind and content of the files that pages refer to; each address has a hash in it."""
-    style = environment("dedup.browse").get_template("style.css.j2").render().encode()
-    folder = resources.files("dedup.browse") / "static"
+    style = environment("dedup.web.browse").get_template("style.css.j2").render().encode()
+    folder = resources.files("dedup.web.browse") / "static"
     files = {
         "style.css": ("text/css", style),
         "keys.js": ("text/javascript", (folder / "keys.js").read_bytes()),

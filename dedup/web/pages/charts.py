@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from markupsafe import Markup
 
 from dedup.base.words import later
-from dedup.pages.environment import printable
+from dedup.web.pages.environment import printable
 
 WIDTH, LEFT, RIGHT, TOP, LINE, BOTTOM = 720, 170, 24, 10, 24, 34
 """A timeline in its own pixels: its width, its margins, and the height of an outlet's line."""

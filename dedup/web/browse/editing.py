@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
-from dedup.browse.views import KINDS, go, hash_of
+from dedup.web.browse.views import KINDS, go, hash_of
 
 Fields = Mapping[str, str]
 

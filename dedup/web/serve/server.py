@@ -25,9 +25,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dedup.base.errors import InputError
 from dedup.base.printable import as_json
-from dedup.serve.framing import Framing
-from dedup.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS, client_key
-from dedup.serve.problems import MEDIA_TYPE, ProblemError
+from dedup.web.serve.framing import Framing
+from dedup.web.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS, client_key
+from dedup.web.serve.problems import MEDIA_TYPE, ProblemError
 
 GRACE_SECONDS = 7  # For the requests in hand when the server is to end, of the ten seconds that it may take
 

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
-from dedup.serve.guard import check_host
-from dedup.serve.problems import ProblemError
+from dedup.web.serve.guard import check_host
+from dedup.web.serve.problems import ProblemError
 
 ENTER = "/enter"
 STATIC = "/static/"

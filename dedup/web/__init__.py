@@ -1,0 +1,1 @@
+"""The corpus over HTTP: `serve` for programs, `browse` for people, `pages` that both and reports share."""
