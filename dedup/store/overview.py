@@ -89,7 +89,7 @@ _OVERVIEW = (
     "database_bytes",
     "text_bytes",
 )
-"""The columns of `sql/overview.sql`."""
+"""The columns of `overview.sql`."""
 
 
 def overview(cursor: Cursor) -> Overview:

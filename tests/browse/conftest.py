@@ -15,8 +15,8 @@ import pytest
 
 from dedup import Article, Deduplicator
 from dedup.api.operation import Operation
+from dedup.cli.newsroom import newsroom
 from dedup.db.database import Database
-from dedup.demo import newsroom
 from dedup.web.browse.app import make_app
 from dedup.web.browse.visitors import Visitors
 from dedup.web.serve.guard import LOOPBACK_NAMES

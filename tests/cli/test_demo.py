@@ -6,12 +6,12 @@ import json
 from collections import Counter
 from importlib import resources
 
-from dedup.demo import newsroom
+from dedup.cli.newsroom import newsroom
 from tests.cli.conftest import Dedup
 
 
 def test_every_article_is_marked_as_its_authors_meant(dedup: Dedup) -> None:
-    file = resources.files("dedup.demo") / "newsroom.jsonl"
+    file = resources.files("dedup.cli.newsroom") / "newsroom.jsonl"
     assert dedup("load", str(file)).code == 0
     assert dedup("backfill", "--workers", "0").code == 0
     marks = {mark["id"]: (mark["status"], mark["duplicate_of"]) for mark in dedup("marks").lines}
@@ -24,7 +24,7 @@ def test_every_article_is_marked_as_its_authors_meant(dedup: Dedup) -> None:
 
 
 def test_one_by_one_gives_the_same_marks(dedup: Dedup) -> None:
-    file = resources.files("dedup.demo") / "newsroom.jsonl"
+    file = resources.files("dedup.cli.newsroom") / "newsroom.jsonl"
     dedup("check", str(file))
     dedup("backfill", "--workers", "0")
     marks = {mark["id"]: (mark["status"], mark["duplicate_of"]) for mark in dedup("marks").lines}
@@ -35,7 +35,7 @@ def test_one_by_one_gives_the_same_marks(dedup: Dedup) -> None:
 
 
 def test_light_edits_are_found_by_the_signature_alone(dedup: Dedup) -> None:
-    dedup("load", str(resources.files("dedup.demo") / "newsroom.jsonl"))
+    dedup("load", str(resources.files("dedup.cli.newsroom") / "newsroom.jsonl"))
     dedup("backfill", "--workers", "0")
     pairs = {pair["a"]: pair for pair in dedup("matches").lines}
     edited = [article["source_id"] for article in newsroom() if article["kind"] == "light_edits"]
@@ -58,7 +58,7 @@ def test_it_holds_the_phenomena_it_promises() -> None:
 
 
 def test_house_boilerplate_is_common(dedup: Dedup) -> None:
-    dedup("load", str(resources.files("dedup.demo") / "newsroom.jsonl"))
+    dedup("load", str(resources.files("dedup.cli.newsroom") / "newsroom.jsonl"))
     dedup("backfill", "--workers", "0")
     shown = [row["example"] for row in json.loads(dedup("common", "--json").out)]
     # The wire's own line has 32 carriers, but they are 9.6 effective stories: many print one report.

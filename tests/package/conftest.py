@@ -49,7 +49,7 @@ def newsroom(own_folder: Path, installed: Environment) -> User:
 
 def settled(user: User) -> User:
     """Load and settle the demonstration that the package brings; it is copied to news.jsonl."""
-    code = "from importlib import resources; print(resources.files('dedup.demo') / 'newsroom.jsonl')"
+    code = "from importlib import resources; print(resources.files('dedup.cli.newsroom') / 'newsroom.jsonl')"
     file = Path(user.python(code).stdout.strip())
     assert file.is_relative_to(user.environment.packages)
     shutil.copy(file, user.folder / "work" / "news.jsonl")

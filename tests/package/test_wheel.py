@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from trove_classifiers import classifiers
 
-from dedup.demo import newsroom as articles
+from dedup.cli.newsroom import newsroom as articles
 from tests.package import environments
 from tests.package.conftest import settled
 from tests.package.environments import ROOT, Environment, User

@@ -13,5 +13,5 @@ from typing import Any
 
 def newsroom() -> list[dict[str, Any]]:
     """The articles of the demonstration, in the order of the file."""
-    lines = (resources.files("dedup.demo") / "newsroom.jsonl").read_text("utf-8").splitlines()
+    lines = (resources.files("dedup.cli.newsroom") / "newsroom.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]

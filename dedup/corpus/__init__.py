@@ -1,1 +1,0 @@
-"""The database: what is stored, statement by statement. It decides nothing."""

@@ -1,1 +1,0 @@
-"""The work: fingerprinting, counting, settling, and the answers."""
