@@ -28,8 +28,8 @@ GONE = {
 
 AT_HOME = {
     "cluster": ("cluster", "spark", "exchange", "deduplicator", "cli/main", "lab", "api"),
-    "operation": ("operation.py", "serve/openapi", "api/", "cli/operate", "cli/write", "errors"),
-    "judgement": ("judg", "lab", "browse", "pages", "cli", "deduplicator", "corpus", "api", "compare"),
+    "operation": ("__init__", "operation.py", "serve/openapi", "api/", "cli/operate", "cli/write", "errors"),
+    "judgement": ("judg", "lab", "browse", "pages", "cli", "deduplicator", "store", "api", "compare"),
 }
 """Words with one meaning, and the modules whose subject that is."""
 

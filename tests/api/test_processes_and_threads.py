@@ -18,7 +18,7 @@ from dedup.base.errors import BusyError
 from dedup.db.database import Database
 from dedup.db.pool import MAX_CONNECTIONS
 from tests.corpora import article, assert_right, window
-from tests.engine.faults import watched
+from tests.settling.faults import watched
 
 SECONDS = 60
 """No test waits longer, however slow the machine is: a hang fails."""

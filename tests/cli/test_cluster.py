@@ -10,7 +10,7 @@ import pytest
 from dedup.db.database import Database
 from tests.cli.conftest import Dedup
 from tests.corpora import article, at, load, window
-from tests.engine.results import result_of
+from tests.settling.results import result_of
 
 GIVEN = [article(f"a{i}", window(i, 6), i, added_at=at(50)) for i in range(5)]
 

@@ -22,7 +22,7 @@ from dedup.store import opening
 from tests.cli.conftest import Dedup, Result
 from tests.conftest import Server
 from tests.corpora import article, load, window
-from tests.corpus.test_migrations import KEPT
+from tests.db.test_migrations import KEPT
 from tests.next_revision import next_revision
 
 _NUMBERS = count()

@@ -1,4 +1,4 @@
-"""What `dedup serve` refuses before it serves; what it answers is tested in `tests/serve/`."""
+"""What `dedup serve` refuses before it serves; what it answers is tested in `tests/web/serve/`."""
 
 from __future__ import annotations
 

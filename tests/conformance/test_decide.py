@@ -1,7 +1,7 @@
 """The memory engine's decisions over the corpora of all engines, without a database: so cheap that each
 corpus is decided in steps of several sizes, as it is and with many more pins.
 
-`tests/engine/test_decide.py` does the same with corpora that Hypothesis makes.
+`tests/settling/test_decide.py` does the same with corpora that Hypothesis makes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dedup.rules.oracle import Subject
 from dedup.settling.memory.decide import COMPARED_AT_ONCE
 from tests.conformance.corpora import CORPORA, Corpus, many_pins
 from tests.corpora import fingerprint
-from tests.engine.test_decide import check
+from tests.settling.test_decide import check
 
 STEPS = (1, 7, COMPARED_AT_ONCE)
 

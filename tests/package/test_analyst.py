@@ -57,7 +57,7 @@ def test_the_page_has_what_is_tested() -> None:
     assert len([line for line in SHELL if line.startswith("dedup ")]) == 4
     assert (len(SHELL), len(EXPORTS)) == (6, 2)
     assert {re.findall(r"^import (\w+)", code, re.MULTILINE)[0] for code in PYTHON} == {"pandas", "duckdb"}
-    # The queries are run by tests/corpus/test_views.py.
+    # The queries are run by tests/store/test_views.py.
     assert {kind for kind, _ in BLOCKS} == {"sh", "python", "sql"}
 
 

@@ -18,7 +18,8 @@ from tests import test_architecture
 HEAVY = (
     *(*test_architecture.DATABASE, *test_architecture.LAB),
     *("babel", "numpy", "nltk", "pyarrow", "rapidfuzz", "trafilatura", "xxhash", "multiprocessing"),
-    *("dedup.corpus", "dedup.engine", "dedup.text", "dedup.api.deduplicator"),
+    *("dedup.db", "dedup.attach", "dedup.runs", "dedup.store", "dedup.settling"),
+    *("dedup.text", "dedup.api.deduplicator"),
 )
 SECONDS, TRIES = 0.3, 5
 """CPU time, since machines are shared; the best of some tries. It tells of the

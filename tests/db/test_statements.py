@@ -1,0 +1,165 @@
+"""Statements in files: each is described, used, and understood by the server."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from dedup.db import statements
+from dedup.db.database import Database
+from dedup.db.statements import Statements
+from dedup.store.articles import body, fields
+from dedup.store.known_times import delay, known
+from dedup.store.questions import day, words
+from dedup.store.questions.lines import LABEL
+
+FOLDER = Path(str(statements.FOLDER))
+FEATURES = sorted(
+    file.relative_to(FOLDER).with_suffix("").as_posix()
+    for file in FOLDER.rglob("*.sql")
+    if "migrations" not in file.parts
+)
+
+PARTS = {
+    "store/articles": {"fields": fields("a"), "text": body("a")},
+    "attach/attachments": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
+    "store/questions/questions": {
+        "counts": day._COUNTS,
+        "publication": LABEL.format("publication"),
+        "known": known("a"),
+        "delay": delay("c.known_at", "o.known_at"),
+        "column": "url",
+        "condition": "true",
+        "indexed": words.WORDS,
+        "order": "carriers",
+        "page": "1",
+    },
+    "store/memory_engine": {"place": "1"},
+    "store/cluster": {
+        "check": "SELECT source_id FROM dedup.article",
+        "text": body("a"),
+    },
+    "store/columns": {
+        **{"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": "1"},
+        **{"joined": "string_agg(source_id, '')", "sizes": "octet_length(source_id)", "key": "id"},
+        "source": "SELECT * FROM dedup.article",
+    },
+    "store/common_sentences": {"fingerprints": "dedup.fingerprint"},
+    "attach/outbox": dict.fromkeys(
+        ("rows", "page"),
+        "(SELECT source_id, text_hash, title, url, publication, language, published_at, status,"
+        " source_id AS original, score FROM dedup.marked_article)",
+    ),
+    "db/server_upgrade": {"table": "dedup.article"},
+    "store/removal": {"table": "article"},
+    "store/fingerprints": {"table": "fingerprint"},
+    "store/key_segments": {"table": "fingerprint"},
+    "store/exports": {"conditions": "true"},
+    "store/judgements": {"body": body("a"), "other_body": body("o")},
+    "runs/monitoring": {"table": "dedup.deferred_article"},
+    "store/stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
+    "store/verdicts": {"fields": "a.id"},
+}
+"""Such parts as the code gives, or others of the same type."""
+
+PREPARED = re.compile(r"(--.*\n)*\s*(SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|VALUES)\b")
+
+
+def users(feature: str) -> str:
+    """The modules that use the statements of a feature."""
+    modules = (file.read_text("utf-8") for file in FOLDER.rglob("*.py"))
+    return "\n".join(text for text in modules if f'Statements("{feature}")' in text)
+
+
+def numbered(text: str) -> str:
+    """A statement with numbers for its values, as PREPARE wants it."""
+    names = list(dict.fromkeys(re.findall(r"%\((\w+)\)[sb]", text)))
+    return re.sub(r"%\((\w+)\)[sb]", lambda m: f"${names.index(m[1]) + 1}", text).replace("%%", "%")
+
+
+def parts_of(feature: str) -> set[str]:
+    return {part for text in statements.read(feature).values() for part in re.findall(r"\$\{(\w+)\}", text)}
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_every_statement_is_described_and_used(feature: str) -> None:
+    text = (FOLDER / f"{feature}.sql").read_text("utf-8")
+    assert text.startswith("-- ")
+    code, parts = users(feature), parts_of(feature)
+    for name, statement in statements.read(feature).items():
+        assert text.count(f"-- name: {name}\n") == 1
+        assert statement.startswith("-- "), f"{feature} {name}: what is it for?"
+        assert f'"{name}"' in code or name in parts, f"{feature} {name} is not used"
+
+
+@pytest.mark.long("dedup", "migrations")
+@pytest.mark.parametrize("feature", FEATURES)
+def test_every_statement_is_understood_by_the_server(database: Database, feature: str) -> None:
+    """Prepared, or executed without values where the server prepares no such statement."""
+    ask, parts, wrong = Statements(feature), parts_of(feature), []
+    with psycopg.connect(database.url) as connection, connection.transaction(force_rollback=True):
+        for name in statements.read(feature):
+            if name in parts:
+                continue  # no whole statement
+            text = ask(name, **PARTS.get(feature, {})).decode()
+            try:
+                with connection.transaction():
+                    if PREPARED.match(text):
+                        connection.execute(f'PREPARE "{name}" AS {numbered(text)}'.encode())
+                    else:
+                        connection.execute(text.encode(), defaultdict(lambda: None))
+            except psycopg.Error as error:
+                wrong.append(f"{feature} {name}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_statement_is_a_part_of_others() -> None:
+    text = Statements("store/settling")("named")
+    assert b"f.sentence_hashes" in text
+    assert b"${" not in text
+
+
+def test_a_missing_part_or_statement_is_an_error() -> None:
+    with pytest.raises(KeyError, match="place"):
+        Statements("store/memory_engine")("write_marks")
+    with pytest.raises(KeyError, match="nothing"):
+        Statements("store/memory_engine")("nothing")
+
+
+IN_PYTHON = {
+    "db/connection.py": "parameters of a session",
+    "attach/attached_ddl.py": "made from a catalogue",
+    "attach/attached_functions.py": "made from a catalogue",
+    "attach/attaching.py": "made from a catalogue",
+    "db/roles.py": "words of GRANT",
+    "attach/rights.py": "words of GRANT",
+    "store/removal.py": "no value can be bound in DDL",
+    "db/embedded.py": "no value can be bound in DDL",
+    "db/revision.py": "for people to type",
+    "store/questions/words.py": "no value can be bound in DDL",
+    "db/server_upgrade.py": "for every database of a server",
+    "store/story_export.py": "SQLite's",
+}
+"""Modules in which statements may stand, and why."""
+
+SQL = re.compile(
+    r"\s*(SELECT|INSERT INTO|UPDATE [a-z{]|DELETE FROM|WITH \w+ AS|TRUNCATE|ANALYZE"
+    r"|(CREATE|ALTER|DROP) [A-Z]+)\b(?! pg_\w+\(| 1$)"
+)
+
+
+def test_statements_stand_in_files() -> None:
+    """But those of a session: `SELECT 1`, and functions of Postgres for locks and processes."""
+    package = FOLDER
+    found = {
+        file.relative_to(package).as_posix()
+        for file in package.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.match(node.value)
+    }
+    assert found == IN_PYTHON.keys()

@@ -1,0 +1,385 @@
+"""The per-article hook: verdicts, look-ups, limits, and several at once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from dedup import Article, Deduplicator
+from dedup.base.schema import outer
+from dedup.db.connection import Connection
+from dedup.db.database import Cursor, Database, hold_settle_lock
+from dedup.db.steps import Ask, Row, run
+from dedup.settling import hook
+from dedup.settling.backfill import backfill
+from dedup.settling.fast_path import settle_new
+from dedup.store import fast_path, rulebooks
+from tests.corpora import answer, article, assert_right, code, deduplicator, load, window
+from tests.runs.proxy import proxy
+
+
+def test_a_verdict_tells_what_and_why(database: Database) -> None:
+    with deduplicator(database) as dd:
+        assert dd.submit(article("first", window(0, 6), 0)).status == "unique"
+        copy = dd.submit(article("copy", window(1, 6), 1))
+        other = dd.submit(article("other", window(3, 6), 2))
+    assert copy.is_duplicate
+    assert (copy.duplicate_of, copy.reason, copy.matches[0].id) == ("first", "sentences", "first")
+    assert copy.score == max(copy.matches[0].sentence_jaccard, copy.matches[0].signature_jaccard)
+    assert (other.status, [match.id for match in other.matches]) == ("similar", ["first"])
+    assert_right(database)
+
+
+def test_the_same_article_again_writes_nothing(database: Database) -> None:
+    given = [article(f"a{i}", window(i * 3 % 14, 6), i) for i in range(12)]
+    with deduplicator(database) as dd:
+        for a in given:
+            dd.submit(a)
+        backfill(database, workers=0)
+        before = _row_versions(database)
+        again = [dd.submit(a) for a in reversed(given)]
+    load(database, *given)
+    backfill(database, workers=0)
+    assert _row_versions(database) == before
+    told = {v.id: f"{v.status}:{v.duplicate_of}" if v.is_duplicate else v.status for v in again}
+    assert told == answer(database).status()
+
+
+def test_a_look_up_says_what_submitting_would(database: Database) -> None:
+    given = [article(f"a{i}", window(i * 5 % 14, 6), i) for i in range(14)]
+    with deduplicator(database) as dd:
+        for a in given:
+            asked = dd.lookup(a)
+            before = answer(database)
+            told = dd.submit(a)
+            assert asked == told
+            assert before != answer(database)
+
+
+def test_an_edit_that_takes_the_original_away_judges_its_copies_again(database: Database) -> None:
+    with deduplicator(database) as dd:
+        for minute, name in enumerate("abc"):
+            dd.submit(article(name, window(0, 6), minute))
+        assert dd.submit(article("a", window(8, 6), 0)).status == "unique"
+    assert_right(database)
+
+
+def test_a_text_alone_is_later_than_everything(database: Database) -> None:
+    with deduplicator(database) as dd:
+        dd.submit(article("first", window(0, 6), 0))
+        assert dd.lookup(article("x", window(0, 6)).text).duplicate_of == "first"
+        assert dd.lookup("Too short.").status == "unique"
+        assert dd.lookup("?").status == "failed"
+
+
+def test_an_unreadable_article_is_stored_and_told(database: Database) -> None:
+    with deduplicator(database) as dd:
+        verdict = dd.submit(Article("empty", "\0 \n"))
+    assert (verdict.status, verdict.reason) == ("failed", "empty: the text has no words")
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"), [("MAX_CASCADE", "articles to settle"), ("MAX_CANDIDATES", "candidates")]
+)
+def test_a_limit_is_recorded_and_settled_by_the_backfill(
+    database: Database, monkeypatch: pytest.MonkeyPatch, limit: str, words: str
+) -> None:
+    load(database, *(article(f"a{i}", window(0, 6), 10 + i) for i in range(8)))
+    load(database, *(article(f"b{i}", window(i, 6), 10) for i in (2, 4)))
+    backfill(database, workers=0)
+    with monkeypatch.context() as patched, deduplicator(database) as dd:
+        patched.setattr(f"dedup.settling.hook.{limit}", 1)
+        verdict = dd.submit(article("first", window(0, 6), 1))
+    with database.transaction() as cursor:
+        reasons = cursor.execute(
+            "SELECT DISTINCT limit_fired FROM dedup.marked_article"
+            " WHERE (status = 'pending' OR stale) AND limit_fired IS NOT NULL"
+        ).fetchall()
+    assert len(reasons) == 1
+    assert words in reasons[0][0]
+    # Either it could not be settled itself, or what it unsettled could not.
+    if verdict.status == "pending":
+        assert words in str(verdict.reason)
+    else:
+        assert (verdict.status, verdict.provisional) == ("similar", True)
+    backfill(database, workers=0)
+    assert_right(database)
+    with database.transaction() as cursor:
+        row = cursor.execute(
+            "SELECT count(*) FROM dedup.marked_article WHERE limit_fired IS NOT NULL"
+        ).fetchone()
+    assert row == (0,)
+
+
+def test_a_verdict_comes_while_a_backfill_is_at_work(database: Database, corpus_url: str) -> None:
+    load(database, *(article(f"a{i}", window(i % 14, 6), i) for i in range(20)))
+    reached, go_on = threading.Event(), threading.Event()
+
+    class Watching:
+        def start(self, stage: str, total: int) -> None:
+            pass
+
+        def advance(self, count: int, total: int | None = None) -> None:
+            reached.set()
+            assert go_on.wait(60)
+
+    running = threading.Thread(
+        target=backfill, args=(database,), kwargs={"workers": 0, "batch": 5, "progress": Watching()}
+    )
+    running.start()
+    assert reached.wait(60)
+    with Deduplicator(corpus_url) as dd:
+        assert dd.submit(article("hook", [code(40 + i) for i in range(6)], 3)).status == "unique"
+        beside = backfill(Database(corpus_url), workers=0)
+        assert beside.already_running
+    go_on.set()
+    running.join(60)
+    backfill(database, workers=0)
+    assert_right(database)
+
+
+def _submit(url: str, name: str, start: object, rounds: int) -> None:
+    with Deduplicator(url) as dd:
+        for i in range(rounds):
+            a = article(f"{name}{i}", [code(100 + i * 6 + j) for j in range(6)], 0)
+            start.wait()  # type: ignore[attr-defined]
+            dd.submit(a)
+
+
+@pytest.mark.long("dedup", "migrations")
+def test_two_copies_at_the_same_instant_always_find_each_other(database: Database, corpus_url: str) -> None:
+    rounds = 15
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(2)
+    processes = [context.Process(target=_submit, args=(corpus_url, name, barrier, rounds)) for name in "ab"]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(90)
+        assert process.exitcode == 0
+    marks = answer(database).status()
+    assert all(marks[f"b{i}"] == f"duplicate:a{i}" for i in range(rounds))
+    assert_right(database)
+
+
+def test_settings_that_change_between_two_submits_are_noticed(database: Database) -> None:
+    from tests.corpora import change_settings
+
+    with deduplicator(database) as dd:
+        dd.submit(article("a", window(0, 6), 0))
+        change_settings(database, duplicate_sentence_jaccard=0.95, duplicate_signature_jaccard=0.95)
+        backfill(database, workers=0)
+        assert dd.submit(article("b", window(1, 6), 1)).status == "similar"
+    assert_right(database)
+
+
+def test_times_without_zone_are_utc(database: Database) -> None:
+    given = article("a", window(0, 6), 0)
+    assert given.published_at is not None
+    naive = Article(
+        "b", given.text, published_at=given.published_at.replace(tzinfo=None) + timedelta(hours=1)
+    )
+    with deduplicator(database) as dd:
+        dd.submit(given)
+        assert dd.submit(naive).duplicate_of == "a"
+
+
+def _row_versions(database: Database) -> list[tuple[object, ...]]:
+    with database.transaction() as cursor:
+        return [
+            row
+            for table in ("article", "fingerprint", "match")
+            for row in cursor.execute(f"SELECT xmin::text, ctid::text FROM dedup.{table} ORDER BY 2".encode())
+        ]
+
+
+def test_a_text_without_memory_to_read_it_has_not_failed(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    with deduplicator(database) as dd:
+        with monkeypatch.context() as patched:
+            patched.setattr("dedup.settling.hook.fingerprint_task", fail)
+            verdict = dd.submit(article("a", window(0, 6), 0))
+        assert (verdict.status, verdict.reason) == (
+            "pending",
+            "no memory to read the text with: the next backfill tries it",
+        )
+    backfill(database, workers=0)
+    assert_right(database)
+
+
+def test_while_the_whole_corpus_is_settled_at_once_a_hook_settles_nothing(database: Database) -> None:
+    load(database, article("first", window(0, 6), 0), article("alone", window(40, 6, ring=100), 0))
+    backfill(database, workers=0)
+    with deduplicator(database) as dd:
+        with database.transaction(settling=True) as cursor:
+            cursor.execute("UPDATE dedup.corpus_state SET bulk_run = 1")
+        told = [
+            dd.submit(article("copy", window(0, 6), 1)),
+            dd.submit(article("copy of a copy", window(0, 6), 2)),
+            dd.submit(article("new", window(70, 6, ring=100), 3)),
+            dd.submit(article("first", window(20, 6, ring=100), 4)),
+        ]
+        dd.delete("alone")
+    assert [(v.status, v.duplicate_of, v.provisional) for v in told] == [
+        ("duplicate", "first", True),
+        ("duplicate", "first", True),
+        ("unique", None, True),
+        ("unique", None, True),
+    ]
+    with database.transaction(settling=True) as cursor:
+        row = cursor.execute(
+            "SELECT count(*) FROM dedup.marked_article WHERE (status = 'pending' OR stale) AND NOT takes_part"
+        ).fetchone()
+        assert row == (4,)
+        cursor.execute("UPDATE dedup.corpus_state SET bulk_run = NULL")
+    backfill(database, workers=0)
+    assert_right(database)
+
+
+@pytest.mark.long("dedup", "migrations")
+@pytest.mark.parametrize("minutes", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)])
+def test_newcomers_in_any_order_are_right(database: Database, minutes: tuple[int, ...]) -> None:
+    """What is plain is settled on a way of its own; here it meets what is not."""
+    given = [article(f"a{i}", window(2 * (i % 5), 6), minutes[i % 4] * 10 + i) for i in range(20)]
+    given += [article(f"short {i}", [code(i % 3)], minutes[i % 4], title=f"Title {i % 2}") for i in range(8)]
+    with deduplicator(database) as dd:
+        for new in given:
+            dd.submit(new)
+            assert_right(database)
+
+
+def test_a_newcomer_is_settled_under_the_settings_of_all_settling(database: Database) -> None:
+    """The database sets them for a newcomer, in the same call; the program sets them for all else."""
+    with deduplicator(database) as dd:
+        dd.submit(article("first", window(0, 6), 0))
+    given = article("second", window(6, 6), 1)
+    with database.transaction() as cursor:
+        rulebook = rulebooks.load_rulebook(cursor)
+        made = hook.fingerprint(rulebook, given).fingerprint
+        assert made is not None
+        before = _session(cursor)
+    with database.transaction() as cursor:
+        hold_settle_lock(cursor)
+        settling = _session(cursor)
+    with database.transaction() as cursor:
+        assert run(_within(cursor), fast_path.meet(rulebook, given, made)).outcome == "stored"
+        newcomer = _session(cursor)
+    changed = {name for name in settling if settling[name] != before[name]}
+    assert {"lock_timeout", "enable_seqscan", f"{outer(database.schema)}.settling"} <= changed
+    assert newcomer == settling
+
+
+def _within(cursor: Cursor) -> Callable[[Ask], list[Row]]:
+    """Statements that are not transactions of their own."""
+    return lambda asked: cursor.execute(*asked).fetchall()
+
+
+def _session(cursor: Cursor) -> dict[str, str | None]:
+    """Every setting of a transaction."""
+    return dict(
+        cursor.execute(
+            """
+            SELECT name, setting FROM pg_settings
+            UNION ALL SELECT 'dedup.settling', current_setting('dedup.settling', true)
+            """
+        ).fetchall()
+    )
+
+
+MEANWHILE: dict[str, str] = {
+    "what it shares is edited": "UPDATE dedup.article SET text = 'Another text.' WHERE source_id = 'first'",
+    "what it shares moves": "UPDATE dedup.article SET published_at = now() WHERE source_id = 'first'",
+    "what it shares is deleted": "DELETE FROM dedup.article WHERE source_id = 'first'",
+    "the same article is stored": """
+        INSERT INTO dedup.article (source_id, text) VALUES ('copy', 'A text.')""",
+    "the same article is put off": """
+        INSERT INTO dedup.deferred_article (source_id, text) VALUES ('copy', 'A text.')""",
+    "it is pinned": """
+        INSERT INTO dedup.pair_pin (source_id, other_source_id, relation)
+        VALUES ('copy', 'first', 'unrelated')""",
+    "a sentence becomes common": """
+        INSERT INTO dedup.common_sentence (sentence_hash, carriers, effective_stories)
+        SELECT sentence_hashes[1], 9, 9 FROM dedup.fingerprint LIMIT 1""",
+}
+
+
+@pytest.mark.parametrize("meanwhile", [*MEANWHILE, "another one shares it", "nothing"])
+def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwhile: str) -> None:
+    """Between the two calls of the fast path no lock is held."""
+    with deduplicator(database) as dd:
+        dd.submit(article("first", window(0, 6), 0))
+        given = article("copy", window(1, 6), 9)
+        with database.transaction() as cursor:
+            rulebook = rulebooks.load_rulebook(cursor)
+        made = hook.fingerprint(rulebook, given).fingerprint
+        assert made is not None
+        asked: list[Ask] = []
+
+        def ask(one: Ask) -> list[Row]:
+            if asked and meanwhile == "another one shares it":
+                dd.submit(article("other", window(4, 6), 5))
+            elif asked and meanwhile != "nothing":
+                with psycopg.connect(database.url) as other:
+                    other.execute(MEANWHILE[meanwhile].encode())
+            asked.append(one)
+            return database.ask(one, 10)
+
+        told = run(ask, settle_new(rulebook, given, made))
+        assert len(asked) == 2
+        assert (told is not None) == (meanwhile == "nothing")
+        assert bool(_stored(database, "copy")) == (meanwhile in ("nothing", "the same article is stored"))
+        if meanwhile == "a sentence becomes common":  # which settling alone may say
+            return
+        again = dd.submit(given)
+        if told is not None:
+            assert again == told
+            assert told.duplicate_of == "first"
+    backfill(database, workers=0)
+    assert_right(database)
+
+
+def _stored(database: Database, name: str) -> list[Row]:
+    with database.transaction() as cursor:
+        return cursor.execute("SELECT FROM dedup.article WHERE source_id = %s", [name]).fetchall()
+
+
+@pytest.mark.parametrize("pooled", [False, True], ids=["plain", "pooled"])
+def test_few_round_trips_to_the_server(
+    database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch, pooled: bool
+) -> None:
+    """Counted on the wire: one call for what is unlike all others; a second where something is shared."""
+    opened = Connection.open.__func__  # type: ignore[attr-defined]
+
+    def lent(cls: type[Connection], *args: Any) -> Connection:
+        found: Connection = opened(cls, *args)
+        found.pooled, found.prepare_threshold = True, None
+        return found
+
+    def trips(given: Article) -> tuple[str, int]:
+        before = between.turns
+        return dd.submit(given).status, between.turns - before
+
+    if pooled:
+        monkeypatch.setattr(Connection, "open", classmethod(lent))
+    with proxy(corpus_url) as between, deduplicator(Database(between.url)) as dd:
+        for number in range(8):
+            dd.submit(article(f"other {number}", window(100 * number, 6, ring=10_000), number))
+        assert trips(article("new", window(5_000, 6, ring=10_000), 20)) == ("unique", 1)
+        assert trips(article("shares one", [code(5_000), *window(7_000, 9, ring=10_000)], 21)) == (
+            "unique",
+            2,
+        )
+        assert trips(article("copy", window(5_000, 6, ring=10_000), 22)) == ("duplicate", 2)
+        status, count = trips(article("like it", window(5_003, 6, ring=10_000), 23))
+        assert (status, count <= 40) == ("similar", True)
+    assert_right(database)

@@ -1,0 +1,777 @@
+"""Every rule of settling is needed: with any one of them taken out, random histories go wrong.
+
+docs/semantics.md, section 8. This tests the tests: a history generator that does not notice the loss of a
+rule would not notice a bug in it either. Each mutant is one replacement in a module, a statement or an
+SQL function; the histories are those of `histories.py`, and with no mutant all of them end right. A few
+rules are held by tests beside: `test_verdicts.py`, `test_counting.py`, `test_settle.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from dedup.base.errors import DatabaseError
+from dedup.db import statements
+from dedup.db.database import Database
+from tests.conftest import Told
+from tests.settling.histories import History, undone
+
+pytestmark = pytest.mark.timeout(300)
+
+STEPS = 15
+HISTORIES = 300
+"""At most so many are tried; each mutant below is noticed within 50, most at once."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One rule taken out.
+
+    Attributes:
+        where: the module, statement (`FILE.sql NAME`) or SQL function in which `old` becomes `new`; ""
+            executes `new`.
+        theme: of the histories that are likeliest to notice.
+        rare: it takes half a minute and more of histories, so it is tried with `-m torture` only.
+    """
+
+    name: str
+    where: str
+    old: str
+    new: str
+    theme: str = "chains"
+    rare: bool = False
+
+
+SETTLE, SETTLING, COMMON = "dedup.settling.settle", "dedup.store.settling", "dedup.store.common_sentences"
+BEST_MATCH, CANDIDATES = "dedup.settling.best_match", "dedup.settling.candidates"
+HOOK, RULEBOOKS, INDEX, LOOKUP = (
+    "dedup.settling.hook",
+    "dedup.store.rulebooks",
+    "dedup.settling.index",
+    "dedup.settling.lookup",
+)
+
+SETTLING_MUTANTS = [
+    Mutant(
+        "duplicates are not looked up when an earlier article becomes canonical",
+        SETTLE,
+        'others = self._others(early, "duplicate", after=early[0].order[0])',
+        "others = []",
+    ),
+    Mutant(
+        "canonical articles are not looked up when an earlier one becomes canonical",
+        SETTLE,
+        "self._unsettled.update(rows[other].id for other in later.places[later.duplicate].tolist())",
+        "pass",
+    ),
+    Mutant(
+        "partners of a displaced article stay settled",
+        SETTLE,
+        "self._unsettled |= settling.decided_by(cursor, displaced) - self._ids",
+        "pass",
+    ),
+    Mutant(
+        "pairs of an article that is settled again stay",
+        "store/settling.sql delete_pairs",
+        "article_id = ANY (%(ids)s)",
+        "article_id = ANY (%(ids)s) AND false",
+    ),
+    Mutant(
+        "an article that loses its best_match one is not settled again",
+        SETTLE,
+        "                self._unsettled.add(other_id)",
+        "                pass",
+        theme="families",
+    ),
+    Mutant(
+        "an article that gains a similar one is not marked again",
+        BEST_MATCH,
+        "self._gained[others[~self._inside[others]]] = True",
+        "pass",
+    ),
+    Mutant("it is not known what is settled", SETTLING, "return row and row[0]", "return None"),
+    Mutant(
+        "what waits is taken for canonical",
+        SETTLING,
+        "canonical=row[3] if row[4] else None",
+        "canonical=row[3]",
+        theme="dates",
+    ),
+    Mutant(
+        "canonical flags are not written",
+        SETTLE,
+        "row.stored_canonical is not (mark is None)",
+        "row.stored_canonical is None",
+    ),
+    Mutant(
+        "of equal originals the latest is chosen",
+        SETTLE,
+        "np.lexsort((originals.places, -originals.score))",
+        "np.lexsort((-originals.places, -originals.score))",
+        rare=True,
+    ),
+    Mutant(
+        "a displaced article is still found",
+        SETTLE,
+        "self._canonical = taking_part & ~self._is_inside",
+        "self._canonical = taking_part.copy()",
+    ),
+    Mutant(
+        "a new canonical article is not found in its batch",
+        SETTLE,
+        "        self._canonical[place] = True\n        similar",
+        "        similar",
+    ),
+    Mutant(
+        "a batch is decided in the order of arrival",
+        SETTLE,
+        "sorted(rows, key=lambda row: row.order)",
+        "sorted(rows, key=lambda row: row.id)",
+    ),
+    Mutant(
+        "at the same time nothing is earlier",
+        SETTLE,
+        "earlier = found.places < place",
+        "earlier = np.array([nodes.orders[i][0] < row.order[0] for i in found.places.tolist()])",
+    ),
+    Mutant(
+        "a canonical article does not take part",
+        "store/settling.sql write_canonical",
+        "takes_part = true, duplicate_of = NULL",
+        "takes_part = a.takes_part, duplicate_of = NULL",
+    ),
+    Mutant(
+        "a stale article that gains a similar one passes for settled",
+        SETTLE,
+        "self._settled = np.array([row.settled for row in nodes.rows], np.bool_)",
+        "self._settled = np.array([True for row in nodes.rows], np.bool_)",
+        theme="dates",
+        rare=True,
+    ),
+]
+FAMILY_MUTANTS = [
+    Mutant(
+        "too many pairs are kept",
+        SETTLE,
+        "kept[ranked[: self._settings.similar_pairs]] = True",
+        "kept[ranked] = True",
+    ),
+    Mutant(
+        "pinned pairs are dropped",
+        SETTLE,
+        "return found[kept | (found.rule == CODE[Rule.PINNED])]",
+        "return found[kept]",
+        rare=True,
+    ),
+    Mutant(
+        "not the best pairs are kept",
+        BEST_MATCH,
+        "found.rule[among], -found.score",
+        "found.rule[among], found.score",
+    ),
+    Mutant(
+        "of equal pairs the latest are kept",
+        BEST_MATCH,
+        "np.lexsort((found.places[among], found.rule",
+        "np.lexsort((-found.places[among], found.rule",
+        rare=True,
+    ),
+    Mutant(
+        "an article that appears gives later ones no pairs",
+        SETTLE,
+        "found += [(later, place) for place in wanted]",
+        "pass",
+    ),
+    Mutant(
+        "later articles that have all their pairs are not settled again",
+        SETTLE,
+        "self._unsettled.add(rows[later].id)",
+        "pass",
+        rare=True,
+    ),
+    Mutant(
+        "later articles keep every pair",
+        SETTLE,
+        "if number + len(wanted) <= self._settings.similar_pairs:",
+        "if True:",
+        rare=True,
+    ),
+    Mutant(
+        "the best_match article of all is not kept",
+        SETTLE,
+        "(other := self._best_match.later(place)) is not None",
+        "(other := None)",
+    ),
+    Mutant(
+        "the best_match article of before is not kept",
+        SETTLE,
+        "extra = {*retained, *entered, *best_match}",
+        "extra = {*entered, *best_match}",
+    ),
+    Mutant(
+        "pairs that are the best_match no more stay",
+        SETTLING,
+        "    _drop_pairs(cursor, settings, no_longer)",
+        "    pass",
+        rare=True,
+    ),
+    Mutant(
+        "pairs that are the best_match no more go though they are among the best",
+        "store/settling.sql drop_pairs",
+        "AND kept.rank > %(pairs)s",
+        "",
+    ),
+    Mutant(
+        "of two best_match articles any is kept",
+        SETTLE,
+        "self._best_match.know_places(settling.best_match_later(cursor, self._settings, outside))",
+        "pass",
+        rare=True,
+    ),
+    Mutant(
+        "an article that takes part again is retained as the best_match",
+        SETTLE,
+        "stays = rows[place].canonical and self._canonical[place]",
+        "stays = self._canonical[place]",
+        rare=True,
+    ),
+]
+STALE_MUTANTS = [
+    Mutant(
+        "stale articles are not settled again",
+        "store/settling.sql next_unsettled",
+        "k.status = 'pending' OR k.stale",
+        "k.status = 'pending'",
+    ),
+    Mutant(
+        "the hook settles no stale articles",
+        "store/settling.sql unsettled_among",
+        "(k.status = 'pending' OR k.stale)",
+        "k.status = 'pending'",
+    ),
+    Mutant("nothing becomes stale", "dedup.make_stale(bigint[])", "AND NOT a.stale", "AND false"),
+    Mutant(
+        "later partners of a withdrawn article stay settled",
+        "dedup.withdraw(bigint[])",
+        "m.other_id = given.id OFFSET 0",
+        "false OFFSET 0",
+        theme="dates",
+    ),
+    Mutant(
+        "a withdrawn article is still found",
+        "dedup.withdraw(bigint[])",
+        "SET takes_part = false,",
+        "SET takes_part = a.takes_part,",
+        theme="dates",
+    ),
+    Mutant(
+        "what a redated article decided stays settled",
+        "dedup.articles_edited(bigint[], integer[], integer[])",
+        "PERFORM withdraw(moved);",
+        "PERFORM make_stale(moved);",
+        theme="dates",
+    ),
+    Mutant("edits do not unsettle", "", "", "DROP TRIGGER article_edit ON dedup.article"),
+    Mutant(
+        "edits unsettle no partners",
+        "dedup.articles_edited(bigint[], integer[], integer[])",
+        "PERFORM remove_pairs(rewritten);",
+        "",
+    ),
+    Mutant(
+        "partners of an edited article stay settled",
+        "dedup.remove_pairs(bigint[])",
+        "PERFORM make_stale(partners);",
+        "",
+    ),
+    Mutant(
+        "deletions unsettle no partners",
+        "dedup.article_deleted()",
+        "PERFORM remove_pairs(ARRAY[OLD.id]);",
+        "",
+    ),
+    Mutant(
+        "a future date counts",
+        "dedup.canonical_time(timestamptz,timestamptz,text,timestamptz)",
+        "((published_at - added_at) <= '24:00:00'::interval)",
+        "true",
+        theme="dates",
+    ),
+    Mutant(
+        "a date before printing counts",
+        "dedup.canonical_time(timestamptz,timestamptz,text,timestamptz)",
+        "(published_at >= earliest)",
+        "(published_at IS NOT NULL)",
+        theme="dates",
+    ),
+    Mutant(
+        "the policy of the order is ignored",
+        "dedup.canonical_time(timestamptz,timestamptz,text,timestamptz)",
+        "(policy = 'published'::text)",
+        "true",
+        theme="settings",
+    ),
+]
+PIN_MUTANTS = [
+    Mutant(
+        "pinned articles are not looked up",
+        SETTLE,
+        "if row.canonical is wanted]",
+        "if row.canonical is wanted and not wanted]",
+        theme="pins",
+        rare=True,
+    ),
+    Mutant(
+        "pinned articles are not compared",
+        INDEX,
+        "others.update(pins)",
+        "pass",
+        theme="pins",
+        rare=True,
+    ),
+    Mutant(
+        "a pin does not hold",
+        INDEX,
+        "relate(profile, self._profile(other), settings, pins.get(other))",
+        "relate(profile, self._profile(other), settings, None)",
+        theme="pins",
+    ),
+    Mutant(
+        "pins of the second article are not read",
+        "store/settling.sql pair_pins",
+        "WHERE other_source_id = ANY (%(names)s)",
+        "WHERE false",
+        theme="pins",
+    ),
+    Mutant(
+        "a changed pin unsettles nothing",
+        "",
+        "",
+        "DROP TRIGGER pair_pin_changed ON dedup.pair_pin",
+        theme="pins",
+    ),
+    Mutant(
+        "a pin that is taken back unsettles nothing",
+        "dedup.pair_pin_changed()",
+        "IF TG_OP <> 'INSERT' THEN",
+        "IF false THEN",
+        theme="pins",
+        rare=True,
+    ),
+]
+SHORT_MUTANTS = [
+    Mutant(
+        "short texts are not found by their content",
+        CANDIDATES,
+        "bigints({row.content_hash for row in rows if not len(row.buckets)})",
+        "bigints([])",
+        theme="short",
+    ),
+    Mutant(
+        "the backfill knows no titles",
+        "store/fingerprints.sql waiting_texts",
+        "a.language, a.title, CASE",
+        "a.language, NULL::text, CASE",
+        theme="short",
+    ),
+    Mutant(
+        "the hook knows no titles",
+        HOOK,
+        "TextTask(0, 0, article.language, article.title,",
+        "TextTask(0, 0, article.language, None,",
+        theme="short",
+    ),
+    Mutant(
+        "a new title of a short text unsettles nothing",
+        "dedup.article_edit()",
+        "OR NEW.title IS DISTINCT FROM OLD.title\n",
+        "OR false\n",
+        theme="short",
+    ),
+    Mutant(
+        "containment is not tried",
+        INDEX,
+        "            if relation:",
+        "            if relation and relation.rule.value != 'containment':",
+        theme="containment",
+    ),
+    Mutant(
+        "shingles are not counted",
+        SETTLING,
+        "shingle_count=row[11]",
+        "shingle_count=0",
+        theme="containment",
+    ),
+]
+COMMON_MUTANTS = [
+    Mutant(
+        "carriers of a changed sentence stay settled",
+        COMMON,
+        "return carriers(cursor, moved) if moved else []",
+        "return []",
+        theme="common",
+    ),
+    Mutant(
+        "what the carriers of a changed sentence decided stays settled",
+        "store/articles.sql withdraw",
+        "SELECT dedup.withdraw(",
+        "SELECT dedup.make_stale(",
+        theme="common",
+        rare=True,
+    ),
+    Mutant(
+        "what went is not subtracted",
+        "store/common_sentences.sql net_changes",
+        "-1 AS sign",
+        "0 AS sign",
+        theme="common",
+    ),
+    Mutant(
+        "what came is not added",
+        "store/common_sentences.sql net_changes",
+        "SELECT e.article_id, 1, f.sentence_hashes",
+        "SELECT e.article_id, 0, f.sentence_hashes",
+        theme="common",
+    ),
+    Mutant(
+        "of several fingerprints that went the last is subtracted",
+        "store/common_sentences.sql net_changes",
+        "c.id = e.first AND c.sentence_hashes IS NOT NULL",
+        "c.id = e.last AND c.sentence_hashes IS NOT NULL",
+        theme="common",
+    ),
+    Mutant(
+        "a fingerprint that came and went is added",
+        "store/common_sentences.sql net_changes",
+        "c.id = e.last AND c.sentence_hashes IS NULL",
+        "c.id = e.first AND c.sentence_hashes IS NULL",
+        theme="common",
+    ),
+    Mutant(
+        "the difference of pairs is off",
+        "store/common_sentences.sql count_kept_sentences",
+        "(coalesce(h.n, 0) - m.d) * (coalesce(h.n, 0) - m.d - 1)",
+        "(coalesce(h.n, 0) - m.d) * (coalesce(h.n, 0) - 1)",
+        theme="common",
+    ),
+    Mutant(
+        "pairs that fall apart are not subtracted",
+        "store/common_sentences.sql count_kept_sentences",
+        "FROM moved m LEFT JOIN holding h",
+        "FROM moved m JOIN holding h",
+        theme="common",
+    ),
+    Mutant(
+        "carriers of a kept count do not change",
+        "store/common_sentences.sql count_kept_sentences",
+        "t.carriers + t.change",
+        "t.carriers",
+        theme="common",
+    ),
+    Mutant(
+        "few carriers agree in nothing",
+        "store/common_sentences.sql count_other_sentences",
+        "coalesce(pairs, 0)",
+        "0::bigint",
+        theme="common",
+    ),
+    Mutant(
+        "a common sentence of few carriers stays common",
+        "store/common_sentences.sql count_other_sentences",
+        "OR EXISTS (SELECT FROM dedup.common_sentence s WHERE s.sentence_hash = t.sentence_hash)",
+        "",
+        theme="common",
+        rare=True,
+    ),
+    Mutant(
+        "pinned sentences of few carriers are not counted",
+        "store/common_sentences.sql count_other_sentences",
+        "OR EXISTS (SELECT FROM dedup.sentence_pin p WHERE p.sentence_hash = t.sentence_hash)",
+        "",
+        theme="common",
+    ),
+    Mutant(
+        "counts are not kept",
+        COMMON,
+        "many = [c for c in counts if c.carriers > settings.common_stories]",
+        "many: list[SentenceCount] = []",
+        theme="common",
+    ),
+    Mutant(
+        "counts of sentences that few carry stay",
+        COMMON,
+        "few = [c.sentence_hash for c in counts if c.carriers <= settings.common_stories]",
+        "few: list[int] = []",
+        theme="common",
+    ),
+    Mutant(
+        "counts from before a full count stay",
+        COMMON,
+        'cursor.execute(_sql("delete_all_counts"))',
+        "pass",
+        theme="settings",
+    ),
+    Mutant(
+        "pinned sentences are ignored",
+        COMMON,
+        'dict(cursor.execute(_sql("pins")).fetchall())',
+        "{}",
+        theme="common",
+    ),
+    Mutant(
+        "a full count forgets what few carry",
+        COMMON,
+        "(present.keys() | pins.keys()) - counted.keys()",
+        "set()",
+        theme="common",
+    ),
+    Mutant(
+        "new fingerprints are not counted",
+        "",
+        "",
+        "DROP TRIGGER fingerprint_came ON dedup.fingerprint",
+        theme="common",
+    ),
+    Mutant(
+        "lost fingerprints are counted",
+        "",
+        "",
+        "DROP TRIGGER fingerprint_went ON dedup.fingerprint",
+        theme="common",
+    ),
+    Mutant(
+        "new pins are not seen",
+        "",
+        "",
+        "DROP TRIGGER sentence_pin_changed ON dedup.sentence_pin",
+        theme="common",
+    ),
+]
+SETTINGS_MUTANTS = [
+    Mutant(
+        "adopted rules make nothing stale",
+        RULEBOOKS,
+        "if plan.adoption.rules:",
+        "if False:",
+        theme="settings",
+    ),
+    Mutant(
+        "fingerprints of other settings stay",
+        RULEBOOKS,
+        "if row[1] != plan.fingerprinter.version(row[2])",
+        "if False",
+        theme="settings",
+    ),
+    Mutant(
+        "adopted settings count nothing again",
+        RULEBOOKS,
+        "if present.adoption:",
+        "if False:",
+        theme="settings",
+    ),
+    Mutant(
+        "a setting is in force before it is adopted",
+        "store/rulebooks.sql settings_in_force",
+        "SELECT name, adopted FROM dedup.setting WHERE adopted IS NOT NULL",
+        "SELECT name, value FROM dedup.setting WHERE value IS NOT NULL",
+        theme="settings",
+    ),
+]
+VERDICT_MUTANTS = [
+    Mutant("an edit leaves partners unsettled", HOOK, "[known.id, *partners]", "[known.id]"),
+    Mutant("the hook leaves what it unsettles", HOOK, "waiting = set(result.unsettled)", "return"),
+    Mutant("a deletion leaves partners unsettled", HOOK, "settle_some(cursor, settings, partners)", "pass"),
+    Mutant(
+        "a verdict is not compared with what waits",
+        LOOKUP,
+        'others += sharing(cursor, settings, [row], own, "waiting")',
+        "pass",
+        theme="short",
+        rare=True,
+    ),
+    Mutant(
+        "a verdict is not compared with unsettled duplicates",
+        LOOKUP,
+        "if not other.settled]\n    name",
+        "if False]\n    name",
+        rare=True,
+    ),
+    Mutant(
+        "a provisional verdict is not stored",
+        HOOK,
+        "        _mark_provisionally(cursor, stored.article_id, mark)",
+        "        pass",
+    ),
+    Mutant(
+        "a provisional mark passes for settled",
+        HOOK,
+        "{article_id: mark}, stale=True)",
+        "{article_id: mark}, stale=False)",
+        rare=True,
+    ),
+    Mutant(
+        "a provisional verdict is not compared with all",
+        HOOK,
+        'elif not stored.unsettled or stored.status == "pending":',
+        "elif True:",
+        rare=True,
+    ),
+]
+WINDOW = "dedup.store.window"
+WINDOW_MUTANTS = [
+    Mutant(
+        "pairs across the horizon stay",
+        "store/window.sql archive_pairs",
+        "DELETE FROM dedup.match WHERE",
+        "DELETE FROM dedup.match WHERE false AND",
+    ),
+    Mutant(
+        "what rested on an archived article stays settled",
+        WINDOW,
+        "make_stale(cursor, {row[0] for row in rows})",
+        "set()",
+    ),
+    Mutant(
+        "archived articles keep their fingerprints",
+        WINDOW,
+        "fingerprints.delete(cursor, ids, table)",
+        "pass",
+    ),
+    Mutant(
+        "what is before the horizon is settled",
+        "store/settling.sql next_unsettled",
+        "(SELECT horizon FROM dedup.corpus_state)",
+        "NULL",
+    ),
+    Mutant(
+        "the hook archives nothing",
+        HOOK,
+        "partners += window.archive(cursor, rulebook.settings, [known.id])",
+        "pass",
+    ),
+    Mutant(
+        "what comes back keeps its pairs",
+        "dedup.articles_edited(bigint[], integer[], integer[])",
+        "PERFORM remove_pairs(came_back);",
+        "",
+    ),
+]
+MUTANTS = [
+    *SETTLING_MUTANTS,
+    *(replace(mutant, theme="families") for mutant in FAMILY_MUTANTS),
+    *STALE_MUTANTS,
+    *PIN_MUTANTS,
+    *SHORT_MUTANTS,
+    *COMMON_MUTANTS,
+    *SETTINGS_MUTANTS,
+    *VERDICT_MUTANTS,
+    *(replace(mutant, theme="window") for mutant in WINDOW_MUTANTS),
+]
+
+
+@pytest.mark.long("dedup", "migrations")
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        # All of them take minutes: every twelfth by default.
+        pytest.param(m, id=m.name.replace(" ", "-"), marks=[pytest.mark.torture] if m.rare or n % 12 else [])
+        for n, m in enumerate(MUTANTS)
+    ],
+)
+def test_a_lost_rule_is_noticed(
+    mutant: Mutant,
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    told: Told,
+) -> None:
+    request.addfinalizer(statements.forget)
+    statement = take_out(mutant, database, monkeypatch)
+    for seed in range(HISTORIES):
+        if goes_wrong(database, seed, mutant.theme, statement):
+            print(f"{mutant.name}: noticed in history {seed + 1}")
+            told("3", f"noticed in history {seed + 1}", "one rule of settling taken out")
+            return
+    pytest.fail(f"{HISTORIES} histories did not notice: {mutant.name}")
+
+
+def test_every_rule_is_where_it_is_taken_out(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most mutants run with the torture tests only; here code that was moved is noticed."""
+    for mutant in MUTANTS:
+        with monkeypatch.context() as patched:
+            take_out(mutant, database, patched)
+    statements.forget()
+
+
+@pytest.mark.long("dedup", "migrations")
+@pytest.mark.parametrize(
+    "count", [10, pytest.param(HISTORIES, marks=[pytest.mark.torture, pytest.mark.timeout(3_600)])]
+)
+def test_histories_end_right(database: Database, count: int) -> None:
+    for seed in range(count):
+        with undone(database) as everything:
+            History(everything, seed).run(STEPS)
+
+
+def goes_wrong(database: Database, seed: int, theme: str, statement: str) -> bool:
+    """Whether a history ends otherwise than the oracle says, or is refused by the database's constraints."""
+    try:
+        with undone(database, *[statement] * bool(statement)) as everything:
+            History(everything, seed, theme).run(STEPS)
+    except AssertionError:
+        return True
+    except DatabaseError as error:
+        if "Violation" not in str(error):
+            raise
+        return True
+    return False
+
+
+def take_out(mutant: Mutant, database: Database, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let everything go without a rule; returns the statement that does so in a database, if one has to."""
+    if ".sql " in mutant.where:
+        replace_in_statement(mutant, monkeypatch)
+        return ""
+    if mutant.where.startswith("dedup.") and "(" not in mutant.where:
+        replace_in_module(mutant, monkeypatch)
+        return ""
+    return replaced_in_function(mutant, database) if mutant.where else mutant.new
+
+
+def replace_in_module(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let everything use a module with one place changed."""
+    real = import_module(mutant.where)
+    source = Path(str(real.__file__)).read_text("utf-8")
+    assert source.count(mutant.old) == 1, f"{mutant.where} has changed: {mutant.old!r}"
+    fresh = ModuleType(mutant.where)
+    exec(compile(source.replace(mutant.old, mutant.new), str(real.__file__), "exec"), fresh.__dict__)
+    users = [m for n, m in list(sys.modules.items()) if n.startswith(("dedup.", "tests."))]
+    for name, old in list(vars(real).items()):
+        if getattr(old, "__module__", None) == mutant.where and callable(old):
+            for user in users:
+                for key in [key for key, value in vars(user).items() if value is old]:
+                    monkeypatch.setattr(user, key, getattr(fresh, name))
+
+
+def replace_in_statement(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let everything use a statement with one place changed."""
+    file, name = mutant.where.split()
+    statements.forget()
+    known = statements.read(file.removesuffix(".sql"))
+    assert known[name].count(mutant.old) == 1, f"{mutant.where} has changed: {mutant.old!r}"
+    monkeypatch.setitem(known, name, known[name].replace(mutant.old, mutant.new))
+
+
+def replaced_in_function(mutant: Mutant, database: Database) -> str:
+    """The statement that changes one place of an SQL function."""
+    with database.transaction() as cursor:
+        row = cursor.execute("SELECT pg_get_functiondef(%s::regprocedure)", [mutant.where]).fetchone()
+    assert row is not None
+    assert row[0].count(mutant.old) == 1, f"{mutant.where} has changed: {mutant.old!r}"
+    return str(row[0]).replace(mutant.old, mutant.new)

@@ -1,0 +1,107 @@
+"""Every article comes three times, in mixed order: through the hook, a load, and plain SQL (promise 2)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dedup.base.article import ARTICLE_FIELDS, Article
+from dedup.db.database import Database
+from dedup.settling.backfill import backfill
+from tests.corpora import (
+    answer,
+    assert_counted,
+    assert_equal,
+    assert_right,
+    change_settings,
+    deduplicator,
+    load,
+    make_function,
+)
+from tests.settling.test_crash import news
+
+ARTICLES = 60
+BACKFILLS = 6
+"""In each pass over everything, between two arrivals."""
+
+VERSIONS = """
+    SELECT 'article', id::text, xmin::text FROM dedup.article
+    UNION ALL SELECT 'fingerprint', article_id::text, xmin::text FROM dedup.fingerprint
+    UNION ALL SELECT 'match', article_id || ' ' || other_id, xmin::text FROM dedup.match
+    UNION ALL SELECT 'common', sentence_hash::text, xmin::text FROM dedup.common_sentence
+    UNION ALL SELECT 'count', sentence_hash::text, xmin::text FROM dedup.sentence_count
+"""
+"""Every row with the transaction that wrote it."""
+
+
+def by_hook(database: Database, given: Article) -> None:
+    deduplicator(database).submit(given)
+
+
+def by_load(database: Database, given: Article) -> None:
+    load(database, given)
+
+
+def by_sql(database: Database, given: Article) -> None:
+    """As other programs write: triggers see to the rest. An article that is there is left as it is."""
+    names = ", ".join(ARTICLE_FIELDS)
+    holders = ", ".join(f"%({name})s" for name in ARTICLE_FIELDS)
+    with database.transaction() as cursor:
+        cursor.execute(
+            f"INSERT INTO dedup.article ({names}) VALUES ({holders})"
+            " ON CONFLICT (source_id) DO NOTHING".encode(),
+            {name: getattr(given, name) for name in ARTICLE_FIELDS},
+        )
+
+
+WAYS: list[Callable[[Database, Article], None]] = [by_hook, by_load, by_sql]
+
+
+def settle(database: Database) -> None:
+    backfill(database, workers=0, factory=make_function)
+
+
+def everything(database: Database, given: list[Article], rng: random.Random) -> None:
+    """Each article in each of the three ways, and some backfills, in mixed order."""
+    deferred = [(way, article) for way in WAYS for article in given]
+    steps: list[Any] = [*deferred, *[None] * BACKFILLS]
+    rng.shuffle(steps)
+    for step in steps:
+        if step is None:
+            settle(database)
+        else:
+            step[0](database, step[1])
+    settle(database)
+
+
+def versions(database: Database) -> set[tuple[Any, ...]]:
+    with database.transaction() as cursor:
+        return set(cursor.execute(VERSIONS.encode()).fetchall())
+
+
+@pytest.mark.long("dedup", "migrations")
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_three_times_in_three_ways_is_once_and_the_second_pass_writes_nothing(
+    database: Database, seed: int
+) -> None:
+    change_settings(database, common_stories=4)
+    given = [replace(article, added_at=article.published_at) for article in news(ARTICLES, seed)]
+    load(database, *given)
+    settle(database)
+    clean = assert_right(database)
+    assert clean.pairs
+    with database.transaction() as cursor:
+        cursor.execute("TRUNCATE dedup.article CASCADE")
+    rng = random.Random(seed)
+    everything(database, given, rng)
+    assert_equal(answer(database), clean)
+    assert_counted(database)
+    before = versions(database)
+    assert len(before) > 2 * ARTICLES
+    everything(database, given, rng)
+    assert versions(database) == before

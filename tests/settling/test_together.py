@@ -1,0 +1,88 @@
+"""A worker, an attached table and a horizon at once: what each does is right beside the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from dedup.db.database import Database
+from dedup.runs import waiting
+from tests import attached
+from tests.attached import attach, marks, news, owned, put, right
+from tests.corpora import at, deduplicator, text, wait_until, window
+from tests.settling.test_daemon import working
+
+pytestmark = pytest.mark.timeout(120)
+
+FAR = 60 * 24 * 40
+"""Minutes: far enough for a window of 30 days to leave behind what was before."""
+
+
+def waits(database: Database) -> bool:
+    with database.transaction() as cursor:
+        return bool(waiting.look(cursor))
+
+
+def archived(database: Database) -> set[str]:
+    with database.transaction() as cursor:
+        rows = cursor.execute("SELECT source_id FROM dedup.marked_article WHERE archived").fetchall()
+    return {row[0] for row in rows}
+
+
+def test_a_worker_follows_an_attached_table(database: Database) -> None:
+    with owned(database) as owner:
+
+        def told(column: str) -> list[tuple[object, ...]]:
+            return owner.execute(f"SELECT {column} FROM news ORDER BY id".encode()).fetchall()
+
+        news(owner)
+        attach(database, mark_columns=True)
+        with working(database.url):
+            put(owner, 1, window(0, 6), 0)
+            put(owner, 2, window(0, 6), 1)
+            wait_until(
+                lambda: owner.execute("SELECT dedup_duplicate_of FROM news WHERE id = 2").fetchone() == (1,)
+            )
+            owner.execute("DELETE FROM news WHERE id = 1")
+            wait_until(lambda: told("dedup_status") == [("unique",)])
+            wait_until(lambda: not waits(database))
+        right(database)
+
+
+def test_rows_before_the_horizon_are_archived_and_come_back_with_another_date(database: Database) -> None:
+    with owned(database) as owner:
+        news(owner)
+        attach(database, mark_columns=True)
+        put(owner, 1, window(0, 6), 0)
+        put(owner, 2, window(0, 6), 1)
+        put(owner, 3, window(20, 6), FAR)
+        with deduplicator(database) as dd:
+            attached.settle(database)
+            dd.settings.change({"keep_window": "30d"})
+            attached.settle(database)
+        assert archived(database) == {"news/1", "news/2"}
+        assert marks(database)["news/2"][0] == "duplicate"
+        owner.execute("UPDATE news SET day = %s WHERE id = 2", [at(FAR + 1)])
+        attached.settle(database)
+        assert archived(database) == {"news/1"}
+        assert marks(database)["news/2"][0] == "unique"
+        assert owner.execute("SELECT dedup_status FROM news WHERE id = 2").fetchone() == ("unique",)
+        owner.execute("UPDATE news SET body = %s WHERE id = 1", [text(window(40, 6))])
+        attached.settle(database)
+        assert "news/1" in archived(database)
+        assert marks(database)["news/1"][0] == "failed", "another text, and nothing to compare it with"
+        owner.execute("DELETE FROM news WHERE id = 1")
+        right(database)
+
+
+def test_a_worker_moves_the_horizon_that_somebody_asked_for(database: Database) -> None:
+    with owned(database) as owner:
+        news(owner)
+        attach(database)
+        put(owner, 1, window(0, 6), 0)
+        put(owner, 2, window(20, 6), FAR)
+        with working(database.url):
+            wait_until(lambda: not waits(database))
+            with database.transaction(settling=True) as cursor:
+                cursor.execute("UPDATE dedup.corpus_state SET horizon_wanted = %s", [at(10)])
+            wait_until(lambda: archived(database) == {"news/1"})
+        right(database)

@@ -1,0 +1,97 @@
+"""The rooms of the code, one above the other: no import of a room above, and none in a circle."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from importlib import import_module
+
+import dedup
+from tests.loops import each
+from tests.test_architecture import NEEDED, PACKAGE, circle, needs, tree
+
+ROOMS = (
+    "base",  # what everything stands on
+    *("text", "rules", "files"),  # without a database
+    *("db", "attach", "runs", "store"),  # statements
+    *("settling", "judging"),  # decisions
+    *("api", "spooling", "scrapy"),  # the public face
+    *("web", "lab", "spark", "cli"),  # what uses it
+)
+"""Packages of `dedup/`, and modules beside them, lowest first: each imports only what is before it."""
+
+MOST_ROOMS = 17
+FACE = "__init__"  # hands names on, and is no room
+
+
+def room(module: str) -> str:
+    """The room of a module: `dedup.store.articles` is in `store`."""
+    return (*module.split("."), FACE)[1]
+
+
+def ways_up(needed: dict[str, set[str]]) -> list[str]:
+    """Imports of a room above."""
+    order = (FACE, *ROOMS)
+    return [
+        f"{module} imports {other}"
+        for module, others in needed.items()
+        for other in others
+        if order.index(room(other)) > order.index(room(module))
+    ]
+
+
+def between(needed: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Which rooms each room imports from."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for module, others in needed.items():
+        found[room(module)] |= {room(other) for other in others} - {room(module)}
+    return found
+
+
+def test_every_room_has_its_place_and_they_are_few() -> None:
+    assert sorted(ROOMS) == sorted({room(module) for module in NEEDED} - {FACE})
+    assert len(ROOMS) <= MOST_ROOMS
+
+
+def test_every_folder_is_a_package_of_the_list() -> None:
+    folders = {place.name for place in PACKAGE.iterdir() if place.is_dir() and place.name != "__pycache__"}
+    assert folders <= {*ROOMS, "migrations"}  # an installed wheel has the migrations inside
+
+
+def test_no_import_runs_up() -> None:
+    assert ways_up(NEEDED) == []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert circle(NEEDED) == ()
+
+
+def test_no_room_imports_itself_by_way_of_others() -> None:
+    assert circle(between(NEEDED)) == ()
+
+
+def test_a_circle_and_a_way_up_would_be_seen() -> None:
+    code = "if TYPE_CHECKING:\n    import b\nelse:\n    import a\ndef f():\n    from c import d, e"
+    assert needs(ast.parse(code), {"a", "b", "c", "c.d"}) == {"a", "c", "c.d"}
+    assert needs(tree("api/frames.py"), {"dedup.api.deduplicator"}) == {"dedup.api.deduplicator"}
+    assert set(circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})) == {"a", "b", "c"}
+    assert ways_up({"dedup.text.a": {"dedup.store.b", "dedup.base.errors"}}) == [
+        "dedup.text.a imports dedup.store.b"
+    ]
+    assert between({"dedup.text.a": {"dedup.store.b", "dedup.text.c"}}) == {"text": {"store"}}
+
+
+def test_the_page_of_the_architecture_shows_the_rooms_in_their_order() -> None:
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)(?:\.py)?` \|", page.partition("## The laws")[0], re.MULTILINE)
+    assert rows == list(reversed(ROOMS))
+
+
+@each("name", sorted(dedup._MODULES))
+def test_a_module_for_programs_is_found_by_its_public_name(name: str) -> None:
+    real = import_module(dedup._MODULES[name])
+    assert import_module(f"dedup.{name}") is real
+    assert getattr(dedup, name) is real
+    assert real.__spec__
+    assert real.__spec__.name == dedup._MODULES[name]
