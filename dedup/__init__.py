@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from dedup.runs.monitoring import Vitals as Vitals
     from dedup.runs.runs import PastRun as PastRun
     from dedup.settling.backfill import BackfillReport as BackfillReport
+    from dedup.settling.backfill import Preview as Preview
     from dedup.settling.cluster_export import CorpusExport as CorpusExport
     from dedup.settling.cluster_import import ImportReport as ImportReport
     from dedup.settling.explain import DifferingSentence as DifferingSentence
     from dedup.settling.explain import ExplainedArticle as ExplainedArticle
     from dedup.settling.explain import Explanation as Explanation
-    from dedup.settling.preview import Preview as Preview
     from dedup.settling.verify import Verification as Verification
     from dedup.settling.window import PrunePreview as PrunePreview
     from dedup.store.exports import MarkRow as MarkRow
@@ -86,7 +86,7 @@ _HOMES = {
     "Noted": "dedup.files.report",
     "Overview": "dedup.store.overview",
     "PastRun": "dedup.runs.runs",
-    "Preview": "dedup.settling.preview",
+    "Preview": "dedup.settling.backfill",
     "Progress": "dedup.base.progress",
     "PrunePreview": "dedup.settling.window",
     "Reprints": "dedup.store.stories",

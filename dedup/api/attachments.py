@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from dedup.api import checks
 from dedup.attach import attach as attaching
 from dedup.attach import attachments, drift, outbox
-from dedup.attach.attaching import Wanted
+from dedup.attach.attaching import Remap, Wanted
 from dedup.attach.attachments import Attachment
-from dedup.attach.remapping import Remap
 from dedup.base.answer import Answer
 from dedup.db.database import Database
 

@@ -13,8 +13,8 @@ from datetime import date
 from dedup.api import checks
 from dedup.base.verdict import StatusName
 from dedup.db.database import Cursor, Database
-from dedup.settling import compare as comparing
-from dedup.settling.compare import Compared
+from dedup.settling import explain as comparing
+from dedup.settling.explain import Compared
 from dedup.store import rulebooks
 from dedup.store.questions import article as articles
 from dedup.store.questions import day as days

@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from dedup.api.judgements import Judgements
     from dedup.api.pins import CommonSentences, PairPins
     from dedup.api.settings import CorpusSettings
-    from dedup.settling.backfill import BackfillReport
+    from dedup.settling.backfill import BackfillReport, Preview
     from dedup.settling.cluster_import import ImportReport
-    from dedup.settling.preview import Preview
     from dedup.settling.window import PrunePreview
     from dedup.store.load import LoadPreview
 
@@ -288,7 +287,7 @@ class Deduplicator(Questions):
 
     def preview(self) -> Preview:
         """What the next backfill has to do, counted without doing it."""
-        from dedup.settling.preview import preview
+        from dedup.settling.backfill import preview
 
         return preview(self._database)
 

@@ -10,9 +10,8 @@ from time import perf_counter
 from psycopg import sql
 
 from dedup.attach import attached_ddl, attachments, detaching, drift, outbox, rights
-from dedup.attach.attaching import Wanted, examine
+from dedup.attach.attaching import Remap, Wanted, examine, remapped
 from dedup.attach.attachments import Attachment, Part
-from dedup.attach.remapping import Remap, remapped
 from dedup.attach.sync import UnfitError, compare
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.timeouts import milliseconds

@@ -1,6 +1,6 @@
 """A result that was checked is taken up: fingerprints first, then marks, pairs and counts in one transaction.
 
-What is written was staged by `cluster_staging.py` and compared with the corpus by `cluster_checks.py`, at one
+What is written was staged by `cluster_checks.py` and compared with the corpus by `cluster_checks.py`, at one
 moment. What people have changed since is settled again by the next backfill, as after any change of theirs.
 """
 

@@ -15,8 +15,7 @@ import pytest
 
 from dedup import Article, Deduplicator, Timeouts, Verdict
 from dedup.base.errors import BusyError
-from dedup.db.database import Database
-from dedup.db.pool import MAX_CONNECTIONS
+from dedup.db.database import MAX_CONNECTIONS, Database
 from tests.corpora import article, assert_right, window
 from tests.settling.faults import watched
 

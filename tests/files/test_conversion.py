@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from dedup.base.article import Article
 from dedup.base.errors import InputError
-from dedup.files import conversion
-from dedup.files.conversion import why_not_one
+from dedup.files import jsonl
+from dedup.files.jsonl import why_not_one
 from dedup.files.readers import Reject, read_articles
 
 STORY = {"source": {"id": None, "name": "Post"}, "title": "Late", "url": "u", "content": 'The "ferry" [+9 {c'}
@@ -31,7 +31,7 @@ FEED = {"version": "https://jsonfeed.org/version/1.1", "title": "One, two: [thre
 
 
 def why_not_lines(name: str, start: bytes) -> str | None:
-    return conversion.why_not_lines(name, start, packed=False, is_pipe=False)
+    return jsonl.why_not_lines(name, start, packed=False, is_pipe=False)
 
 
 def refused(path: Path, content: bytes) -> str:

@@ -18,7 +18,7 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, Database, hold_settle_lock
 from dedup.db.steps import run
-from dedup.settling import compare, hook, segments
+from dedup.settling import explain, hook, segments
 from dedup.settling.backfill import backfill
 from dedup.settling.fast_path import settle_new
 from dedup.settling.lookup import lookup
@@ -361,7 +361,7 @@ QUESTIONS: dict[str, tuple[Callable[[Cursor], object], int]] = {
     "story of a copy": (lambda c: story.story(c, "real 1").copies[0], 50),
     "article": (lambda c: articles.article(c, "synthetic 4711").matches[0], 50),
     "pairs": (lambda c: verdicts.best_pairs(c, 4711), 50),
-    "two": (lambda c: compare.compare(c, rulebooks.load_rulebook(c), "real 1", "real 2"), 50),
+    "two": (lambda c: explain.compare(c, rulebooks.load_rulebook(c), "real 1", "real 2"), 50),
     "newest": (lambda c: found(c) is None, 4 * search.SEARCH_PAGE),
     "of a day": (lambda c: found(c, first=DAY, last=DAY) is None, 4 * search.SEARCH_PAGE),
     "of an outlet": (

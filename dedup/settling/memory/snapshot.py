@@ -18,9 +18,8 @@ import numpy.typing as npt
 from dedup.base.numbers import Flags
 from dedup.base.settings import Settings
 from dedup.db.database import Cursor
-from dedup.settling.memory.count import count, frequent
 from dedup.settling.memory.kept import Kept
-from dedup.settling.memory.keys import Bigints, Entries, Places, in_slices
+from dedup.settling.memory.keys import Bigints, Entries, Places, count, frequent, in_slices
 from dedup.store import key_segments, memory_engine
 from dedup.store.common_sentences import SentenceCount
 from dedup.store.memory_engine import FingerprintPage, StoredMarks

@@ -24,11 +24,10 @@ from dedup.files.body import MissingExtraError, RefusedError, article_of, read_a
 from dedup.web.serve.answers import explanation, judged, marked, story
 from dedup.web.serve.endpoints import ENDPOINTS, JSON, LINES, PATHS, PROBES, Endpoint
 from dedup.web.serve.guard import HEADERS, Access, Guard
-from dedup.web.serve.handling import Handling, fields_of, too_many
+from dedup.web.serve.handling import Handling, Threads, fields_of, too_many
 from dedup.web.serve.limits import Limits
 from dedup.web.serve.openapi import document
 from dedup.web.serve.problems import OUTAGE_SECONDS, ProblemError, problem_of
-from dedup.web.serve.threads import Threads
 
 HEALTH_SECONDS = 1.0  # How long an answer of the health check holds: whoever asks more often costs nothing
 
