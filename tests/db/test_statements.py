@@ -26,7 +26,7 @@ FEATURES = sorted(
 )
 
 PARTS = {
-    "store/articles": {"fields": fields("a"), "text": body("a")},
+    "store/articles": {"fields": fields("a"), "text": body("a"), "tables": "dedup.article"},
     "attach/attachments": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
     "store/questions/questions": {
         "counts": day._COUNTS,
