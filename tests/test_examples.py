@@ -174,7 +174,7 @@ def test_kubernetes_finds_what_it_requires() -> None:
 def test_the_rules_name_metrics_that_there_are() -> None:
     rules = yaml.safe_load((EXAMPLES / "prometheus" / "alerts.yaml").read_text("utf-8"))
     page = (EXAMPLES.parent / "worker.md").read_text("utf-8")
-    code = (EXAMPLES.parents[1] / "dedup" / "metrics.py").read_text("utf-8")
+    code = (EXAMPLES.parents[1] / "dedup" / "api" / "metrics.py").read_text("utf-8")
     for rule in rules["groups"][0]["rules"]:
         assert {"alert", "expr", "annotations"} <= rule.keys()
         for name in re.findall(r"dedup_\w+", rule["expr"]):
