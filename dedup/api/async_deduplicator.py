@@ -15,17 +15,17 @@ from dedup.api import checks
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import ClosedError
-from dedup.base.timeouts import Timeouts, check_seconds
+from dedup.base.timeouts import Timeouts
 from dedup.base.verdict import Verdict
-from dedup.db.async_connection import MAX_CONNECTIONS, AsyncPool
-from dedup.settling.async_submit import AsyncSubmissions
 from dedup.store.stories import Story
 from dedup.store.verdicts import MarkedArticle
 
 _Value = TypeVar("_Value")
 
-THREADS = 4  # That wait for the database where the event loop does not do it itself
-MAX_AT_ONCE = 1_000  # Articles of one `submit_many` in hand; more would only wait for a connection
+THREADS = 4
+"""That read texts and wait for the database. All who settle wait for one lock, and more would only wait."""
+
+MAX_AT_ONCE = 1_000  # Articles of one `submit_many` in hand; more would only wait for a thread
 
 
 class AsyncDeduplicator:
@@ -34,8 +34,8 @@ class AsyncDeduplicator:
         async with AsyncDeduplicator() as dd:
             verdict = await dd.submit(Article(source_id="a1", text="…"))
 
-    It gives the verdicts that `Deduplicator` gives. A task may be cancelled at any time: what it was at is
-    then done wholly or not at all, and no transaction stays open.
+    It gives the verdicts that `Deduplicator` gives, in threads of its own. A task may be cancelled at any
+    time: what a thread is at by then is done wholly, and what waits for a thread not at all.
 
     Args:
         url, schema, timeouts: as of `Deduplicator`.
@@ -48,12 +48,20 @@ class AsyncDeduplicator:
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> None:
         self._make = partial(Deduplicator, url, schema=schema, timeouts=timeouts)
-        self._open: _Open | None = None
+        # Threads of its own: those of asyncio are the program's, which may have them all wait for something.
+        self._threads: ThreadPoolExecutor | None = None
+        self._blocking: Deduplicator | None = None
 
     async def __aenter__(self) -> Self:
-        if self._open is not None:
+        if self._threads is not None:
             raise ClosedError("this AsyncDeduplicator is open already; make another one")
-        self._open = await _Open.make(self._make)
+        self._threads = ThreadPoolExecutor(THREADS, "dedup")
+        try:
+            self._blocking = await self._in_thread(self._make)
+        except BaseException:
+            self._threads.shutdown(wait=False)
+            self._threads = None
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -61,27 +69,27 @@ class AsyncDeduplicator:
 
     async def close(self) -> None:
         """Close the connections, once what is being done in threads is finished."""
-        opened, self._open = self._open, None
-        if opened is not None:
-            await opened.close()
+        threads, self._threads = self._threads, None
+        blocking, self._blocking = self._blocking, None
+        if threads is not None:
+            await asyncio.to_thread(threads.shutdown)
+        if blocking is not None:
+            await asyncio.to_thread(blocking.close)
 
     async def submit(self, article: Article, *, timeout: float | None = None) -> Verdict:
         """Store an article, or its new version, and say what it is; see `Deduplicator.submit`.
 
         `timeout`: seconds to wait for others, and for a statement to work; None takes `Timeouts.hook`. A turn
-        on the connections of this program is waited for besides, as long as `Timeouts.lock`. Raises
-        InputError: this is no Article, or the timeout is not above 0.
+        on one of its threads is waited for besides. Raises InputError: this is no Article, or the timeout is
+        not above 0.
         """
-        opened = self._opened()
-        wait = opened.timeouts.hook if timeout is None else timeout
-        check_seconds("the timeout", wait)
-        return await opened.submissions.submit(checks.article(article), wait)
+        return await self._in_thread(partial(self._opened().submit, article, timeout=timeout))
 
     async def submit_many(
         self,
         articles: Iterable[Article] | AsyncIterable[Article],
         *,
-        at_once: int = MAX_CONNECTIONS,
+        at_once: int = THREADS,
         timeout: float | None = None,
     ) -> list[Verdict]:
         """Submit articles, several at once; the verdicts are in the order of the articles.
@@ -129,34 +137,33 @@ class AsyncDeduplicator:
 
     async def lookup(self, article: Article | str) -> Verdict:
         """What an article, or a bare text, would be marked; nothing is stored."""
-        opened = self._opened()
-        return await opened.in_thread(lambda: opened.blocking.lookup(article))
+        return await self._in_thread(partial(self._opened().lookup, article))
 
     async def get(self, source_id: str) -> MarkedArticle | None:
         """An article as it is stored, with its mark and the pairs behind it; None if it is unknown."""
-        opened = self._opened()
-        return await opened.in_thread(lambda: opened.blocking.get(source_id))
+        return await self._in_thread(partial(self._opened().get, source_id))
 
     async def story(self, source_id: str) -> Story:
         """The story that an article belongs to: its canonical article and all copies.
 
         Raises NotFoundError: the article is unknown.
         """
-        opened = self._opened()
-        return await opened.in_thread(lambda: opened.blocking.story(source_id))
+        return await self._in_thread(partial(self._opened().story, source_id))
 
     async def delete(self, source_id: str) -> bool:
         """Delete an article; its duplicates and partners are judged again. False if it is unknown.
 
         Raises BusyError: others held it for longer than `Timeouts.lock`.
         """
-        opened = self._opened()
-        return await opened.in_thread(lambda: opened.blocking.delete(source_id))
+        return await self._in_thread(partial(self._opened().delete, source_id))
 
-    def _opened(self) -> _Open:
-        if self._open is None:
+    def _opened(self) -> Deduplicator:
+        if self._blocking is None:
             raise ClosedError("this AsyncDeduplicator is not open; use it as `async with`")
-        return self._open
+        return self._blocking
+
+    async def _in_thread(self, work: Callable[[], _Value]) -> _Value:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
 async def enumerate_any(
@@ -171,32 +178,3 @@ async def enumerate_any(
     else:
         for number, article in enumerate(articles):
             yield number, article
-
-
-class _Open:
-    def __init__(self, blocking: Deduplicator, threads: ThreadPoolExecutor) -> None:
-        database = blocking._database
-        self.blocking, self.timeouts = blocking, database.timeouts
-        self._threads = threads
-        self._pool = AsyncPool(database.url, database.location, database.timeouts, database.schema)
-        self.submissions = AsyncSubmissions(self._pool, blocking._submissions, self.in_thread)
-
-    @classmethod
-    async def make(cls, deduplicator: Callable[[], Deduplicator]) -> _Open:
-        # Threads of its own: those of asyncio are the program's, which may have them all wait for something.
-        threads = ThreadPoolExecutor(THREADS, "dedup")
-        try:
-            work = asyncio.get_running_loop().run_in_executor(threads, deduplicator)
-            return cls(await work, threads)
-        except BaseException:
-            threads.shutdown(wait=False)
-            raise
-
-    async def in_thread(self, work: Callable[[], _Value]) -> _Value:
-        """Do something that blocks; when the task is cancelled it is done all the same."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
-
-    async def close(self) -> None:
-        await self._pool.close()
-        await asyncio.to_thread(self._threads.shutdown)
-        await asyncio.to_thread(self.blocking.close)

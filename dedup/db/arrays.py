@@ -100,7 +100,7 @@ def sent_arrays(data: bytes, counts: npt.NDArray[np.int64]) -> Bigints:
     return np.asarray(high << 32 | low)
 
 
-def register(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+def register(connection: psycopg.Connection[Any]) -> None:
     """Let a connection send and receive bigint[] as numpy arrays (binary format only)."""
     connection.adapters.register_dumper(np.ndarray, _ArrayDumper)
     connection.adapters.register_loader(_INT8_ARRAY, _ArrayLoader)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import select
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
@@ -23,7 +23,6 @@ from dedup.base.timeouts import Timeouts, milliseconds
 from dedup.db import arrays
 from dedup.db.rendering import SchemaCursor
 from dedup.db.statements import Statements
-from dedup.db.steps import Ask, Row
 
 Cursor = psycopg.Cursor[Any]
 _Value = TypeVar("_Value")
@@ -191,7 +190,7 @@ class Connection(psycopg.Connection[Any]):
         return connection
 
 
-def readable(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+def readable(connection: psycopg.Connection[Any]) -> bool:
     """Whether the server has said something to an idle client: its end, or a word before it."""
     waiting = select.poll()
     waiting.register(connection.fileno(), select.POLLIN)
@@ -277,7 +276,7 @@ class Session:
         finally:
             connection.patience = patience
 
-    def ask(self, asked: Ask, seconds: float) -> list[Row]:
+    def ask(self, statement: bytes, values: Mapping[str, Any], seconds: float) -> list[tuple[Any, ...]]:
         """The answer to a statement that is a transaction of its own, in one round trip. `seconds`: wait, and
         let it work, no longer than this.
         """
@@ -289,9 +288,9 @@ class Session:
                 if connection.pooled:
                     with connection.pipeline():  # what is sent within is one transaction
                         connection.execute(set_values(limits(self._timeouts, seconds), local=True))
-                        cursor.execute(*asked)
+                        cursor.execute(statement, values)
                 else:
-                    cursor.execute(*asked)
+                    cursor.execute(statement, values)
                 return cursor.fetchall()
         finally:
             connection.patience = patience

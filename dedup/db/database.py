@@ -11,10 +11,10 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import BoundedSemaphore, Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from psycopg import errors as pg
@@ -43,7 +43,6 @@ from dedup.db.connection import (
     hold_settle_lock,
     prefer_indexes,
 )
-from dedup.db.steps import Ask, Row
 
 MAX_CONNECTIONS = 10
 """Of one `Database` at a time; a program with more threads has some of them wait."""
@@ -280,10 +279,10 @@ class Database:
         ):
             yield cursor
 
-    def ask(self, asked: Ask, seconds: float) -> list[Row]:
+    def ask(self, statement: bytes, values: Mapping[str, Any], seconds: float) -> list[tuple[Any, ...]]:
         """The answer to a statement that is a transaction of its own; see `Session.ask`."""
         with self.session(seconds) as session:
-            return session.ask(asked, seconds)
+            return session.ask(statement, values, seconds)
 
     def check_open(self) -> None:
         """Make sure that `close` was not called. Raises ClosedError: it was."""

@@ -10,7 +10,7 @@ Only what this program wrote is rendered: never values, quoted names, or the SQL
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from typing import Any, Self
 
@@ -117,22 +117,6 @@ class SchemaCursor(psycopg.Cursor[Any]):
         super().executemany(rendered(query, schema_of(self)), *given, **options)
 
     def stream(self, query: Any, *given: Any, **options: Any) -> Iterator[Any]:
-        return super().stream(rendered(query, schema_of(self)), *given, **options)
-
-    def copy(self, statement: Any, *given: Any, **options: Any) -> Any:
-        return super().copy(rendered(statement, schema_of(self)), *given, **options)
-
-
-class AsyncSchemaCursor(psycopg.AsyncCursor[Any]):
-    """The same for asyncio."""
-
-    async def execute(self, query: Any, *given: Any, **options: Any) -> Self:
-        return await super().execute(rendered(query, schema_of(self)), *given, **options)
-
-    async def executemany(self, query: Any, *given: Any, **options: Any) -> None:
-        await super().executemany(rendered(query, schema_of(self)), *given, **options)
-
-    def stream(self, query: Any, *given: Any, **options: Any) -> AsyncIterator[Any]:
         return super().stream(rendered(query, schema_of(self)), *given, **options)
 
     def copy(self, statement: Any, *given: Any, **options: Any) -> Any:

@@ -16,12 +16,16 @@ from dedup.base.settings import Settings
 from dedup.base.verdict import Verdict
 from dedup.db.database import Cursor, Database
 from dedup.db.statements import Statements
-from dedup.rules.marks import Mark, Status
+from dedup.rules.marks import Mark, Partner, Status, decide, kept_originals
+from dedup.rules.pair import Profile, Relation, relate
+from dedup.settling.index import profile_of
 from dedup.settling.lookup import copies_among, mark_of, related_to, verdict_of, with_copies
 from dedup.settling.settle import Settled, TooManyCandidatesError, settle
-from dedup.store import articles, deferred, fingerprints, rulebooks, settling, verdicts, window
+from dedup.store import articles, deferred, fast_path, fingerprints, rulebooks, settling, verdicts, window
 from dedup.store.articles import Known
+from dedup.store.fast_path import Ask, Met
 from dedup.store.rulebooks import Rulebook
+from dedup.text.fingerprint import Fingerprint
 from dedup.text.tasks import Fingerprinted, TextTask, fingerprint_task
 
 _sql = Statements("store/fast_path")
@@ -48,9 +52,51 @@ def fingerprint(rulebook: Rulebook, article: Article) -> Fingerprinted:
     return fingerprint_task(rulebook.fingerprinter, task)
 
 
+def settle_new(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> Verdict | None:
+    """Store and mark an article that is new, and unique or a duplicate; most of a scraper's are such.
+
+    A duplicate changes no other article, and neither does one that is related to none. So `settle.py` would
+    write just this. One call or two, each a transaction of its own.
+
+    Returns the verdict, None where it is not plain, and nothing was stored.
+    Raises StaleRulesError: the stored results are of another rulebook.
+    """
+    met = fast_path.meet(ask, rulebook, article, made)
+    if met.outcome == "stored":
+        return Verdict(article.source_id, Status.UNIQUE.value, None, None, None)
+    if met.outcome != "shares":
+        return None
+    found = _related(made, met, rulebook.settings)
+    earlier = [partner for partner in found if partner[0] < (met.time, article.source_id.encode())]
+    mark = decide((p for p in earlier if p[2].relation is Relation.DUPLICATE), ())
+    if found and mark.status is Status.UNIQUE:
+        return None  # others change with it
+    kept = kept_originals((p for p in earlier if p[2].relation is Relation.DUPLICATE), rulebook.settings)
+    pairs = [(other_id, related) for _, other_id, related in kept]
+    if not fast_path.store(ask, rulebook, article, made, met, mark, pairs):
+        return None
+    return verdict_of(article.source_id, mark, kept, 0)
+
+
+def _related(made: Fingerprint, met: Met, settings: Settings) -> list[Partner]:
+    own = Profile(
+        made.content_hash,
+        frozenset(met.sentences.tolist()),
+        made.signature,
+        frozenset(made.buckets),
+        made.shingle_count,
+    )
+    found: list[Partner] = []
+    for row, sentences in zip(met.others, met.other_sentences, strict=True):
+        related = relate(own, profile_of(row, sentences), settings)
+        if related:
+            found.append((row.order, row.id, related))
+    return found
+
+
 def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted) -> Verdict:
     """Store an article and settle it, which needs the settle lock; `made` with the same rulebook. What is new
-    and plain is done in fewer calls by `fast_path.py`.
+    and plain is done in fewer calls by `settle_new`.
 
     Raises StaleRulesError: the stored results are of another rulebook.
     """

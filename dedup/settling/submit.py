@@ -7,14 +7,14 @@ role may not settle (`../db/roles.py`). One object serves any number of threads.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from dedup.base.article import Article
 from dedup.base.errors import BusyError, CollisionError
 from dedup.base.verdict import Verdict
 from dedup.db import roles
 from dedup.db.database import Database, retried
-from dedup.db.steps import run
-from dedup.settling import fast_path, hook, lookup
+from dedup.settling import hook, lookup
 from dedup.store import rulebooks
 from dedup.store.rulebooks import Rulebook, StaleRulesError
 
@@ -40,11 +40,6 @@ class Submissions:
         self._database = database
         self._rulebook: Rulebook | None = None
         self._may_settle: bool | None = None
-
-    @property
-    def rulebook(self) -> Rulebook | None:
-        """What the last article was read by; None before the first one."""
-        return self._rulebook
 
     def submit(self, article: Article, seconds: float) -> Verdict:
         """Store an article, or its new version, and settle it; what cannot be settled in `seconds` is
@@ -80,8 +75,8 @@ class Submissions:
     def _settled(self, article: Article, seconds: float) -> Verdict:
         def attempt() -> Verdict:
             if made.fingerprint is not None:
-                steps = fast_path.settle_new(rulebook, article, made.fingerprint)
-                if verdict := run(lambda asked: self._database.ask(asked, seconds), steps):
+                ask = partial(self._database.ask, seconds=seconds)
+                if verdict := hook.settle_new(ask, rulebook, article, made.fingerprint):
                     return verdict
             with self._database.transaction(settling=True, seconds=seconds) as cursor:
                 return hook.submit(cursor, rulebook, article, made)

@@ -6,7 +6,7 @@ stored by a second call. Each call is a transaction of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -16,7 +16,6 @@ import numpy as np
 from dedup.base.article import ARTICLE_FIELDS, Article, storable
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.statements import Statements
-from dedup.db.steps import Ask, Row, Steps
 from dedup.rules.marks import Mark
 from dedup.rules.pair import Related
 from dedup.store.rulebooks import Rulebook, StaleRulesError
@@ -27,6 +26,9 @@ _sql = Statements("store/fast_path")
 
 MOST_SHARED = 200
 """Articles that are compared with a new one at once."""
+
+Ask = Callable[[bytes, Mapping[str, Any]], list[tuple[Any, ...]]]
+"""Executes a statement, a transaction of its own, and returns the rows of its answer; see `Database.ask`."""
 
 _NO_MARK: dict[str, Any] = {
     **dict.fromkeys(("told", "original", "score", "reason")),
@@ -52,13 +54,13 @@ class Met:
     other_sentences: Sequence[Bigints] = ()  # theirs that are not common
 
 
-def meet(rulebook: Rulebook, article: Article, made: Fingerprint, most: int = MOST_SHARED) -> Steps[Met]:
+def meet(ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint) -> Met:
     """Store an article with its mark if it is new and shares nothing with others; else say what it shares.
-    `made`: the fingerprint of the article, by this rulebook. `most`: it may share something with so many.
+    `made`: the fingerprint of the article, by this rulebook.
 
     Raises StaleRulesError: the stored results are of another rulebook.
     """
-    rows = yield from _submit(rulebook, article, made, most)
+    rows = _submit(ask, rulebook, article, made)
     outcome: Outcome = rows[-1][0]
     if outcome != "shares":
         return Met(outcome)
@@ -83,25 +85,25 @@ def meet(rulebook: Rulebook, article: Article, made: Fingerprint, most: int = MO
 
 
 def store(
+    ask: Ask,
     rulebook: Rulebook,
     article: Article,
     made: Fingerprint,
     met: Met,
     mark: Mark,
     pairs: Sequence[tuple[int, Related]],
-    most: int = MOST_SHARED,
-) -> Steps[bool]:
+) -> bool:
     """Store a new article with a mark, and a duplicate with its pairs: the ids of others and what they are to
     it. False, and nothing is stored, where it would meet something else than `met` by now.
 
     Raises StaleRulesError: the stored results are of another rulebook.
     """
     related = [one for _, one in pairs]
-    rows = yield from _submit(
+    rows = _submit(
+        ask,
         rulebook,
         replace(article, added_at=met.added),
         made,
-        most,
         told=met.told,
         original=mark.duplicate_of,
         score=mark.score,
@@ -117,12 +119,12 @@ def store(
 
 
 def _submit(
-    rulebook: Rulebook, article: Article, made: Fingerprint, most: int, **mark: Any
-) -> Steps[list[Row]]:
+    ask: Ask, rulebook: Rulebook, article: Article, made: Fingerprint, **mark: Any
+) -> list[tuple[Any, ...]]:
     state = rulebook.state
     values = {
         "rules": [state.fingerprints, state.rules, str(state.algorithm), state.unicode],
-        "most": most,
+        "most": MOST_SHARED,
         **{name: getattr(article, name) for name in ARTICLE_FIELDS},
         "text": storable(article.text),
         "version": made.version,
@@ -136,7 +138,7 @@ def _submit(
         **_NO_MARK,
         **mark,
     }
-    rows = yield Ask(_sql("submit"), values)
+    rows = ask(_sql("submit"), values)
     if rows[-1][0] == "rules":
         raise StaleRulesError
     return rows

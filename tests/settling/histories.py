@@ -8,7 +8,7 @@ lets a whole history run in one transaction that is rolled back, ten times faste
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -18,7 +18,6 @@ import psycopg
 
 from dedup.base.article import Article
 from dedup.db.database import Cursor, Database
-from dedup.db.steps import Ask, Row
 from dedup.rules.pair import Relation
 from dedup.settling.backfill import backfill
 from dedup.store import articles, pins, rulebooks
@@ -182,9 +181,9 @@ class OneTransaction:
             )
             yield cursor
 
-    def ask(self, asked: Ask, seconds: float) -> list[Row]:
+    def ask(self, statement: bytes, values: Mapping[str, Any], seconds: float) -> list[tuple[Any, ...]]:
         with self.transaction() as cursor:
-            return cursor.execute(*asked).fetchall()
+            return cursor.execute(statement, values).fetchall()
 
     @contextmanager
     def session(self) -> Iterator[OneTransaction]:

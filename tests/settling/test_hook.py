@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
-from collections.abc import Callable
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -15,11 +15,10 @@ from dedup import Article, Deduplicator
 from dedup.base.schema import outer
 from dedup.db.connection import Connection
 from dedup.db.database import Cursor, Database, hold_settle_lock
-from dedup.db.steps import Ask, Row, run
 from dedup.settling import hook
 from dedup.settling.backfill import backfill
-from dedup.settling.fast_path import settle_new
 from dedup.store import fast_path, rulebooks
+from dedup.store.fast_path import Ask
 from tests.corpora import answer, article, assert_right, code, deduplicator, load, window
 from tests.runs.proxy import proxy
 
@@ -272,16 +271,16 @@ def test_a_newcomer_is_settled_under_the_settings_of_all_settling(database: Data
         hold_settle_lock(cursor)
         settling = _session(cursor)
     with database.transaction() as cursor:
-        assert run(_within(cursor), fast_path.meet(rulebook, given, made)).outcome == "stored"
+        assert fast_path.meet(_within(cursor), rulebook, given, made).outcome == "stored"
         newcomer = _session(cursor)
     changed = {name for name in settling if settling[name] != before[name]}
     assert {"lock_timeout", "enable_seqscan", f"{outer(database.schema)}.settling"} <= changed
     assert newcomer == settling
 
 
-def _within(cursor: Cursor) -> Callable[[Ask], list[Row]]:
+def _within(cursor: Cursor) -> Ask:
     """Statements that are not transactions of their own."""
-    return lambda asked: cursor.execute(*asked).fetchall()
+    return lambda statement, values: cursor.execute(statement, values).fetchall()
 
 
 def _session(cursor: Cursor) -> dict[str, str | None]:
@@ -323,18 +322,18 @@ def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwh
             rulebook = rulebooks.load_rulebook(cursor)
         made = hook.fingerprint(rulebook, given).fingerprint
         assert made is not None
-        asked: list[Ask] = []
+        asked: list[bytes] = []
 
-        def ask(one: Ask) -> list[Row]:
+        def ask(statement: bytes, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
             if asked and meanwhile == "another one shares it":
                 dd.submit(article("other", window(4, 6), 5))
             elif asked and meanwhile != "nothing":
                 with psycopg.connect(database.url) as other:
                     other.execute(MEANWHILE[meanwhile].encode())
-            asked.append(one)
-            return database.ask(one, 10)
+            asked.append(statement)
+            return database.ask(statement, values, 10)
 
-        told = run(ask, settle_new(rulebook, given, made))
+        told = hook.settle_new(ask, rulebook, given, made)
         assert len(asked) == 2
         assert (told is not None) == (meanwhile == "nothing")
         assert bool(_stored(database, "copy")) == (meanwhile in ("nothing", "the same article is stored"))
@@ -348,7 +347,7 @@ def test_a_duplicate_is_stored_if_nothing_has_changed(database: Database, meanwh
     assert_right(database)
 
 
-def _stored(database: Database, name: str) -> list[Row]:
+def _stored(database: Database, name: str) -> list[tuple[Any, ...]]:
     with database.transaction() as cursor:
         return cursor.execute("SELECT FROM dedup.article WHERE source_id = %s", [name]).fetchall()
 

@@ -17,10 +17,8 @@ import pytest
 from dedup.api.deduplicator import Deduplicator
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, Database, hold_settle_lock
-from dedup.db.steps import run
 from dedup.settling import explain, hook, segments
 from dedup.settling.backfill import backfill
-from dedup.settling.fast_path import settle_new
 from dedup.settling.lookup import lookup
 from dedup.settling.settle import settle
 from dedup.store import common_sentences, opening, rulebooks, settling, stories, verdicts
@@ -152,7 +150,7 @@ def test_a_hook(large: Database, given: Any) -> None:
     with rolled_back(large) as cursor:
         made = hook.fingerprint(rulebook, given).fingerprint
         assert made
-        run(lambda asked: cursor.execute(*asked).fetchall(), settle_new(rulebook, given, made))
+        hook.settle_new(lambda *asked: cursor.execute(*asked).fetchall(), rulebook, given, made)
         check(cursor)
 
 
