@@ -102,8 +102,7 @@ def pin_pair(
     """Say what two articles are to each other, in place of what was said before."""
     first, second = _ordered(a, b)
     cursor.execute(
-        _sql("pin_pair"),
-        {"a": first, "b": second, "relation": relation.value, "by": by, "reason": reason},
+        _sql("pin_pair"), {"a": first, "b": second, "relation": relation.value, "by": by, "reason": reason}
     )
 
 

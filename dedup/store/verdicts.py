@@ -60,10 +60,7 @@ def marked_article(cursor: Cursor, source_id: str) -> MarkedArticle | None:
 
 
 def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
-    row = cursor.execute(
-        _sql("stored_mark"),
-        {"source_id": source_id, "limit": UNSETTLED_LIMIT},
-    ).fetchone()
+    row = cursor.execute(_sql("stored_mark"), {"source_id": source_id, "limit": UNSETTLED_LIMIT}).fetchone()
     return StoredMark(*row) if row else None
 
 
@@ -90,8 +87,7 @@ def copies(cursor: Cursor, article_id: int, *, settled: bool = False) -> tuple[t
     `settled`: without those that are to be settled again.
     """
     rows = cursor.execute(
-        _sql("copies"),
-        {"id": article_id, "settled": settled, "count": COPIES_LIMIT, "limit": MATCHES_LIMIT},
+        _sql("copies"), {"id": article_id, "settled": settled, "count": COPIES_LIMIT, "limit": MATCHES_LIMIT}
     ).fetchall()
     return tuple(Copy(*row[:3]) for row in rows), rows[0][3] if rows else 0
 
@@ -106,7 +102,6 @@ def matches(cursor: Cursor, article_id: int) -> tuple[Match, ...]:
 def best_pairs(cursor: Cursor, article_id: int, relation: str | None = None) -> dict[int, Match]:
     """`matches` by the id of the other article. `relation`: only pairs of this one."""
     rows = cursor.execute(
-        _sql("best_pairs"),
-        {"id": article_id, "relation": relation, "limit": MATCHES_LIMIT},
+        _sql("best_pairs"), {"id": article_id, "relation": relation, "limit": MATCHES_LIMIT}
     ).fetchall()
     return {row[0]: Match(*row[1:]) for row in rows}
