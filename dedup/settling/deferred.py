@@ -6,7 +6,7 @@ from functools import partial
 
 from dedup.base.errors import BusyError
 from dedup.db.database import Database, retried
-from dedup.store import deferred
+from dedup.store import articles
 
 ARTICLES_PER_TRANSACTION = 100  # Stored under one hold of the settle lock: a few hundredths of a second
 
@@ -16,7 +16,7 @@ def store_deferred(database: Database) -> int:
     left: list[str] = []
     while True:
         with database.transaction() as cursor:
-            found = deferred.waiting(cursor, ARTICLES_PER_TRANSACTION + len(left))
+            found = articles.deferred(cursor, ARTICLES_PER_TRANSACTION + len(left))
         waiting = [source_id for source_id in found if source_id not in left]
         if not waiting:
             return len(left)
@@ -36,4 +36,4 @@ def _stored_alone(database: Database, source_id: str) -> bool:
 
 def _store(database: Database, source_ids: list[str]) -> None:
     with database.transaction(settling=True) as cursor:
-        deferred.store(cursor, source_ids)
+        articles.store_deferred(cursor, source_ids)

@@ -21,7 +21,7 @@ from dedup.rules.pair import Profile, Relation, relate
 from dedup.settling.index import profile_of
 from dedup.settling.lookup import copies_among, mark_of, related_to, verdict_of, with_copies
 from dedup.settling.settle import Settled, TooManyCandidatesError, settle
-from dedup.store import articles, deferred, fast_path, fingerprints, rulebooks, settling, verdicts, window
+from dedup.store import articles, fast_path, fingerprints, rulebooks, settling, verdicts, window
 from dedup.store.articles import Known
 from dedup.store.fast_path import Ask, Met
 from dedup.store.rulebooks import Rulebook
@@ -102,7 +102,7 @@ def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerpri
     """
     rulebook.check(cursor)
     partners = articles.partners(cursor, [article.source_id])  # an edit makes them stale
-    deferred.store(cursor, [article.source_id])
+    articles.store_deferred(cursor, [article.source_id])
     known = store(cursor, article)
     if not known.settled and window.outside_among(cursor, rulebook.settings, [known.id]):
         if rulebooks.bulk_run(cursor) is None:  # it is left to the next round of the backfill
@@ -134,7 +134,7 @@ def store_for_later(database: Database, article: Article, *, may_edit: bool = Tr
     """
     try:
         with database.transaction(seconds=STORE_SECONDS) as cursor:
-            if not deferred.any_of(cursor, article.source_id):
+            if not articles.is_deferred(cursor, article.source_id):
                 if may_edit:
                     articles.store(cursor, [article])
                     return
@@ -143,14 +143,14 @@ def store_for_later(database: Database, article: Article, *, may_edit: bool = Tr
     except (BusyError, CollisionError):
         pass
     with database.transaction() as cursor:
-        deferred.add(cursor, article)
+        articles.defer(cursor, article)
 
 
 def delete(cursor: Cursor, settings: Settings, source_ids: Sequence[str]) -> list[str]:
     """Delete articles and settle what that unsettles, under the settle lock; returns the source_ids that
     existed."""
     partners = articles.partners(cursor, source_ids)
-    deferred.delete(cursor, source_ids)
+    articles.forget_deferred(cursor, source_ids)
     deleted = articles.delete(cursor, source_ids)
     settle_some(cursor, settings, partners)
     return deleted

@@ -30,7 +30,7 @@ from dedup.db.rendering import schema_of
 from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import Mark, Pair, Partner, Status, best_match, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation, relate
-from dedup.store import bookkeeping, common_sentences, deferred, rulebooks, snapshots
+from dedup.store import articles, bookkeeping, common_sentences, rulebooks, snapshots
 from dedup.store.bookkeeping import Repair, Repairs
 from dedup.store.rulebooks import Rulebook
 from dedup.store.snapshots import StoredArticle
@@ -157,7 +157,7 @@ def _check_bookkeeping(cursor: Cursor, rulebook: Rulebook, result: Verification)
         result.differs("the settings in force are not those that the results were made with", Repair.ADOPT)
     for language in rulebooks.damaged_models(cursor):
         result.differs(f"the sentence parameters of {language} are not those of their checksum", Repair.ADOPT)
-    if put_aside := deferred.count(cursor):
+    if put_aside := articles.count_deferred(cursor):
         result.skipped.append(f"{put_aside:,} versions of articles that were deferred; {FIRST}")
 
 

@@ -1,6 +1,8 @@
 """Articles in and out of the database: load, edit, delete. It decides nothing about marks.
 
-What a change touches is settled again, by the triggers of the schema (`migrations/sql`).
+What a change touches is settled again, by the triggers of the schema (`migrations/sql`). Whoever has an open
+transaction that inserted or edited an article holds it; a caller who brings a new version of it does not wait
+for that, but defers it until someone can store it.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import Any
 import psycopg
 
 from dedup.base.article import ARTICLE_FIELDS, Article, storable
+from dedup.base.errors import InputError
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, hold_settle_lock
 from dedup.db.statements import Statements
@@ -38,8 +41,13 @@ def store(cursor: Cursor, articles: Sequence[Article]) -> LoadCounts:
     An article that brings nothing new is left untouched. A source_id given twice is an article and its edit,
     as if they came in two batches, but it is stored once.
     """
-    last = _last_of_each(articles)
-    values = _values(last)
+    last: dict[str, Article] = {}
+    for article in articles:
+        if before := last.get(article.source_id):
+            kept = {name: getattr(before, name) for name in _EDITABLE if getattr(article, name) is None}
+            article = replace(article, **kept)
+        last[article.source_id] = article
+    values = _values(last.values())
     counts = LoadCounts(superseded=len(articles) - len(last))
     counts.new = _insert(cursor, values, len(last))
     known = len(last) - counts.new
@@ -57,19 +65,9 @@ def add(cursor: Cursor, article: Article) -> bool:
     return cursor.execute(_sql("insert"), _values([article])).rowcount > 0
 
 
-def _values(articles: Sequence[Article]) -> dict[str, Any]:
+def _values(articles: Collection[Article]) -> dict[str, Any]:
     values = {name: [getattr(article, name) for article in articles] for name in ARTICLE_FIELDS}
     return values | {"text": [storable(article.text) for article in articles]}
-
-
-def _last_of_each(articles: Sequence[Article]) -> list[Article]:
-    last: dict[str, Article] = {}
-    for article in articles:
-        if before := last.get(article.source_id):
-            kept = {name: getattr(before, name) for name in _EDITABLE if getattr(article, name) is None}
-            article = replace(article, **kept)
-        last[article.source_id] = article
-    return list(last.values())
 
 
 def _insert(cursor: Cursor, values: dict[str, Any], given: int) -> int:
@@ -103,7 +101,6 @@ class Known:
 
 
 def find(cursor: Cursor, source_id: str) -> Known | None:
-    """The article with this source_id, or None."""
     row = cursor.execute(_sql("find"), {"source_id": source_id}).fetchone()
     return Known(*row) if row else None
 
@@ -170,3 +167,50 @@ def newest(cursor: Cursor, count: int) -> list[Article]:
 def newest_ids(cursor: Cursor, count: int) -> list[int]:
     rows = cursor.execute(_sql("newest_ids"), {"count": count})
     return [row[0] for row in rows.fetchall()]
+
+
+# --- deferred versions of articles
+
+
+def defer(cursor: Cursor, article: Article) -> None:
+    """Keep an article until someone can store it; takes no lock that anyone else could hold."""
+    if _attached(cursor, [article.source_id]):
+        raise InputError("the article is a row of an attached table: change it there")
+    values = {name: getattr(article, name) for name in ARTICLE_FIELDS}
+    cursor.execute(_sql("defer"), values | {"text": storable(article.text)})
+
+
+def _attached(cursor: Cursor, source_ids: Sequence[str]) -> set[str]:
+    rows = cursor.execute(_sql("attached"), {"source_ids": list(source_ids)})
+    return {row[0] for row in rows.fetchall()}
+
+
+def is_deferred(cursor: Cursor, source_id: str) -> bool:
+    row = cursor.execute(_sql("any_deferred"), {"source_id": source_id}).fetchone()
+    return bool(row and row[0])
+
+
+def count_deferred(cursor: Cursor) -> int:
+    row = cursor.execute(_sql("count_deferred")).fetchone()
+    return int(row[0]) if row else 0
+
+
+def deferred(cursor: Cursor, limit: int) -> list[str]:
+    """The source_ids of some articles that wait, those that came first."""
+    rows = cursor.execute(_sql("deferred"), {"limit": limit}).fetchall()
+    return [row[0] for row in rows]
+
+
+def store_deferred(cursor: Cursor, source_ids: Sequence[str]) -> None:
+    """Store every waiting version of these articles, in the order in which they came. Needs the settle lock.
+    Raises BusyError: at the end of the transaction: one of them is still held.
+    """
+    rows = cursor.execute(_sql("take_deferred"), {"source_ids": list(source_ids)}).fetchall()
+    attached = _attached(cursor, source_ids)  # since it was kept: the row says what it is
+    for row in rows:  # one by one: what a later version leaves out an earlier one may have said
+        if row[0] not in attached:
+            store(cursor, [Article(**dict(zip(ARTICLE_FIELDS, row, strict=True)))])
+
+
+def forget_deferred(cursor: Cursor, source_ids: Sequence[str]) -> None:
+    cursor.execute(_sql("forget_deferred"), {"source_ids": list(source_ids)})

@@ -11,7 +11,7 @@ from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.runs import runs
 from dedup.runs.runs import Run
-from dedup.store import deferred
+from dedup.store import articles
 
 _sql = Statements("store/overview")
 
@@ -109,7 +109,7 @@ def overview(cursor: Cursor) -> Overview:
         bytes_per_article=_per_article(sizes, found.pop("text_bytes"), sum(dict(counts).values())),
         backfill=None if run and run.gone else run,
         held_by=_holder(cursor),
-        deferred=deferred.count(cursor),
+        deferred=articles.count_deferred(cursor),
         changes=outbox.count(cursor),
         **found,
     )
