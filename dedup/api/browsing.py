@@ -27,9 +27,9 @@ from dedup.store.questions import story as stories
 from dedup.store.questions.article import ArticlePage, FingerprintFigures, MatchedArticle, PairJudgement, Text
 from dedup.store.questions.day import SPREAD_OUTLETS, Day, DayMarks, Marks, OutletMarks, Trouble
 from dedup.store.questions.health import Health, SettingLine
-from dedup.store.questions.lines import ArticleLine, CopyLine, StoryLine
 from dedup.store.questions.outlets import Cell, Copied, CopiedPage, Matrix
 from dedup.store.questions.queue import DoubtfulPair, PinsPage, QueueKind
+from dedup.store.questions.reading import ArticleLine, CopyLine, StoryLine
 from dedup.store.questions.search import Found, Page, Snippet
 from dedup.store.questions.sentences import SentenceOrder, SentencePage, SentencesPage
 from dedup.store.questions.story import Beside, StoryPage

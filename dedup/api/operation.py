@@ -19,8 +19,8 @@ from dedup.base.timeouts import Timeouts
 from dedup.db import revision, roles
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.db.roles import Role
-from dedup.store import ddl, removal
-from dedup.store.questions import words
+from dedup.store import opening, removal
+from dedup.store.questions import search
 from dedup.store.removal import Contents
 
 __all__ = ["Contents", "Operation", "printed_schema"]
@@ -42,7 +42,7 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
     """
     url = url or os.environ.get(URL_VARIABLE)
     if not url:
-        return ddl.script(None, chosen(schema))
+        return opening.script(None, chosen(schema))
     database = Database(url, schema=schema)
     try:
         with database.transaction() as cursor:
@@ -50,7 +50,7 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
         revision.refuse_unknown(before, database)
     finally:
         database.close()
-    return ddl.script(before, database.schema)
+    return opening.script(before, database.schema)
 
 
 class Operation:
@@ -141,7 +141,7 @@ class Operation:
         with self._database.transaction() as cursor:
             revision.require_head(revision.current(cursor), self._database)
             roles.require_owner(cursor, self.location)
-        return words.change(self._database, wanted=wanted)
+        return search.change_index(self._database, wanted=wanted)
 
     def contents(self) -> Contents:
         """What `uninstall` would remove. Raises SchemaError: there is no schema."""

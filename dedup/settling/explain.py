@@ -22,7 +22,7 @@ from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate, s
 from dedup.store import articles, pins, settling
 from dedup.store.pins import PairPin
 from dedup.store.questions.article import PairJudgement, Text, said_of, text_of
-from dedup.store.questions.lines import ArticleLine, lines_of
+from dedup.store.questions.reading import ArticleLine, lines_of
 from dedup.store.rulebooks import Rulebook
 from dedup.text.alignment import Kind, Segment, twins
 from dedup.text.differences import differences

@@ -20,7 +20,7 @@ from dedup.base.numbers import Flags
 from dedup.db.connection import prefer_indexes
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.store.known_times import delay, known
+from dedup.store.stories import delay, known
 
 _sql = Statements("store/columns")
 

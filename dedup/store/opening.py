@@ -1,7 +1,13 @@
-"""Opens a corpus whose schema is this program's; on the embedded server it is made or upgraded."""
+"""Opens a corpus whose schema is this program's; on the embedded server it is made or upgraded.
+
+For people who let no program change a schema, the statements of `dedup init` are printed instead.
+"""
 
 from __future__ import annotations
 
+import io
+
+from dedup.base.schema import migration_lock, program
 from dedup.base.timeouts import Timeouts
 from dedup.db import revision
 from dedup.db.database import Database
@@ -55,3 +61,42 @@ def initialize(database: Database) -> tuple[str | None, str | None]:
         if rulebooks.load_state(cursor).fingerprints is None:
             rulebooks.adopt(cursor)
     return revisions
+
+
+def script(before: str | None, schema: str) -> str:
+    """What `initialize` would run, as one transaction; "" where there is nothing to do. Runs nothing.
+    `before`: what `revision.current` says; None makes the schema. `schema`: its name.
+    """
+    from alembic import command
+
+    from dedup.db import migrate
+
+    config = migrate.configuration()
+    if before == revision.head():
+        return ""
+    config.output_buffer = written = io.StringIO()
+    config.attributes["schema"] = schema
+    config.attributes["first"] = [f"SELECT pg_advisory_xact_lock({migration_lock(schema)})"]
+    if before is None:
+        # What is written into a new corpus: the default settings are in force.
+        state = rulebooks.default_state()
+        values = {
+            "fingerprint_digest": state.fingerprints,
+            "rule_digest": state.rules,
+            "algorithm_revision": state.algorithm,
+            "unicode_version": state.unicode,
+        }
+        listed = ", ".join(f"{name} = '{value}'" for name, value in values.items())
+        config.attributes["last"] = [f"UPDATE dedup.corpus_state SET {listed}"]
+    else:
+        # Stop, if the schema is another one by the time that this is run.
+        again = f"print it again: {program(schema)} init --sql"
+        config.attributes["first"].append(f"""
+DO $$ BEGIN
+    IF (SELECT version_num FROM dedup.alembic_version) IS DISTINCT FROM '{before}' THEN
+        RAISE EXCEPTION 'this is for revision {before} of the schema; {again}';
+    END IF;
+END $$""")
+        config.attributes["last"] = []
+    command.upgrade(config, f"{before or 'base'}:head", sql=True)
+    return written.getvalue()

@@ -14,9 +14,9 @@ from dedup.db import statements
 from dedup.db.database import Database
 from dedup.db.statements import Statements
 from dedup.store.articles import body, fields
-from dedup.store.known_times import delay, known
-from dedup.store.questions import day, words
-from dedup.store.questions.lines import LABEL
+from dedup.store.questions import day, search
+from dedup.store.questions.reading import LABEL
+from dedup.store.stories import delay, known
 
 FOLDER = Path(str(statements.FOLDER))
 FEATURES = sorted(
@@ -35,7 +35,7 @@ PARTS = {
         "delay": delay("c.known_at", "o.known_at"),
         "column": "url",
         "condition": "true",
-        "indexed": words.WORDS,
+        "indexed": search.WORDS,
         "order": "carriers",
         "page": "1",
     },
@@ -141,7 +141,7 @@ IN_PYTHON = {
     "store/removal.py": "no value can be bound in DDL",
     "db/embedded.py": "no value can be bound in DDL",
     "db/revision.py": "for people to type",
-    "store/questions/words.py": "no value can be bound in DDL",
+    "store/questions/search.py": "no value can be bound in DDL",
     "db/server_upgrade.py": "for every database of a server",
     "store/story_export.py": "SQLite's",
 }

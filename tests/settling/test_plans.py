@@ -25,7 +25,7 @@ from dedup.store import common_sentences, opening, rulebooks, settling, stories,
 from dedup.store.fingerprints import count_unfingerprinted, count_unsettled, waiting_page
 from dedup.store.questions import article as articles
 from dedup.store.questions import day as days
-from dedup.store.questions import health, outlets, queue, reading, search, sentences, story, words
+from dedup.store.questions import health, outlets, queue, reading, search, sentences, story
 from tests.conftest import Server
 from tests.corpora import article, make_function, window
 
@@ -424,7 +424,7 @@ def test_a_story_reads_its_articles(large: Database, statistics: str) -> None:
 @pytest.mark.parametrize("statistics", STATISTICS)
 def test_words_are_found_by_their_index(large: Database, statistics: str) -> None:
     with rolled_back(large) as cursor:
-        cursor.execute(f"CREATE INDEX {words.INDEX} ON dedup.article USING gin ({words.WORDS})".encode())
+        cursor.execute(f"CREATE INDEX {search.INDEX} ON dedup.article USING gin ({search.WORDS})".encode())
         built, _ = rows_read(cursor)["article"]
         believe(cursor, statistics)
         reading.begin(cursor)

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from dedup import Article, Deduplicator
 from dedup.api.operation import Operation
 from dedup.base.errors import InputError, NotFoundError
-from dedup.store.known_times import delay_between
 from dedup.store.pins import PairPin
 from dedup.store.questions import outlets, queue, reading, search, sentences, story
-from dedup.store.questions.lines import LABEL_CHARACTERS
+from dedup.store.questions.reading import LABEL_CHARACTERS
+from dedup.store.stories import delay_between
 from tests.conftest import Server
 from tests.corpora import code, text, window
 

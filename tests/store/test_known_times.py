@@ -10,7 +10,7 @@ import pytest
 from dedup import Article, Deduplicator
 from dedup.api import frames
 from dedup.db.database import Database
-from dedup.store.known_times import delay_between
+from dedup.store.stories import delay_between
 from dedup.web.browse import report
 from tests.corpora import START, text, window
 from tests.web.browse.conftest import Document, opened

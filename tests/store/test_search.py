@@ -15,7 +15,7 @@ from dedup.api.operation import Operation
 from dedup.base.errors import BusyError, InputError
 from dedup.cli import main
 from dedup.db.database import URL_VARIABLE, Database
-from dedup.store.questions import words
+from dedup.store.questions import search
 from tests.attached import COLUMNS, news, owned
 from tests.corpora import code, wait_until
 from tests.corpora import text as text_of
@@ -126,7 +126,7 @@ def test_texts_of_any_kind_are_taken(owner: Operation, corpus: Deduplicator) -> 
 def test_days_have_the_marks_that_sql_gives_them(database: Database, first: date) -> None:
     days = [first + timedelta(days=n) for n in range(120)]
     query = f"""
-        SELECT {words.WORDS}::text, at FROM (
+        SELECT {search.WORDS}::text, at FROM (
             SELECT '' AS title, '' AS text, NULL::text AS publication, at AS published_at, at AS added_at, at
             FROM unnest(%s::timestamptz[]) AS at) AS article
     """
@@ -134,15 +134,15 @@ def test_days_have_the_marks_that_sql_gives_them(database: Database, first: date
     with database.transaction() as cursor:
         found = cursor.execute(query.encode(), [times]).fetchall()
     for marks, at in found:
-        block = words.block(at.date())
+        block = search.block(at.date())
         assert set(marks.split()) == {
-            f"'{mark}'" for mark in (words.day_mark(at.date()), words.block_mark(block), "@o")
+            f"'{mark}'" for mark in (search.mark(at.date()), search.mark(block), "@o")
         }
-        start = words.block_start(block)
+        start = search.block_start(block)
         assert start <= at
         if start.date() > date.min:
-            assert words.block((start - timedelta(days=1)).date()) == block - 1
-        assert words.block(start.date()) == block
+            assert search.block((start - timedelta(days=1)).date()) == block - 1
+        assert search.block(start.date()) == block
 
 
 def test_of_an_attached_table_titles_are_searched(

@@ -13,7 +13,7 @@ from dedup.db.statements import Statements
 from dedup.store import verdicts
 from dedup.store.judgements import key
 from dedup.store.pins import PairPin
-from dedup.store.questions.lines import ArticleLine, lines_of
+from dedup.store.questions.reading import ArticleLine, lines_of
 
 _sql = Statements("store/questions/questions")
 

@@ -11,10 +11,9 @@ from dedup.base.answer import Answer
 from dedup.base.times import from_microseconds
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.store.known_times import delay, known
 from dedup.store.questions import reading
-from dedup.store.questions.lines import LABEL, ArticleLine, StoryLine, cut, lines_of
-from dedup.store.questions.reading import COUNTED
+from dedup.store.questions.reading import COUNTED, LABEL, ArticleLine, StoryLine, cut, lines_of
+from dedup.store.stories import delay, known
 
 _sql = Statements("store/questions/questions")
 

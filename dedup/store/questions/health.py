@@ -14,7 +14,7 @@ from dedup.runs import monitoring, runs
 from dedup.runs.monitoring import Vitals
 from dedup.runs.runs import PastRun
 from dedup.store import overview, rulebooks
-from dedup.store.questions import words
+from dedup.store.questions import search
 
 _sql = Statements("store/questions/questions")
 
@@ -75,7 +75,7 @@ def health(cursor: Cursor) -> Health:
         database_bytes=database_bytes,
         settings=tuple(_settings(rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor))),
         horizon=horizon,
-        searchable=words.searchable(cursor),
+        searchable=search.index_is_complete(cursor) is True,
         attachments=tuple(attachments),
     )
 

@@ -1,22 +1,33 @@
-"""Articles by words, outlet, date, address or source_id, the newest first, page by page."""
+"""Articles by words, outlet, date, address or source_id, the newest first, page by page.
+
+`dedup init --search` makes the index of words. Words are those of Postgres' configuration 'simple': a corpus
+has many languages and is full of names, so nothing is stemmed and no word is left out. Beside them each
+article has marks that are no words: its day, 32 days around it, and its outlet. So the newest articles with a
+common word are found without reading all of them.
+
+Of an attached table the corpus keeps no texts: only the titles of its articles are in the index.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from dedup.base.answer import Answer
-from dedup.base.errors import InputError
+from dedup.base.errors import BusyError, InputError
+from dedup.base.schema import migration_lock, program
 from dedup.base.times import microseconds
 from dedup.base.verdict import StatusName
 from dedup.db.arrays import bigints
-from dedup.db.database import Cursor
+from dedup.db.connection import set_values
+from dedup.db.database import Cursor, Database, translated
 from dedup.db.statements import Statements
-from dedup.store.questions import reading, words
-from dedup.store.questions.lines import ArticleLine, lines_of
+from dedup.store.questions import reading
+from dedup.store.questions.reading import ArticleLine, lines_of
 
 _sql = Statements("store/questions/questions")
 
@@ -90,11 +101,11 @@ class Wanted:
 
     @property
     def others(self) -> tuple[str, dict[str, Any]]:
-        """What no index of articles by time tells, as a condition, and its values."""
-        values = {"status": self.status, "publication": self.publication, "url": self.url}
-        values["source_id"] = self.source_id
-        given = {name: value for name, value in values.items() if value is not None}
-        return " AND ".join(f"{name} = %({name})s" for name in given) or "true", given
+        """What no index of articles by time tells, as a condition; and the values of statements."""
+        names = ("status", "publication", "url", "source_id")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        condition = " AND ".join(f"{name} = %({name})s" for name in given) or "true"
+        return condition, {**given, "since": self.since, "until": self.until[0], "before": self.until[1]}
 
 
 def wanted(
@@ -122,7 +133,9 @@ def search(cursor: Cursor, what: Wanted, schema: str) -> Page:
     """A page of the articles of which all that is wanted holds."""
     goes_on: Position | None = None
     if what.words is not None:
-        words.require(cursor, schema)
+        if not index_is_complete(cursor):
+            command = f"{program(schema)} init --search"
+            raise InputError(f"words cannot be searched yet: `{command}` makes the index")
         reading.allow(cursor, "bitmapscan")
         reading.forbid(cursor, "indexscan", "indexonlyscan")
         positions, goes_on = _with_words(cursor, what, what.words)
@@ -149,7 +162,7 @@ def _named(cursor: Cursor, what: Wanted) -> list[Position]:
     condition, values = what.others
     rows = cursor.execute(
         _sql("named", column=column, condition=condition, page=str(SEARCH_PAGE + 1)),
-        {**values, **_bounds(what), "value": value, "limit": SCANNED},
+        {**values, "value": value, "limit": SCANNED},
     )
     return [(at, id) for at, id in rows.fetchall()]
 
@@ -158,7 +171,7 @@ def _in_order(cursor: Cursor, what: Wanted) -> tuple[list[Position], Position | 
     """The newest articles, or those of an outlet; and where to go on after `SCANNED` of them."""
     condition, values = what.others
     outlet = {"of_outlet": "true"} if what.publication is None else {}
-    given = {**values, **_bounds(what), "limit": SCANNED}
+    given = {**values, "limit": SCANNED}
     rows = cursor.execute(
         _sql("in_order", condition=condition, page=str(SEARCH_PAGE + 1), **outlet), given
     ).fetchall()
@@ -174,11 +187,11 @@ def _with_words(cursor: Cursor, what: Wanted, given: str) -> tuple[list[Position
     row = cursor.execute(_sql("count_words"), {"words": given}).fetchone()
     if row is None or not row[0]:
         raise InputError("there is no word in what is searched for")
-    marks = [] if what.publication is None else [words.outlet_mark(what.publication)]
+    marks = [] if what.publication is None else [mark(what.publication)]
     day = what.since.date()
     on_a_day = what.until[0] <= reading.after(day)
     if on_a_day:
-        marks.append(words.day_mark(day))
+        marks.append(mark(day))
     found, all_of_them = _matching(cursor, what, marks, None if on_a_day else FEW)
     if all_of_them:
         return found[: SEARCH_PAGE + 1], None
@@ -188,13 +201,13 @@ def _with_words(cursor: Cursor, what: Wanted, given: str) -> tuple[list[Position
         newest = _newest(cursor, until, what.since)
         if newest is None or len(positions) > SEARCH_PAGE:
             return positions, None
-        number, all_of_them = words.block(newest.date()), False
+        number, all_of_them = block(newest.date()), False
         if number != full:
-            found, all_of_them = _matching(cursor, what, [*marks, words.block_mark(number)], FEW)
-            until = words.block_start(number), 0
+            found, all_of_them = _matching(cursor, what, [*marks, mark(number)], FEW)
+            until = block_start(number), 0
         if not all_of_them:
             full = number
-            found, _ = _matching(cursor, what, [*marks, words.day_mark(newest.date())], None)
+            found, _ = _matching(cursor, what, [*marks, mark(newest.date())], None)
             until = reading.moment(newest.date()), 0
         positions += [position for position in found if not positions or position < positions[-1]]
     return positions, until
@@ -205,9 +218,10 @@ def _matching(
 ) -> tuple[list[Position], bool]:
     """The articles with the words and these marks, the newest first; and whether these are all of them."""
     condition, values = what.others
+    quoted = (mark.replace("\\", "\\\\").replace("'", "''") for mark in marks)
     found = cursor.execute(
-        _sql("matching", condition=condition, indexed=words.WORDS),
-        {**values, **_bounds(what), "words": what.words, "marks": words.query(marks),
+        _sql("matching", condition=condition, indexed=WORDS),
+        {**values, "words": what.words, "marks": " & ".join(f"'{mark}'" for mark in quoted),
          "limit": None if limit is None else limit + 1},
     ).fetchall()  # fmt: skip
     positions = sorted(((at, id) for at, id, holds in found if holds), reverse=True)
@@ -223,20 +237,13 @@ def _newest(cursor: Cursor, until: Position, since: datetime) -> datetime | None
     return row[0] if row else None
 
 
-def _bounds(what: Wanted) -> dict[str, Any]:
-    return {"since": what.since, "until": what.until[0], "before": what.until[1]}
-
-
 def _snippets(cursor: Cursor, ids: Sequence[int], given: str) -> dict[int, Snippet]:
     """Of each text the words around the first of those that were searched for."""
     values = {"characters": SNIPPET_FROM, "ids": bigints(list(ids))}
     rows = cursor.execute(_sql("beginnings"), values).fetchall()
-    pattern = _pattern(re.findall(r"\w+", given))
+    found = "|".join(map(re.escape, re.findall(r"\w+", given)))
+    pattern = re.compile(rf"(?<!\w)(?:{found})(?!\w)", re.IGNORECASE)
     return {id: snippet for id, text in rows if (snippet := _snippet(text, pattern))}
-
-
-def _pattern(found: Iterable[str]) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, found))})(?!\w)", re.IGNORECASE)
 
 
 def _snippet(text: str, pattern: re.Pattern[str]) -> Snippet | None:
@@ -251,3 +258,89 @@ def _snippet(text: str, pattern: re.Pattern[str]) -> Snippet | None:
     if last < len(text):
         behind = behind.rpartition(" ")[0] + "…"
     return Snippet(before, hit[0], behind)
+
+
+# --- the index of words
+
+INDEX = "article_words"
+
+TITLE_CHARACTERS, TEXT_CHARACTERS = 1_000, 50_000
+"""Of a title and a text that are searched: what Postgres makes of them may have 1 MB, whatever they hold."""
+
+OUTLET_CHARACTERS = 100
+"""Of an outlet's name in its mark; two outlets that begin so are told apart afterwards."""
+
+BLOCK_DAYS = 32
+"""Days that have a mark in common."""
+
+PATIENCE = 7 * 86_400.0
+"""Seconds within which the index must be made: of 1,000,000 articles it takes minutes."""
+
+_ZERO = date(2000, 1, 1)
+_DAY = "((coalesce(published_at, added_at) AT TIME ZONE 'UTC')::date - date '2000-01-01')"
+
+WORDS = f"""(
+    to_tsvector('simple'::regconfig,
+        left(coalesce(title, ''), {TITLE_CHARACTERS}) || ' ' || left(coalesce(text, ''), {TEXT_CHARACTERS}))
+    || array_to_tsvector(ARRAY['@d' || {_DAY}::text, '@b' || ({_DAY} / {BLOCK_DAYS})::text,
+                               '@o' || left(coalesce(publication, ''), {OUTLET_CHARACTERS})]))"""
+"""What is indexed, of the table of articles. No word begins with @."""
+
+
+def mark(of: date | int | str) -> str:
+    """The mark of a day, of a block of days by its number, or of an outlet."""
+    match of:
+        case date():
+            return f"@d{(of - _ZERO).days}"
+        case int():
+            return f"@b{of}"
+        case _:
+            return f"@o{of[:OUTLET_CHARACTERS]}"
+
+
+def block(day: date) -> int:
+    """The number of the block of days that a day is in; as in SQL, the one around day 0 is twice as long."""
+    number = (day - _ZERO).days
+    return abs(number) // BLOCK_DAYS * (-1 if number < 0 else 1)
+
+
+def block_start(number: int) -> datetime:
+    first = number * BLOCK_DAYS if number > 0 else (number - 1) * BLOCK_DAYS + 1
+    start = _ZERO + timedelta(days=max(first, (date.min - _ZERO).days))
+    return datetime(start.year, start.month, start.day, tzinfo=UTC)
+
+
+def change_index(database: Database, *, wanted: bool) -> bool:
+    """Make the index, or drop it; others read and write meanwhile. What was broken off is made again.
+
+    Returns:
+        Whether anything was done.
+
+    Raises:
+        BusyError: someone else is at it.
+        RightsError: the schema is not this role's own.
+    """
+    connection = database.connect(patient=True)
+    with translated(database.location), closing(connection), connection.cursor() as cursor:
+        # To wait for those who are at work is part of it, and nobody waits for it.
+        patient = {"lock_timeout": "0", "statement_timeout": "0"}
+        cursor.execute(set_values(patient, local=False))
+        connection.patience = PATIENCE
+        # Not to wait for it: who waits has a snapshot, and the index waits for all of these to end.
+        row = cursor.execute("SELECT pg_try_advisory_lock(%s)", [migration_lock(f"{database.schema} words")])
+        if row.fetchone() != (True,):
+            raise BusyError(f"{database.location}: another `init` makes or drops the index of words just now")
+        present = index_is_complete(cursor)
+        if present is wanted or (present is None and not wanted):
+            return False
+        if present is not None:
+            cursor.execute(f"DROP INDEX CONCURRENTLY dedup.{INDEX}".encode())
+        if wanted:
+            cursor.execute(f"CREATE INDEX CONCURRENTLY {INDEX} ON dedup.article USING gin ({WORDS})".encode())
+        return True
+
+
+def index_is_complete(cursor: Cursor) -> bool | None:
+    """Whether the index is complete; None where there is none."""
+    row = cursor.execute(_sql("index_of_words"), {"index": INDEX}).fetchone()
+    return bool(row[0]) if row else None

@@ -12,7 +12,7 @@ from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.store.overview import CommonSentence
 from dedup.store.questions import reading
-from dedup.store.questions.lines import ArticleLine, lines_of
+from dedup.store.questions.reading import ArticleLine, lines_of
 
 _sql = Statements("store/questions/questions")
 

@@ -14,7 +14,7 @@ from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.store.questions import reading
-from dedup.store.questions.lines import ArticleLine, CopyLine, lines_of
+from dedup.store.questions.reading import ArticleLine, CopyLine, lines_of
 from dedup.store.verdicts import best_pairs
 
 _sql = Statements("store/questions/questions")
