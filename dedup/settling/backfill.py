@@ -310,7 +310,7 @@ class _Run:
     def _settle(self, rulebook: Rulebook) -> tuple[int, int]:
         """Settle all that has a fingerprint; returns how many articles, and which, as a number to compare."""
         with self._database.transaction() as cursor:
-            total = fingerprints.count_unsettled(cursor)
+            total = fingerprints.count(cursor, "unsettled")
         if not total:
             return 0, 0
         self._note("postgres")
@@ -377,8 +377,8 @@ def preview(database: Database) -> Preview:
     with database.transaction() as cursor:
         adoption = rulebooks.waiting_adoption(cursor)
         everything = articles.count(cursor) if adoption else 0
-        waiting = fingerprints.count_unfingerprinted(cursor)
-        unsettled = waiting + fingerprints.count_unsettled(cursor)
+        waiting = fingerprints.count(cursor, "unfingerprinted")
+        unsettled = waiting + fingerprints.count(cursor, "unsettled")
     return Preview(
         adoption, everything if adoption.fingerprints else waiting, everything if adoption else unsettled
     )

@@ -32,7 +32,7 @@ def loads_without_indexes(database: Database, engine: EngineName, waiting: int) 
             return True  # whoever was stopped in the middle of this: it is brought to its end
         if engine == "postgres":
             return False
-        present = fingerprints.count(cursor)
+        present = fingerprints.count(cursor, "known")
     if engine == "memory":
         return waiting > 0
     return waiting >= IN_MEMORY_ARTICLES and waiting >= LOADED_SHARE * present
@@ -43,7 +43,7 @@ def settles_in_memory(database: Database, engine: EngineName) -> bool:
     if engine == "postgres":
         return False
     with database.transaction() as cursor:
-        unsettled, present = fingerprints.count_unsettled(cursor), fingerprints.count(cursor)
+        unsettled, present = fingerprints.count(cursor, "unsettled"), fingerprints.count(cursor, "known")
     if engine == "memory":
         return unsettled > 0
     return unsettled >= IN_MEMORY_ARTICLES and unsettled >= IN_MEMORY_SHARE * present

@@ -90,7 +90,7 @@ class Fingerprinting:
     def waiting(self) -> int:
         """How many texts wait."""
         with self._database.transaction() as cursor:
-            return fingerprints.count_unfingerprinted(cursor)
+            return fingerprints.count(cursor, "unfingerprinted")
 
     def run(self, rulebook: Rulebook, total: int, kept: Kept | None = None) -> Read:
         """Fingerprint every text that waits for it, of which there are about so many; `kept` gets what was

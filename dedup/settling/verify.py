@@ -94,7 +94,6 @@ def verify(
     result = Verification()
     shown = progress or SilentProgress()
     with database.transaction() as cursor:
-        snapshots.freeze(cursor)
         ids = snapshots.choose(cursor, sample)
         shown.start("verifying", len(ids))
         _check_bookkeeping(cursor, rulebook, result)

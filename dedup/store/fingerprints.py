@@ -1,20 +1,27 @@
-"""Texts out of the database, fingerprints into it and out again. It neither makes nor compares them."""
+"""Texts out of the database, fingerprints into it and out again. It neither makes nor compares them.
+
+Many fingerprints are written as rows of COPY in its binary form, made from arrays: psycopg would convert each
+value of each row on its own, which costs more than half of what making the fingerprints costs. A row is a
+count of columns, then each value after its length in bytes; an array is as `../db/arrays.py` says. Columns of
+a fixed width come first, so all of a row but its sentences is one NumPy record.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, get_args
+from functools import cache
+from typing import Any, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from dedup.base.numbers import Flags
-from dedup.db.arrays import Bigints, bigints
+from dedup.db.arrays import ELEMENT, INT8, Bigints, bigints
 from dedup.db.database import Cursor, prefer_indexes
 from dedup.db.statements import Statements
 from dedup.store import articles
-from dedup.store.copy_rows import COLUMNS, copy_data, copy_rows
 from dedup.text.fingerprints import Fingerprint, Fingerprints
 from dedup.text.tasks import Fingerprinted, TextTask
 
@@ -23,10 +30,8 @@ _sql = Statements("store/fingerprints")
 Place = tuple[datetime, int]
 """Where an article stands in the index of unsettled ones: time and id."""
 
-
 Chunk = list[tuple[int, int]]
 """Articles by their ids, each with the revision that was found."""
-
 
 Target = Literal["fingerprint", "fingerprint_bulk"]
 """The table that fingerprints are stored in: the one in use, or the one where they wait without an index."""
@@ -43,8 +48,7 @@ class Page:
 
 def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> Page:
     """The next articles whose present text has no fingerprint in any table, near enough in canonical order.
-    `after`: the place of the last article
-    of the page before; None for the first page. `limit`: so many articles at most.
+    `after`: the place of the last article of the page before; None for the first page.
     """
     prefer_indexes(cursor)
     last_time, last_id = after or (None, None)
@@ -76,23 +80,16 @@ def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:
     return columns[:, 0].copy(), columns[:, 1].copy()
 
 
-def count_unfingerprinted(cursor: Cursor) -> int:
-    return _count(cursor, "count_unfingerprinted")
-
-
-def count(cursor: Cursor) -> int:
-    """About how many fingerprints there are, as the planner knows."""
-    return _count(cursor, "count")
-
-
-def count_unsettled(cursor: Cursor) -> int:
-    return _count(cursor, "count_unsettled")
-
-
-def _count(cursor: Cursor, statement: str) -> int:
-    row = cursor.execute(_sql(statement)).fetchone()
+def count(cursor: Cursor, what: Literal["known", "unfingerprinted", "unsettled"]) -> int:
+    """How many fingerprints there are, about, as the planner knows; how many articles wait for one; or how
+    many to be settled.
+    """
+    row = cursor.execute(_sql(_COUNTS[what])).fetchone()
     assert row is not None
     return int(row[0])
+
+
+_COUNTS = {"known": "count", "unfingerprinted": "count_unfingerprinted", "unsettled": "count_unsettled"}
 
 
 def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
@@ -110,7 +107,21 @@ def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
 
 
 def _insert(cursor: Cursor, made: Sequence[tuple[Fingerprinted, Fingerprint]]) -> int:
-    return sum(cursor.execute(_sql("insert"), _row(r, f)).rowcount for r, f in made)
+    stored = 0
+    for result, found in made:
+        values = {
+            "article_id": result.article_id,
+            "revision": result.revision,
+            "version": found.version,
+            "content_hash": found.content_hash,
+            "sentence_hashes": bigints(found.sentence_hashes),
+            "signature": found.signature.tobytes(),
+            "buckets": bigints(found.buckets),
+            "word_count": found.word_count,
+            "shingle_count": found.shingle_count,
+        }
+        stored += cursor.execute(_sql("insert"), values).rowcount
+    return stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +166,7 @@ class Batch:
         if any(rows):
             into = f"COPY dedup.{target} ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
             with cursor.copy(into.encode()) as copy:
-                copy.write(copy_data(rows))
+                copy.write(b"".join([BEGINNING, *rows, END]))
         if self.failed:
             _fail(cursor, self.failed)
         chosen = np.fromiter(map(bool, rows), np.bool_, len(rows))
@@ -219,35 +230,87 @@ def _fail(cursor: Cursor, failed: Mapping[tuple[int, int], str]) -> None:
     articles.remove_pairs(cursor, [row[0] for row in rows])
 
 
-def _row(result: Fingerprinted, fingerprint: Fingerprint) -> dict[str, object]:
-    return {
-        "article_id": result.article_id,
-        "revision": result.revision,
-        "version": fingerprint.version,
-        "content_hash": fingerprint.content_hash,
-        "sentence_hashes": bigints(fingerprint.sentence_hashes),
-        "signature": fingerprint.signature.tobytes(),
-        "buckets": bigints(fingerprint.buckets),
-        "word_count": fingerprint.word_count,
-        "shingle_count": fingerprint.shingle_count,
-    }
+# --- rows of COPY
+
+COLUMNS = (
+    "article_id, version, content_hash, revision, word_count, shingle_count, buckets, signature,"
+    " sentence_hashes"
+)
+"""In the order of the values of a row."""
+
+_PLAIN = {
+    "article_id": 8,
+    "version": 8,
+    "content_hash": 8,
+    "revision": 4,
+    "word_count": 4,
+    "shingle_count": 4,
+}
+"""The columns of a fixed width, and their bytes."""
+
+BEGINNING = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+END = b"\xff\xff"
+_ARRAY = 20
+"""Bytes of an array before its elements: dimensions, nulls, element type, length and lower bound."""
 
 
-def from_columns(
-    version: int,
-    content_hash: int,
-    sentence_hashes: Bigints,
-    signature: bytes,
-    buckets: Bigints,
-    word_count: int,
-    shingle_count: int,
-) -> Fingerprint:
-    return Fingerprint(
-        version,
-        content_hash,
-        tuple(sentence_hashes.tolist()),
-        np.frombuffer(signature, np.uint8),
-        tuple(buckets.tolist()),
-        word_count,
-        shingle_count,
-    )
+def copy_rows(ids: Bigints, revisions: Bigints, made: Fingerprints) -> list[bytes]:
+    """The rows of some articles, in their order; a text without a fingerprint has an empty one. `ids`,
+    `revisions`: of the articles that `made` is of.
+    """
+    rows = [b""] * len(made)
+    sentences = elements(made.sentence_hashes).tobytes()
+    ends = (made.sentence_starts * ELEMENT.itemsize).tolist()
+    counts = np.diff(made.sentence_starts)
+    readable = np.fromiter((reason is None for reason in made.reasons), np.bool_, len(made))
+    signed = made.shingle_count > 0
+    for bands in (made.buckets.shape[1], 0):
+        for size in (made.signature.shape[1], 0):
+            chosen = np.flatnonzero(readable & (made.banded == bool(bands)) & (signed == bool(size)))
+            if not len(chosen):
+                continue
+            record = _record(bands, size)
+            table = np.full(len(chosen), record, record.dtype)
+            for name in ("version", "content_hash", "word_count", "shingle_count"):
+                table[name] = getattr(made, name)[chosen]
+            table["article_id"], table["revision"] = ids[chosen], revisions[chosen]
+            if bands:
+                table["buckets"]["value"] = made.buckets[chosen]
+            if size:
+                table["signature"] = made.signature[chosen]
+            table["sentences_bytes"] = _ARRAY + ELEMENT.itemsize * counts[chosen]
+            table["sentences_length"] = counts[chosen]
+            fixed, width = table.tobytes(), record.dtype.itemsize
+            for start, i in zip(range(0, len(fixed), width), chosen.tolist(), strict=True):
+                rows[i] = fixed[start : start + width] + sentences[ends[i] : ends[i + 1]]
+    return rows
+
+
+@cache
+def _record(bands: int, size: int) -> npt.NDArray[Any]:
+    """All of a row but its sentences and values, for so many buckets and so many values of the signature."""
+    fields: list[tuple[Any, ...]] = [("columns", ">i2")]
+    for name, width in _PLAIN.items():
+        fields += [(f"{name}_bytes", ">i4"), (name, f">i{width}")]
+    parts = ("bytes", "dimensions", "nulls", "type", "length", "lower")
+    fields += [(f"buckets_{part}", ">i4") for part in parts]
+    fields += [("buckets", ELEMENT, bands), ("signature_bytes", ">i4"), ("signature", "u1", size)]
+    fields += [(f"sentences_{part}", ">i4") for part in parts]
+    row = np.zeros((), np.dtype(fields))
+    row["columns"] = len(_PLAIN) + 3
+    for name, width in _PLAIN.items():
+        row[f"{name}_bytes"] = width
+    for name in ("buckets", "sentences"):
+        row[f"{name}_dimensions"], row[f"{name}_type"], row[f"{name}_lower"] = 1, INT8, 1
+    row["buckets_bytes"] = _ARRAY + ELEMENT.itemsize * bands
+    row["buckets_length"] = bands
+    row["buckets"]["size"] = 8
+    row["signature_bytes"] = size
+    return row
+
+
+def elements(values: Bigints) -> npt.NDArray[Any]:
+    """The elements of an array of bigint, as COPY takes them."""
+    found = np.empty(len(values), ELEMENT)
+    found["size"], found["value"] = 8, values
+    return found

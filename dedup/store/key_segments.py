@@ -12,14 +12,12 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from dedup.base.numbers import Flags, begins_run
 from dedup.db.arrays import ELEMENT, INT8, Bigints, bigints, sent_arrays
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.store.copy_rows import BEGINNING, END
-from dedup.store.fingerprints import Target
+from dedup.store.fingerprints import BEGINNING, END, Target, elements
 from dedup.store.memory_engine import FingerprintPage
 
 _sql = Statements("store/key_segments")
@@ -153,7 +151,7 @@ def _rows(segment: int, blocks: int, entries: Bigints) -> Iterator[bytes]:
     bounds, step = [*starts.tolist(), len(entries)], max(1, COPY_ENTRIES // BLOCK_ENTRIES)
     for i in range(0, len(starts), step):
         some = bounds[i : i + step + 1]
-        data = _elements(entries[some[0] : some[-1]])
+        data = elements(entries[some[0] : some[-1]]).tobytes()
         yield b"".join(
             _row(segment, int(number), data, start - some[0], end - some[0])
             for number, (start, end) in zip(numbers[some[:-1]], pairwise(some), strict=True)
@@ -168,12 +166,6 @@ def _row(segment: int, number: int, data: bytes, start: int, end: int) -> bytes:
         + struct.pack(">iiiiii", 20 + size * count, 1, 0, INT8, count, 1)
         + data[size * start : size * end]
     )
-
-
-def _elements(values: Bigints) -> bytes:
-    found: npt.NDArray[np.void] = np.empty(len(values), ELEMENT)
-    found["size"], found["value"] = 8, values
-    return found.tobytes()
 
 
 def use(cursor: Cursor, segment: Segment) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from dedup.base.settings import Settings
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
@@ -15,7 +17,6 @@ from dedup.db.statements import Statements
 from dedup.rules.marks import Mark, OrderKey, Pair, Status
 from dedup.rules.pair import Relation
 from dedup.store import articles
-from dedup.store.fingerprints import from_columns
 from dedup.store.settling import order_parameters
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.tasks import TextTask
@@ -39,13 +40,11 @@ class StoredArticle:
     fingerprint: Fingerprint | None  # of its present text; None where there is none
 
 
-def freeze(cursor: Cursor) -> None:
-    """Let the transaction see one moment and change nothing; must be its first statement."""
-    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-
-
 def choose(cursor: Cursor, sample: int | None) -> list[int]:
-    """The ids of the articles to check: all that are not archived, or a random sample of them."""
+    """The ids of the articles to check: all that are not archived, or a random sample of them. This must
+    be the beginning of a transaction, which sees one moment from here on and changes nothing.
+    """
+    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     rows = cursor.execute(_sql("choose"), {"sample": sample})
     return [row[0] for row in rows.fetchall()]
 
@@ -89,7 +88,20 @@ def pair_pins(cursor: Cursor) -> dict[frozenset[int], Relation]:
 def load(cursor: Cursor, settings: Settings, ids: Sequence[int]) -> list[StoredArticle]:
     values = {**order_parameters(settings), "ids": bigints(ids)}
     rows = cursor.execute(_sql("articles"), values).fetchall()
-    return [_stored(row) for row in rows]
+    found = []
+    for row in rows:
+        article_id, source_id, time, status, duplicate_of, score, reason, settled, *more = row
+        takes_part, flag, version, content, sentences, signature, buckets, words, shingles = more
+        made = None
+        if version is not None:
+            hashes, keys = tuple(sentences.tolist()), tuple(buckets.tolist())
+            signed = np.frombuffer(signature, np.uint8)
+            made = Fingerprint(version, content, hashes, signed, keys, words, shingles)
+        order = time, source_id.encode()
+        mark = Mark(Status(status), duplicate_of, score, reason)
+        canonical = flag if takes_part else None
+        found.append(StoredArticle(article_id, source_id, order, mark, settled, canonical, made))
+    return found
 
 
 def canonical(cursor: Cursor, settings: Settings) -> Iterator[StoredArticle]:
@@ -124,13 +136,3 @@ def best_match_pairs(cursor: Cursor, ids: Sequence[int]) -> dict[int, set[Pair]]
     for row in rows.fetchall():
         found[row[1]].add(Pair(*row))
     return found
-
-
-def _stored(row: tuple) -> StoredArticle:  # type: ignore[type-arg]
-    article_id, source_id, time, status, duplicate_of, score, reason, settled, *more = row
-    takes_part, flag, version, *rest = more
-    made = None if version is None else from_columns(version, *rest)
-    mark = Mark(Status(status), duplicate_of, score, reason)
-    return StoredArticle(
-        article_id, source_id, (time, source_id.encode()), mark, settled, flag if takes_part else None, made
-    )

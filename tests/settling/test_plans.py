@@ -22,7 +22,7 @@ from dedup.settling.backfill import backfill
 from dedup.settling.lookup import lookup
 from dedup.settling.settle import settle
 from dedup.store import common_sentences, opening, rulebooks, settling, stories, verdicts
-from dedup.store.fingerprints import count_unfingerprinted, count_unsettled, waiting_page
+from dedup.store.fingerprints import count, waiting_page
 from dedup.store.questions import article as articles
 from dedup.store.questions import day as days
 from dedup.store.questions import health, outlets, queue, reading, search, sentences, story
@@ -202,7 +202,7 @@ def test_looking_for_work(large: Database) -> None:
     with rolled_back(large, settling=True) as cursor:
         # As a backfill does when it is done.
         cursor.execute("ANALYZE dedup.article, dedup.article_mark, dedup.fingerprint")
-        assert count_unfingerprinted(cursor) == count_unsettled(cursor) == 0
+        assert count(cursor, "unfingerprinted") == count(cursor, "unsettled") == 0
         assert not waiting_page(cursor, None, 500).articles
         assert not settle(cursor, rulebook_of(cursor).settings, limit=1_000).ids
         check(cursor, 10)

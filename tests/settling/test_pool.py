@@ -25,7 +25,7 @@ from dedup.settling.backfill import backfill
 from dedup.settling.pool import FingerprintPool
 from dedup.settling.reader import FingerprintFunction, make_function
 from dedup.store import fingerprints, rulebooks
-from dedup.store.fingerprints import Chunk, count_unfingerprinted, waiting_page
+from dedup.store.fingerprints import Chunk, count, waiting_page
 from dedup.text.fingerprint import Fingerprint, Fingerprinter
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel
@@ -187,7 +187,7 @@ def test_fingerprints_that_wait_without_an_index_are_those_that_would_be_in_use(
     assert len(found.failed) == 2
     with database.transaction() as cursor:
         assert not waiting_page(cursor, None, 100).articles, "they do not wait for a fingerprint"
-        assert count_unfingerprinted(cursor) == 0
+        assert count(cursor, "unfingerprinted") == 0
     assert answers(readers, [given]).made == found.made, "nothing is stored twice"
     readers = made_by(database, 0)
     answers(readers, [given])
