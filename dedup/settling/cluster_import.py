@@ -32,9 +32,8 @@ from dedup.settling.fingerprinting import analyze
 from dedup.settling.memory.room import COMPACT_SHARE, compact, vacuum
 from dedup.settling.memory.run import MemoryRun
 from dedup.settling.refresh import examples_of
-from dedup.store import cluster, cluster_checks, cluster_import, common_sentences, memory_engine, rulebooks
-from dedup.store.cluster_checks import Checked, Disagreement
-from dedup.store.cluster_import import Written
+from dedup.store import cluster, cluster_import, common_sentences, memory_engine, rulebooks
+from dedup.store.cluster_import import Checked, Disagreement, Written
 from dedup.store.memory_engine import LOOSE_INDEXES
 from dedup.store.rulebooks import Rulebook, StaleRulesError
 
@@ -198,7 +197,7 @@ class _Work:
     def _basis_agrees(self) -> bool:
         """Whether settings, pins, models, horizon and program are those of the corpus."""
         with self.database.transaction() as cursor:
-            self.report.problems = cluster_checks.differences(cursor, self._basis)
+            self.report.problems = cluster_import.differences(cursor, self._basis)
         return not self.report.problems
 
     def _refused(self) -> InputError:
@@ -227,9 +226,9 @@ class _Work:
             since = memory_engine.last_change(cursor)
             _, taken, _ = common_sentences.take_changes(cursor)
             # Once more, at the moment that counts: since the first look somebody may have pinned something.
-            if problems := cluster_checks.differences(cursor, self._basis):
+            if problems := cluster_import.differences(cursor, self._basis):
                 return Checked(problems), since, taken
-            checked = cluster_checks.check(cursor, cluster.wanted(cursor), progress.advance)
+            checked = cluster_import.check(cursor, cluster.wanted(cursor), progress.advance)
             return checked, since, taken
 
     def _note(self, checked: Checked) -> None:

@@ -17,7 +17,7 @@ from dedup.db.database import Cursor
 from dedup.files import exchanged
 from dedup.files.exchange import RESULT
 from dedup.files.exchanged import TableFiles
-from dedup.store import cluster_checks
+from dedup.store import cluster_import
 from dedup.text.fingerprints import Fingerprints
 
 _FIRST, _LAST = (microseconds(time.replace(tzinfo=UTC)) for time in (datetime.min, datetime.max))
@@ -50,23 +50,23 @@ class ResultFolder:
 
         Raises InputError: a file breaks off, or holds what no cluster writes.
         """
-        cluster_checks.create(cursor)
+        cluster_import.create(cursor)
         for name, staged in _ROWS.items():
             for batch in self._tables[name].batches():
                 if stop():
                     return False
                 columns = (column.to_pylist() for column in batch.columns)
-                cluster_checks.add(cursor, staged, zip(*columns, strict=True))
+                cluster_import.add(cursor, staged, zip(*columns, strict=True))
                 progress.advance(batch.num_rows)
         place = 0
         for batch in self._tables["fingerprint"].batches():
             if stop():
                 return False
             made = self._fingerprints(batch, settings)
-            cluster_checks.add_articles(cursor, self._articles(batch), place, made)
+            cluster_import.add_articles(cursor, self._articles(batch), place, made)
             place += batch.num_rows
             progress.advance(batch.num_rows)
-        cluster_checks.finish(cursor)
+        cluster_import.finish(cursor)
         return True
 
     def _articles(self, batch: Any) -> Iterator[tuple[Any, ...]]:

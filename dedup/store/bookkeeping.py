@@ -24,27 +24,13 @@ _sql = Statements("store/bookkeeping")
 class Repair(Enum):
     """How a difference is healed; the next backfill does the rest."""
 
-    SETTLE = auto()
-    """The article is settled again."""
-
-    FINGERPRINT = auto()
-    """The article is fingerprinted and settled again."""
-
-    COUNT = auto()
-    """Every sentence is counted again."""
-
-    PLACE = auto()
-    """Up to when articles are settled is looked up again."""
-
-    ADOPT = auto()
-    """The settings in force are adopted again, and everything is settled again."""
-
-    DIVIDE = auto()
-    """All articles are divided by the horizon again."""
-
-    TABLES = auto()
-    """Attached tables are compared with their articles."""
-
+    SETTLE = auto()  # the article is settled again
+    FINGERPRINT = auto()  # the article is fingerprinted and settled again
+    COUNT = auto()  # every sentence is counted again
+    PLACE = auto()  # up to when articles are settled is looked up again
+    ADOPT = auto()  # the settings in force are adopted again, and everything is settled again
+    DIVIDE = auto()  # all articles are divided by the horizon again
+    TABLES = auto()  # attached tables are compared with their articles
     SCHEMA = auto()
     """Triggers are switched on, rows that belong to no article are removed, and missing marks begin again."""
 
@@ -140,12 +126,8 @@ def repair_others(cursor: Cursor, repairs: Collection[Repair]) -> None:
     """Heal what is about no single article. Needs the settle lock."""
     if Repair.SCHEMA in repairs:
         for statement in (
-            "delete_lost_pairs",
-            "delete_lost_fingerprints",
-            "delete_lost_marks",
-            "add_missing_marks",
-            "delete_crossing_pairs",
-            "fire_always",
+            *("delete_lost_pairs", "delete_lost_fingerprints", "delete_lost_marks"),
+            *("add_missing_marks", "delete_crossing_pairs", "fire_always"),
         ):
             cursor.execute(_sql(statement))
         key_segments.add_absent(cursor)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -81,97 +81,48 @@ class Table:
     since: str
 
 
-_MARK: dict[str, Kind] = {
-    "source_id": "text",
-    "url": "text",
-    "title": "text",
-    "publication": "word",
-    "language": "word",
-    "published_at": "time",
-    "added_at": "time",
-}
+def _columns(listed: str) -> dict[str, Kind]:
+    """Columns that are listed by their names, each with its kind."""
+    pairs = (column.split() for column in listed.split(", "))
+    return {name: cast("Kind", kind) for name, kind in pairs}
+
 
 TABLES: Mapping[TableName, Table] = {
     "marks": Table(
-        {
-            **_MARK,
-            "status": "word",
-            "stale": "bool",
-            "story_source_id": "text",
-            "original_source_id": "text",
-            "score": "float",
-            "reason": "word",
-            "marked_at": "time",
-            "archived": "bool",
-        },
+        _columns(
+            "source_id text, url text, title text, publication word, language word, published_at time,"
+            " added_at time, status word, stale bool, story_source_id text, original_source_id text,"
+            " score float, reason word, marked_at time, archived bool"
+        ),
         ("id",),
-        "marks",
-        "count_marks",
-        "marks_since",
+        *("marks", "count_marks", "marks_since"),
     ),
     "duplicates": Table(
-        {
-            "source_id": "text",
-            "title": "text",
-            "publication": "word",
-            "published_at": "time",
-            "original_source_id": "text",
-            "original_title": "text",
-            "original_publication": "word",
-            "original_published_at": "time",
-            "delay_seconds": "float",
-            "times_known": "bool",
-            "stale": "bool",
-            "score": "float",
-            "reason": "word",
-            "sentence_jaccard": "float",
-            "signature_jaccard": "float",
-            "containment": "float",
-            "archived": "bool",
-        },
+        _columns(
+            "source_id text, title text, publication word, published_at time, original_source_id text,"
+            " original_title text, original_publication word, original_published_at time,"
+            " delay_seconds float, times_known bool, stale bool, score float, reason word,"
+            " sentence_jaccard float, signature_jaccard float, containment float, archived bool"
+        ),
         ("id",),
-        "duplicates",
-        "count_duplicates",
-        "duplicates_since",
+        *("duplicates", "count_duplicates", "duplicates_since"),
     ),
     "matches": Table(
-        {
-            "source_id": "text",
-            "other_source_id": "text",
-            "relation": "word",
-            "rule": "word",
-            "score": "share",
-            "sentence_jaccard": "share",
-            "signature_jaccard": "share",
-            "containment": "share",
-        },
+        _columns(
+            "source_id text, other_source_id text, relation word, rule word, score share,"
+            " sentence_jaccard share, signature_jaccard share, containment share"
+        ),
         ("article_id", "other_id"),
-        "matches",
-        "count_matches",
-        "matches_since",
+        *("matches", "count_matches", "matches_since"),
     ),
     "stories": Table(
-        {
-            "source_id": "text",
-            "url": "text",
-            "title": "text",
-            "publication": "word",
-            "language": "word",
-            "status": "word",
-            "first_at": "time",
-            "last_at": "time",
-            "articles": "int",
-            "copies": "int",
-            "copied_by": "texts",
-            "copy_source_ids": "texts",
-            "also_in": "texts",
-            "times_known": "bool",
-            "archived": "bool",
-        },
+        _columns(
+            "source_id text, url text, title text, publication word, language word, status word,"
+            " first_at time, last_at time, articles int, copies int, copied_by texts,"
+            " copy_source_ids texts, also_in texts, times_known bool, archived bool"
+        ),
         ("id",),
-        "stories",
-        "count_stories",
-        "stories_since",
+        *("stories", "count_stories", "stories_since"),
     ),
 }
 """The tables. What `since` is compared with is the time of the article; of a pair that of the later one, of a
@@ -180,14 +131,9 @@ story that of any of its articles. Where the publication time is unknown it is t
 
 def count(cursor: Cursor, name: TableName, since: datetime | None = None) -> int:
     table = TABLES[name]
-    query = _sql(table.count, **_without(table, since))
-    row = cursor.execute(query, {"since": since}).fetchone()
+    parts = {table.since: ""} if since is None else {}  # what asks for the time, where no time is asked for
+    row = cursor.execute(_sql(table.count, **parts), {"since": since}).fetchone()
     return int(row[0]) if row else 0
-
-
-def _without(table: Table, since: datetime | None) -> dict[str, str]:
-    """The part of its statements that asks for the time, where no time is asked for."""
-    return {table.since: ""} if since is None else {}
 
 
 def pages(
@@ -224,17 +170,18 @@ def pages(
 def _query(table: Table, since: datetime | None, rows: int) -> bytes:
     """The statement that reads a page as one row."""
     parts = {"first_at": known("c"), "at": known("m"), "delay": delay("at", "c.first_at"), "limit": str(rows)}
-    source = _sql(table.source, **parts, **_without(table, since))
+    if since is None:
+        parts[table.since] = ""
     texts = [name for name, kind in table.columns.items() if kind in ("text", "word")]
-    joined = [_joined(f"int8send({name})") for name in table.key]
+    sent = [f"int8send({name})" for name in table.key]
     for name, kind in table.columns.items():
-        joined += _sent(name, kind)
+        sent += _sent(name, kind)
     return _sql(
         "page",
-        joined=", ".join(joined),
+        joined=", ".join(_JOINED.format(value) for value in sent),
         sizes=" + ".join(f"coalesce(octet_length({name}), 0)" for name in texts),
         key=", ".join(table.key),
-        source=source.decode(),
+        source=_sql(table.source, **parts).decode(),
     )
 
 
@@ -248,36 +195,34 @@ _SEND = {
 _NULLABLE = ("float", "time")
 
 
-def _joined(sent: str) -> str:
-    return f"string_agg({sent}, '')"
-
-
-def _lengths(value: str) -> str:
-    return f"int4send(coalesce(octet_length({value}), -1))"
+_JOINED, _LENGTH = "string_agg({}, '')", "int4send(coalesce(octet_length({}), -1))"
 
 
 def _sent(name: str, kind: Kind) -> list[str]:
+    """What is sent of a value, to be joined over the rows."""
     match kind:
         case "text" | "word":
-            return [_joined(_lengths(name)), _joined(f"textsend({name})")]
+            return [_LENGTH.format(name), f"textsend({name})"]
         case "texts":
-            of = f"CASE WHEN cardinality({name}) > 0 THEN (SELECT {{}} FROM unnest({name}) AS one) END"
-            parts = (of.format(_joined(sent)) for sent in (_lengths("one"), "textsend(one)"))
-            return [_joined(f"int4send(cardinality({name}))"), *map(_joined, parts)]
+            of = f"CASE WHEN cardinality({name}) > 0 THEN (SELECT {_JOINED} FROM unnest({name}) AS one) END"
+            return [
+                f"int4send(cardinality({name}))",
+                of.format(_LENGTH.format("one")),
+                of.format("textsend(one)"),
+            ]
         case _:
-            there = [_joined(f"boolsend({name} IS NOT NULL)")] if kind in _NULLABLE else []
-            return [*there, _joined(_SEND[kind].format(name))]
+            there = [f"boolsend({name} IS NOT NULL)"] if kind in _NULLABLE else []
+            return [*there, _SEND[kind].format(name)]
 
 
 _TYPES = {"bool": np.dtype(np.bool_), "int": np.dtype(">i8"), "time": np.dtype(">i8")}
 
 
 def _column(kind: Kind, parts: Iterator[bytes | None]) -> Column:
-    if kind in ("text", "word"):
-        return _texts(parts)
-    if kind == "texts":
-        counts = _integers(next(parts))
-        return Lists(counts, _texts(parts))
+    if kind in ("text", "word", "texts"):
+        *counts, lengths = (_integers(next(parts)) for _ in range(2 if kind == "texts" else 1))
+        texts = Texts(lengths, next(parts) or b"")
+        return Lists(counts[0], texts) if counts else texts
     there = np.frombuffer(next(parts) or b"", np.bool_) if kind in _NULLABLE else None
     sent = np.frombuffer(next(parts) or b"", _TYPES.get(kind, np.dtype(">f8")))
     found = sent.astype(sent.dtype.newbyteorder("="))
@@ -286,10 +231,6 @@ def _column(kind: Kind, parts: Iterator[bytes | None]) -> Column:
     values = np.zeros(len(there), found.dtype)
     values[there] = found + EPOCH if kind == "time" else found
     return Values(there, values)
-
-
-def _texts(parts: Iterator[bytes | None]) -> Texts:
-    return Texts(_integers(next(parts)), next(parts) or b"")
 
 
 def _integers(sent: bytes | None) -> npt.NDArray[np.int32]:

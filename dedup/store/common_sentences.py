@@ -71,10 +71,8 @@ def count_all(
     """Count every sentence of more than `common_stories` carriers, in two passes over all fingerprints.
     `table`: where the fingerprints are. `watched`: sentences that are counted however few carry them.
     """
-    rows = cursor.execute(
-        _sql("count_every_sentence", fingerprints=table),
-        {"limit": settings.common_stories, "watched": watched},
-    ).fetchall()
+    values = {"limit": settings.common_stories, "watched": watched}
+    rows = cursor.execute(_sql("count_every_sentence", fingerprints=table), values).fetchall()
     return [SentenceCount(*row) for row in rows]
 
 
@@ -84,15 +82,9 @@ def count_changed(cursor: Cursor, settings: Settings) -> list[SentenceCount]:
     """
     prefer_indexes(cursor)
     for statement in (
-        "drop_taken_changes",
-        "taken_changes",
-        "analyze_taken_changes",
-        "net_changes",
-        "analyze_net_changes",
-        "touched_sentences",
-        "index_touched_sentences",
-        "analyze_touched_sentences",
-        "prefer_hash_joins",
+        *("drop_taken_changes", "taken_changes", "analyze_taken_changes"),
+        *("net_changes", "analyze_net_changes"),
+        *("touched_sentences", "index_touched_sentences", "analyze_touched_sentences", "prefer_hash_joins"),
     ):
         cursor.execute(_sql(statement))
     rows = cursor.execute(_sql("count_kept_sentences")).fetchall()
@@ -117,8 +109,11 @@ def changes(
     pins = dict(cursor.execute(_sql("pins")).fetchall())
     if everything:
         for sentence in (present.keys() | pins.keys()) - counted.keys():
-            found = (0, 0, None) if complete else _count_one(cursor, sentence)
-            counted[sentence] = SentenceCount(sentence, *found)
+            counted[sentence] = SentenceCount(sentence, 0, 0, None)
+            if not complete:  # few articles carry it
+                row = cursor.execute(_sql("count_one_sentence"), {"sentence": sentence}).fetchone()
+                assert row is not None
+                counted[sentence] = SentenceCount(sentence, *row)
     changed = []
     for sentence, count in sorted(counted.items()):
         wanted = pins.get(
@@ -138,13 +133,6 @@ def stored(cursor: Cursor, among: Sequence[int] | None = None) -> dict[int, tupl
     keys = None if among is None else arrays.bigints(among)
     rows = cursor.execute(_sql("stored"), {"keys": keys})
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
-
-
-def _count_one(cursor: Cursor, sentence: int) -> tuple[int, int, int | None]:
-    """Carriers, agreeing pairs and a carrier of a sentence that few articles carry."""
-    row = cursor.execute(_sql("count_one_sentence"), {"sentence": sentence}).fetchone()
-    assert row is not None
-    return row[0], row[1], row[2]
 
 
 def carriers(cursor: Cursor, sentences: Sequence[int]) -> list[int]:

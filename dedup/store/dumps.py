@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 from dedup.attach import attachments
@@ -35,18 +36,11 @@ def dump(path: Path, schema: str) -> int:
     """
     with new_file(path, private=True) as made:
         url = embedded.start()
-        what = () if _attached(url, schema) else (f"--schema={schema}",)
+        with closing(Database(url, schema=schema)) as database, database.transaction() as cursor:
+            attached = attachments.known(cursor) and bool(attachments.attachments(cursor))
+        what = () if attached else (f"--schema={schema}",)
         _run("pg_dump", "--format=custom", *what, f"--file={made}", url)
     return path.stat().st_size
-
-
-def _attached(url: str, schema: str) -> bool:
-    database = Database(url, schema=schema)
-    try:
-        with database.transaction() as cursor:
-            return attachments.known(cursor) and bool(attachments.attachments(cursor))
-    finally:
-        database.close()
 
 
 def restore(path: Path, schema: str) -> None:
@@ -67,30 +61,23 @@ def restore(path: Path, schema: str) -> None:
     if SCHEMA_LINE.format(schema) not in listed:
         raise InputError(f"{path} is a dump of something else: it has no schema {schema}")
     url = embedded.start()
-    database = Database(url, schema=schema)
-    try:
-        _make_room(database)
-    finally:
-        database.close()
-    _run(
-        "pg_restore", "--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges",
-        f"--dbname={url}", str(path),
-    )  # fmt: skip
-
-
-def _make_room(database: Database) -> None:
-    with database.transaction() as cursor:
+    with closing(Database(url, schema=schema)) as database, database.transaction() as cursor:
         try:
-            found = removal.contents(cursor, database.location)
+            rows = removal.contents(cursor, database.location).rows
         except SchemaError:
-            return
-        if found.rows:
-            listed = ", ".join(f"{table} ({rows:,} rows)" for table, rows in found.rows.items())
+            rows = None
+        if rows:
+            listed = ", ".join(f"{table} ({count:,} rows)" for table, count in rows.items())
             raise InputError(
                 f"{database.location} has a corpus: {listed}; keep it (`dedup db dump`), then"
                 " `dedup uninstall`, or choose another folder by DEDUP_HOME"
             )
-        removal.remove(cursor, database.location)
+        if rows is not None:
+            removal.remove(cursor, database.location)
+    _run(
+        "pg_restore", "--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges",
+        f"--dbname={url}", str(path),
+    )  # fmt: skip
 
 
 def _run(name: str, *words: str) -> str:

@@ -54,26 +54,21 @@ def marks(
     """The marks of the articles that are asked for, by source_id. `since`: published then or later; where the
     publication time is unknown, stored then or later. `marked_since`: marked then or later.
     """
-    if status is not None and status not in {known.value for known in Status}:
-        raise InputError(
-            f"there is no status {status!r}; there are {', '.join(known.value for known in Status)}"
-        )
-    asked = {
-        "a.status = %(status)s": status,
-        "coalesce(a.published_at, a.added_at) >= %(since)s": since,
-        "a.marked_at >= %(marked_since)s": marked_since,
-        "a.publication = %(publication)s": publication,
-    }
-    conditions = [condition for condition, value in asked.items() if value is not None]
+    statuses = [known.value for known in Status]
+    if status is not None and status not in statuses:
+        raise InputError(f"there is no status {status!r}; there are {', '.join(statuses)}")
+    given = {"status": status, "since": since, "marked_since": marked_since, "publication": publication}
+    conditions = [condition for name, condition in _CONDITIONS.items() if given[name] is not None]
     query = _sql("marks", conditions=" AND ".join(conditions) or "true")
-    given: dict[str, Any] = {
-        "status": status,
-        "since": since,
-        "marked_since": marked_since,
-        "publication": publication,
-        "limit": limit,
-    }
-    return cast("Iterator[MarkRow]", _rows(database, query, given))
+    return cast("Iterator[MarkRow]", _rows(database, query, {**given, "limit": limit}))
+
+
+_CONDITIONS = {
+    "status": "a.status = %(status)s",
+    "since": "coalesce(a.published_at, a.added_at) >= %(since)s",
+    "marked_since": "a.marked_at >= %(marked_since)s",
+    "publication": "a.publication = %(publication)s",
+}
 
 
 def matches(database: Database) -> Iterator[MatchRow]:
@@ -83,10 +78,7 @@ def matches(database: Database) -> Iterator[MatchRow]:
 def _rows(database: Database, query: bytes, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
     with database.transaction() as cursor:
         cursor.execute(b"DECLARE export NO SCROLL CURSOR FOR " + query, values)
-        while True:
-            rows = cursor.execute(f"FETCH {PAGE} FROM export".encode()).fetchall()
-            if not rows:
-                return
+        while rows := cursor.execute(f"FETCH {PAGE} FROM export".encode()).fetchall():
             names = [column.name for column in cursor.description or ()]
             for row in rows:
                 yield dict(zip(names, row, strict=True))

@@ -64,29 +64,19 @@ def pick(cursor: Cursor, picks: Iterable[Pick]) -> int:
         placed.append((drawn[item.stratum] / item.stratum_picked, item))
         drawn[item.stratum] += 1
     placed.sort(key=lambda entry: entry[0])
+    rows = []
+    for place, (_, item) in enumerate(placed, start=1):
+        a, b = key(item.id, item.other_id)
+        # JSON knows no NaN and no numbers of numpy.
+        known = {name: None if s is None or math.isnan(s) else s for name, s in item.scores.items()}
+        scores = Jsonb({name: None if s is None else round(float(s), 6) for name, s in known.items()})
+        drawn_from = {"stratum": item.stratum, "size": item.stratum_size, "picked": item.stratum_picked}
+        rows.append({"a": a, "b": b, "place": place, **drawn_from, "scores": scores})
     cursor.execute(_sql("delete_picks"))
-    cursor.executemany(_sql("write_pick"), [_row(p, place) for place, (_, p) in enumerate(placed, start=1)])
+    cursor.executemany(_sql("write_pick"), rows)
     row = cursor.execute(_sql("count_missing")).fetchone()
     assert row is not None
     return int(row[0])
-
-
-def _row(picked: Pick, place: int) -> dict[str, Any]:
-    a, b = key(picked.id, picked.other_id)
-    return {
-        "a": a,
-        "b": b,
-        "place": place,
-        "stratum": picked.stratum,
-        "size": picked.stratum_size,
-        "picked": picked.stratum_picked,
-        "scores": _plain(picked.scores),
-    }
-
-
-def _plain(scores: Mapping[str, float | None]) -> Jsonb:
-    """Scores as JSON, which knows no NaN and no numbers of numpy."""
-    return Jsonb({n: None if s is None or math.isnan(s) else round(float(s), 6) for n, s in scores.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,18 +161,8 @@ def record(
         raise InputError(f"the name of a judge has 1 to {LONGEST_JUDGE} characters: name one with --as")
     if pair != key(*pair) or pair[0] == pair[1]:
         raise InputError("a pair has two articles, in the order that `key` gives them")
-    cursor.execute(
-        _sql("record", **_BODIES),
-        {
-            "a": pair[0],
-            "b": pair[1],
-            "judge": judge,
-            "label": label,
-            "note": note,
-            "one": hashes[0],
-            "other": hashes[1],
-        },
-    )
+    values = {"a": pair[0], "b": pair[1], "judge": judge, "label": label, "note": note}
+    cursor.execute(_sql("record", **_BODIES), {**values, "one": hashes[0], "other": hashes[1]})
     if not cursor.rowcount:
         raise NotFoundError(f"no article {pair[0]!r} or no article {pair[1]!r}")
 

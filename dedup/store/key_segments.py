@@ -73,9 +73,8 @@ def of_table(cursor: Cursor, table: Target) -> Iterator[tuple[Bigints, Flags]]:
     ids: Bigints = row[0] if row else bigints([])
     for start in range(0, len(ids), PAGE_ARTICLES):
         last = ids[min(start + PAGE_ARTICLES, len(ids)) - 1]
-        page = cursor.execute(
-            _sql("keys", table=table), {"first": int(ids[start]), "last": int(last)}
-        ).fetchone()
+        bounds = {"first": int(ids[start]), "last": int(last)}
+        page = cursor.execute(_sql("keys", table=table), bounds).fetchone()
         if page and page[0] is not None:
             articles, canonical, counts, keys = page
             yield (
@@ -152,20 +151,12 @@ def _rows(segment: int, blocks: int, entries: Bigints) -> Iterator[bytes]:
     for i in range(0, len(starts), step):
         some = bounds[i : i + step + 1]
         data = elements(entries[some[0] : some[-1]]).tobytes()
-        yield b"".join(
-            _row(segment, int(number), data, start - some[0], end - some[0])
-            for number, (start, end) in zip(numbers[some[:-1]], pairwise(some), strict=True)
-        )
-
-
-def _row(segment: int, number: int, data: bytes, start: int, end: int) -> bytes:
-    size, count = ELEMENT.itemsize, end - start
-    plain = struct.pack(">hiqii", 3, 8, segment, 4, number)
-    return (
-        plain
-        + struct.pack(">iiiiii", 20 + size * count, 1, 0, INT8, count, 1)
-        + data[size * start : size * end]
-    )
+        rows, size = [], ELEMENT.itemsize
+        for number, (start, end) in zip(numbers[some[:-1]].tolist(), pairwise(some), strict=True):
+            rows.append(struct.pack(">hiqii", 3, 8, segment, 4, number))
+            rows.append(struct.pack(">iiiiii", 20 + size * (end - start), 1, 0, INT8, end - start, 1))
+            rows.append(data[size * (start - some[0]) : size * (end - some[0])])
+        yield b"".join(rows)
 
 
 def use(cursor: Cursor, segment: Segment) -> None:

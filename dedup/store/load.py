@@ -5,7 +5,7 @@ What was read before trouble is stored. Nothing is settled here: that is the bac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -107,39 +107,23 @@ def load_articles(
     """Store articles of a program; see `load_file`."""
     shown = progress or SilentProgress()
     shown.start("loading", len(given) if isinstance(given, Sequence) else None)
-    batch = _Batch(database, report)
-    try:
-        for article in _articles(given):
-            if stop():
-                report.stopped = True
-                break
-            batch.add(article)
-            shown.advance(1)
-    except _SourceError as error:
-        batch.store()
-        raise error.original from None
-    batch.store()
-
-
-class _SourceError(Exception):
-    """The source of articles failed, not the database: what came before is to be stored."""
-
-    def __init__(self, original: Exception) -> None:
-        self.original = original
-
-
-def _articles(given: Iterable[Article]) -> Iterator[Article]:
-    source = iter(given)
+    batch, source = _Batch(database, report), iter(given)
     while True:
         try:
             article = next(source)
             if not isinstance(article, Article):
                 raise InputError(f"load takes a file, or Articles, not {type(article).__name__}")
         except StopIteration:
-            return
-        except Exception as error:
-            raise _SourceError(error) from None
-        yield article
+            break
+        except Exception:  # of the source, not of the database: what came before is stored
+            batch.store()
+            raise
+        if stop():
+            report.stopped = True
+            break
+        batch.add(article)
+        shown.advance(1)
+    batch.store()
 
 
 class _Batch:

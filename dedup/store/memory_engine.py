@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -212,14 +212,9 @@ def pinned_pairs(cursor: Cursor) -> list[tuple[int, int, Relation]]:
     return [(row[0], row[1], Relation(row[2])) for row in rows.fetchall()]
 
 
-def watched_sentences(cursor: Cursor) -> Bigints:
-    """The sentences that are common or pinned: they are counted however few carry them."""
-    row = cursor.execute(_sql("watched_sentences")).fetchone()
-    return np.empty(0, np.int64) if row is None or row[0] is None else np.sort(row[0])
-
-
-def common(cursor: Cursor) -> Bigints:
-    row = cursor.execute(_sql("common")).fetchone()
+def sentences(cursor: Cursor, which: Literal["common", "watched"]) -> Bigints:
+    """The sentences that are common; or that are common or pinned, and counted however few carry them."""
+    row = cursor.execute(_sql("common" if which == "common" else "watched_sentences")).fetchone()
     return np.empty(0, np.int64) if row is None or row[0] is None else np.sort(row[0])
 
 

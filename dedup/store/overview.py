@@ -75,40 +75,36 @@ class Overview(Answer):
 
 
 _OVERVIEW = (
-    "unfingerprinted",
-    "stale",
-    "stories_with_copies",
-    "similar_pairs",
-    "common_sentences",
-    "sentence_pins",
-    "pair_pins",
-    "horizon",
-    "archived",
-    "uncounted",
-    "last_marked_at",
-    "database_bytes",
-    "text_bytes",
+    *(
+        "unfingerprinted",
+        "stale",
+        "stories_with_copies",
+        "similar_pairs",
+        "common_sentences",
+        "sentence_pins",
+    ),
+    *("pair_pins", "horizon", "archived", "uncounted", "last_marked_at", "database_bytes", "text_bytes"),
 )
 """The columns of `overview.sql`."""
 
 
 def overview(cursor: Cursor) -> Overview:
-    counts = cursor.execute(_sql("statuses")).fetchall()
-    limits = cursor.execute(_sql("limits")).fetchall()
-    failures = cursor.execute(_sql("failures")).fetchall()
+    names = ("statuses", "limits", "failures")
+    counts, limits, failures = (dict(cursor.execute(_sql(name)).fetchall()) for name in names)
     sizes = table_sizes(cursor)
     row = cursor.execute(_sql("overview")).fetchone()
     assert row is not None
     found = dict(zip(_OVERVIEW, row, strict=True))
     run = runs.current(cursor, "backfill")
+    holder = cursor.execute(_sql("holder")).fetchone()
     return Overview(
-        counts=dict(counts),
-        limits=dict(limits),
-        failures=dict(failures),
+        counts=counts,
+        limits=limits,
+        failures=failures,
         sizes=sizes,
-        bytes_per_article=_per_article(sizes, found.pop("text_bytes"), sum(dict(counts).values())),
+        bytes_per_article=_per_article(sizes, found.pop("text_bytes"), sum(counts.values())),
         backfill=None if run and run.gone else run,
-        held_by=_holder(cursor),
+        held_by=Holder(*holder) if holder else None,
         deferred=articles.count_deferred(cursor),
         changes=outbox.count(cursor),
         **found,
@@ -132,11 +128,6 @@ def _per_article(sizes: dict[str, int], text_bytes: int, articles: int) -> dict[
 def table_sizes(cursor: Cursor) -> dict[str, int]:
     """Table to bytes, indexes and out-of-line texts included, the largest first."""
     return dict(cursor.execute(_sql("sizes")).fetchall())
-
-
-def _holder(cursor: Cursor) -> Holder | None:
-    row = cursor.execute(_sql("holder")).fetchone()
-    return Holder(*row) if row else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,19 +31,15 @@ def pinned_words(cursor: Cursor, fingerprinter: Fingerprinter) -> dict[int, str 
     `fingerprinter`: the one in force.
     """
     found: dict[int, str | None] = {}
-    for sentence_hash, example in cursor.execute(_sql("examples")).fetchall():
-        whole = example is not None and fingerprinter.sentence_hash(example) == sentence_hash
-        found[sentence_hash] = example if whole else _words(cursor, fingerprinter, sentence_hash)
+    for wanted, example in cursor.execute(_sql("examples")).fetchall():
+        if example is not None and fingerprinter.sentence_hash(example) == wanted:
+            found[wanted] = example
+            continue
+        carriers = cursor.execute(_sql("carrier"), {"sentences": bigints([wanted])}).fetchall()
+        tasks = texts(cursor, [row[0] for row in carriers])
+        sentences = (pair for task in tasks for pair in fingerprinter.sentences(task.text, task.language))
+        found[wanted] = next((words for words, made in sentences if made == wanted), None)
     return found
-
-
-def _words(cursor: Cursor, fingerprinter: Fingerprinter, sentence_hash: int) -> str | None:
-    rows = cursor.execute(_sql("carrier"), {"sentences": bigints([sentence_hash])}).fetchall()
-    for task in texts(cursor, [row[0] for row in rows]):
-        for sentence, found in fingerprinter.sentences(task.text, task.language):
-            if found == sentence_hash:
-                return sentence
-    return None
 
 
 def keep_words(cursor: Cursor, fingerprinter: Fingerprinter) -> None:
@@ -57,14 +53,9 @@ def rehash(cursor: Cursor, old: Fingerprinter, new: Fingerprinter) -> None:
     hash, and acts on nothing until the old key is back.
     """
     words = {key: text for key, text in pinned_words(cursor, old).items() if text is not None}
-    cursor.execute(
-        _sql("rehash"),
-        {
-            "old": bigints(list(words)),
-            "new": bigints([new.sentence_hash(text) for text in words.values()]),
-            "examples": list(words.values()),
-        },
-    )
+    after = bigints([new.sentence_hash(text) for text in words.values()])
+    values = {"old": bigints(list(words)), "new": after, "examples": list(words.values())}
+    cursor.execute(_sql("rehash"), values)
 
 
 def unpin_sentences(cursor: Cursor, keys: list[int]) -> int:

@@ -41,13 +41,9 @@ def contents(cursor: Cursor, location: str) -> Contents:
             if row and row[0]:
                 rows[table] = int(row[0])
     outside = tuple(row[0] for row in cursor.execute(_sql("outside")).fetchall())
-    return Contents(rows, sum(size for _, size in tables), _attached(cursor), outside)
-
-
-def _attached(cursor: Cursor) -> tuple[str, ...]:
-    if not attachments.known(cursor):
-        return ()
-    return tuple(f"{a.schema}.{a.table}" for a in attachments.present(attachments.attachments(cursor)))
+    known = attachments.attachments(cursor) if attachments.known(cursor) else []
+    attached = tuple(f"{a.schema}.{a.table}" for a in attachments.present(known))
+    return Contents(rows, sum(size for _, size in tables), attached, outside)
 
 
 def remove(cursor: Cursor, location: str) -> Contents:

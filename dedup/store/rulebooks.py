@@ -51,11 +51,6 @@ class State:
             raise SchemaError("the fingerprints were made by a newer dedup; upgrade this program")
         return (self.algorithm, self.unicode) == (ALGORITHM_REVISION, UNICODE_VERSION)
 
-    def check(self, cursor: Cursor) -> None:
-        """Make sure that the stored results are still made with this; call it under the settle lock."""
-        if load_state(cursor) != self:
-            raise StaleRulesError
-
 
 @dataclass(frozen=True, slots=True)
 class Rulebook:
@@ -71,7 +66,8 @@ class Rulebook:
 
     def check(self, cursor: Cursor) -> None:
         """Make sure that the stored results are of this rulebook; call it under the settle lock."""
-        self.state.check(cursor)
+        if load_state(cursor) != self.state:
+            raise StaleRulesError
 
 
 def load_rulebook(cursor: Cursor) -> Rulebook:
@@ -132,15 +128,9 @@ def change_settings(cursor: Cursor, values: Mapping[str, Any]) -> Settings:
 
 def store_model(cursor: Cursor, language: str, model: PunktModel, articles: int) -> None:
     """Keep sentence parameters of a language, for the next backfill to adopt. Needs the settle lock."""
-    cursor.execute(
-        _sql("write_model"),
-        {
-            "language": language,
-            **{name.partition(".")[0]: content for name, content in model.to_files().items()},
-            "checksum": model.checksum,
-            "articles": articles,
-        },
-    )
+    values = {"language": language, "checksum": model.checksum, "articles": articles}
+    files = {name.partition(".")[0]: content for name, content in model.to_files().items()}
+    cursor.execute(_sql("write_model"), {**values, **files})
     _adopt_where_empty(cursor)
 
 
@@ -224,10 +214,8 @@ def adopt(cursor: Cursor, plan: Plan | None = None, through: int = 0) -> None:
     since = plan.since if plan else None
     rows = cursor.execute(_sql("not_withdrawn"), {"through": through, "since": since}).fetchall()
     withdraw_for(cursor, plan or present, [row[0] for row in rows])
-    cursor.execute(_sql("delete_reset_settings"))
-    cursor.execute(_sql("adopt_settings"))
-    cursor.execute(_sql("delete_replaced_models"))
-    cursor.execute(_sql("adopt_models"))
+    for name in ("delete_reset_settings", "adopt_settings", "delete_replaced_models", "adopt_models"):
+        cursor.execute(_sql(name))
     after = load_rulebook(cursor).fingerprinter
     if after.settings.hash_key != before.settings.hash_key:
         pins.rehash(cursor, before, after)

@@ -81,17 +81,9 @@ def sharing(
     short texts, which have no buckets; the others are found by theirs. `after`: only articles at or after
     this time in canonical order. `limit`: at most so many, any of them.
     """
-    return _rows(
-        cursor,
-        settings,
-        "sharing",
-        among=among,
-        sentences=sentences,
-        buckets=buckets,
-        contents=contents,
-        after=after,
-        limit=limit,
-    )
+    bounds = {"after": after, "limit": limit}
+    keys = {"sentences": sentences, "buckets": buckets, "contents": contents}
+    return _rows(cursor, settings, "sharing", among=among, **keys, **bounds)
 
 
 def common_among(cursor: Cursor, sentences: Bigints) -> Bigints:
@@ -131,9 +123,8 @@ def count_unsettled(cursor: Cursor, limit: int | None = None) -> int:
 
 def best_match_later(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dict[int, OrderKey]:
     """Of these canonical articles those that are most like a later one: the id to the order of that one."""
-    rows = cursor.execute(
-        _sql("best_match_later"), {**order_parameters(settings), "ids": bigints(ids)}
-    ).fetchall()
+    values = {**order_parameters(settings), "ids": bigints(ids)}
+    rows = cursor.execute(_sql("best_match_later"), values).fetchall()
     return {row[0]: (row[1], row[2].encode()) for row in rows}
 
 
@@ -147,9 +138,8 @@ def lowest_kept(cursor: Cursor, settings: Settings, ids: Collection[int]) -> dic
     last of the best `similar_pairs` of them (0 where there are fewer)."""
     if not ids:
         return {}
-    rows = cursor.execute(
-        _sql("lowest_kept"), {"ids": bigints(ids), "pairs": settings.similar_pairs}
-    ).fetchall()
+    values = {"ids": bigints(ids), "pairs": settings.similar_pairs}
+    rows = cursor.execute(_sql("lowest_kept"), values).fetchall()
     return {row[0]: (row[1], row[2]) for row in rows}
 
 

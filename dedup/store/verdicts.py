@@ -66,42 +66,26 @@ def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
 
 def verdict(cursor: Cursor, source_id: str, mark: StoredMark) -> Verdict:
     """The verdict that tells a stored mark, with the pairs behind it."""
-    found = matches(cursor, mark.article_id) if mark.status in ("duplicate", "similar") else ()
+    pairs = best_pairs(cursor, mark.article_id) if mark.status in ("duplicate", "similar") else {}
     named, count = copies(cursor, mark.article_id) if mark.status in ("unique", "similar") else ((), 0)
-    return Verdict(
-        source_id,
-        mark.status,
-        mark.duplicate_of,
-        mark.score,
-        mark.reason,
-        found,
-        mark.unsettled,
-        mark.archived,
-        named,
-        count,
-    )
+    told = (mark.status, mark.duplicate_of, mark.score, mark.reason)
+    found = tuple(pairs.values())
+    return Verdict(source_id, *told, found, mark.unsettled, mark.archived, named, count)
 
 
 def copies(cursor: Cursor, article_id: int, *, settled: bool = False) -> tuple[tuple[Copy, ...], int]:
     """The best copies of a stored article, the best first, and how many it has, at most `COPIES_LIMIT`.
     `settled`: without those that are to be settled again.
     """
-    rows = cursor.execute(
-        _sql("copies"), {"id": article_id, "settled": settled, "count": COPIES_LIMIT, "limit": MATCHES_LIMIT}
-    ).fetchall()
+    values = {"id": article_id, "settled": settled, "count": COPIES_LIMIT, "limit": MATCHES_LIMIT}
+    rows = cursor.execute(_sql("copies"), values).fetchall()
     return tuple(Copy(*row[:3]) for row in rows), rows[0][3] if rows else 0
 
 
-def matches(cursor: Cursor, article_id: int) -> tuple[Match, ...]:
-    """The best pairs of a stored article, the best first; ties by the other's source_id. For a duplicate its
-    originals; for a canonical article what is similar to it.
-    """
-    return tuple(best_pairs(cursor, article_id).values())
-
-
 def best_pairs(cursor: Cursor, article_id: int, relation: str | None = None) -> dict[int, Match]:
-    """`matches` by the id of the other article. `relation`: only pairs of this one."""
-    rows = cursor.execute(
-        _sql("best_pairs"), {"id": article_id, "relation": relation, "limit": MATCHES_LIMIT}
-    ).fetchall()
+    """The best pairs of a stored article by the id of the other one, the best first; ties by its source_id.
+    For a duplicate its originals; for a canonical article what is similar to it. `relation`: only these.
+    """
+    values = {"id": article_id, "relation": relation, "limit": MATCHES_LIMIT}
+    rows = cursor.execute(_sql("best_pairs"), values).fetchall()
     return {row[0]: Match(*row[1:]) for row in rows}

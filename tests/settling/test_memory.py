@@ -121,7 +121,7 @@ def test_counts_in_arrays_are_those_of_sql(database: Database) -> None:
         wanted = {
             (c.sentence_hash, c.carriers, c.pairs) for c in common_sentences.count_all(cursor, settings)
         }
-        watched = set(memory_engine.watched_sentences(cursor).tolist())
+        watched = set(memory_engine.sentences(cursor, "watched").tolist())
         told: list[int] = []
         snapshot = read(cursor, settings, 1 << 30, Kept(0), told.append, told.append)
         found = {(c.sentence_hash, c.carriers, c.pairs) for c in snapshot.counts}

@@ -106,7 +106,7 @@ class MemorySettling:
         """Decide everything, and find out what has to be written."""
         snapshot, settings = self._snapshot, self._rulebook.settings
         with self._database.transaction() as cursor:
-            common = memory_engine.common(cursor)
+            common = memory_engine.sentences(cursor, "common")
             said = memory_engine.pinned_pairs(cursor)
             unsettled = snapshot.places(memory_engine.unsettled(cursor))
             # They came since the round began, and the next one archives them.

@@ -173,7 +173,7 @@ class _Reader:
         self._wanted = np.zeros(size, np.bool_)
         self._rows: list[npt.NDArray[np.int64]] = []
         self._rows_of: list[Places] = []
-        self._watched_keys = memory_engine.watched_sentences(cursor)
+        self._watched_keys = memory_engine.sentences(cursor, "watched")
         self._watched: list[Entries] = []
         self._sentences: list[Entries] = []
         self._buckets: list[Entries] = []

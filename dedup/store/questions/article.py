@@ -113,6 +113,10 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
     number = mark.article_id
     found = verdicts.best_pairs(cursor, number) if mark.status in ("duplicate", "similar") else {}
     lines = lines_of(cursor, [number, *found])
+    figures = cursor.execute(_sql("figures"), {"id": number}).fetchone()
+    said = {"id": source_id, "limit": SAID}
+    pins = cursor.execute(_sql("pins_of_article"), said).fetchall()
+    judgements = cursor.execute(_sql("judgements_of_article"), said).fetchall()
     return ArticlePage(
         line=lines[number],
         url=url if url is not None and len(url) <= LINK_CHARACTERS else None,
@@ -122,11 +126,11 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
         marked_at=marked_at,
         text=text_of(cursor, number),
         attachment=attachment,
-        fingerprint=_figures(cursor, number),
+        fingerprint=FingerprintFigures(*figures) if figures else None,
         verdict=verdicts.verdict(cursor, source_id, mark),
         matches=tuple(MatchedArticle(lines[id], pair) for id, pair in found.items() if id in lines),
-        pins=_pins(cursor, source_id),
-        judgements=_judgements(cursor, source_id),
+        pins=tuple(PairPin(*row) for row in pins),
+        judgements=tuple(PairJudgement(*row) for row in judgements),
         limit=limit,
     )
 
@@ -135,21 +139,6 @@ def text_of(cursor: Cursor, article_id: int) -> Text | None:
     """The text of an article; None where it is in an attached table and no longer there."""
     row = cursor.execute(_sql("text"), {"characters": TEXT_CHARACTERS, "id": article_id}).fetchone()
     return Text(*row) if row else None
-
-
-def _figures(cursor: Cursor, article_id: int) -> FingerprintFigures | None:
-    row = cursor.execute(_sql("figures"), {"id": article_id}).fetchone()
-    return FingerprintFigures(*row) if row else None
-
-
-def _pins(cursor: Cursor, source_id: str) -> tuple[PairPin, ...]:
-    rows = cursor.execute(_sql("pins_of_article"), {"id": source_id, "limit": SAID})
-    return tuple(PairPin(*row) for row in rows.fetchall())
-
-
-def _judgements(cursor: Cursor, source_id: str) -> tuple[PairJudgement, ...]:
-    rows = cursor.execute(_sql("judgements_of_article"), {"id": source_id, "limit": SAID})
-    return tuple(PairJudgement(*row) for row in rows.fetchall())
 
 
 def said_of(cursor: Cursor, a: str, b: str) -> tuple[PairPin | None, tuple[PairJudgement, ...]]:

@@ -116,14 +116,11 @@ class Day(Answer):
 
 
 _COUNTS = ", ".join(
-    f"(coalesce(sum(articles){which}, 0))::bigint"
+    f"(coalesce(sum(articles) FILTER (WHERE {which}), 0))::bigint"
     for which in (
-        "",
-        *(
-            f" FILTER (WHERE status = '{name}')"
-            for name in ("unique", "similar", "duplicate", "pending", "failed")
-        ),
-        " FILTER (WHERE stale)",
+        "true",
+        *(f"status = '{name}'" for name in ("unique", "similar", "duplicate", "pending", "failed")),
+        "stale",
     )
 )
 """The fields of `Marks`, of a tally of articles."""
@@ -139,29 +136,15 @@ def day(cursor: Cursor, first: date, last: date | None = None, *, counted: int =
     """A day, or a range of days. `counted`: articles that are counted at most."""
     last = first if last is None else last
     since, until = reading.days(first, last)
-    reading.allow(cursor, "hashjoin")  # of what was read with itself, and not of tables
-    row = cursor.execute(
-        _sql(
-            "day",
-            counts=_COUNTS,
-            publication=LABEL.format("publication"),
-            known=known("a"),
-            delay=delay("c.known_at", "o.known_at"),
-        ),
-        {
-            "first": first,
-            "since": since,
-            "until": until,
-            "limit": counted,
-            "listed": LISTED,
-            "outlets": OUTLETS,
-            "troubles": TROUBLES,
-            "examples": EXAMPLES,
-            "spread": SPREAD_OUTLETS,
-        },
-    ).fetchone()
+    reading.allow(cursor, hashjoin=True)  # of what was read with itself, and not of tables
+    columns = {"publication": LABEL.format("publication"), "known": known("a")}
+    columns["delay"] = delay("c.known_at", "o.known_at")
+    bounds = {"limit": counted, "listed": LISTED, "outlets": OUTLETS, "troubles": TROUBLES}
+    bounds |= {"examples": EXAMPLES, "spread": SPREAD_OUTLETS}
+    values = {"first": first, "since": since, "until": until, **bounds}
+    row = cursor.execute(_sql("day", counts=_COUNTS, **columns), values).fetchone()
     assert row is not None
-    reading.forbid(cursor, "hashjoin")
+    reading.allow(cursor, hashjoin=False)
     number, earliest, hours, days, outlets, biggest, fastest, troubles = row
     counted_from = reading.counted_from(cursor, since, earliest) if number == counted else None
     stories = (biggest or []) + (fastest or [])
@@ -175,7 +158,7 @@ def day(cursor: Cursor, first: date, last: date | None = None, *, counted: int =
         first=first,
         last=last,
         counted_from=counted_from,
-        marks=_sum(each),
+        marks=Marks(*(sum(getattr(marks, item.name) for marks in each) for item in fields(Marks))),
         hours=tuple(by_hour.get(hour, 0) for hour in range(24)),
         days=tuple(DayMarks(first + timedelta(days=n), marks) for n, marks in enumerate(each, start)),
         outlets=tuple(OutletMarks(cut(name), Marks(*counts)) for name, _, *counts in outlets or []),
@@ -187,10 +170,6 @@ def day(cursor: Cursor, first: date, last: date | None = None, *, counted: int =
             for kind, reason, articles, examples in troubles or []
         ),
     )
-
-
-def _sum(each: list[Marks]) -> Marks:
-    return Marks(*(sum(getattr(marks, item.name) for marks in each) for item in fields(Marks)))
 
 
 def _stories(rows: Iterable[list[Any]], lines: dict[int, ArticleLine]) -> Iterable[StoryLine]:

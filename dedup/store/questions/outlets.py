@@ -114,15 +114,8 @@ def copied(
     """The copies behind a cell, the newest first."""
     since, end = reading.days(first, last)
     until = min((end, 0), reading.moment_place(after, end, 0))
-    given = {
-        "copier": copier,
-        "original": original,
-        "since": since,
-        "until": until[0],
-        "before": until[1],
-        "scanned": CELL_SCANNED,
-        "page": CELL_PAGE + 1,
-    }
+    bounds = {"since": since, "until": until[0], "before": until[1]}
+    given = {"copier": copier, "original": original, **bounds, "scanned": CELL_SCANNED, "page": CELL_PAGE + 1}
     rows = cursor.execute(_sql("copied"), given).fetchall()
     shown = rows[:CELL_PAGE]
     lines = lines_of(cursor, {id for row in shown for id in row[:2]})

@@ -124,15 +124,10 @@ def _picked(cursor: Cursor) -> tuple[DoubtfulPair, ...]:
     for a, o, scores in rows:
         if a in lines and o in lines:
             earlier, later = sorted((a, o), key=lambda id: (lines[id].time, lines[id].source_id))
-            found.append(
-                DoubtfulPair(lines[earlier], lines[later], _match(cursor, earlier, later), None, None, scores)
-            )
+            row = cursor.execute(_sql("pair"), {"later": later, "earlier": earlier}).fetchone()
+            match = Match(*row) if row else None
+            found.append(DoubtfulPair(lines[earlier], lines[later], match, None, None, scores))
     return tuple(found)
-
-
-def _match(cursor: Cursor, earlier: int, later: int) -> Match | None:
-    row = cursor.execute(_sql("pair"), {"later": later, "earlier": earlier}).fetchone()
-    return Match(*row) if row else None
 
 
 def pins(cursor: Cursor, after: str | None) -> PinsPage:
@@ -144,6 +139,5 @@ def pins(cursor: Cursor, after: str | None) -> PinsPage:
     rows = cursor.execute(_sql("pins_page"), {**until, "limit": PINS_PAGE + 1}).fetchall()
     found = [PairPin(*row) for row in rows[:PINS_PAGE]]
     last = found[-1] if len(rows) > PINS_PAGE else None
-    return PinsPage(
-        tuple(found), reading.token(microseconds(last.pinned_at), last.id, last.other_id) if last else None
-    )
+    goes_on = reading.token(microseconds(last.pinned_at), last.id, last.other_id) if last else None
+    return PinsPage(tuple(found), goes_on)

@@ -22,13 +22,11 @@ from dedup.store.stories import delay_between, known
 _sql = Statements("store/questions/questions")
 
 _WAYS = {
-    "enable_seqscan": "off",
-    # It would read all of a range and sort it, where its first rows are asked for.
-    "enable_bitmapscan": "off",
+    # A bitmap scan would read all of a range and sort it, where its first rows are asked for.
+    **dict.fromkeys((f"enable_{way}" for way in ("seqscan", "bitmapscan", "hashjoin", "mergejoin")), "off"),
     "transaction_read_only": "on",
     "work_mem": "64MB",
 }
-_NESTED = {"enable_hashjoin": "off", "enable_mergejoin": "off"}
 
 TOKEN_CHARACTERS = 20_000
 """A longer word for the next page is none of ours: it names two source_ids at most."""
@@ -46,16 +44,13 @@ def begin(cursor: Cursor) -> None:
     """For the rest of the transaction: write nothing, and reach rows one by one through indexes. The planner
     cannot know how few rows are wanted; its other plans read whole tables.
     """
-    cursor.execute(set_values(_WAYS | _NESTED, local=True))
+    cursor.execute(set_values(_WAYS, local=True))
 
 
-def allow(cursor: Cursor, *ways: str) -> None:
-    """Let the next statements of the transaction use ways that `begin` has shut: "hashjoin", "bitmapscan"."""
-    cursor.execute(set_values({f"enable_{way}": "on" for way in ways}, local=True))
-
-
-def forbid(cursor: Cursor, *ways: str) -> None:
-    cursor.execute(set_values({f"enable_{way}": "off" for way in ways}, local=True))
+def allow(cursor: Cursor, **ways: bool) -> None:
+    """Let the next statements of the transaction use ways that `begin` has shut, or shut others."""
+    values = {f"enable_{way}": "on" if allowed else "off" for way, allowed in ways.items()}
+    cursor.execute(set_values(values, local=True))
 
 
 def days(first: date, last: date | None) -> tuple[datetime, datetime]:

@@ -136,11 +136,9 @@ def search(cursor: Cursor, what: Wanted, schema: str) -> Page:
         if not index_is_complete(cursor):
             command = f"{program(schema)} init --search"
             raise InputError(f"words cannot be searched yet: `{command}` makes the index")
-        reading.allow(cursor, "bitmapscan")
-        reading.forbid(cursor, "indexscan", "indexonlyscan")
+        reading.allow(cursor, bitmapscan=True, indexscan=False, indexonlyscan=False)
         positions, goes_on = _with_words(cursor, what, what.words)
-        reading.allow(cursor, "indexscan", "indexonlyscan")
-        reading.forbid(cursor, "bitmapscan")
+        reading.allow(cursor, bitmapscan=False, indexscan=True, indexonlyscan=True)
     elif what.source_id is not None or what.url is not None:
         positions = _named(cursor, what)
     else:
@@ -230,10 +228,10 @@ def _matching(
 
 def _newest(cursor: Cursor, until: Position, since: datetime) -> datetime | None:
     """The time of the newest article of a range."""
-    reading.allow(cursor, "indexscan", "indexonlyscan")
+    reading.allow(cursor, indexscan=True, indexonlyscan=True)
     values = {"until": until[0], "before": until[1], "since": since}
     row = cursor.execute(_sql("newest"), values).fetchone()
-    reading.forbid(cursor, "indexscan", "indexonlyscan")
+    reading.allow(cursor, indexscan=False, indexonlyscan=False)
     return row[0] if row else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError, NotFoundError
@@ -66,16 +66,9 @@ def common_sentences(cursor: Cursor, order: SentenceOrder, after: str | None) ->
     found = cursor.execute(statement, values).fetchall()
     shown = [CommonSentence(*row) for row in found[:SENTENCES_PAGE]]
     last = shown[-1] if len(found) > SENTENCES_PAGE else None
-    return SentencesPage(
-        tuple(shown),
-        () if after else _pinned(cursor),
-        reading.token(getattr(last, column), last.sentence_hash) if last else None,
-    )
-
-
-def _pinned(cursor: Cursor) -> tuple[CommonSentence, ...]:
-    rows: list[tuple[Any, ...]] = cursor.execute(_sql("pinned"), {"limit": SENTENCES_PAGE}).fetchall()
-    return tuple(CommonSentence(*row) for row in rows)
+    pinned = [] if after else cursor.execute(_sql("pinned"), {"limit": SENTENCES_PAGE}).fetchall()
+    goes_on = reading.token(getattr(last, column), last.sentence_hash) if last else None
+    return SentencesPage(tuple(shown), tuple(CommonSentence(*row) for row in pinned), goes_on)
 
 
 def sentence(cursor: Cursor, sentence_hash: int) -> SentencePage:

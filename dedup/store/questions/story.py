@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
@@ -99,12 +98,17 @@ def story(cursor: Cursor, source_id: str, after: str | None = None) -> StoryPage
     if row is None:
         raise NotFoundError.of(source_id)
     number = row[0]
-    found = _copies(cursor, number, since)
+    values = {"story": number, "time": since[0], "id": since[1], "limit": STORY_PAGE + 1}
+    found = cursor.execute(_sql("copies"), values).fetchall()
     shown = found[:STORY_PAGE]
-    prints = [] if after else _prints(cursor, number)
+    prints: list[int] = []  # the canonical article and its earliest copies
+    if not after:
+        earliest = cursor.execute(_sql("earliest_copies"), {"story": number, "limit": STORY_PRINTS - 1})
+        prints = [number, *(id for (id,) in earliest.fetchall())]
     lines = lines_of(cursor, {number, *prints, *(row[0] for row in shown)})
     original, last = lines[number], shown[-1][0] if len(found) > STORY_PAGE else None
-    counted = _count(cursor, number)
+    row = cursor.execute(_sql("count_copies"), {"story": number, "limit": COPIES_COUNTED + 1}).fetchone()
+    counted = int(row[0]) if row else 0
     return StoryPage(
         asked=source_id,
         original=original,
@@ -116,23 +120,6 @@ def story(cursor: Cursor, source_id: str, after: str | None = None) -> StoryPage
         prints=tuple(sorted((lines[id] for id in prints), key=lambda print: print.time)),
         beside=() if after else _beside(cursor, number),
     )
-
-
-def _copies(cursor: Cursor, number: int, since: tuple[datetime, int]) -> list[Any]:
-    time, id = since
-    values = {"story": number, "time": time, "id": id, "limit": STORY_PAGE + 1}
-    return cursor.execute(_sql("copies"), values).fetchall()
-
-
-def _count(cursor: Cursor, number: int) -> int:
-    row = cursor.execute(_sql("count_copies"), {"story": number, "limit": COPIES_COUNTED + 1}).fetchone()
-    return int(row[0]) if row else 0
-
-
-def _prints(cursor: Cursor, number: int) -> list[int]:
-    """The canonical article and its earliest copies."""
-    rows = cursor.execute(_sql("earliest_copies"), {"story": number, "limit": STORY_PRINTS - 1})
-    return [number, *(id for (id,) in rows.fetchall())]
 
 
 def _beside(cursor: Cursor, number: int) -> tuple[Beside, ...]:
