@@ -29,7 +29,6 @@ _TYPES: dict[Kind, pa.DataType] = {
 
 
 def schema(name: TableName) -> pa.Schema:
-    """The columns of a table as Arrow describes them."""
     return pa.schema([(column, _TYPES[kind]) for column, kind in TABLES[name].columns.items()])
 
 

@@ -37,8 +37,6 @@ class Repair(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as it should be."""
-
     words: str
     repair: Repair
     article_id: int | None = None  # of the article it is about; None where it is about none
@@ -89,8 +87,6 @@ def findings(cursor: Cursor, settings: Settings) -> Iterator[Finding]:
 
 @dataclass(slots=True)
 class Repairs:
-    """What is to be healed."""
-
     # settle, fingerprint: ids of articles to be settled, or fingerprinted and settled, again
     settle: set[int] = field(default_factory=set)
     fingerprint: set[int] = field(default_factory=set)

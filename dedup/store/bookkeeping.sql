@@ -177,10 +177,7 @@ ORDER BY a.id
 
 -- name: takes_no_part
 -- Settled articles that take no part.
-SELECT a.id, a.source_id
-FROM dedup.marked_article a
-WHERE ${settled} AND NOT a.takes_part
-ORDER BY a.id
+SELECT a.id, a.source_id FROM dedup.marked_article a WHERE ${settled} AND NOT a.takes_part ORDER BY a.id
 
 -- name: unmark_without_original
 -- Have articles wait whose original is gone: a mark cannot point to it.

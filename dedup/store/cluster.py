@@ -53,7 +53,6 @@ class Wanted:
 
 
 def wanted(cursor: Cursor) -> Wanted:
-    """What the next backfill would settle by."""
     settings, models = rulebooks.load_wanted(cursor), rulebooks.load_models(cursor, wanted=True)
     rows = cursor.execute(_sql("pair_pins")).fetchall()
     pairs = {(row[0], row[1]): Relation(row[2]) for row in rows}

@@ -146,8 +146,6 @@ _OF_PAIRS: tuple[tuple[str, str, str], ...] = (
 
 @dataclass(slots=True)
 class Checked:
-    """What was found."""
-
     # in what the result and the corpus do not agree; then the rest is not known
     problems: list[Disagreement] = field(default_factory=list)
     articles: int = 0  # of the result
@@ -248,8 +246,6 @@ WORK_MEMORY = "64MB"
 
 @dataclass(slots=True)
 class Written:
-    """What was written."""
-
     marks: int = 0  # that were new, or of articles that were not settled
     pairs: int = 0  # rows of `match` that are new, or have other values
     left: int = 0  # articles that people changed meanwhile, whose marks the next backfill finds

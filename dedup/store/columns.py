@@ -70,8 +70,6 @@ Column: TypeAlias = Texts | Values | Lists
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is read together."""
-
     columns: Mapping[str, Kind]  # name of each to its kind
     key: tuple[str, ...]  # columns by which rows are ordered and found; bigint, and unique together
     # source, count, since: the statements of its rows after a key and of how many there are at most, and what
@@ -82,7 +80,6 @@ class Table:
 
 
 def _columns(listed: str) -> dict[str, Kind]:
-    """Columns that are listed by their names, each with its kind."""
     pairs = (column.split() for column in listed.split(", "))
     return {name: cast("Kind", kind) for name, kind in pairs}
 

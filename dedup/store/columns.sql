@@ -78,5 +78,4 @@ SELECT count(*) FROM dedup.mark c WHERE status <> 'duplicate' ${stories_since}
 
 -- name: stories_since
 -- By the time of any of its articles.
-AND (${since} OR EXISTS (
-    SELECT FROM dedup.article_mark d WHERE d.duplicate_of = c.id AND d.time >= %(since)s))
+AND (${since} OR EXISTS (SELECT FROM dedup.article_mark d WHERE d.duplicate_of = c.id AND d.time >= %(since)s))

@@ -34,8 +34,6 @@ class SentenceCount:
 
 @dataclass(frozen=True, slots=True)
 class CommonChange:
-    """A change of the table of common sentences."""
-
     sentence_hash: int
     carriers: int
     effective_stories: float | None  # see `rules.common`; None for a sentence that leaves the table
@@ -61,7 +59,6 @@ def anything_to_count(cursor: Cursor) -> bool:
 
 
 def count_again(cursor: Cursor) -> None:
-    """Have every sentence counted again."""
     cursor.execute(_sql("count_again"))
 
 

@@ -43,8 +43,6 @@ or shares something with many, or others are unsettled."""
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """What a new article met."""
-
     outcome: Outcome
     told: int | None = None  # a number for all this, where it shares something
     added: datetime | None = None  # when it came, if it does not say so itself

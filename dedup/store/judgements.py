@@ -40,8 +40,6 @@ def key(one: str, other: str) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A pair drawn from a stratum."""
-
     id: str
     other_id: str
     stratum: str
@@ -124,8 +122,6 @@ class ReviewArticle:
 
 @dataclass(frozen=True, slots=True)
 class ReviewPair:
-    """A pair of the selection with both texts."""
-
     a: ReviewArticle
     b: ReviewArticle
     stratum: str
@@ -136,7 +132,6 @@ class ReviewPair:
 
 
 def read(cursor: Cursor, pair: Key, judge: str) -> ReviewPair:
-    """A pair of the selection."""
     values = {"judge": judge, "a": pair[0], "b": pair[1]}
     row = cursor.execute(_sql("read", **_BODIES), values).fetchone()
     if row is None:

@@ -24,9 +24,7 @@ DELETE FROM dedup.review_pair
 
 -- name: judged
 -- The pairs that a judge has judged, in that order.
-SELECT p.source_id, p.other_source_id
-${own}
-WHERE stored AND judged ORDER BY j.judged_at, p.place
+SELECT p.source_id, p.other_source_id ${own} WHERE stored AND judged ORDER BY j.judged_at, p.place
 
 -- name: listed
 -- What all judges said of the selection, pair by pair.
@@ -72,9 +70,7 @@ DELETE FROM dedup.judgement WHERE (source_id, other_source_id, judged_by) = (%(a
 
 -- name: waiting
 -- The pairs that a judge can still judge, in the order in which they are asked.
-SELECT p.source_id, p.other_source_id
-${own}
-WHERE stored AND NOT judged ORDER BY p.place
+SELECT p.source_id, p.other_source_id ${own} WHERE stored AND NOT judged ORDER BY p.place
 
 -- name: write_pick
 -- A pair of the selection.

@@ -44,7 +44,6 @@ class Segment:
 
 
 def blocks_for(entries: int) -> int:
-    """Blocks of a segment of so many entries."""
     return -(-entries // BLOCK_ENTRIES)
 
 

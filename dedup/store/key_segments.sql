@@ -76,5 +76,4 @@ FROM taken
 
 -- name: use
 -- Put a segment in use.
-INSERT INTO dedup.key_segment (id, canonical, entries, blocks)
-VALUES (%(id)s, %(canonical)s, %(entries)s, %(blocks)s)
+INSERT INTO dedup.key_segment (id, canonical, entries, blocks) VALUES (%(id)s, %(canonical)s, %(entries)s, %(blocks)s)

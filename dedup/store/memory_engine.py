@@ -7,10 +7,10 @@ the state row names its run: hooks then settle nothing, and what people change i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -169,41 +169,39 @@ def fingerprints(cursor: Cursor, ids: Bigints) -> Iterator[FingerprintPage]:
         )
 
 
+Rows = TypeVar("Rows", bound=Columns)
+
+
 def marks(cursor: Cursor, ids: Bigints) -> StoredMarks:
     """The marks of articles, in no order. `ids`: ascending; others in between come too."""
-    parts = [StoredMarks(*(np.empty(0, kind) for kind in _MARK_KINDS))]
+    kinds = (np.int64, np.bool_, np.int8, np.int64, np.float64, np.int8)
+    return _rows(cursor, "marks", ids, StoredMarks, kinds, statuses=[status.value for status in STATUSES])
+
+
+def pairs(cursor: Cursor, ids: Bigints) -> PairRows:
+    """The pairs in which these articles are the later one. `ids`: ascending; others in between come too."""
+    kinds = (np.int64, np.int64, np.bool_, np.int8, *(np.float64,) * 4, np.bool_)
+    return _rows(cursor, "pairs", ids, PairRows, kinds)
+
+
+def _rows(
+    cursor: Cursor, statement: str, ids: Bigints, made: type[Rows], kinds: Sequence[Any], **values: object
+) -> Rows:
+    """The rows that a statement has of ranges of ids, a column an array of its kind."""
+    parts = [made(*(np.empty(0, kind) for kind in kinds))]
     for first, last in _ranges(ids):
-        values = {"first": first, "last": last, "statuses": [s.value for s in STATUSES], "names": _NAMES}
-        row = cursor.execute(_sql("marks"), values).fetchone()
+        bounds = {"first": first, "last": last, "names": _NAMES}
+        row = cursor.execute(_sql(statement), {**bounds, **values}).fetchone()
         assert row is not None
         if row[0] is not None:
-            parts.append(StoredMarks(*(a.astype(k) for a, k in zip(row, _MARK_KINDS, strict=True))))
-    return StoredMarks.joined(parts)
-
-
-_MARK_KINDS: tuple[Any, ...] = (np.int64, np.bool_, np.int8, np.int64, np.float64, np.int8)
+            parts.append(made(*(column.astype(kind) for column, kind in zip(row, kinds, strict=True))))
+    return made.joined(parts)
 
 
 def unsettled(cursor: Cursor) -> Bigints:
     row = cursor.execute(_sql("unsettled")).fetchone()
     assert row is not None
     return np.asarray(row[0])
-
-
-def pairs(cursor: Cursor, ids: Bigints) -> PairRows:
-    """The pairs in which these articles are the later one. `ids`: ascending; others in between come too."""
-    parts = [PairRows(*(np.empty(0, kind) for kind in _PAIR_KINDS))]
-    for first, last in _ranges(ids):
-        values = {"first": first, "last": last, "names": _NAMES}
-        row = cursor.execute(_sql("pairs"), values).fetchone()
-        assert row is not None
-        if row[0] is not None:
-            parts.append(PairRows(*(a.astype(k) for a, k in zip(row, _PAIR_KINDS, strict=True))))
-    return PairRows.joined(parts)
-
-
-_FLOATS = (np.float64,) * 4
-_PAIR_KINDS: tuple[Any, ...] = (np.int64, np.int64, np.bool_, np.int8, *_FLOATS, np.bool_)
 
 
 def pinned_pairs(cursor: Cursor) -> list[tuple[int, int, Relation]]:
@@ -227,7 +225,6 @@ def _ranges(ids: Bigints) -> Iterator[tuple[int, int]]:
 
 
 def settled_through(cursor: Cursor, time: datetime | None) -> None:
-    """Note up to which time articles are settled."""
     cursor.execute(_sql("settled_through"), {"time": time})
 
 

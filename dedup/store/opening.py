@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 
 from dedup.base.schema import migration_lock, program
+from dedup.base.settings import Settings
 from dedup.base.timeouts import Timeouts
 from dedup.db import revision
 from dedup.db.database import Database
@@ -79,7 +80,7 @@ def script(before: str | None, schema: str) -> str:
     config.attributes["first"] = [f"SELECT pg_advisory_xact_lock({migration_lock(schema)})"]
     if before is None:
         # What is written into a new corpus: the default settings are in force.
-        state = rulebooks.default_state()
+        state = rulebooks.state_of(Settings())
         values = {
             "fingerprint_digest": state.fingerprints,
             "rule_digest": state.rules,

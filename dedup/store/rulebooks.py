@@ -7,7 +7,7 @@ one transaction that makes stale whatever was made under the old ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -136,8 +136,6 @@ def store_model(cursor: Cursor, language: str, model: PunktModel, articles: int)
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """What the next backfill takes up."""
-
     fingerprints: bool  # texts are fingerprinted again
     rules: bool  # everything is settled again
     program: bool  # the reason is a program of another revision, or with other Unicode tables
@@ -181,7 +179,6 @@ def keep_pinned_words(cursor: Cursor, plan: Plan) -> None:
 
 
 def page_of_articles(cursor: Cursor, after: int, limit: int) -> list[int]:
-    """The next articles by id."""
     rows = cursor.execute(_sql("page_of_articles"), {"after": after, "limit": limit})
     return [row[0] for row in rows.fetchall()]
 
@@ -225,7 +222,6 @@ def adopt(cursor: Cursor, plan: Plan | None = None, through: int = 0) -> None:
 
 
 def nothing_unsettled(cursor: Cursor) -> bool:
-    """Whether every article has its mark and none is stale."""
     row = cursor.execute(_sql("nothing_unsettled")).fetchone()
     return bool(row and row[0])
 
@@ -238,18 +234,14 @@ def _adopt_where_empty(cursor: Cursor) -> None:
 
 def _wanted_state(cursor: Cursor) -> State:
     rows = cursor.execute(_sql("wanted_checksums")).fetchall()
-    return _state(load_wanted(cursor), rows, ALGORITHM_REVISION, UNICODE_VERSION)
-
-
-def default_state() -> State:
-    return _state(Settings(), (), ALGORITHM_REVISION, UNICODE_VERSION)
+    return state_of(load_wanted(cursor), rows)
 
 
 def state_in_force(cursor: Cursor) -> State:
     """What the stored results are made with, going by the settings in force."""
     rows = cursor.execute(_sql("checksums")).fetchall()
     stored = load_state(cursor)
-    return _state(load_settings(cursor), rows, stored.algorithm, stored.unicode)
+    return replace(state_of(load_settings(cursor), rows), algorithm=stored.algorithm, unicode=stored.unicode)
 
 
 def damaged_models(cursor: Cursor) -> list[str]:
@@ -259,9 +251,8 @@ def damaged_models(cursor: Cursor) -> list[str]:
     return sorted(language for language, checksum in rows if models[language].checksum != checksum)
 
 
-def _state(
-    settings: Settings, models: Sequence[tuple[str, str]], algorithm: int, unicode: str | None
-) -> State:
+def state_of(settings: Settings, models: Sequence[tuple[str, str]] = ()) -> State:
+    """What this program makes by some settings, and models by their languages and checksums."""
     listed = ",".join(f"{language}={checksum}" for language, checksum in models)
     digest = f"{settings.digest('fingerprint')} {settings.default_language} {listed}"
-    return State(digest, settings.digest("rule"), algorithm, unicode)
+    return State(digest, settings.digest("rule"), ALGORITHM_REVISION, UNICODE_VERSION)

@@ -63,8 +63,7 @@ FROM dedup.sentence_model WHERE adopted OR %(wanted)s ORDER BY language, adopted
 
 -- name: not_withdrawn
 -- Articles that were not withdrawn for a plan: those after its last one, and those marked since.
-SELECT id FROM dedup.article_mark
-WHERE id > %(through)s OR %(since)s::timestamptz IS NULL OR marked_at >= %(since)s
+SELECT id FROM dedup.article_mark WHERE id > %(through)s OR %(since)s::timestamptz IS NULL OR marked_at >= %(since)s
 
 -- name: nothing_unsettled
 -- Whether every article has its mark and none is stale.

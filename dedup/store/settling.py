@@ -190,7 +190,8 @@ def write(cursor: Cursor, settings: Settings, outcome: Outcome) -> set[int]:
     write_pairs(cursor, outcome.pairs)
     _drop_pairs(cursor, settings, no_longer)
     write_duplicates(cursor, outcome.duplicates)
-    write_canonical(cursor, outcome.canonical)
+    if outcome.canonical:
+        cursor.execute(_sql("write_canonical"), _columns(outcome.canonical))
     return make_stale(cursor, outcome.unsettled)
 
 
@@ -234,11 +235,6 @@ def _drop_pairs(cursor: Cursor, settings: Settings, pairs: Sequence[tuple[int, i
             "pairs": settings.similar_pairs,
         },
     )
-
-
-def write_canonical(cursor: Cursor, marks: dict[int, Mark]) -> None:
-    if marks:
-        cursor.execute(_sql("write_canonical"), _columns(marks))
 
 
 def write_duplicates(cursor: Cursor, marks: dict[int, Mark], *, stale: bool = False) -> None:

@@ -50,7 +50,6 @@ def choose(cursor: Cursor, sample: int | None) -> list[int]:
 
 
 def count_articles(cursor: Cursor) -> tuple[int, int]:
-    """How many articles there are, and how many of them are archived."""
     row = cursor.execute(_sql("count_articles")).fetchone()
     assert row is not None
     return row[0], row[1]

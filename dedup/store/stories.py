@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
-from typing import Any
 
 from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
@@ -142,12 +141,15 @@ def story(cursor: Cursor, source_id: str) -> Story:
     return Story(original, tuple(copies))
 
 
-_TIMES = {"known": known("m"), "delay": delay("at", "top.first_at")}
-
-
 def largest(cursor: Cursor, limit: int) -> list[StorySummary]:
     """The stories of the most copies, the largest first; ties by source_id."""
-    return [_summary(row) for row in cursor.execute(_sql("largest", **_TIMES), {"limit": limit}).fetchall()]
+    times = {"known": known("m"), "delay": delay("at", "top.first_at")}
+    rows = cursor.execute(_sql("largest", **times), {"limit": limit}).fetchall()
+    found = []
+    for id, title, publication, copies, copied_by, first_at, last_at, also_in, times_known in rows:
+        of, others = tuple(copied_by), tuple(also_in)
+        found.append(StorySummary(id, title, publication, copies, of, first_at, last_at, others, times_known))
+    return found
 
 
 def reprints(cursor: Cursor, most: int) -> Reprints:
@@ -156,9 +158,3 @@ def reprints(cursor: Cursor, most: int) -> Reprints:
     assert row is not None
     duplicates, reprinted = row
     return Reprints(duplicates, reprinted, tuple(largest(cursor, most)))
-
-
-def _summary(row: tuple[Any, ...]) -> StorySummary:
-    source_id, title, publication, copies, copied_by, first_at, last_at, also_in, times_known = row
-    by, others = tuple(copied_by), tuple(also_in)
-    return StorySummary(source_id, title, publication, copies, by, first_at, last_at, others, times_known)

@@ -17,8 +17,6 @@ _sql = Statements("store/verdicts")
 
 @dataclass(frozen=True, slots=True)
 class StoredMark:
-    """The mark of an article as it is stored."""
-
     article_id: int
     status: str
     stale: bool
@@ -65,7 +63,6 @@ def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:
 
 
 def verdict(cursor: Cursor, source_id: str, mark: StoredMark) -> Verdict:
-    """The verdict that tells a stored mark, with the pairs behind it."""
     pairs = best_pairs(cursor, mark.article_id) if mark.status in ("duplicate", "similar") else {}
     named, count = copies(cursor, mark.article_id) if mark.status in ("unique", "similar") else ((), 0)
     told = (mark.status, mark.duplicate_of, mark.score, mark.reason)

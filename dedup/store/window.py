@@ -24,15 +24,12 @@ _sql = Statements("store/window")
 NEVER_COMPARED = "archived: before the horizon when it was stored or edited, so it was compared with nothing"
 """The reason of an archived article that has no mark of its own."""
 
-
 NO_HORIZON = "no horizon"
 """What articles are divided by in a new corpus."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowState:
-    """Where the horizon is."""
-
     horizon: datetime | None  # articles before it are archived; None: none is
     wanted: datetime | None  # where the next backfill moves it, or None
     # by which horizon and order all articles were last divided; None where that is not known
@@ -119,8 +116,6 @@ def _ids(cursor: Cursor, settings: Settings, statement: str, **values: object) -
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """What a horizon would do."""
-
     articles: int  # how many it would archive
     archived: int  # how many are already
     settled_again: int  # duplicates inside whose original it would archive

@@ -56,9 +56,7 @@ ${time} < (SELECT horizon FROM dedup.corpus_state)
 
 -- name: archived_inside
 -- Archived articles that are not before the horizon.
-SELECT a.id FROM dedup.marked_article a
-WHERE a.archived AND (${before}) IS NOT TRUE
-ORDER BY a.id
+SELECT a.id FROM dedup.marked_article a WHERE a.archived AND (${before}) IS NOT TRUE ORDER BY a.id
 
 -- name: bring_back
 -- Have archived articles settled again, and those that failed read again.
@@ -95,9 +93,7 @@ FROM dedup.corpus_state
 
 -- name: not_archived_outside
 -- Articles before the horizon that are not archived.
-SELECT a.id FROM dedup.marked_article a
-WHERE NOT a.archived AND ${before}
-ORDER BY a.id
+SELECT a.id FROM dedup.marked_article a WHERE NOT a.archived AND ${before} ORDER BY a.id
 
 -- name: note_divided
 -- Note by what all articles are divided.
@@ -105,15 +101,11 @@ UPDATE dedup.corpus_state SET divided = %(divided)s
 
 -- name: outside_among
 -- Those of some articles that are before the horizon.
-SELECT a.id FROM dedup.article a
-WHERE a.id = ANY (%(ids)s) AND ${before}
-ORDER BY a.id
+SELECT a.id FROM dedup.article a WHERE a.id = ANY (%(ids)s) AND ${before} ORDER BY a.id
 
 -- name: unsettled_outside
 -- Articles before the horizon that are pending or stale.
-SELECT a.id FROM dedup.marked_article a
-WHERE (a.status = 'pending' OR a.stale) AND ${before}
-ORDER BY a.id
+SELECT a.id FROM dedup.marked_article a WHERE (a.status = 'pending' OR a.stale) AND ${before} ORDER BY a.id
 
 -- name: want
 -- Ask the next backfill to move the horizon there, unless it is to go further.

@@ -111,7 +111,6 @@ def outlets(cursor: Cursor, first: date, last: date | None = None, *, counted: i
 def copied(
     cursor: Cursor, copier: str, original: str, first: date, last: date | None, after: str | None
 ) -> CopiedPage:
-    """The copies behind a cell, the newest first."""
     since, end = reading.days(first, last)
     until = min((end, 0), reading.moment_place(after, end, 0))
     bounds = {"since": since, "until": until[0], "before": until[1]}

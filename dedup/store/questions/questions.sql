@@ -144,8 +144,7 @@ LIMIT %(limit)s
 
 -- name: earliest_copies
 -- The earliest copies of a story.
-SELECT id FROM dedup.article_mark WHERE duplicate_of = %(story)s
-ORDER BY time, id LIMIT %(limit)s
+SELECT id FROM dedup.article_mark WHERE duplicate_of = %(story)s ORDER BY time, id LIMIT %(limit)s
 
 -- name: figures
 -- What is kept of a text, in figures. OFFSET 0: looked up one by one, whatever the statistics say.
@@ -366,8 +365,7 @@ SELECT ${pinned_sentence} WHERE p.sentence_hash = %(hash)s AND c.sentence_hash I
 
 -- name: sentences
 -- The first page of common sentences.
-SELECT ${common_sentence}
-ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
+SELECT ${common_sentence} ORDER BY c.${order} DESC, ~c.sentence_hash DESC LIMIT %(limit)s
 
 -- name: sentences_after
 -- A later page of them.

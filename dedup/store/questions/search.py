@@ -227,7 +227,6 @@ def _matching(
 
 
 def _newest(cursor: Cursor, until: Position, since: datetime) -> datetime | None:
-    """The time of the newest article of a range."""
     reading.allow(cursor, indexscan=True, indexonlyscan=True)
     values = {"until": until[0], "before": until[1], "since": since}
     row = cursor.execute(_sql("newest"), values).fetchone()

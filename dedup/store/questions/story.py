@@ -92,7 +92,6 @@ class StoryPage(Answer):
 
 
 def story(cursor: Cursor, source_id: str, after: str | None = None) -> StoryPage:
-    """The story of an article."""
     since = reading.moment_place(after, _FIRST, 0)
     row = cursor.execute(_sql("story_of"), {"source_id": source_id}).fetchone()
     if row is None:
