@@ -42,10 +42,8 @@ INSERT INTO dedup.settle_turn DEFAULT VALUES ON CONFLICT DO NOTHING
 
 -- name: archived_with_fingerprint
 -- Archived articles that have a fingerprint.
-SELECT a.id, a.source_id
-FROM dedup.marked_article a
-WHERE a.archived AND EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id)
-ORDER BY a.id
+SELECT a.id, a.source_id FROM dedup.marked_article a
+WHERE a.archived AND EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id) ORDER BY a.id
 
 -- name: count_crossing_pairs
 -- How many pairs are of an archived article with one that is not.
@@ -95,8 +93,7 @@ DELETE FROM ${lost_pairs}
 
 -- name: failed_with_more
 -- Failed articles that have a fingerprint or pairs.
-SELECT a.id, a.source_id
-FROM dedup.marked_article a
+SELECT a.id, a.source_id FROM dedup.marked_article a
 WHERE a.status = 'failed' AND NOT a.archived
   AND (EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id)
        OR EXISTS (SELECT FROM dedup.match m WHERE m.article_id = a.id)
@@ -109,11 +106,9 @@ SELECT dedup.fire_always()
 
 -- name: flag_disagrees
 -- Articles whose mark and whose canonical flag disagree.
-SELECT a.id, a.source_id
-FROM dedup.marked_article a
+SELECT a.id, a.source_id FROM dedup.marked_article a
 JOIN dedup.fingerprint f ON f.article_id = a.id
-WHERE ${settled} AND f.canonical = (a.status = 'duplicate')
-ORDER BY a.id
+WHERE ${settled} AND f.canonical = (a.status = 'duplicate') ORDER BY a.id
 
 -- name: forget_digests
 -- Have the settings in force adopted again.
@@ -131,38 +126,29 @@ FROM dedup.marked_article a WHERE a.takes_part
 
 -- name: never_settled
 -- Articles that take part without a mark.
-SELECT a.id, a.source_id
-FROM dedup.marked_article a
-WHERE a.takes_part AND a.status IN ('pending', 'failed')
-ORDER BY a.id
+SELECT a.id, a.source_id FROM dedup.marked_article a
+WHERE a.takes_part AND a.status IN ('pending', 'failed') ORDER BY a.id
 
 -- name: no_fingerprint
 -- Settled articles without a fingerprint.
-SELECT a.id, a.source_id
-FROM dedup.marked_article a
-WHERE ${settled} AND NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id)
-ORDER BY a.id
+SELECT a.id, a.source_id FROM dedup.marked_article a
+WHERE ${settled} AND NOT EXISTS (SELECT FROM dedup.fingerprint f WHERE f.article_id = a.id) ORDER BY a.id
 
 -- name: original_archived
 -- Duplicates that are not archived, of an original that is.
-SELECT a.id, a.source_id
-FROM dedup.marked_article a
+SELECT a.id, a.source_id FROM dedup.marked_article a
 JOIN dedup.article_mark o ON o.id = a.duplicate_of
-WHERE ${settled} AND o.archived
-ORDER BY a.id
+WHERE ${settled} AND o.archived ORDER BY a.id
 
 -- name: other_revision
 -- Settled articles whose fingerprint is of another revision of the text.
-SELECT a.id, a.source_id
-FROM dedup.marked_article a
+SELECT a.id, a.source_id FROM dedup.marked_article a
 JOIN dedup.fingerprint f ON f.article_id = a.id
-WHERE ${settled} AND f.revision <> a.revision
-ORDER BY a.id
+WHERE ${settled} AND f.revision <> a.revision ORDER BY a.id
 
 -- name: pairs_disagree
 -- Settled articles whose marks do not follow from their pairs.
-SELECT a.id, a.source_id
-FROM dedup.marked_article a
+SELECT a.id, a.source_id FROM dedup.marked_article a
 LEFT JOIN LATERAL (
     SELECT m.relation, m.other_id, m.score, m.rule FROM dedup.match m
     WHERE m.article_id = a.id AND (a.duplicate_of IS NULL OR m.other_id = a.duplicate_of)

@@ -152,8 +152,7 @@ SELECT source_id FROM pg_temp.import_row WHERE status = 'failed' AND stored_vers
 
 -- name: other_fingerprint
 -- Articles that have another fingerprint here than in the result, of the same version.
-SELECT r.source_id
-FROM pg_temp.import_row r
+SELECT r.source_id FROM pg_temp.import_row r
 JOIN dedup.fingerprint s ON s.article_id = r.id AND s.revision = r.revision AND s.version = r.version
 JOIN pg_temp.import_fingerprint f ON f.article_id = r.place
 WHERE (s.content_hash, s.sentence_hashes, s.signature, s.buckets, s.word_count, s.shingle_count)
@@ -214,8 +213,7 @@ SELECT (SELECT count(*) FROM pg_temp.import_match) - (SELECT count(*) FROM pg_te
 
 -- name: contradicting_pairs
 -- Later articles of pairs that contradict the marks.
-SELECT a.source_id
-FROM pg_temp.import_pair p
+SELECT a.source_id FROM pg_temp.import_pair p
 JOIN pg_temp.import_known a ON a.id = p.article_id
 JOIN pg_temp.import_known o ON o.id = p.other_id
 WHERE o.status NOT IN ('unique', 'similar') OR a.status = 'failed'
@@ -238,8 +236,7 @@ WHERE p.best_match GROUP BY p.other_id HAVING count(*) > 1
 
 -- name: marks_disagree
 -- Articles of a staged result whose marks do not follow from its pairs: as `bookkeeping.py` has it of stored ones.
-SELECT r.source_id
-FROM pg_temp.import_known r
+SELECT r.source_id FROM pg_temp.import_known r
 LEFT JOIN LATERAL (
     SELECT p.relation, p.score, p.rule FROM pg_temp.import_pair p
     WHERE p.article_id = r.id AND (r.original IS NULL OR p.other_id = r.original)
@@ -323,8 +320,7 @@ INSERT INTO dedup.match (article_id, other_id, relation, rule, score, sentence_j
                          containment, best_match)
 SELECT p.article_id, p.other_id, p.relation, p.rule, p.score, p.sentence_jaccard, p.signature_jaccard,
        p.containment, p.best_match
-FROM pg_temp.import_pair p
-WHERE p.article_id <> ALL (%(gone)s::bigint[]) AND p.other_id <> ALL (%(gone)s::bigint[])
+FROM pg_temp.import_pair p WHERE p.article_id <> ALL (%(gone)s::bigint[]) AND p.other_id <> ALL (%(gone)s::bigint[])
 ON CONFLICT (article_id, other_id) DO NOTHING
 
 -- name: write_flags

@@ -1,8 +1,9 @@
 """The result of a cluster: staged in temporary tables of one session, compared with the corpus, and written.
 
-It is one of this corpus as it is now in every article, text, time, pair and count. All is compared by
-content, never by history, by statements over whole tables and at one moment. What people have changed since
-is settled again by the next backfill, as after any change of theirs.
+It must be of this corpus as it is now: every article, text, time, pair and count. All is compared by content,
+never by history, at one moment and by statements over whole tables. Then fingerprints are written, and after
+them marks, pairs and counts in one transaction. What people have changed since is settled again by the next
+backfill, as after any change of theirs.
 """
 
 from __future__ import annotations

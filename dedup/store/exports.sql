@@ -2,10 +2,8 @@
 
 -- name: marks
 -- The marks of articles by source_id, those for which the conditions hold.
-SELECT a.source_id AS id, a.status, a.original_source_id AS duplicate_of, a.score, a.reason, a.stale
-FROM dedup.mark a
-WHERE ${conditions}
-ORDER BY a.source_id LIMIT %(limit)s
+SELECT a.source_id AS id, a.status, a.original_source_id AS duplicate_of, a.score, a.reason, a.stale FROM dedup.mark a
+WHERE ${conditions} ORDER BY a.source_id LIMIT %(limit)s
 
 -- name: matches
 -- Every pair by source_id.

@@ -239,12 +239,8 @@ COLUMNS = (
 """In the order of the values of a row."""
 
 _PLAIN = {
-    "article_id": 8,
-    "version": 8,
-    "content_hash": 8,
-    "revision": 4,
-    "word_count": 4,
-    "shingle_count": 4,
+    **dict.fromkeys(("article_id", "version", "content_hash"), 8),
+    **dict.fromkeys(("revision", "word_count", "shingle_count"), 4),
 }
 """The columns of a fixed width, and their bytes."""
 

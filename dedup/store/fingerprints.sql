@@ -17,8 +17,7 @@ WHERE (k.status = 'pending' OR k.stale) AND ${unfingerprinted}
 
 -- name: count_unsettled
 -- How many articles are to be settled, and have a fingerprint of their present text.
-SELECT count(*)
-FROM dedup.article_mark k
+SELECT count(*) FROM dedup.article_mark k
 JOIN dedup.article a ON a.id = k.id
 JOIN dedup.fingerprint f ON f.article_id = k.id AND f.revision = a.revision
 WHERE k.status = 'pending' OR k.stale

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dedup.base.answer import Answer
 from dedup.base.article import Article, stored_size
@@ -20,9 +19,7 @@ from dedup.files.reading import Reading, read_file
 from dedup.files.record import MAX_RECORD_BYTES
 from dedup.files.report import LoadReport
 from dedup.store import articles
-
-if TYPE_CHECKING:
-    from dedup.store.articles import LoadCounts
+from dedup.store.articles import LoadCounts
 
 BATCH_ARTICLES = 500
 BATCH_BYTES = 4_000_000

@@ -271,12 +271,8 @@ def compact(cursor: Cursor, index: str) -> None:
     cursor.execute(_sql("compact"), {"index": index})
 
 
-def drop_pairs(cursor: Cursor, articles: Bigints, others: Bigints) -> None:
+def drop_pairs(cursor: Cursor, articles: Bigints, others: Bigints, *, not_best: bool = False) -> None:
+    """Drop pairs. `not_best`: only their flag, of those that no longer are of the best matches."""
     if len(articles):
-        cursor.execute(_sql("drop_pairs"), {"articles": articles, "others": others})
-
-
-def set_not_best_match(cursor: Cursor, articles: Bigints, others: Bigints) -> None:
-    """Take away the flag of pairs that no longer are of the best matches."""
-    if len(articles):
-        cursor.execute(_sql("set_not_best_match"), {"articles": articles, "others": others})
+        statement = _sql("set_not_best_match" if not_best else "drop_pairs")
+        cursor.execute(statement, {"articles": articles, "others": others})

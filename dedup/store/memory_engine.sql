@@ -108,8 +108,7 @@ FROM dedup.match WHERE article_id BETWEEN %(first)s AND %(last)s
 
 -- name: pinned_pairs
 -- What people have said of pairs of stored articles.
-SELECT a.id, o.id, p.relation
-FROM dedup.pair_pin p
+SELECT a.id, o.id, p.relation FROM dedup.pair_pin p
 JOIN dedup.article a ON a.source_id = p.source_id
 JOIN dedup.article o ON o.source_id = p.other_source_id
 

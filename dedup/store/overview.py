@@ -75,15 +75,9 @@ class Overview(Answer):
 
 
 _OVERVIEW = (
-    *(
-        "unfingerprinted",
-        "stale",
-        "stories_with_copies",
-        "similar_pairs",
-        "common_sentences",
-        "sentence_pins",
-    ),
-    *("pair_pins", "horizon", "archived", "uncounted", "last_marked_at", "database_bytes", "text_bytes"),
+    *("unfingerprinted", "stale", "stories_with_copies", "similar_pairs", "common_sentences"),
+    *("sentence_pins", "pair_pins", "horizon", "archived", "uncounted"),
+    *("last_marked_at", "database_bytes", "text_bytes"),
 )
 """The columns of `overview.sql`."""
 

@@ -43,8 +43,7 @@ DELETE FROM dedup.setting WHERE name = %(name)s AND adopted IS NULL
 
 -- name: fingerprint_versions
 -- The versions of the fingerprints of some articles, in use or waiting, with the languages.
-SELECT f.article_id, f.version, a.language
-FROM dedup.article a
+SELECT f.article_id, f.version, a.language FROM dedup.article a
 JOIN (
     SELECT article_id, version FROM dedup.fingerprint
     UNION ALL

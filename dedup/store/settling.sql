@@ -37,8 +37,7 @@ DELETE FROM dedup.match WHERE article_id = ANY (%(ids)s)
 -- name: drop_pairs
 -- Drop those of some similar pairs that are not among the best of their later article. They were kept because the
 -- later one was most like the earlier. The rank is that of `kept_similar` in dedup/rules/marks.py.
-DELETE FROM dedup.match
-WHERE ctid = ANY (ARRAY(
+DELETE FROM dedup.match WHERE ctid = ANY (ARRAY(
     SELECT kept.place_on_disk
     FROM unnest(%(articles)s::bigint[], %(others)s::bigint[]) AS given (article_id, other_id)
     CROSS JOIN LATERAL (
@@ -93,8 +92,7 @@ SELECT * FROM dedup.make_stale(%(ids)s)
 
 -- name: named
 -- Fingerprinted articles by their source_ids.
-SELECT ${row}
-FROM dedup.article a
+SELECT ${row} FROM dedup.article a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 CROSS JOIN LATERAL (
     SELECT * FROM dedup.fingerprint WHERE article_id = a.id AND revision = a.revision OFFSET 0) AS f
@@ -103,16 +101,14 @@ WHERE a.source_id = ANY (%(names)s)
 -- name: next_unsettled
 -- The next articles to settle: pending or stale ones whose present text has a fingerprint. The index gives them
 -- near enough in canonical order; see its comment. Those before the horizon are not settled but archived.
-SELECT ${row}
-FROM dedup.article_mark k
+SELECT ${row} FROM dedup.article_mark k
 CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = k.id OFFSET 0) AS a
 CROSS JOIN LATERAL (
     SELECT * FROM dedup.fingerprint WHERE article_id = a.id AND revision = a.revision OFFSET 0) AS f
 WHERE (k.status = 'pending' OR k.stale)
   AND (dedup.canonical_time(a.published_at, a.added_at, %(policy)s, %(earliest)s)
        < (SELECT horizon FROM dedup.corpus_state)) IS NOT TRUE
-ORDER BY k.time, k.id
-LIMIT %(limit)s
+ORDER BY k.time, k.id LIMIT %(limit)s
 
 -- name: pair_pins
 -- What people have said of pairs in which one of these articles is.
@@ -154,8 +150,7 @@ LIMIT %(limit)s
 -- name: unsettled_among
 -- Of some articles those to be settled: pending or stale, with a fingerprint of their present text, and not before the
 -- horizon.
-SELECT ${row}
-FROM dedup.article_mark k
+SELECT ${row} FROM dedup.article_mark k
 CROSS JOIN LATERAL (SELECT * FROM dedup.article WHERE id = k.id OFFSET 0) AS a
 CROSS JOIN LATERAL (
     SELECT * FROM dedup.fingerprint WHERE article_id = a.id AND revision = a.revision OFFSET 0) AS f

@@ -32,8 +32,7 @@ WITH carrier AS (
     GROUP BY c.sentence_hash, b.band, c.buckets[b.band]
 )
 SELECT sentence_hash, k.carriers, sum(b.n * b.n - b.n)::bigint
-FROM counted k JOIN bucket b USING (sentence_hash)
-GROUP BY sentence_hash, k.carriers
+FROM counted k JOIN bucket b USING (sentence_hash) GROUP BY sentence_hash, k.carriers
 
 -- name: sentence_pins
 -- What people have said about sentences.

@@ -162,7 +162,7 @@ class MemorySettling:
             changed = snapshot.places(left_out)
             part = plan.part(chunk, changed[changed >= 0])
             memory_engine.drop_pairs(cursor, *part.drop)
-            memory_engine.set_not_best_match(cursor, *part.not_best_match)
+            memory_engine.drop_pairs(cursor, *part.not_best_match, not_best=True)
             settling.write_flags(cursor, *part.flags)
             settling.write_pairs(cursor, part.pairs)
             memory_engine.write_marks(cursor, part.marks, stale=False)

@@ -67,20 +67,7 @@ def health(cursor: Cursor) -> Health:
     row = cursor.execute(_sql("health")).fetchone()
     assert row is not None
     horizon, database_bytes, attachments = row
-    return Health(
-        vitals=vitals,
-        problems=tuple(vitals.problems(LATE_SECONDS)),
-        runs=tuple(runs.history(cursor, RUNS)),
-        sizes=overview.table_sizes(cursor),
-        database_bytes=database_bytes,
-        settings=tuple(_settings(rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor))),
-        horizon=horizon,
-        searchable=search.index_is_complete(cursor) is True,
-        attachments=tuple(attachments),
-    )
-
-
-def _settings(present: Settings, wanted: Settings) -> list[SettingLine]:
+    present, wanted = rulebooks.load_settings(cursor), rulebooks.load_wanted(cursor)
     now, then, default = (asdict(settings) for settings in (present, wanted, Settings()))
     lines = []
     for item in fields(Settings):
@@ -88,4 +75,14 @@ def _settings(present: Settings, wanted: Settings) -> list[SettingLine]:
         if item.metadata["secret"]:
             values = [masked(value) for value in values]
         lines.append(SettingLine(item.name, item.metadata["about"], *values))
-    return lines
+    return Health(
+        vitals=vitals,
+        problems=tuple(vitals.problems(LATE_SECONDS)),
+        runs=tuple(runs.history(cursor, RUNS)),
+        sizes=overview.table_sizes(cursor),
+        database_bytes=database_bytes,
+        settings=tuple(lines),
+        horizon=horizon,
+        searchable=search.index_is_complete(cursor) is True,
+        attachments=tuple(attachments),
+    )

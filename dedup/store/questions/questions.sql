@@ -17,8 +17,7 @@ SELECT EXISTS (
 
 -- name: article
 -- What is told of one article besides its mark.
-SELECT a.url, a.language, a.published_at, a.added_at, k.marked_at, t.name, k.limit_fired
-FROM dedup.article a
+SELECT a.url, a.language, a.published_at, a.added_at, k.marked_at, t.name, k.limit_fired FROM dedup.article a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 LEFT JOIN LATERAL (SELECT name FROM dedup.attachment WHERE id = a.attachment_id OFFSET 0) AS t ON true
 WHERE a.source_id = %(source_id)s
@@ -214,8 +213,7 @@ FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
 SELECT at, id
 FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
       WHERE ${column} = %(value)s LIMIT %(limit)s OFFSET 0) AS named
-WHERE at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition}
-ORDER BY at DESC, id DESC LIMIT ${page}
+WHERE at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition} ORDER BY at DESC, id DESC LIMIT ${page}
 
 -- name: newest
 -- The time of the newest article of a range.
@@ -293,8 +291,7 @@ m.containment
 
 -- name: picked
 -- The pairs picked for people, as far as nobody has said anything of them, in the order in which they are asked.
-SELECT a.id, o.id, r.scores
-FROM dedup.review_pair r
+SELECT a.id, o.id, r.scores FROM dedup.review_pair r
 CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article WHERE source_id = r.source_id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT id, source_id FROM dedup.article WHERE source_id = r.other_source_id OFFSET 0) AS o
 WHERE ${free} ORDER BY r.place LIMIT %(limit)s
