@@ -41,8 +41,7 @@ from dedup.rules.pairs import Profiles, Scored, stories
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.hashing import TITLE_END, Hasher
 from dedup.text.normalize import words
-from dedup.text.shingles import shingles
-from dedup.text.signature import EMPTY, buckets, minhash, signature
+from dedup.text.signature import EMPTY, buckets, minhash, shingles, signature
 
 LEAST_PAIRS = 10
 """A set with fewer near-duplicate pairs has no say in the mean: one pair would be a tenth of it."""

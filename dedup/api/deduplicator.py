@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Self
 from dedup.api import checks
 from dedup.api.questions import Questions
 from dedup.base.article import Article
-from dedup.base.engines import BATCH_ARTICLES, ENGINE_NAMES, MAX_BATCH, MIN_MEMORY, EngineName
 from dedup.base.errors import InputError
-from dedup.base.machine import MAX_WORKERS
+from dedup.base.machine import BATCH_ARTICLES, ENGINE_NAMES, MAX_BATCH, MAX_WORKERS, MIN_MEMORY, EngineName
 from dedup.base.progress import Progress
 from dedup.base.schema import Initialized
 from dedup.base.timeouts import Timeouts, check_seconds

@@ -16,9 +16,8 @@ from dedup.base.errors import InputError
 from dedup.db.database import Database
 from dedup.judging import live
 from dedup.judging.estimate import Estimate, Quality
-from dedup.judging.groups import GroupScore, score_groups
 from dedup.judging.live import SettingsEffect
-from dedup.judging.truth import NEAR_JACCARD, read_truth
+from dedup.judging.truth import NEAR_JACCARD, GroupScore, read_truth, score_groups
 from dedup.judging.tuning import Tuned, tune
 from dedup.store import judgements, rulebooks
 from dedup.store.judgements import Key, Pick, ReviewArticle, ReviewPair, ReviewProgress, key

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dedup.api import checks
-from dedup.base.engines import BATCH_ARTICLES
-from dedup.base.machine import MAX_WORKERS
+from dedup.base.machine import BATCH_ARTICLES, MAX_WORKERS
 from dedup.base.timeouts import Timeouts, check_seconds
 from dedup.settling import choice, daemon
 from dedup.settling.backfill import Options

@@ -15,7 +15,7 @@ from dedup.cli.signals import unfinished
 
 if TYPE_CHECKING:
     from dedup import Article, LoadPreview, LoadReport, Noted
-    from dedup.files.understanding import Understanding
+    from dedup.files.report import Understanding
 
 IDS_SHOWN = 3  # Ids on the screen per reason; the rejects file has all
 NAMES_SHOWN = 8  # Names on the screen that were not used

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from typer import Argument, Option
 
-from dedup.base.engines import ENGINE_NAMES
 from dedup.base.errors import InputError
-from dedup.base.machine import MAX_WORKERS
+from dedup.base.machine import ENGINE_NAMES, MAX_WORKERS
 from dedup.cli import output, shared
 from dedup.cli.signals import unfinished
 
 if TYPE_CHECKING:
     from dedup import BackfillReport, Reprints
-    from dedup.base.engines import EngineName
+    from dedup.base.machine import EngineName
 
 
 def init(

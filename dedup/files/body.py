@@ -13,9 +13,8 @@ from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.files.jsonl import BLANK, json_value, values_of_object
 from dedup.files.naming import DEFAULT_FIELDS, Shapes, fold
-from dedup.files.record import NO_MEMORY, Refused
-from dedup.files.repairs import Flaw, make_article, usable_id
-from dedup.files.understanding import Understanding
+from dedup.files.record import NO_MEMORY, Flaw, Refused, make_article, usable_id
+from dedup.files.report import Understanding
 
 PAGES = ("html", "body_html", "content_html")  # Names of a page
 

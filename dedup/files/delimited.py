@@ -25,8 +25,8 @@ from dedup.files.record import (
     beginning,
     too_long,
 )
+from dedup.files.report import Understanding
 from dedup.files.source import GZIP_ENDS_EARLY, LineSource
-from dedup.files.understanding import Understanding
 
 CSV_DELIMITERS = (",", ";", "\t", "|")
 """What separates the values of a file that is called CSV; the first one where it makes no difference."""

@@ -26,8 +26,8 @@ from dedup.files.record import (
     refused,
     too_long,
 )
+from dedup.files.report import Understanding
 from dedup.files.source import GZIP_ENDS_EARLY, LineSource
-from dedup.files.understanding import Understanding
 
 LISTS = frozenset(("articles", "data", "docs", "entries", "items", "news", "posts", "results", "stories"))
 """Keys that services give their articles under, one answer holding many."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from dedup.base.errors import InputError
 from dedup.files.record import Plan
-from dedup.files.understanding import MAX_NAMES, Understanding, shown
+from dedup.files.report import MAX_NAMES, Understanding, shown
 
 DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "source_id": ("source_id", "id", "_id", "guid", "uuid", "article_id", "doc_id"),

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from dedup.base.errors import InputError
-from dedup.files.arrow import values_of_column
 from dedup.files.naming import Shape, columns_of, flattened, fold, values_of
 from dedup.files.record import (
     MAX_RECORD_BYTES,
@@ -26,8 +25,8 @@ from dedup.files.record import (
     too_long,
     unreadable,
 )
+from dedup.files.report import Understanding
 from dedup.files.source import GZIP_MAGIC, open_file
-from dedup.files.understanding import Understanding
 
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
 PARQUET_BATCH_ROWS = 64  # Rows held at once; few, since each may be a long article
@@ -163,3 +162,32 @@ class ParquetSource:
         for name in path[1:]:
             column = column.flatten()[column.type.get_field_index(name)]
         return column
+
+
+def values_of_column(column: Any) -> list[Any]:
+    """The values of a pyarrow array; `UNREADABLE` where Python cannot hold one.
+
+    Nanoseconds are cut off, times with a zone come in UTC. A list or struct becomes an empty one: it has no
+    use here, and its size in Python no bound.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_nested(column.type):
+        placeholder: Any = {} if pa.types.is_struct(column.type) else []
+        return [placeholder if scalar.is_valid else None for scalar in column]
+    if pa.types.is_timestamp(column.type):
+        # Python's times hold microseconds in a zone it knows: drop nanoseconds, say UTC.
+        unit = "us" if column.type.unit == "ns" else column.type.unit
+        column = column.cast(pa.timestamp(unit, "UTC" if column.type.tz else None), safe=False)
+    try:
+        values: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError, pa.ArrowException):
+        values = [_value(scalar, pa.ArrowException) for scalar in column]
+    return values
+
+
+def _value(scalar: Any, arrow_error: type[Exception]) -> Any:
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError, arrow_error):  # not UTF-8, or past the year 9999
+        return UNREADABLE

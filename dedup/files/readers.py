@@ -30,17 +30,19 @@ from dedup.files.record import (
     NO_MEMORY,
     REQUIRED_FIELDS,
     Beginning,
+    Flaw,
     Plan,
     Record,
     Refused,
+    make_article,
     row_as_json,
+    usable_id,
 )
 from dedup.files.rejects import Reject as Reject
 from dedup.files.rejects import RejectsFile as RejectsFile
 from dedup.files.rejects import Repair as Repair
-from dedup.files.repairs import Flaw, make_article, usable_id
+from dedup.files.report import Understanding
 from dedup.files.source import LineSource, open_file
-from dedup.files.understanding import Understanding
 
 # CSV, Parquet and HTML are imported by the first file that needs them; most commands read none.
 if TYPE_CHECKING:

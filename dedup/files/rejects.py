@@ -1,6 +1,6 @@
 """What of a file is no article, or not as it was: refused records, repaired fields, and the file they go to.
 
-It does not judge records: that is `repairs.py` and the readers of the formats.
+It does not judge records: that is `record.py` and the readers of the formats.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from time import perf_counter
 
 from dedup.attach.sync import sync, write_marks
 from dedup.base.answer import Answer
-from dedup.base.engines import BATCH_ARTICLES, EngineName
+from dedup.base.machine import BATCH_ARTICLES, EngineName
 from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.db.database import Database, retried
 from dedup.db.holding import fitting_batch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dedup.base import machine
-from dedup.base.engines import EngineName
+from dedup.base.machine import EngineName
 from dedup.db.database import Database
 from dedup.store import fingerprints, memory_engine
 

@@ -16,9 +16,8 @@ from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress, SilentProgress
 from dedup.db.database import Cursor, Database
-from dedup.files import exchanged
-from dedup.files.exchange import CORPUS_FILE, FINGERPRINT, FORMAT, PAIR_PIN, SENTENCE_PIN
-from dedup.files.exchanged import TableWriter
+from dedup.files import exchange
+from dedup.files.exchange import CORPUS_FILE, FINGERPRINT, FORMAT, PAIR_PIN, SENTENCE_PIN, TableWriter
 from dedup.store import cluster
 from dedup.store.cluster import Wanted
 
@@ -66,7 +65,7 @@ def export(
     Raises InputError: it holds something or cannot be written, or pyarrow is missing. DatabaseError: the
     server refused or went away; there is no folder.
     """
-    exchanged.arrow()
+    exchange.arrow()
     path = Path(folder)
     _refuse_used(path)
     try:
@@ -125,8 +124,8 @@ def _export(
     (folder / "models").mkdir()
     for language, model in found.models.items():
         about = {"language": language, "checksum": model.checksum, **model.to_files()}
-        exchanged.write_json(folder / "models" / f"{language}.json", about)
-    exchanged.write_json(folder / CORPUS_FILE, _about(found, report))
+        exchange.write_json(folder / "models" / f"{language}.json", about)
+    exchange.write_json(folder / CORPUS_FILE, _about(found, report))
 
 
 def _note(page: Sequence[Mapping[str, Any]], report: CorpusExport) -> None:
@@ -155,7 +154,7 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _lists(values: Sequence[Any]) -> Any:
     """Arrays of numbers, or None for an empty one, as one array of Arrow."""
-    pa = exchanged.arrow()
+    pa = exchange.arrow()
     arrays = [np.empty(0, np.int64) if value is None else value for value in values]
     ends = np.cumsum([0, *map(len, arrays)])
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(np.concatenate(arrays)))

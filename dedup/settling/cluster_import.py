@@ -21,7 +21,7 @@ from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.db.arrays import Bigints
 from dedup.db.connection import Connection, Session
 from dedup.db.database import Cursor, Database, retried, translated
-from dedup.files import exchanged
+from dedup.files import exchange
 from dedup.files.exchange import RUN_FILE, Basis
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Did
@@ -84,7 +84,7 @@ def run(
     a backfill or another import is at work, or the settings changed. DatabaseError: no mark was changed.
     """
     path = Path(folder)
-    about = exchanged.read_json(path / RUN_FILE)
+    about = exchange.read_json(path / RUN_FILE)
     basis = Basis.read(about, str(path / RUN_FILE))
     result = ResultFolder(path, about)
     report = ImportReport(str(path))

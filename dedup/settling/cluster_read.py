@@ -14,9 +14,8 @@ from dedup.base.progress import Progress
 from dedup.base.settings import Settings
 from dedup.base.times import microseconds
 from dedup.db.database import Cursor
-from dedup.files import exchanged
-from dedup.files.exchange import RESULT
-from dedup.files.exchanged import TableFiles
+from dedup.files import exchange
+from dedup.files.exchange import RESULT, TableFiles
 from dedup.store import cluster_import
 from dedup.text.fingerprints import Fingerprints
 
@@ -70,7 +69,7 @@ class ResultFolder:
         return True
 
     def _articles(self, batch: Any) -> Iterator[tuple[Any, ...]]:
-        compute = exchanged.arrow().compute
+        compute = exchange.arrow().compute
         for name in ("published_at", "added_at"):
             bounds = compute.min_max(batch.column(name)).as_py()
             if bounds["min"] is not None and not _FIRST <= bounds["min"] <= bounds["max"] <= _LAST:
@@ -82,7 +81,7 @@ class ResultFolder:
 
     def _fingerprints(self, batch: Any, settings: Settings) -> Fingerprints:
         """The fingerprints of some rows. Raises InputError: these settings make no such."""
-        compute, count = exchanged.arrow().compute, batch.num_rows
+        compute, count = exchange.arrow().compute, batch.num_rows
         lengths = compute.list_value_length(batch.column("sentence_hashes")).to_numpy()
         bands = compute.list_value_length(batch.column("buckets")).to_numpy()
         sizes = compute.binary_length(batch.column("signature")).to_numpy()
@@ -115,4 +114,4 @@ class ResultFolder:
         )
 
     def _damaged(self, words: str) -> InputError:
-        return InputError(f"{self.folder / 'fingerprint'}: {words}; {exchanged.AGAIN}")
+        return InputError(f"{self.folder / 'fingerprint'}: {words}; {exchange.AGAIN}")

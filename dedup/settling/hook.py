@@ -25,8 +25,7 @@ from dedup.store import articles, fast_path, fingerprints, rulebooks, settling, 
 from dedup.store.articles import Known
 from dedup.store.fast_path import Ask, Met
 from dedup.store.rulebooks import Rulebook
-from dedup.text.fingerprint import Fingerprint
-from dedup.text.tasks import Fingerprinted, TextTask, fingerprint_task
+from dedup.text.fingerprint import Fingerprint, Fingerprinted, TextTask, fingerprint_task
 
 _sql = Statements("store/fast_path")
 

@@ -17,7 +17,7 @@ from dedup.base.errors import InputError
 from dedup.files.dates import TIMES
 from dedup.files.naming import DEFAULT_FIELDS, Shape, columns_of, flattened, fold
 from dedup.files.record import REQUIRED_FIELDS
-from dedup.files.understanding import Understanding
+from dedup.files.report import Understanding
 from dedup.spark import failures, rows
 from dedup.spark.rows import SIZE, Layout
 

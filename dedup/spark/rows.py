@@ -19,17 +19,15 @@ from dedup.base.article import Article, storable
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings
 from dedup.base.times import from_microseconds, microseconds
-from dedup.files.arrow import values_of_column
 from dedup.files.exchange import text_digest
 from dedup.files.naming import Shape, values_of
-from dedup.files.record import too_long, unreadable
-from dedup.files.repairs import make_article, usable_id
-from dedup.files.understanding import Understanding
+from dedup.files.parquet import values_of_column
+from dedup.files.record import make_article, too_long, unreadable, usable_id
+from dedup.files.report import Understanding
 from dedup.rules.marks import order_key
-from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION, Fingerprinter
+from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION, Fingerprinter, TextTask
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel
-from dedup.text.tasks import TextTask
 
 SIZE = "size"  # the column with the bytes of all texts of a row
 

@@ -18,7 +18,7 @@ from dedup.base.errors import InputError
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, hold_settle_lock
 from dedup.db.statements import Statements
-from dedup.text.tasks import TextTask
+from dedup.text.fingerprint import TextTask
 
 _sql = Statements("store/articles")
 

@@ -22,8 +22,8 @@ from dedup.db.arrays import ELEMENT, INT8, Bigints, bigints
 from dedup.db.database import Cursor, prefer_indexes
 from dedup.db.statements import Statements
 from dedup.store import articles
+from dedup.text.fingerprint import Fingerprinted, TextTask
 from dedup.text.fingerprints import Fingerprint, Fingerprints
-from dedup.text.tasks import Fingerprinted, TextTask
 
 _sql = Statements("store/fingerprints")
 

@@ -18,8 +18,7 @@ from dedup.rules.marks import Mark, OrderKey, Pair, Status
 from dedup.rules.pair import Relation
 from dedup.store import articles
 from dedup.store.settling import order_parameters
-from dedup.text.fingerprint import Fingerprint
-from dedup.text.tasks import TextTask
+from dedup.text.fingerprint import Fingerprint, TextTask
 
 _sql = Statements("store/snapshots")
 

@@ -2,7 +2,10 @@
 
 Sections 1.3 to 1.8 of docs/semantics.md, over arrays; `tests/reference/plain.py` is the same word by word. It
 does not split, and a text that is unreadable does not come here.
-"""
+
+Bytes come in as `normalised` makes them: words apart by spaces, sentences by line feeds, one text after the
+other. `Tokens` finds the words and hashes them, and sequences and shingles of them, as `Hasher` does, in a
+few dozen array operations, whatever the number of texts. Memory: about 100 bytes for each word."""
 
 from __future__ import annotations
 
@@ -12,13 +15,143 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from dedup.base.numbers import begins_run, runs
+from dedup.base.numbers import begins_run, ranges, runs
 from dedup.base.settings import Settings
 from dedup.text.fingerprints import Fingerprints
-from dedup.text.hashing import TITLE_END, Hasher
-from dedup.text.kernel import Places, Tokens
-from dedup.text.normalize import normalised, words
-from dedup.text.signature import buckets, minhash_many, signature
+from dedup.text.hashing import MIX, SHINGLE_WORDS, TITLE_END, Hasher, Hashes
+from dedup.text.normalize import MAX_WORD_CHARACTERS, cut_long_runs, normalised, words
+from dedup.text.signature import ShingleHashes, buckets, minhash_many, signature
+
+Places = npt.NDArray[np.int64]
+
+_SPACE, _LINE_END = 0x20, 0x0A
+_STEP = 8  # Bytes of a word that are taken at a time, as one number of 64 bits
+_CHUNK = 1 << 12  # Words hashed at a time: 32 kB for each array, which stays in the processor's nearest cache
+
+_LOW, _HALF, _SHIFT = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(33)
+_UPPER = np.uint64(0xFFFFFFFF << 32)
+_FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(_STEP + 1)], np.uint64)
+"""By how many bytes of such a number belong to the word: what keeps them."""
+
+
+class Tokens:
+    """The words of some texts.
+
+    Args:
+        data: the normalised bytes of all texts, a line feed after each sentence.
+        hasher: of the corpus.
+
+    Attributes:
+        hashes: of each word.
+        lengths: of each word in characters.
+        lines: shape (lines + 1,): where in the words each line begins; a line may be without words.
+    """
+
+    def __init__(self, data: bytes, hasher: Hasher) -> None:
+        starts, stops, line_ends = _places(data)
+        if int((stops - starts).max(initial=0)) > MAX_WORD_CHARACTERS:
+            data = cut_long_runs(data)
+            starts, stops, line_ends = _places(data)
+        self._hasher = hasher
+        self.lengths = stops - starts
+        if not data.isascii():
+            self.lengths = _characters(data, starts, stops)
+        self.hashes = _word_hashes(data, starts, stops - starts, hasher)
+        self.lines: Places = np.concatenate([[0], np.searchsorted(starts, line_ends)])
+        self._low, self._high = self.hashes & _LOW, self.hashes >> _HALF
+
+    def sequences(self, starts: Places, stops: Places) -> npt.NDArray[np.int64]:
+        """The hashes of the words from each start to the stop after it. Every sequence has a word.
+
+        Args:
+            starts, stops: in order, and none begins before the one before it stops.
+        """
+        if not len(starts):
+            return np.empty(0, np.int64)
+        counts = stops - starts
+        coefficients = self._hasher.of_sequence(int(counts.max()))
+        whole = len(starts) == 1 or bool((starts[1:] == stops[:-1]).all())
+        where = slice(int(starts[0]), int(stops[-1])) if whole else ranges(starts, counts)
+        low, high = self._low[where], self._high[where]
+        begin = np.cumsum(counts) - counts
+        position = ranges(1, counts)
+        upper, lower = (
+            np.add.reduceat(low * half[0::2][position] + high * half[1::2][position], begin)
+            + counts.astype(np.uint64) * half[1]
+            + half[0]
+            for half in coefficients
+        )
+        found: npt.NDArray[np.int64] = (upper & _UPPER | lower >> _HALF).view(np.int64)
+        return found
+
+    def line_characters(self) -> Places:
+        """The length of each line in characters: its words with a space between each two."""
+        total = np.concatenate([[0], np.cumsum(self.lengths)])
+        counts = np.diff(self.lines)
+        found: Places = np.diff(total[self.lines]) + np.maximum(counts - 1, 0)
+        return found
+
+    def shingles(self, at: Places) -> ShingleHashes:
+        """The hashes of the shingles that begin at some words, each of which has two after it."""
+        coefficients = self._hasher.of_shingle
+        found = np.full(len(at), coefficients[0])
+        for i in range(SHINGLE_WORDS):
+            word = at + i
+            found += self._low[word] * coefficients[2 * i + 1]
+            found += self._high[word] * coefficients[2 * i + 2]
+        return (found >> _HALF).astype(np.uint32)
+
+
+def _places(data: bytes) -> tuple[Places, Places, Places]:
+    """Where the words start and stop, and where the line feeds are."""
+    found = np.frombuffer(data, np.uint8)
+    inside = np.zeros(len(found) + 2, np.bool_)
+    np.greater(found, _SPACE, out=inside[1:-1])
+    edges = np.flatnonzero(inside[1:] != inside[:-1])
+    return edges[0::2], edges[1::2], np.flatnonzero(found == _LINE_END)
+
+
+def _characters(data: bytes, starts: Places, stops: Places) -> Places:
+    """The lengths of words in characters: in UTF-8 each has one byte that does not go on with another."""
+    first = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
+    total = np.zeros(len(first) + 1, np.int64)
+    np.cumsum(first, out=total[1:])
+    found: Places = total[stops] - total[starts]
+    return found
+
+
+def _word_hashes(data: bytes, starts: Places, lengths: Places, hasher: Hasher) -> Hashes:
+    padded = data + bytes(_STEP)
+    # Any eight bytes of the data, wherever they begin, as one number.
+    numbers = np.ndarray((len(data) + 1,), "<u8", padded, strides=(1,))
+    hashes = np.empty(len(starts), np.uint64)
+    for i in range(0, len(starts), _CHUNK):
+        part = slice(i, i + _CHUNK)
+        hashes[part] = _chunk_hashes(numbers, starts[part], lengths[part], hasher)
+    return hashes
+
+
+def _chunk_hashes(numbers: Hashes, starts: Places, lengths: Places, hasher: Hasher) -> Hashes:
+    first = numbers[starts] & _FIRST_BYTES[np.minimum(lengths, _STEP)]
+    low, high = first & _LOW, first >> _HALF
+    halves = [low * half[1] + high * half[2] + half[0] for half in hasher.of_word]
+    longer = np.flatnonzero(lengths > _STEP)
+    begin, left, i = starts[longer], lengths[longer], 1
+    while len(longer):
+        begin, left, i = begin + _STEP, left - _STEP, i + 2
+        more = numbers[begin] & _FIRST_BYTES[np.minimum(left, _STEP)]
+        low, high = more & _LOW, more >> _HALF
+        for half, made in zip(hasher.of_word, halves, strict=True):
+            made[longer] += low * half[i] + high * half[i + 1]
+        go_on = left > _STEP
+        longer, begin, left = longer[go_on], begin[go_on], left[go_on]
+    upper, lower = halves
+    hashes: Hashes = upper & _UPPER | lower >> _HALF
+    for multiplier in MIX:
+        hashes ^= hashes >> _SHIFT
+        hashes *= np.uint64(multiplier)
+    hashes ^= hashes >> _SHIFT
+    return hashes
 
 
 class BatchMaker:

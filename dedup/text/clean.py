@@ -19,7 +19,7 @@ import re
 import unicodedata
 
 from dedup.base.article import storable
-from dedup.text.characters import (
+from dedup.text.normalize import (
     IDEOGRAPH,
     IDEOGRAPHS,
     INVISIBLE,
@@ -28,9 +28,9 @@ from dedup.text.characters import (
     LINE_ENDS,
     MARK,
     SPACE,
+    composed,
     kinds,
 )
-from dedup.text.normalize import composed
 
 HEADING_MAX_CHARACTERS = 60
 """A longer line is prose, not a heading. News headings are written to fit about 60 characters."""

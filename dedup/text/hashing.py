@@ -14,7 +14,7 @@ have equal hashes with probability 2^-64, two different sentences or texts with 
 shingles with at most 2^-32 + 2^-63. So hashes of a corpus with a key are not for the eyes of those who
 write into it.
 
-The functions here take one thing at a time and say what each hash is. `kernel.py` makes the same ones over
+The functions here take one thing at a time and say what each hash is. `batch.py` makes the same ones over
 arrays.
 """
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from dedup.base.article import storable
 from dedup.base.settings import Settings
-from dedup.text import characters, clean
+from dedup.text import clean, normalize
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import Hasher
 from dedup.text.native_characters import (
@@ -182,16 +182,16 @@ class NativeKernel:
         if found & NOT_STORABLE:
             return self.prepared(storable(text))
         given = text
-        if found & characters.INVISIBLE:
+        if found & normalize.INVISIBLE:
             text = clean._INVISIBLE.sub("", text)
-        text = composed(text) if found & characters.MARK else unicodedata.normalize("NFC", text)
+        text = composed(text) if found & normalize.MARK else unicodedata.normalize("NFC", text)
         if text is not given:  # as it is where nothing was to be done
             if text.isascii():
                 return Prepared(text, text.encode(), len(text), 1, 0, 0)
             data = text.encode(_WIDE)
         if (text is not given or found & COMBINES) and not is_simple(text):
             return None
-        some = found & characters.IDEOGRAPH, found & characters.SENTENCE_END
+        some = found & normalize.IDEOGRAPH, found & normalize.SENTENCE_END
         return Prepared(text, data, len(text), 4, *some)
 
     def make(self, given: Prepared, title: str | None = None) -> Made | None:

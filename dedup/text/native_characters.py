@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from dedup.text import characters, clean, decisions, sentences
+from dedup.text import clean, normalize, sentences
 
 CODES = 0x110000
 """How many code points there are."""
@@ -31,25 +31,25 @@ _TESTS: list[
     str.isupper,
     str.isdecimal,
     str.isspace,
-    frozenset(characters.LINE_ENDS).__contains__,
-    lambda c: not c.isascii() and bool(characters.table()[ord(c)] & characters.IDEOGRAPH),
+    frozenset(normalize.LINE_ENDS).__contains__,
+    lambda c: not c.isascii() and bool(normalize.table()[ord(c)] & normalize.IDEOGRAPH),
     lambda c: c.isascii() and c.isalnum(),
-    frozenset(characters.SENTENCE_ENDS).__contains__,
+    frozenset(normalize.SENTENCE_ENDS).__contains__,
     frozenset(sentences._CLOSERS.replace("\\", "")).__contains__,
     frozenset("\"')]\u2019\u201d\u00bb").__contains__,
-    frozenset(decisions.NON_WORDS).__contains__,
+    frozenset(sentences.NON_WORDS).__contains__,
     frozenset(sentences._QUOTES).__contains__,
     frozenset(clean._CLOSERS).__contains__,
     clean._PUNCTUATION.__contains__,
     frozenset('("`{[:;&#*@)}]-,').__contains__,
-    decisions._PUNCTUATION.__contains__,
+    sentences._PUNCTUATION.__contains__,
     lambda c: _combines(c),
     lambda c: len(c.lower()) > 1 or c == _SIGMA,
 ]
 
 
 COMBINES, NOT_STORABLE = 1 << 8, 1 << 9
-"""Kinds besides those of `characters.py`: what `is_simple` looks at, and what Postgres refuses."""
+"""Kinds besides those of `normalize.py`: what `is_simple` looks at, and what Postgres refuses."""
 
 
 def kinds(data: bytes) -> int:
@@ -60,7 +60,7 @@ def kinds(data: bytes) -> int:
 @cache
 def _kinds() -> npt.NDArray[np.uint16]:
     """Of each code point its kinds; 2.2 MB."""
-    found = characters.table() | _combining() * np.uint16(COMBINES)
+    found = normalize.table() | _combining() * np.uint16(COMBINES)
     found[0] |= NOT_STORABLE
     found[0xD800:0xE000] |= NOT_STORABLE
     return found
@@ -79,7 +79,7 @@ def is_simple(text: str) -> bool:
     It is if none of them combines with what is before it. Else it is if the text is in that form already, but
     for characters that stand for others which do not combine.
     """
-    points = characters.points(text)
+    points = normalize.points(text)
     if not _combining()[points].any():
         return True
     others = {point: unicodedata.normalize("NFKC", chr(point)) for point in np.unique(points).tolist()}
@@ -156,7 +156,7 @@ def _folded(character: str) -> int:
     if character.isascii():
         in_word = character.isalnum() or character == "_"
     else:
-        in_word = bool(characters.table()[code] & characters.WORD)
+        in_word = bool(normalize.table()[code] & normalize.WORD)
     return code | (_IN_WORD if in_word else 0)
 
 

@@ -11,12 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
 
 from dedup.base.errors import InputError
-
-if TYPE_CHECKING:
-    from nltk.tokenize.punkt import PunktParameters
 
 FILES = ("abbrev_types.txt", "collocations.tab", "sent_starters.txt", "ortho_context.tab")
 """The files of a model in NLTK's tab format, in the order the checksum reads them."""
@@ -86,24 +82,6 @@ class PunktModel:
             starters,
             {word: self.ortho_context.get(word, 0) | other.ortho_context.get(word, 0) for word in words},
         )
-
-    def to_nltk(self) -> PunktParameters:
-        """The same parameters as NLTK's own class."""
-        from dedup.text.lean_nltk import punkt
-
-        parameters = punkt.PunktParameters()
-        parameters.abbrev_types = set(self.abbrev_types)
-        parameters.collocations = set(self.collocations)
-        parameters.sent_starters = set(self.sent_starters)
-        parameters.ortho_context = _Contexts(self.ortho_context)
-        return parameters
-
-
-class _Contexts(dict[str, int]):
-    """NLTK's defaultdict would keep every unknown word it is asked about, and grow with the corpus."""
-
-    def __missing__(self, word: str) -> int:
-        return 0
 
 
 NEUTRAL = PunktModel()

@@ -2,17 +2,30 @@
 
 Unsupervised: it needs text, not labels. Used by `dedup train-sentences` and by the script that makes
 the shipped English model.
-"""
+
+`import nltk` imports scikit-learn and SciPy if they are there, as they are with the lab: 85 MB and a second
+for every process, and nothing that Punkt needs. So they are hidden from it here."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable
 
 from dedup.text.clean import blocks
-from dedup.text.lean_nltk import punkt
 from dedup.text.punkt import PunktModel
+
+_HIDDEN = [name for name in ("scipy", "sklearn") if name not in sys.modules]
+
+for _name in _HIDDEN:
+    sys.modules[_name] = None  # type: ignore[assignment]  # an import of it now fails, as if it were absent
+try:
+    from nltk.tokenize import punkt
+finally:
+    for _name in _HIDDEN:
+        del sys.modules[_name]
+
 
 ORTHO_MIN_COUNT = 8
 """Words seen less often are left out of the orthographic context: a name seen twice says nothing, and
@@ -73,3 +86,14 @@ def _train_batch(trainer: punkt.PunktTrainer, counts: Counter[str], batch: list[
     text = "\n\n".join(batch)
     trainer.train(text, finalize=False)
     counts.update(token.type for token in trainer._tokenize_words(text))
+
+
+def to_nltk(model: PunktModel) -> punkt.PunktParameters:
+    """The parameters of a model as NLTK's own class."""
+    parameters = punkt.PunktParameters()
+    parameters.abbrev_types = set(model.abbrev_types)
+    parameters.collocations = set(model.collocations)
+    parameters.sent_starters = set(model.sent_starters)
+    # NLTK's own defaultdict would keep every unknown word it is asked about, and grow with the corpus.
+    parameters.ortho_context = Counter(model.ortho_context)
+    return parameters

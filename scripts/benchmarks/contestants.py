@@ -28,8 +28,7 @@ from servers import MissingError, Server, database_mb, trigram_server
 
 from dedup import Article
 from dedup.files.readers import read_articles
-from dedup.judging.groups import Tally, score_groups
-from dedup.judging.truth import DUPLICATE, Truth
+from dedup.judging.truth import DUPLICATE, Tally, Truth, score_groups
 from dedup.lab.evaluation.measures import tally
 from dedup.text.normalize import words
 

@@ -23,16 +23,15 @@ from dedup.base.article import Article
 from dedup.base.numbers import begins_run
 from dedup.base.settings import Settings
 from dedup.files.readers import read_articles
+from dedup.text.batch import Tokens
 from dedup.text.clean import blocks, glued_blocks
-from dedup.text.fingerprint import BATCH_CHARACTERS, Fingerprinter, UnreadableError
+from dedup.text.fingerprint import BATCH_CHARACTERS, Fingerprinter, TextTask, UnreadableError
 from dedup.text.hashing import Hasher
-from dedup.text.kernel import Tokens
-from dedup.text.lean_nltk import punkt
 from dedup.text.normalize import normalised
 from dedup.text.punkt import english
 from dedup.text.sentences import SentenceSplitter
 from dedup.text.signature import buckets, minhash_many
-from dedup.text.tasks import TextTask
+from dedup.text.training import punkt, to_nltk
 
 FILE = Path(__file__).parents[3] / "shared" / "data" / "reuters_web_2006_2010.jsonl.gz"
 ARTICLES = 2_000
@@ -175,7 +174,7 @@ def alone(texts: list[str]) -> Steps:
 def beside_nltk(texts: list[str]) -> float:
     """How many times as fast as NLTK blocks are split, with the same parameters."""
     found = [block for text in texts[:500] for block in blocks(text)]
-    nltk = punkt.PunktSentenceTokenizer(english().to_nltk())
+    nltk = punkt.PunktSentenceTokenizer(to_nltk(english()))
     splitter = SentenceSplitter(english())
     ours = best(lambda: [splitter.split(block) for block in found])
     return best(lambda: [nltk.tokenize(block) for block in found], 2) / ours

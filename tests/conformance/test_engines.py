@@ -16,7 +16,7 @@ from unittest.mock import patch
 import pytest
 
 from dedup import AsyncDeduplicator
-from dedup.base.engines import EngineName
+from dedup.base.machine import EngineName
 from dedup.base.settings import Settings
 from dedup.db.database import Database
 from dedup.rules import oracle

@@ -12,11 +12,11 @@ import pytest
 
 from dedup.base.article import ARTICLE_FIELDS, Article
 from dedup.base.errors import InputError
-from dedup.files import naming, understanding
+from dedup.files import naming, report
 from dedup.files.dates import DateRule
 from dedup.files.naming import DEFAULT_FIELDS
 from dedup.files.readers import Reject, Repair, read_articles
-from dedup.files.understanding import Understanding
+from dedup.files.report import Understanding
 from tests.files import exports
 
 ROWS = 2_000
@@ -215,8 +215,8 @@ def test_mapped_names_that_no_record_had_are_known(tmp_path: Path) -> None:
 def test_what_is_counted_of_strange_names_is_bounded(tmp_path: Path) -> None:
     records = ({"id": 1, "text": "b", f"{number}{'x' * 300}": 0} for number in range(1_500))
     _, understood = read(tmp_path / "a.jsonl", jsonl(*records))
-    assert len(understood.ignored) == understanding.MAX_NAMES
-    assert max(map(len, understood.ignored)) == understanding.MAX_NAME_CHARACTERS
+    assert len(understood.ignored) == report.MAX_NAMES
+    assert max(map(len, understood.ignored)) == report.MAX_NAME_CHARACTERS
     assert understood.records == 1_500
 
 

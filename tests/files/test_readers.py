@@ -32,7 +32,7 @@ from dedup.files.readers import (
     parse_field_map,
     read_articles,
 )
-from dedup.files.repairs import make_article
+from dedup.files.record import make_article
 
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
 DAY = datetime(2024, 5, 1, tzinfo=UTC)

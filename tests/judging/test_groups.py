@@ -10,8 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
-from dedup.judging.groups import STORY_SIZES, Tally, adjusted_rand, b_cubed, score_groups
-from dedup.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Truth
+from dedup.judging.truth import (
+    DIFFERENT,
+    DUPLICATE,
+    STORY_SIZES,
+    UNCLEAR,
+    Tally,
+    Truth,
+    adjusted_rand,
+    b_cubed,
+    score_groups,
+)
 
 GRADES = (DUPLICATE, UNCLEAR, DIFFERENT)
 groupings = st.lists(st.integers(0, 4), min_size=1, max_size=9)

@@ -27,7 +27,7 @@ from dedup.lab.hard_cases.case import DUPLICATE, SIMILAR, Made, Pair, Story
 from dedup.lab.hard_cases.prose import Dice, Writer
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.normalize import words
-from dedup.text.shingles import shingles
+from dedup.text.signature import shingles
 
 SIZES: dict[str, dict[str, int]] = {
     "wire-300": {"papers": 30, "singles": 20, "small_stories": 5},

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, precision_recall_fscore_support
 
 from dedup.base.numbers import linked
-from dedup.judging.groups import Tally
-from dedup.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Truth
+from dedup.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Tally, Truth
 from dedup.lab.evaluation.measures import Evaluation, average_precision, curve, evaluate, tally
 from dedup.lab.evaluation.results import Result
 

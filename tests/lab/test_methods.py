@@ -33,7 +33,7 @@ from dedup.lab.methods.tfidf import TfIdf
 from dedup.lab.methods.weighted_sentences import WeightedSentences, form_weight
 from dedup.lab.methods.word_shingles import WordShingles
 from dedup.text.normalize import words
-from dedup.text.shingles import shingles
+from dedup.text.signature import shingles
 
 NAMES = [name for name in METHODS if name != "dedup"]  # row 0 has tests of its own
 SELLING = "Selling a beautiful house in California."

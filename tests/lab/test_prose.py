@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dedup.lab.hard_cases.prose import SENTENCE_WORDS, Dice, Writer
 from dedup.text.normalize import words
-from dedup.text.shingles import shingles
+from dedup.text.signature import shingles
 
 
 def fives(text: str) -> set[str]:

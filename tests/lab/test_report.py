@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from dedup.judging.groups import STORY_SIZES, GroupScore, SizeBand, Tally
+from dedup.judging.truth import STORY_SIZES, GroupScore, SizeBand, Tally
 from dedup.lab.evaluation.comparison import Comparison
 from dedup.lab.evaluation.disagreements import Disagreement, Excerpt
 from dedup.lab.evaluation.measures import CurvePoint, Evaluation, Kind

@@ -14,8 +14,7 @@ from dedup.base.settings import Settings
 from dedup.text.fingerprints import Fingerprint
 from dedup.text.hashing import TITLE_END, Hasher
 from dedup.text.normalize import words
-from dedup.text.shingles import shingles
-from dedup.text.signature import EMPTY, minhash, signature
+from dedup.text.signature import EMPTY, minhash, shingles, signature
 
 
 class PlainMaker:

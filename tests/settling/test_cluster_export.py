@@ -12,7 +12,7 @@ import pytest
 
 from dedup.base.errors import InputError
 from dedup.db.database import Database
-from dedup.files import exchanged
+from dedup.files import exchange
 from dedup.files.exchange import EXPORTED, Basis
 from dedup.rules.pair import Relation
 from dedup.settling import cluster_export
@@ -63,7 +63,7 @@ def test_pages_and_files_hold_every_article_once(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dedup.store.cluster.PAGE", 7)
-    monkeypatch.setattr("dedup.files.exchanged.FILE_ROWS", 21)
+    monkeypatch.setattr("dedup.files.exchange.FILE_ROWS", 21)
     given = news(80)
     fill(database, given)
     settle(database)
@@ -107,7 +107,7 @@ def test_an_empty_corpus_is_a_folder_with_every_table(database: Database, tmp_pa
     assert names == {"fingerprint", "pair_pin.parquet", "sentence_pin.parquet", "models", "corpus.json"}
     for name, table in EXPORTED.items():
         path = tmp_path / "known" / (name if name == "fingerprint" else f"{name}.parquet")
-        assert pyarrow.parquet.read_table(path).schema.equals(exchanged.schema(table))
+        assert pyarrow.parquet.read_table(path).schema.equals(exchange.schema(table))
         assert read(path.parent, path.name) == []
 
 

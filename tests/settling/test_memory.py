@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from dedup.base.article import Article
-from dedup.base.engines import EngineName
 from dedup.base.errors import BusyError, DatabaseError
+from dedup.base.machine import EngineName
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor, Database
 from dedup.rules.pair import Relation

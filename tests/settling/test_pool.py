@@ -26,10 +26,9 @@ from dedup.settling.pool import FingerprintPool
 from dedup.settling.reader import FingerprintFunction, make_function
 from dedup.store import fingerprints, rulebooks
 from dedup.store.fingerprints import Chunk, count, waiting_page
-from dedup.text.fingerprint import Fingerprint, Fingerprinter
+from dedup.text.fingerprint import Fingerprint, Fingerprinted, Fingerprinter, TextTask, fingerprint_task
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel
-from dedup.text.tasks import Fingerprinted, TextTask, fingerprint_task
 from tests.conftest import Server, empty
 from tests.corpora import answer, article, assert_right, change_settings, load, wait_until, window
 

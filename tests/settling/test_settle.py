@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dedup.base.article import Article
-from dedup.base.engines import BATCH_ARTICLES
+from dedup.base.machine import BATCH_ARTICLES
 from dedup.db.database import Database
 from dedup.rules.pair import Relation
 from dedup.settling.backfill import backfill

@@ -19,8 +19,7 @@ from dedup.db.database import Database
 from dedup.settling.backfill import backfill
 from dedup.text.hashing import Hasher
 from dedup.text.normalize import words
-from dedup.text.shingles import shingles
-from dedup.text.signature import minhash
+from dedup.text.signature import minhash, shingles
 from tests import corpora
 from tests.conftest import empty
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dedup.base.article import Article
-from dedup.base.engines import EngineName
 from dedup.base.errors import BusyError, InputError, RightsError
+from dedup.base.machine import EngineName
 from dedup.base.progress import SilentProgress
 from dedup.base.timeouts import Timeouts
 from dedup.db.database import Database

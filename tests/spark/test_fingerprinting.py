@@ -213,7 +213,7 @@ def test_an_executor_that_would_make_other_fingerprints_refuses(changed: dict[st
 
 
 def test_executors_import_neither_a_database_nor_spark() -> None:
-    code = "import dedup.spark.rows, dedup.files.arrow, sys; print(*sys.modules)"
+    code = "import dedup.spark.rows, dedup.files.parquet, sys; print(*sys.modules)"
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )

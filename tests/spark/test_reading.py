@@ -18,8 +18,7 @@ from dedup.base.settings import Settings
 from dedup.files.exchange import text_digest
 from dedup.files.readers import Reject, Repair, read_articles
 from dedup.files.report import NUMBER
-from dedup.text.fingerprint import Fingerprinter
-from dedup.text.tasks import TextTask, fingerprint_task
+from dedup.text.fingerprint import Fingerprinter, TextTask, fingerprint_task
 from tests.spark.runs import reading
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]

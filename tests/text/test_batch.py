@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from dedup.base.settings import Settings
 from dedup.text import fingerprint as module
-from dedup.text.fingerprint import Fingerprinter, UnreadableError
+from dedup.text.fingerprint import Fingerprinter, TextTask, UnreadableError
 from dedup.text.fingerprints import Fingerprint, Fingerprints
-from dedup.text.tasks import TextTask
 from tests.reference.plain import PlainMaker
 
 SMALL = Settings(

@@ -9,8 +9,7 @@ import pytest
 
 from dedup.base.article import MAX_FIELD_BYTES
 from dedup.base.settings import Settings
-from dedup.text.fingerprint import Fingerprinter, UnreadableError
-from dedup.text.tasks import TextTask
+from dedup.text.fingerprint import Fingerprinter, TextTask, UnreadableError
 
 DEFAULTS = Fingerprinter(Settings())
 N = DEFAULTS.settings.text_max_characters

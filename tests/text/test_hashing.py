@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from xxhash import xxh3_64_digest
 
+from dedup.text.batch import Tokens
 from dedup.text.hashing import KEPT_COEFFICIENTS, Hasher, hash64, hash_set, signed
-from dedup.text.kernel import Tokens
 from dedup.text.normalize import MAX_WORD_CHARACTERS, normalised
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)

@@ -16,10 +16,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup.text import clean
-from dedup.text.characters import IDEOGRAPHS, INVISIBLES, LATE_MARKS, LINE_ENDS, SENTENCE_ENDS
 from dedup.text.clean import blocks
-from dedup.text.decisions import NON_WORDS, TOKEN
-from dedup.text.normalize import MAX_MARKS, words
+from dedup.text.normalize import (
+    IDEOGRAPHS,
+    INVISIBLES,
+    LATE_MARKS,
+    LINE_ENDS,
+    MAX_MARKS,
+    SENTENCE_ENDS,
+    words,
+)
+from dedup.text.sentences import NON_WORDS, TOKEN
 
 PAGE = (Path(__file__).parents[2] / "docs" / "semantics.md").read_text("utf-8")
 

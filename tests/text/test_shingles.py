@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dedup.base.settings import Settings
 from dedup.text.fingerprint import Fingerprinter
 from dedup.text.normalize import words
-from dedup.text.shingles import shingles
+from dedup.text.signature import shingles
 
 # Ullman's example. Its words have no full stop here: "dog." is too long for a stop word, "dog" is not.
 FOX = (

@@ -1,6 +1,6 @@
 """How good the result of a method is: its pairs at every threshold, its groups, and recall by kind of pair.
 
-What is measured of groups, whatever made them, is in `dedup/judging/groups.py`.
+What is measured of groups, whatever made them, is in `dedup/judging/truth.py`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.base.numbers import Flags, Likeness
-from dedup.judging.groups import GroupScore, Tally, score_groups
-from dedup.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Grades, Truth
+from dedup.judging.truth import DIFFERENT, DUPLICATE, UNCLEAR, Grades, GroupScore, Tally, Truth, score_groups
 from dedup.lab.evaluation.results import Result
 
 

@@ -13,7 +13,7 @@ from dedup.base.settings import Settings
 from dedup.lab.algorithms.same_key import SameKey
 from dedup.lab.documents import Document
 from dedup.text.hashing import hash_set
-from dedup.text.shingles import shingles
+from dedup.text.signature import shingles
 
 
 @dataclass

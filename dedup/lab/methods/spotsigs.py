@@ -16,7 +16,7 @@ from dedup.lab.algorithms.join import join
 from dedup.lab.documents import Document
 from dedup.text.hashing import Hashes, hash_set
 from dedup.text.normalize import words
-from dedup.text.shingles import shingles
+from dedup.text.signature import shingles
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dedup import Explanation, MarkedArticle, Story, Verdict
-from dedup.files.repairs import Flaw
+from dedup.files.record import Flaw
 
 NAMES = {"id": "source_id"}  # Members of the library's answers -> what they are called here
 
