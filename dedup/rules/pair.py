@@ -82,17 +82,22 @@ def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, sa
     """The scores of a pair, given |S'(a) & S'(b)| and whether they have an equal bucket key."""
     union = len(a.sentences) + len(b.sentences) - shared
     estimated = signature.jaccard(a.signature, b.signature)
+    fewer = min(a.shingle_count, b.shingle_count)
+    by_sentences = by_shingles = 0.0
+    if shared >= settings.containment_sentences:
+        by_sentences = shared / min(len(a.sentences), len(b.sentences))
+    if shared and fewer >= settings.containment_shingles:
+        # From a Jaccard s of sets of sizes m and n follows an intersection of s (m + n) / (1 + s).
+        both = a.shingle_count + b.shingle_count
+        by_shingles = min(1.0, estimated * both / ((1 + estimated) * fewer))
     return Scores(
         shared=shared,
         sentence_jaccard=shared / union if union else 0.0,
         signature_jaccard=estimated,
-        containment=max(
-            _contained_sentences(a, b, shared, settings),
-            _contained_shingles(a, b, shared, estimated, settings),
-        ),
+        containment=max(by_sentences, by_shingles),
         same_content=a.content_hash == b.content_hash,
         same_bucket=same_bucket,
-        shingles=min(a.shingle_count, b.shingle_count),
+        shingles=fewer,
     )
 
 
@@ -110,20 +115,6 @@ def relate_scored(scores: Scores, settings: Settings, pin: Relation | None = Non
         return Related(Relation.DUPLICATE, rule, scores)
     rule = _similar_by(scores, settings)
     return Related(Relation.SIMILAR, rule, scores) if rule else None
-
-
-def _contained_sentences(a: Profile, b: Profile, shared: int, settings: Settings) -> float:
-    if shared < settings.containment_sentences:
-        return 0.0
-    return shared / min(len(a.sentences), len(b.sentences))
-
-
-def _contained_shingles(a: Profile, b: Profile, shared: int, jaccard: float, settings: Settings) -> float:
-    """From a Jaccard s of sets of sizes m and n follows an intersection of s (m + n) / (1 + s)."""
-    fewer = min(a.shingle_count, b.shingle_count)
-    if fewer < settings.containment_shingles or not shared:
-        return 0.0
-    return min(1.0, jaccard * (a.shingle_count + b.shingle_count) / ((1 + jaccard) * fewer))
 
 
 def _duplicate_by(scores: Scores, settings: Settings) -> Rule | None:

@@ -70,34 +70,27 @@ class Scored:
         return np.where(self.same_content, 1.0, np.maximum(self.sentence_jaccard, self.signature_jaccard))
 
     def duplicates(self, settings: Settings) -> Flags:
-        return np.asarray(
-            self.same_content
-            | self._duplicates_by_sentences(settings)
-            | self._duplicates_by_signature(settings)
-        )
+        by_sentences, by_signature = self._duplicates_by(settings)
+        return np.asarray(self.same_content | by_sentences | by_signature)
 
-    def _duplicates_by_sentences(self, settings: Settings) -> Flags:
-        return np.asarray(
-            (self.sentence_jaccard >= settings.duplicate_sentence_jaccard)
-            & (self.shared >= settings.evidence_sentences)
-        )
-
-    def _duplicates_by_signature(self, settings: Settings) -> Flags:
-        return np.asarray(
-            self.same_bucket
-            & (self.signature_jaccard >= settings.duplicate_signature_jaccard)
-            & (self.shingles >= settings.evidence_shingles)
+    def _duplicates_by(self, settings: Settings) -> tuple[Flags, Flags]:
+        """Which are duplicates by their sentences, and which by their signatures."""
+        by_sentences = self.sentence_jaccard >= settings.duplicate_sentence_jaccard
+        by_signature = self.same_bucket & (self.signature_jaccard >= settings.duplicate_signature_jaccard)
+        return (
+            by_sentences & (self.shared >= settings.evidence_sentences),
+            by_signature & (self.shingles >= settings.evidence_shingles),
         )
 
     def rules(self, settings: Settings) -> Codes:
         """Which rule decides about each pair, as its place in `RULES`; of duplicates those of duplicates."""
         found = np.full(len(self.pairs), _CODE[Rule.CONTAINMENT], np.int8)
-        found[self.same_bucket & (self.signature_jaccard >= settings.similar_signature_jaccard)] = _CODE[
-            Rule.SIGNATURE
-        ]
+        near = self.same_bucket & (self.signature_jaccard >= settings.similar_signature_jaccard)
+        found[near] = _CODE[Rule.SIGNATURE]
         found[self.sentence_jaccard >= settings.similar_sentence_jaccard] = _CODE[Rule.SENTENCES]
-        found[self._duplicates_by_signature(settings)] = _CODE[Rule.SIGNATURE]
-        found[self._duplicates_by_sentences(settings)] = _CODE[Rule.SENTENCES]
+        by_sentences, by_signature = self._duplicates_by(settings)
+        found[by_signature] = _CODE[Rule.SIGNATURE]
+        found[by_sentences] = _CODE[Rule.SENTENCES]
         found[self.same_content] = _CODE[Rule.CONTENT]
         return found
 
@@ -155,13 +148,17 @@ class Profiles:
         self._buckets = _Sets(() if f is None else f.buckets for f in fingerprints)
         self._contents = _Sets(() if f is None else (f.content_hash,) for f in fingerprints)
         self._banded = np.array([f is not None and len(f.buckets) > 0 for f in fingerprints], np.bool_)
-        self._bands = _matrix(fingerprints)
+        # One column a band; zeros where there are none.
+        width = max((len(f.buckets) for f in fingerprints if f is not None), default=0)
+        self._bands = np.zeros((len(fingerprints), width), np.int64)
         self._shingles = np.array([0 if f is None else f.shingle_count for f in fingerprints], np.int32)
         size = max((len(f.signature) for f in fingerprints if f is not None), default=0)
         self._signatures = np.zeros((len(fingerprints), size), np.uint8)
         for i, fingerprint in enumerate(fingerprints):
             if fingerprint is not None and len(fingerprint.signature):
                 self._signatures[i] = fingerprint.signature
+            if fingerprint is not None and fingerprint.buckets:
+                self._bands[i] = fingerprint.buckets
 
     def candidates(self) -> Pairs:
         """The pairs that share a sentence, a bucket or the content hash; shape (m, 2)."""
@@ -204,16 +201,6 @@ class Profiles:
             equal = np.count_nonzero(self._signatures[a] == self._signatures[b], axis=1)
             found[part] = estimates(equal, size)
         return found
-
-
-def _matrix(fingerprints: Sequence[Fingerprint | None]) -> Bigints:
-    """The bucket keys, one column a band; zeros where there are none."""
-    width = max((len(f.buckets) for f in fingerprints if f is not None), default=0)
-    found = np.zeros((len(fingerprints), width), np.int64)
-    for i, fingerprint in enumerate(fingerprints):
-        if fingerprint is not None and fingerprint.buckets:
-            found[i] = fingerprint.buckets
-    return found
 
 
 class _Sets:

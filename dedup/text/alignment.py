@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from rapidfuzz.distance import LCSseq
 
@@ -100,13 +101,16 @@ def align(a: str, b: str, common: Iterable[str] = ()) -> list[Row]:
     sides = _sentences(a), _sentences(b)
     pairs = _pairs(*sides) if a <= b else [(j, i) for i, j in _pairs(*sides[::-1])]
     pairs.sort(key=lambda pair: pair[0].start)
-    told = frozenset(_plain(sentence) for sentence in common)
+    told = frozenset(" ".join(words(sentence)) for sentence in common)
     views = tuple(
-        _Side(side, {_key(s) for s in other}, _common(side, told), kind)
+        _Side(side, {normal(s.words) for s in other}, _common(side, told), kind)
         for side, other, kind in ((*sides, Kind.REMOVED), (*sides[::-1], Kind.ADDED))
     )
     for one, other in pairs:
-        made = compared(views[0].words(one), views[1].words(other))
+        said = (
+            [w for n in place for w in side[n].words] for side, place in zip(sides, (one, other), strict=True)
+        )
+        made = compared(*said)
         for view, place, segments in zip(views, (one, other), made, strict=True):
             view.paired[place.start] = (place, segments)
     rows: list[Row] = []
@@ -140,10 +144,6 @@ class _Sentence:
     opens: bool
 
 
-def _key(sentence: _Sentence) -> tuple[str, ...]:
-    return normal(sentence.words)
-
-
 def _sentences(text: str) -> list[_Sentence]:
     """The sentences of a text; their ends are guessed plainly, for every language alike."""
     found: list[_Sentence] = []
@@ -153,10 +153,10 @@ def _sentences(text: str) -> list[_Sentence]:
         if plain and not paragraph and stop - start < MIN_SENTENCE:
             continue
         sentence = _Sentence(list(word_list(text[start:stop])), opens)
-        if found and not _key(sentence):
+        if found and not normal(sentence.words):
             found[-1].words.extend(sentence.words)  # stray marks belong to the sentence before them
         elif sentence.words:
-            if found and not _key(found[0]):
+            if found and not normal(found[0].words):
                 sentence = _Sentence([*found.pop().words, *sentence.words], True)
             found.append(sentence)
         start, opens = stop, paragraph
@@ -169,7 +169,7 @@ _Places = tuple[range, range]
 
 def _pairs(a: list[_Sentence], b: list[_Sentence]) -> list[_Places]:
     """Every version found, wherever it stands."""
-    keys = [_key(s) for s in a], [_key(s) for s in b]
+    keys = [normal(s.words) for s in a], [normal(s.words) for s in b]
     equal, anchors = _equal(*keys)
     both = set(keys[0]) & set(keys[1])  # what only one text repeats is no sentence of its own
     sets = tuple({i: frozenset(key) for i, key in enumerate(side) if key not in both} for side in keys)
@@ -207,12 +207,8 @@ def _equal(
 
 def _gaps(count: int, anchors: Iterable[int]) -> list[int]:
     """For each sentence, how many anchors stand before it."""
-    found, fixed = [], set(anchors)
-    passed = 0
-    for number in range(count):
-        found.append(passed)
-        passed += number in fixed
-    return found
+    fixed = set(anchors)
+    return list(accumulate((number in fixed for number in range(count - 1)), initial=0)) if count else []
 
 
 _Words = dict[int, frozenset[str]]  # The words of sentences, by the numbers of the sentences
@@ -292,10 +288,6 @@ def _in_order(pairs: list[_Places], a: list[_Sentence]) -> list[_Places]:
     return found[::-1]
 
 
-def _plain(text: str) -> str:
-    return " ".join(words(text))
-
-
 def _common(sentences: list[_Sentence], told: frozenset[str]) -> set[int]:
     """The numbers of the sentences that are common, or pieces of a common one."""
     found: set[int] = set()
@@ -304,7 +296,7 @@ def _common(sentences: list[_Sentence], told: frozenset[str]) -> set[int]:
     texts = ["".join(word.text for word in sentence.words) for sentence in sentences]
     for first in range(len(texts)):
         for stop in range(first + 1, min(first + COMMON_PIECES, len(texts)) + 1):
-            if _plain("".join(texts[first:stop])) in told:
+            if " ".join(words("".join(texts[first:stop]))) in told:
                 found.update(range(first, stop))
     return found
 
@@ -317,10 +309,6 @@ class _Side:
         self._at = 0
         self.paired: dict[int, tuple[range, Segments]] = {}
 
-    def words(self, place: range) -> list[Word]:
-        """The words of some sentences."""
-        return [word for number in place for word in self._sentences[number].words]
-
     def until(self, stop: int) -> Iterator[Passage]:
         """The passages before a sentence, none of which has its version beside it."""
         while self._at < stop:
@@ -330,7 +318,7 @@ class _Side:
         first = self._sentences[self._at]
         place, segments = self.paired.get(self._at, (range(self._at, self._at + 1), ()))
         if not segments:
-            elsewhere = _key(first) in self._others  # the other text says it too, fewer times
+            elsewhere = normal(first.words) in self._others  # the other text says it too, fewer times
             segments = whole(first.words, Kind.SAME if elsewhere else self._alone)
         self._at = place.stop
         return Passage(segments, first.opens, elsewhere, all(n in self._common for n in place))

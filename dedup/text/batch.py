@@ -19,7 +19,7 @@ from dedup.base.numbers import begins_run, ranges, runs
 from dedup.base.settings import Settings
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import MIX, SHINGLE_WORDS, TITLE_END, Hasher, Hashes
-from dedup.text.normalize import MAX_WORD_CHARACTERS, cut_long_runs, normalised, words
+from dedup.text.normalize import LONG_RUN, MAX_WORD_CHARACTERS, normalised, words
 from dedup.text.signature import ShingleHashes, buckets, minhash_many, signature
 
 Places = npt.NDArray[np.int64]
@@ -50,7 +50,7 @@ class Tokens:
     def __init__(self, data: bytes, hasher: Hasher) -> None:
         starts, stops, line_ends = _places(data)
         if int((stops - starts).max(initial=0)) > MAX_WORD_CHARACTERS:
-            data = cut_long_runs(data)
+            data = LONG_RUN.sub(r"\g<0> ", data.decode()).encode()
             starts, stops, line_ends = _places(data)
         self._hasher = hasher
         self.lengths = stops - starts

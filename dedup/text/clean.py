@@ -100,7 +100,9 @@ def _blocks(text: str, found: int) -> list[str]:
     for i, line in enumerate(lines):
         if line:
             block.append(line)
-            if i + 1 == len(lines) or not lines[i + 1] or not _may_be_heading(line):
+            if i + 1 == len(lines) or not lines[i + 1] or len(line) > HEADING_MAX_CHARACTERS:
+                continue
+            if (line.rstrip(_CLOSERS) or line)[-1] in _PUNCTUATION:
                 continue
             fits = fits or _Fits(text, lines)
             if not fits.next_word_after(i):
@@ -143,10 +145,6 @@ class _Fits:
             len(measure[i]) + WIDEST_GAP + len(measure[i + 1].partition(" ")[0]) <= width
             for measure, width in zip(self._measures, self._widths, strict=True)
         )
-
-
-def _may_be_heading(line: str) -> bool:
-    return len(line) <= HEADING_MAX_CHARACTERS and (line.rstrip(_CLOSERS) or line)[-1] not in _PUNCTUATION
 
 
 def _one_line(lines: list[str], hyphens: bool, ideographs: bool) -> str:

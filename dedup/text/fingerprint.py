@@ -72,7 +72,7 @@ class Fingerprinter:
     def __init__(
         self, settings: Settings, models: Mapping[str, PunktModel] | None = None, *, compiled: bool = True
     ) -> None:
-        self.settings = settings
+        self.settings, self._settings_digest = settings, settings.digest("fingerprint")
         self._compiled = compiled and library() is not None
         self._models = dict(models or {})
         # By the language of the sentence parameters: articles may name any number of others.
@@ -110,9 +110,10 @@ class Fingerprinter:
         """Every sentence of a text with its hash, None if it is too short to count. A text too long has
         none."""
         try:
-            found = self._sentences(text, language)
+            self._check_size(text)
         except UnreadableError:
             return []
+        found = self.splitter(language).sentences(text)
         return list(zip(found, self._maker.sentences(found), strict=True))
 
     def fingerprint(self, text: str, language: str | None = None, title: str | None = None) -> Fingerprint:
@@ -162,10 +163,6 @@ class Fingerprinter:
             if prepared := kernel.prepared(text):
                 return _Text(place, text, title, language, version, kernel, prepared)
         return _Text(place, text, title, language, version)
-
-    def _sentences(self, text: str, language: str | None) -> list[str]:
-        self._check_size(text)
-        return self.splitter(language).sentences(text)
 
     def _check_size(self, text: str) -> None:
         limit = self.settings.text_max_characters
@@ -238,10 +235,6 @@ class Fingerprinter:
     def _maker(self) -> BatchMaker:
         return BatchMaker(self.settings)
 
-    @cached_property
-    def _settings_digest(self) -> str:
-        return self.settings.digest("fingerprint")
-
     def _kernel(self, language: str | None) -> NativeKernel:
         chosen = self._known(language)
         if chosen not in self._kernels:
@@ -280,7 +273,6 @@ def _unreadable(error: Exception) -> str:
 
 
 def too_long(characters: int, settings: Settings, when: str = "") -> UnreadableError:
-    """Why a text of so many characters has no fingerprint."""
     return UnreadableError(
         f"too long: {characters:,} characters{when}, the limit is {settings.text_max_characters:,}"
     )
@@ -331,5 +323,5 @@ def fingerprint_task(fingerprinter: Fingerprinter, task: TextTask) -> Fingerprin
     except MemoryError:
         raise
     except Exception as error:
-        return Fingerprinted(task.id, task.revision, None, f"unreadable: {type(error).__name__}")
+        return Fingerprinted(task.id, task.revision, None, _unreadable(error))
     return Fingerprinted(task.id, task.revision, made)

@@ -13,6 +13,9 @@ import numpy.typing as npt
 
 from dedup.text.signature import EMPTY, Signature
 
+A_ROW_EACH = ("version", "content_hash", "signature", "buckets", "banded", "word_count", "shingle_count")
+"""Arrays of `Fingerprints` that have a row for each text."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fingerprint:
@@ -122,15 +125,9 @@ class Fingerprints:
             return found[0]
         ends = np.cumsum([0, *(len(part.sentence_hashes) for part in found)])
         starts = [part.sentence_starts[:-1] + end for part, end in zip(found, ends[:-1], strict=True)]
+        names = (*A_ROW_EACH, "sentence_hashes")
         return cls(
-            version=np.concatenate([part.version for part in found]),
-            content_hash=np.concatenate([part.content_hash for part in found]),
-            sentence_hashes=np.concatenate([part.sentence_hashes for part in found]),
+            **{name: np.concatenate([getattr(part, name) for part in found]) for name in names},
             sentence_starts=np.concatenate([*starts, ends[-1:]]).astype(np.int64),
-            signature=np.concatenate([part.signature for part in found]),
-            buckets=np.concatenate([part.buckets for part in found]),
-            banded=np.concatenate([part.banded for part in found]),
-            word_count=np.concatenate([part.word_count for part in found]),
-            shingle_count=np.concatenate([part.shingle_count for part in found]),
             reasons=tuple(reason for part in found for reason in part.reasons),
         )

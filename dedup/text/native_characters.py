@@ -43,7 +43,7 @@ _TESTS: list[
     clean._PUNCTUATION.__contains__,
     frozenset('("`{[:;&#*@)}]-,').__contains__,
     sentences._PUNCTUATION.__contains__,
-    lambda c: _combines(c),
+    lambda c: not c.isascii() and bool(_combining()[ord(c)]),
     lambda c: len(c.lower()) > 1 or c == _SIGMA,
 ]
 
@@ -68,9 +68,7 @@ def _kinds() -> npt.NDArray[np.uint16]:
 
 def composed_title(title: str) -> str:
     """A title with its runs of marks cut, as the reference cuts them."""
-    from dedup.text.normalize import _without_mark_runs
-
-    return title if title.isascii() else _without_mark_runs(title)
+    return title if title.isascii() else normalize._without_mark_runs(title)
 
 
 def is_simple(text: str) -> bool:
@@ -90,29 +88,19 @@ def is_simple(text: str) -> bool:
 
 
 @cache
-def _seconds() -> frozenset[str]:
-    """What may compose with the character before it."""
-    found = set(map(chr, [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]))
-    for code in range(_DECOMPOSED):
-        parts = unicodedata.decomposition(chr(code)).split()
-        if len(parts) == 2 and parts[0][0] != "<":
-            found.add(chr(int(parts[1], 16)))
-    return frozenset(found)
-
-
-def _combines(character: str) -> bool:
-    return not character.isascii() and bool(_combining()[ord(character)])
-
-
-@cache
 def _combining() -> npt.NDArray[np.bool_]:
     """Of each code point whether its normal form has a character that may change what is before it."""
-    marks = [c for c in map(chr, range(_DECOMPOSED)) if unicodedata.combining(c)]
-    alone = _seconds().union(marks)
+    every = [chr(code) for code in range(_DECOMPOSED)]
+    alone = {c for c in every if unicodedata.combining(c)}
+    alone |= set(map(chr, [*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)]))
+    parts = [
+        unicodedata.decomposition(c).split() for c in every
+    ]  # the second may compose with what is before it
+    alone |= {chr(int(part[1], 16)) for part in parts if len(part) == 2 and part[0][0] != "<"}
     found = np.zeros(CODES, np.bool_)
     found[[ord(c) for c in alone]] = True
-    for code in range(_DECOMPOSED):
-        if unicodedata.decomposition(chr(code)):
+    for code, part in enumerate(parts):
+        if part:
             found[code] |= any(c in alone for c in unicodedata.normalize("NFKC", chr(code)))
     return found
 

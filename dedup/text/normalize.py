@@ -150,7 +150,7 @@ def words(text: str) -> list[str]:
 def normalised(lines: str) -> bytes:
     r"""The words of some lines, normalised, in UTF-8, with a space for whatever else is no line feed.
 
-    Runs of more than `MAX_WORD_CHARACTERS` are still whole: `cut_long_runs` cuts them.
+    Runs of more than `MAX_WORD_CHARACTERS` are still whole; `LONG_RUN` finds them.
 
     >>> normalised("The U.S. isn't\n“Ｆｉｎｅ”").split(b"\n")
     [b'the u s  isn t', b' fine ']
@@ -165,11 +165,6 @@ def normalised(lines: str) -> bytes:
     found = points(unicodedata.normalize("NFKC", _without_mark_runs(lines)).casefold())
     keep = ((table()[found] & WORD) > 0) | (found == ord("\n"))
     return np.where(keep, found, _SPACE).tobytes().decode("utf-32-le").encode()
-
-
-def cut_long_runs(data: bytes) -> bytes:
-    """What `normalised` made, with a space after each `MAX_WORD_CHARACTERS` characters of a run."""
-    return _LONG_RUN.sub(r"\g<0> ", data.decode()).encode()
 
 
 def _without_mark_runs(text: str) -> str:
@@ -188,4 +183,4 @@ _PLAIN = bytes(
 _MARK_RUN = re.compile(f"([{LATE_MARKS}]{{{MAX_MARKS}}})[{LATE_MARKS}]+")
 _PLAIN_WORD = re.compile(rf"\w{{1,{MAX_WORD_CHARACTERS}}}")
 _MARKED_WORD = re.compile(rf"[\w{MARKS}]{{1,{MAX_WORD_CHARACTERS}}}")
-_LONG_RUN = re.compile(rf"[^ \n]{{{MAX_WORD_CHARACTERS}}}")
+LONG_RUN = re.compile(rf"[^ \n]{{{MAX_WORD_CHARACTERS}}}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from dedup.text.clean import glued_blocks, unglued
 from dedup.text.normalize import SENTENCE_END, SENTENCE_ENDS
@@ -62,7 +62,9 @@ class Decisions:
         abbreviated, ends = self._at_first(token)
         if token[-1] != ".":
             return ends
-        kind, next_kind = _without_period(_kind(token)), _kind(following)
+        # What tokens are counted under: lower case, and all numbers are one.
+        kind, next_kind = (_NUMBER.sub(_NUMBER_KIND, word.lower()) for word in (token, following))
+        kind = _without_period(kind)
         if self._at_first(following)[1]:
             next_kind = _without_period(next_kind)
         if (kind, next_kind) in self._collocations:
@@ -101,11 +103,6 @@ class Decisions:
         if token[0].islower() and (context & _UPPER or not context & _LOWER_FIRST):
             return False
         return None
-
-
-def _kind(token: str) -> str:
-    """What tokens are counted under: lower case, and all numbers are one."""
-    return _NUMBER.sub(_NUMBER_KIND, token.lower())
 
 
 def _without_period(kind: str) -> str:
@@ -220,30 +217,22 @@ class SentenceSplitter:
     def _split(self, block: str) -> list[str]:
         """The same of any block, by the pattern that NLTK has for places where a sentence may end."""
         spans = []
-        start = 0
-        for stop, following in self._all_ends(block):
-            spans.append((start, stop))
-            start = following
+        start = word_start = word_stop = 0
+        held: re.Match[str] | None = None
+        for match in chain(_CONTEXT.finditer(block), [None]):
+            next_start = word_start
+            if match:
+                space = block.rfind(" ", word_stop, match.start())
+                next_start = space + 1 if space > word_stop else word_start
+            # Of several marks in one word ("Yahoo!'s", "acting!!!") only the last can end a sentence.
+            is_last = match is None or word_stop <= next_start
+            if held and is_last and self._ends(block, word_start, held.start(), held["after"][0]):
+                spans.append((start, held.end()))
+                start = max(held.end(), held.start("next"))
+            if match:
+                held, word_start, word_stop = match, next_start, match.start()
         spans.append((start, len(block)))
         return [sentence for first, last in _realigned(block, spans) if (sentence := block[first:last])]
-
-    def _all_ends(self, block: str) -> Iterator[tuple[int, int]]:
-        """Where each sentence but the last ends, and where the next one starts."""
-        held: re.Match[str] | None = None
-        word_start, word_stop = 0, 0
-        for match in _CONTEXT.finditer(block):
-            position = match.start()
-            space = block.rfind(" ", word_stop, position)
-            start = space + 1 if space > word_stop else word_start
-            # Of several marks in one word ("Yahoo!'s", "acting!!!") only the last can end a sentence.
-            if held and word_stop <= start and self._is_end_of(block, word_start, held):
-                yield _end_of(held)
-            held, word_start, word_stop = match, start, position
-        if held and self._is_end_of(block, word_start, held):
-            yield _end_of(held)
-
-    def _is_end_of(self, block: str, word_start: int, match: re.Match[str]) -> bool:
-        return self._ends(block, word_start, match.start(), match["after"][0])
 
 
 def _realigned(block: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -256,8 +245,3 @@ def _realigned(block: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, 
             moved = closing.end() - following[0]
             stop = following[0] + len(closing[0].rstrip())
         yield start, stop
-
-
-def _end_of(match: re.Match[str]) -> tuple[int, int]:
-    following = match.start("next")
-    return match.end(), following if following >= 0 else match.end()

@@ -147,24 +147,18 @@ def estimates(equal: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.float64
     return found
 
 
-def equal_bytes(a: Signature, b: Signature) -> int:
-    """How many positions of two signatures of one length are equal."""
-    return int(np.count_nonzero(a == b))
-
-
 def jaccard(a: Signature, b: Signature) -> float:
     """The estimated Jaccard of the shingle sets of two signatures; 0 if either is empty."""
     if not len(a) or len(a) != len(b):
         return 0.0
-    return estimate(equal_bytes(a, b), len(a))
+    return estimate(int(np.count_nonzero(a == b)), len(a))
 
 
 @cache
 def _functions(count: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """Multipliers (odd) and increments of the hash functions: xxh3_64 of their names, no hidden choice."""
-
-    def values(names: Sequence[str]) -> npt.NDArray[np.uint32]:
-        return np.array([xxh3_64_intdigest(name.encode()) for name in names], np.uint64).astype(np.uint32)
-
-    multipliers = values([f"dedup multiplier {i}" for i in range(count)]) | np.uint32(1)
-    return multipliers, values([f"dedup increment {i}" for i in range(count)])
+    multipliers, increments = (
+        np.array([xxh3_64_intdigest(f"dedup {name} {i}") for i in range(count)], np.uint64).astype(np.uint32)
+        for name in ("multiplier", "increment")
+    )
+    return multipliers | np.uint32(1), increments

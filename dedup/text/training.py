@@ -21,7 +21,7 @@ _HIDDEN = [name for name in ("scipy", "sklearn") if name not in sys.modules]
 for _name in _HIDDEN:
     sys.modules[_name] = None  # type: ignore[assignment]  # an import of it now fails, as if it were absent
 try:
-    from nltk.tokenize import punkt
+    from nltk.tokenize import punkt as punkt
 finally:
     for _name in _HIDDEN:
         del sys.modules[_name]
