@@ -29,7 +29,9 @@ class Answer:
 def plain(value: Any) -> Any:
     """Dataclasses, containers, times, bytes and enums as values that JSON knows."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: plain(_member(value, item.name)) for item in fields(value)}
+        members = {item.name: getattr(value, item.name) for item in fields(value)}
+        # Through its own `as_dict` where it has one, which may say more.
+        return {name: plain(m.as_dict() if isinstance(m, Answer) else m) for name, m in members.items()}
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, bytes):
@@ -41,9 +43,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(item) for item in value]
     return value
-
-
-def _member(value: Any, name: str) -> Any:
-    """An attribute as JSON, through its own `as_dict` where it has one."""
-    found = getattr(value, name)
-    return found.as_dict() if isinstance(found, Answer) else found

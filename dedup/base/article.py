@@ -80,7 +80,13 @@ class Article:
                 neither; no text in the HTML. The message never holds the value.
         """
         if html is not None:
-            text = _extracted(text, html)
+            if text is not None:
+                raise InputError("an article has a text or its html: give one of the two")
+            if not isinstance(html, str):
+                raise InputError(f"html must be a string, not {type(html).__name__}")
+            from dedup.base.html import extract
+
+            text = extract(html)
         if not isinstance(source_id, str):
             raise InputError(f"source_id must be a string, not {type(source_id).__name__}")
         if text is None:
@@ -149,16 +155,6 @@ def short_text(name: str, value: str) -> str:
     if utf8_size(value) > MAX_FIELD_BYTES[name]:
         raise InputError(f"{name} is longer than {MAX_FIELD_BYTES[name]} bytes")
     return value
-
-
-def _extracted(text: str | None, html: str) -> str:
-    if text is not None:
-        raise InputError("an article has a text or its html: give one of the two")
-    if not isinstance(html, str):
-        raise InputError(f"html must be a string, not {type(html).__name__}")
-    from dedup.base.html import extract
-
-    return extract(html)
 
 
 def _has_surrogate(text: str) -> bool:

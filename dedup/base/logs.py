@@ -28,7 +28,7 @@ _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "ta
 def configure(format_: LogFormat = "text", level: LogLevel = "info") -> None:
     """Show on stderr what this program's loggers say, from `level` up."""
     handler = logging.StreamHandler()
-    handler.setFormatter(_Json() if format_ == "json" else _Text())
+    handler.setFormatter(_Formatter(format_))
     for name in LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers[:] = [handler]
@@ -56,30 +56,19 @@ def settled(report: BackfillReport, seconds: float | None = None) -> None:
     logging.getLogger("dedup.worker").log(level, words, extra=extra)
 
 
-def _time(record: logging.LogRecord) -> str:
-    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+class _Formatter(logging.Formatter):
+    def __init__(self, format_: LogFormat) -> None:
+        super().__init__()
+        self._format = format_
 
-
-class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return printable(
-            f"{_time(record)} {record.levelname.lower()} {record.name}: {record.getMessage()}{_error(record)}"
-        )
-
-
-class _Json(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        level = record.levelname.lower()
+        # Of an error its kind, without its message, which could hold the text of an article.
+        kind = record.exc_info[0] if record.exc_info else None
+        message = record.getMessage() + (f" ({kind.__name__})" if kind else "")
+        if self._format == "text":
+            return printable(f"{time} {level} {record.name}: {message}")
         own = {name: value for name, value in vars(record).items() if name not in _PLAIN}
-        said = {
-            "time": _time(record),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage() + _error(record),
-        }
+        said = {"time": time, "level": level, "logger": record.name, "message": message}
         return as_json({**said, **own}, default=str)
-
-
-def _error(record: logging.LogRecord) -> str:
-    """The kind of error, without its message, which could hold the text of an article."""
-    kind = record.exc_info[0] if record.exc_info else None
-    return f" ({kind.__name__})" if kind else ""

@@ -198,9 +198,12 @@ def masked(secret: str) -> str:
     return secret and f"set (id {hashlib.blake2b(secret.encode(), digest_size=4).hexdigest()})"
 
 
+_CALLED = {int: "a whole number", float: "a number", str: "text"}
+
+
 def _read(name: str, value: Any, wanted: type) -> Any:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise SettingError(f"{name} must be {_article(wanted)}")
+        raise SettingError(f"{name} must be {_CALLED[wanted]}")
     if wanted is str:
         if storable(str(value)) != str(value):
             raise SettingError(f"{name} has a NUL or a lone surrogate, which Postgres cannot store")
@@ -210,11 +213,7 @@ def _read(name: str, value: Any, wanted: type) -> Any:
             raise ValueError  # int() would cut 7.9 down to 7
         return wanted(value)
     except (ValueError, OverflowError):
-        raise SettingError(f"{name} must be {_article(wanted)}, not {value!r}") from None
-
-
-def _article(wanted: type) -> str:
-    return {int: "a whole number", float: "a number", str: "text"}[wanted]
+        raise SettingError(f"{name} must be {_CALLED[wanted]}, not {value!r}") from None
 
 
 def _check(name: str, value: Any, metadata: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from functools import cache
+from functools import cache, partial
 
 AMERICAN = {
     "et": "America/New_York",
@@ -21,32 +21,14 @@ AMERICAN = {
 ZONES = {
     **dict.fromkeys(("z", "ut", "utc", "gmt", "wet"), 0.0),
     **{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7},
-    **{
-        "ast": -4,
-        "adt": -3,
-        "nst": -3.5,
-        "ndt": -2.5,
-        "akst": -9,
-        "akdt": -8,
-        "hst": -10,
-        "brt": -3,
-        "art": -3,
-    },
+    **{"ast": -4, "adt": -3, "nst": -3.5, "ndt": -2.5, "akst": -9, "akdt": -8, "hst": -10},
+    **{"brt": -3, "art": -3},
     **dict.fromkeys(("west", "bst", "cet", "mez", "wat"), 1),
     **dict.fromkeys(("cest", "mesz", "eet", "oez", "sast", "cat"), 2),
     **dict.fromkeys(("eest", "oesz", "msk", "eat", "trt"), 3),
     **{"pkt": 5, "npt": 5.75, "wib": 7, "ict": 7, "hkt": 8, "sgt": 8, "awst": 8, "wita": 8, "pht": 8},
-    **{
-        "jst": 9,
-        "kst": 9,
-        "wit": 9,
-        "acst": 9.5,
-        "acdt": 10.5,
-        "aest": 10,
-        "aedt": 11,
-        "nzst": 12,
-        "nzdt": 13,
-    },
+    **{"jst": 9, "kst": 9, "wit": 9, "acst": 9.5, "acdt": 10.5, "aest": 10, "aedt": 11},
+    **{"nzst": 12, "nzdt": 13},
 }
 """Hours from UTC. CST and the like are those of RFC 2822, BST is British. IST is not here: it is three
 zones."""
@@ -209,7 +191,7 @@ def _split(text: str) -> tuple[list[str], tuple[str, ...]] | None:
 
 def _meanings(words: tuple[str, ...]) -> dict[str, int] | None:
     """Language to month of the one month that is named, where other words are days of the week or fill."""
-    for names in (_english, _of_the_press, _of_all):
+    for names in _KNOWN:
         months, others = names()
         runs = [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
         found = [
@@ -246,11 +228,6 @@ def _english() -> Names:
 
 
 @cache
-def _of_the_press() -> Names:
-    return _names(PRESS)
-
-
-@cache
 def _of_all() -> Names:
     from babel import localedata
 
@@ -260,7 +237,8 @@ def _of_all() -> Names:
     )
 
 
-def _names(languages: Collection[str]) -> Names:
+@cache
+def _names(languages: tuple[str, ...]) -> Names:
     from babel import Locale
 
     months: dict[str, dict[str, int]] = {}
@@ -282,6 +260,9 @@ def _names(languages: Collection[str]) -> Names:
     return months, frozenset(others)
 
 
+_KNOWN = (_english, partial(_names, PRESS), _of_all)  # Those of most dates first: babel takes its time
+
+
 def _spellings(name: str) -> set[str]:
     """A name as it may be written: without case, marks and full stops; none for one with a number."""
     import unicodedata
@@ -296,7 +277,7 @@ def _spellings(name: str) -> set[str]:
 
 def _is_weekday(word: str) -> bool:
     word = word.casefold()
-    return word in _english()[1] or word in _of_the_press()[1] or word in _of_all()[1]
+    return any(word in names()[1] for names in _KNOWN)
 
 
 def _year(digits: str) -> int:

@@ -166,12 +166,9 @@ def csv_records(
             "iconv -f WINDOWS-1252 -t UTF-8 < FILE > NEW"
         )
     names = [name.strip() for name in header]
-    shape = columns_of(source.file, names, plan, needed, _nothing_within, understood)
+    # A column of CSV has nothing within; a dot is a letter of its name.
+    shape = columns_of(source.file, names, plan, needed, lambda *_: None, understood)
     return _csv_records(source, lines, rows, len(header), shape, understood)
-
-
-def _nothing_within(_name: str, _rest: str) -> None:
-    """A column of CSV has nothing within; a dot is a letter of its name."""
 
 
 def _delimiter(lines: Iterator[tuple[int, bytes]], plan: Plan) -> tuple[Iterator[tuple[int, bytes]], str]:
@@ -187,7 +184,7 @@ def _delimiter(lines: Iterator[tuple[int, bytes]], plan: Plan) -> tuple[Iterator
         names: list[str] = []
         with suppress(csv.Error, StopIteration):
             names = next(csv.reader([header.decode(errors="replace")], delimiter=delimiter))
-        fields = make_shape(plan, [name.strip() for name in names], _nothing_within).fields
+        fields = make_shape(plan, [name.strip() for name in names], lambda *_: None).fields
         recognised.append(len(fields))
     best = recognised.index(max(recognised))
     return itertools.chain(read, lines), CSV_DELIMITERS[best]

@@ -116,10 +116,6 @@ def pins_digest(pairs: Mapping[tuple[str, str], str], sentences: Mapping[int, bo
     return hashlib.sha256(b"\n".join(lines)).hexdigest()
 
 
-def _digest_of_key(hash_key: str) -> str:
-    return hash_key and hashlib.sha256(f"dedup hash key\0{hash_key}".encode()).hexdigest()
-
-
 _KINDS: tuple[Kind, ...] = ("fingerprint", "rule", "window")
 
 
@@ -143,11 +139,12 @@ class Basis:
 
         `models`: language to checksum of trained sentence parameters.
         """
+        key = settings.hash_key
         shown = {f.name: getattr(settings, f.name) for f in fields(settings) if not f.metadata["secret"]}
         return cls(
             shown,
             {kind: settings.digest(kind) for kind in _KINDS},
-            _digest_of_key(settings.hash_key),
+            key and hashlib.sha256(f"dedup hash key\0{key}".encode()).hexdigest(),
             pins_digest,
             dict(sorted(models.items())),
             ALGORITHM_REVISION,
@@ -156,7 +153,6 @@ class Basis:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
     @classmethod

@@ -64,17 +64,14 @@ def why_not_one(record: dict[str, Any]) -> str | None:
     for key, value in record.items():
         inner = value if isinstance(value, dict) and _is_plain(key) else {}
         for path, found in ((key, value), *((f"{key}.{name}", inner[name]) for name in inner.keys() & LISTS)):
-            if path.rpartition(".")[2] in LISTS and _is_list_of_objects(found):
+            holds = isinstance(found, list) and found and isinstance(found[0], dict)
+            if holds and path.rpartition(".")[2] in LISTS:
                 return f"the line is no article but holds some; convert it: {_jq(f'.{path}[]', 'FILE')}"
     return None
 
 
 def _jq(filter: str, file: str) -> str:
     return f"jq -c '{filter}' {file} > FILE.jsonl"
-
-
-def _is_list_of_objects(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def _goes_on(line: bytes) -> bool:
@@ -174,18 +171,12 @@ def _jsonl_records(
             too_large = line.length > source.max_line_bytes
             yield number, line, too_long(line.length, source.max_line_bytes) if too_large else NO_MEMORY
             continue
-        yield number, line, _values_in(line, shapes, understood)
+        content, reason = json_value(line, "line")
+        if not reason and not isinstance(content, dict):
+            reason = "line is not a JSON object"
+        yield number, line, reason or values_of_object(content, shapes, understood)
     if source.truncated:
         yield source.line + 1, source.partial or None, GZIP_ENDS_EARLY
-
-
-def _values_in(line: bytes, shapes: Shapes, understood: Understanding) -> dict[str, Any] | str:
-    content, reason = json_value(line, "line")
-    if reason:
-        return reason
-    if not isinstance(content, dict):
-        return "line is not a JSON object"
-    return values_of_object(content, shapes, understood)
 
 
 def values_of_object(

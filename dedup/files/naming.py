@@ -100,7 +100,7 @@ def columns_of(
             name = chosen[field][0].key
             if names.count(name) > 1:
                 raise InputError(f"{file}: column '{name}' appears twice; rename one of the two")
-            understood.saw(field)
+            understood.seen.add(field)
         elif field in needed:
             # Without a header the first row is an article: show what can be names, not what may be text.
             listed = [name if len(name) <= _MAX_SHOWN_NAME else "(long)" for name in names[:_MAX_SHOWN_NAMES]]
@@ -195,7 +195,7 @@ class Shapes:
         made = make_shape(self._plan, names, lambda _key, rest: (rest,))
         for field, options in made.fields:
             if any(not option.rest for option in options):
-                self._understood.saw(field)
+                self._understood.seen.add(field)
         if len(names) <= MAX_SHAPE_NAMES and sum(map(len, names)) <= MAX_SHAPE_CHARACTERS:
             if len(self._known) >= MAX_SHAPES:
                 self._known.clear()
@@ -229,7 +229,7 @@ def values_of(record: Any, shape: Shape, understood: Understanding) -> dict[str,
                 value = _within(value, rest[0])
                 if value is _ABSENT:
                     continue
-                understood.saw(field)
+                understood.seen.add(field)
                 looked_into = key
             elif key == looked_into:
                 continue  # an object whose name is null is no name itself
@@ -259,9 +259,10 @@ def _within(value: Any, rest: str) -> Any:
         return _ABSENT
     if rest in value:
         return value[rest]
-    name = _folded_name(tuple(value), rest) if len(value) <= MAX_SHAPE_NAMES else None
-    if name is not None:
-        return value[name]
+    if len(value) <= MAX_SHAPE_NAMES:
+        for name, inner in value.items():
+            if fold(name) == fold(rest):
+                return inner
     at = rest.rfind(".")
     while at > 0:
         inner = _within(_within(value, rest[:at]), rest[at + 1 :])
@@ -269,8 +270,3 @@ def _within(value: Any, rest: str) -> Any:
             return inner
         at = rest.rfind(".", 0, at)
     return _ABSENT
-
-
-def _folded_name(names: tuple[str, ...], wanted: str) -> str | None:
-    folded = fold(wanted)
-    return next((name for name in names if fold(name) == folded), None)

@@ -273,13 +273,12 @@ class ArticleReader(Iterator[Item]):
             self.close()
 
     def _reject(self, line: int, reason: str, raw: bytes | str | None, source_id: Any) -> Reject:
-        known = usable_id(source_id)
-        if raw is None:
-            return Reject(self.file, line, reason, None, None, known)
-        length = raw.length if isinstance(raw, Beginning) else len(raw)  # the JSON of a row is ASCII
-        if length > len(raw) or length > MAX_RAW_BYTES:
-            return Reject(self.file, line, reason, raw[:MAX_RAW_BYTES], length, known)
-        return Reject(self.file, line, reason, raw, None, known)
+        length: int | None = None
+        if raw is not None:
+            whole = raw.length if isinstance(raw, Beginning) else len(raw)  # the JSON of a row is ASCII
+            if whole > len(raw) or whole > MAX_RAW_BYTES:
+                raw, length = raw[:MAX_RAW_BYTES], whole
+        return Reject(self.file, line, reason, raw, length, usable_id(source_id))
 
 
 read_articles = ArticleReader

@@ -101,10 +101,9 @@ def read_file(
     file cannot be used or read to its end, if too many dates cannot be read, or if a field is mapped to a
     name that is not there.
     """
-    with ExitStack() as stack:
-        reader = stack.enter_context(reading.open(path, max_record_bytes))
+    with reading.open(path, max_record_bytes) as reader, ExitStack() as stack:
         refused = stack.enter_context(RejectsFile(rejects, source=path)) if rejects is not None else None
-        stack.callback(lambda: _ended(report, reader))
+        stack.callback(lambda: setattr(report, "truncated", reader.truncated))
         report.file, report.understood = reader.file, reader.understood
         reader.stop = stop
         progress.start("loading", reader.bytes_total)
@@ -124,10 +123,6 @@ def read_file(
                 progress.advance(reader.bytes_read - seen)
                 seen = reader.bytes_read
         progress.advance(reader.bytes_read - seen)
-
-
-def _ended(report: LoadReport, reader: ArticleReader) -> None:
-    report.truncated = reader.truncated
 
 
 def _checked(reader: ArticleReader, reading: Reading) -> Iterator[Article | Reject | Repair]:

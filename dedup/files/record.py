@@ -99,11 +99,7 @@ def too_long(length: int, most: int) -> str:
 
 def row_as_json(found: dict[str, Any]) -> str:
     """A row of Parquet, which has no text of its own, as a rejects file can show it."""
-    return json.dumps(found, default=_as_text)
-
-
-def _as_text(value: Any) -> str:
-    return "(cannot be read)" if value is UNREADABLE else str(value)
+    return json.dumps(found, default=lambda value: "(cannot be read)" if value is UNREADABLE else str(value))
 
 
 Flaw = tuple[str, str, str]  # A repaired field, the reason, and the beginning of its value

@@ -15,6 +15,7 @@ from typing import Any, Self, TextIO
 
 from dedup.base.errors import InputError
 from dedup.base.printable import as_json
+from dedup.files.whole import ends_a_line
 
 MAX_REPAIR_CHARACTERS = 100
 """Of a bad value, what a Repair shows: enough to see a date, not enough to keep a copy of the file."""
@@ -84,7 +85,9 @@ class RejectsFile:
         row = {"at": self.at, **_row(item)}
         try:
             if self._file is None:
-                self._file = self._open()
+                self._file = self.path.open("a", encoding="utf-8", newline="\n")
+                if self._file.tell() and not ends_a_line(self.path):
+                    self._file.write("\n")  # an earlier run was killed within a line
             self._file.write(as_json(row) + "\n")
             self._file.flush()
         except OSError as error:
@@ -114,17 +117,6 @@ class RejectsFile:
             ) from None
         if first and not _is_own(first):
             raise InputError(f"{self.path} is no file of refused lines; name another with --rejects")
-
-    def _open(self) -> TextIO:
-        file = self.path.open("a", encoding="utf-8", newline="\n")
-        if file.tell() and not self._ends_in_newline():
-            file.write("\n")  # an earlier run was killed within a line
-        return file
-
-    def _ends_in_newline(self) -> bool:
-        with self.path.open("rb") as file:
-            file.seek(-1, 2)
-            return file.read(1) == b"\n"
 
     def close(self) -> None:
         if self._file is not None:

@@ -36,32 +36,22 @@ class Understanding:
     extracted: int = 0  # articles whose text was extracted from HTML
 
     def __post_init__(self) -> None:
-        self._seen: set[str] = set()
+        self.seen: set[str] = set()  # the fields of which some record had a name, if only with null
 
     def unseen(self, fields: Mapping[str, str]) -> dict[str, str]:
         """Those of the mapped fields (field -> name) whose name no record had so far, not even with null."""
-        return {field: name for field, name in fields.items() if field not in self._seen}
-
-    def saw(self, field: str) -> None:
-        """A record had a name of this field."""
-        self._seen.add(field)
+        return {field: name for field, name in fields.items() if field not in self.seen}
 
     def found_in(self, field: str, name: str) -> None:
         """A record had the value of a field under a name."""
-        names = self.fields.get(field)
-        if names is None:
-            names = self.fields[field] = {}
-        if name in names:
-            names[name] += 1
-        elif len(names) < MAX_NAMES:
-            names[name] = 1
+        names = self.fields.setdefault(field, {})
+        if name in names or len(names) < MAX_NAMES:
+            names[name] = names.get(name, 0) + 1
 
     def passed_over(self, name: str) -> None:
         """A record had a name that is not used."""
-        if name in self.ignored:
-            self.ignored[name] += 1
-        elif len(self.ignored) < MAX_NAMES:
-            self.ignored[name] = 1
+        if name in self.ignored or len(self.ignored) < MAX_NAMES:
+            self.ignored[name] = self.ignored.get(name, 0) + 1
 
 
 def shown(name: str) -> str:

@@ -119,7 +119,9 @@ class LineSource:
                 yield self.line, pending.take()
                 for line in others:
                     self.line += 1
-                    yield self.line, self._bounded(line)
+                    size = len(line)
+                    within = size <= self.max_line_bytes
+                    yield self.line, line if within else beginning(line, size, line.count(b'"'))
                 pending.add(rest)
         last = pending.take()
         if self.truncated:
@@ -127,11 +129,6 @@ class LineSource:
         elif last:
             self.line += 1
             yield self.line, last
-
-    def _bounded(self, line: bytes) -> bytes:
-        if len(line) <= self.max_line_bytes:
-            return line
-        return beginning(line, len(line), line.count(b'"'))
 
     def _from_bom(self) -> Iterator[bytes]:
         chunks = self._inflated()

@@ -19,6 +19,7 @@ from typing import BinaryIO
 from dedup.base.answer import plain
 from dedup.base.article import ARTICLE_FIELDS, Article, storable
 from dedup.base.errors import ClosedError, DatabaseError, InputError, SpoolError
+from dedup.files.whole import ends_a_line
 
 MAX_BYTES = 1_000_000_000  # Of a spool: 200,000 articles of 5 kB
 
@@ -101,13 +102,17 @@ class Spool:
                 size = file.seek(0, os.SEEK_END)
                 if size + len(line) > self._max_bytes:
                     raise SpoolError(f"{path} would be larger than {self._max_bytes:,} bytes")
-                if size and not _ends_a_line(path):
+                if size and not ends_a_line(path):
                     line = b"\n" + line  # a program was killed while it wrote
                 file.write(line.rstrip(b"\n") + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
             if new:
-                _sync_folder(path.parent)
+                folder = os.open(path.parent, os.O_RDONLY)
+                try:
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
 
     @contextmanager
     def _only_delivery(self) -> Iterator[bool]:
@@ -135,12 +140,6 @@ def _article(line: bytes) -> Article:
     return Article(**values)
 
 
-def _ends_a_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
-
-
 @contextmanager
 def _locked(file: BinaryIO) -> Iterator[None]:
     fcntl.flock(file, fcntl.LOCK_EX)
@@ -156,11 +155,3 @@ def _plainly(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise SpoolError(f"{path} cannot be used: {error.strerror or type(error).__name__}") from None
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

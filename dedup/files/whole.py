@@ -30,8 +30,14 @@ def new_file(path: Path, *, private: bool = False, replace: bool = False) -> Ite
         os.fsync(number)
         if replace:
             made.replace(path)
-        else:
-            _put(made, path)
+            return
+        try:
+            os.link(made, path)  # unlike a rename it takes nobody's place
+        except FileExistsError:
+            raise InputError(f"{path} exists; give another name") from None
+        except OSError:  # a file system without links
+            _refuse_existing(path)
+            made.rename(path)
     finally:
         os.close(number)
         with suppress(FileNotFoundError):
@@ -43,11 +49,8 @@ def _refuse_existing(path: Path) -> None:
         raise InputError(f"{path} exists; give another name")
 
 
-def _put(made: Path, path: Path) -> None:
-    try:
-        os.link(made, path)  # unlike a rename it takes nobody's place
-    except FileExistsError:
-        raise InputError(f"{path} exists; give another name") from None
-    except OSError:  # a file system without links
-        _refuse_existing(path)
-        made.rename(path)
+def ends_a_line(path: Path) -> bool:
+    """Whether a file, which is not empty, ends in a line feed: else a program was killed while it wrote."""
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"

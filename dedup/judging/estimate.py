@@ -55,9 +55,8 @@ class Design:
     @classmethod
     def of(cls, strata: Sequence[str], sizes: Mapping[str, int]) -> Design:
         names = {name: number for number, name in enumerate(sizes)}
-        return cls(
-            np.array([*sizes.values()], np.int64), np.array([names[name] for name in strata], np.int64)
-        )
+        numbers = [names[name] for name in strata]
+        return cls(np.array([*sizes.values()], np.int64), np.array(numbers, np.int64))
 
     def weights(self) -> Weights:
         """How many pairs each judged one stands for, N_h / n_h (Horvitz and Thompson 1952); shape (n,).
@@ -134,18 +133,14 @@ def precision(weights: Weights, found: Flags, duplicate: Flags) -> npt.NDArray[n
 
 def recall(weights: Weights, found: Flags, duplicate: Flags) -> npt.NDArray[np.float64]:
     """Of the duplicates, the share found; arguments as of `precision`."""
-    return _ratio(_sum(weights, found & duplicate), _sum(weights, _like(duplicate, found)))
+    there = np.broadcast_to(duplicate, found.shape)
+    return _ratio(_sum(weights, found & duplicate), _sum(weights, there))
 
 
 def f1(weights: Weights, found: Flags, duplicate: Flags) -> npt.NDArray[np.float64]:
     """The harmonic mean of both: twice what was found rightly, over what was found plus what there is."""
-    return _ratio(
-        2 * _sum(weights, found & duplicate), _sum(weights, found) + _sum(weights, _like(duplicate, found))
-    )
-
-
-def _like(duplicate: Flags, found: Flags) -> Flags:
-    return np.broadcast_to(duplicate, found.shape)
+    there = np.broadcast_to(duplicate, found.shape)
+    return _ratio(2 * _sum(weights, found & duplicate), _sum(weights, found) + _sum(weights, there))
 
 
 def _sum(weights: Weights, flags: Flags) -> npt.NDArray[np.float64]:

@@ -24,23 +24,19 @@ from dedup.store.judgements import Judged
 def judged_pairs(cursor: Cursor, judged: Sequence[Judged]) -> list[JudgedPair]:
     """The judged pairs with the scores that the rule gives them now, unless an article has none."""
     settings = rulebooks.load_settings(cursor)
-    profiles = _profiles(cursor, judged, settings)
+    names = {name for pair in judged for name in (pair.id, pair.other_id)}
+    known = [found.id for name in names if (found := articles.find(cursor, name))]
+    common = snapshots.common_sentences(cursor)
+    profiles = {
+        stored.source_id: Profile.of(stored.fingerprint, common)
+        for stored in snapshots.load(cursor, settings, known)
+        if stored.fingerprint
+    }
     return [
         JudgedPair(pair.label, pair.stratum, score(profiles[pair.id], profiles[pair.other_id], settings))
         for pair in judged
         if not pair.stale and pair.id in profiles and pair.other_id in profiles
     ]
-
-
-def _profiles(cursor: Cursor, judged: Sequence[Judged], settings: Settings) -> dict[str, Profile]:
-    names = {name for pair in judged for name in (pair.id, pair.other_id)}
-    known = [found.id for name in names if (found := articles.find(cursor, name))]
-    common = snapshots.common_sentences(cursor)
-    return {
-        stored.source_id: Profile.of(stored.fingerprint, common)
-        for stored in snapshots.load(cursor, settings, known)
-        if stored.fingerprint
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ def read_truth(path: str | Path, numbers: Mapping[str, int], min_jaccard: float 
             i, j = sorted((numbers[a], numbers[b]))
             if i != j:
                 graded[i, j] = grade
-                kinds[i, j] = _kinds(row)
+                kinds[i, j] = tuple(f"{key} {row[key]}" for key in KINDS if key in row)
     return Truth.of(len(numbers), graded, kinds, unknown)
 
 
@@ -146,10 +146,6 @@ def _grade(row: Mapping[str, Any], min_jaccard: float) -> int:
     if "label" in row:
         return GRADES[row["label"]]
     return DUPLICATE if float(row["jaccard5"]) >= min_jaccard else UNCLEAR
-
-
-def _kinds(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(f"{key} {row[key]}" for key in KINDS if key in row)
 
 
 Counts = npt.NDArray[np.int64]

@@ -158,7 +158,7 @@ def jaccard(a: Signature, b: Signature) -> float:
 def _functions(count: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """Multipliers (odd) and increments of the hash functions: xxh3_64 of their names, no hidden choice."""
     multipliers, increments = (
-        np.array([xxh3_64_intdigest(f"dedup {name} {i}") for i in range(count)], np.uint64).astype(np.uint32)
+        np.array([xxh3_64_intdigest(f"dedup {name} {i}".encode()) for i in range(count)], np.uint64)
         for name in ("multiplier", "increment")
     )
-    return multipliers | np.uint32(1), increments
+    return multipliers.astype(np.uint32) | np.uint32(1), increments.astype(np.uint32)
