@@ -112,6 +112,14 @@ def plain_title(title: str) -> str:
     return title if plain == title else _SPACE.sub(" ", plain).strip()
 
 
+def take_out(found: dict[str, Any], page: str | None) -> None:
+    """Put the text of a page among the values of an article, if there is a page; and a title without tags."""
+    if page is not None:
+        found["text"] = extract(page)
+    if isinstance(title := found.get("title"), str):
+        found["title"] = plain_title(title)
+
+
 def need_trafilatura() -> Any:
     """The module; InputError if it is not installed."""
     try:

@@ -99,13 +99,5 @@ def line(text: str | None, otherwise: str = "", most: int = LONGEST_LINE) -> str
 
 
 FILTERS = {
-    "whole": whole,
-    "moment": moment,
-    "long_day": long_day,
-    "span": span,
-    "later": later,
-    "percent": percent,
-    "figure": figure,
-    "size": size,
-    "line": line,
+    filter.__name__: filter for filter in (whole, moment, long_day, span, later, percent, figure, size, line)
 }

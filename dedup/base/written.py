@@ -30,8 +30,7 @@ ZONES = {
     **{"jst": 9, "kst": 9, "wit": 9, "acst": 9.5, "acdt": 10.5, "aest": 10, "aedt": 11},
     **{"nzst": 12, "nzdt": 13},
 }
-"""Hours from UTC. CST and the like are those of RFC 2822, BST is British. IST is not here: it is three
-zones."""
+"""Hours from UTC. CST and the like are those of RFC 2822, BST is British. IST is not here: it is three."""
 
 _CENTURY_TURN = 50  # RFC 2822 4.3: a year of two digits below is after 2000
 
@@ -145,8 +144,7 @@ def _day(
 
 
 def languages_of(text: str) -> frozenset[str] | None:
-    """The languages that the name of a month within may be of; None where there is none, or an English
-    one."""
+    """The languages that the name of a month within may be of; None for none, or an English one."""
     split = _split(" ".join(re.sub(_CLOCK, " ", text).split()))
     meanings = split and _meanings(*split[1:])
     return frozenset(meanings) if meanings and "en" not in meanings else None

@@ -92,16 +92,13 @@ def _take_out_of_html(found: dict[str, Any]) -> None:
         raise InputError("an article has a text or its html: give one of the two")
     if not isinstance(page, str):
         raise InputError(f"html must be a string, not {type(page).__name__}")
-    from dedup.base.html import extract, need_trafilatura, plain_title
+    from dedup.base.html import need_trafilatura, take_out
 
     try:
         need_trafilatura()
     except InputError as error:
         raise MissingExtraError(str(error)) from None
-    found["text"] = extract(page)
-    title = found.get("title")
-    if isinstance(title, str):
-        found["title"] = plain_title(title)
+    take_out(found, page)
 
 
 def _refused(reason: str, source_id: object) -> RefusedError:

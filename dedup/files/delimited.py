@@ -35,7 +35,7 @@ CSV_FIELD_CHARS = 2**31 - 1
 """The largest limit that fits a C long everywhere (sys.maxsize does not on Windows); ours are of records."""
 
 
-class _CsvLines:
+class _CsvLines(Iterator[str]):
     """Feeds csv.reader line by line and remembers the lines of the record in hand."""
 
     def __init__(self, source: LineSource, lines: Iterator[tuple[int, bytes]], delimiter: str) -> None:
@@ -61,9 +61,6 @@ class _CsvLines:
         self.size += (self.count > 0) + (partial.length if isinstance(partial, Beginning) else len(partial))
         self.count += 1
         return self.raw
-
-    def __iter__(self) -> _CsvLines:
-        return self
 
     def __next__(self) -> str:
         within = bool(self.record)  # csv asks for another line of a record only between quotes

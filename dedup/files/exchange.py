@@ -108,9 +108,7 @@ def text_digest(language: str | None, title: str | None, text: str) -> bytes:
 
 
 def pins_digest(pairs: Mapping[tuple[str, str], str], sentences: Mapping[int, bool]) -> str:
-    """SHA-256, in hexadecimal, of what people have said: pins of pairs, in any order, and of sentences by
-    hash.
-    """
+    """SHA-256, in hexadecimal, of what people have said: pins of pairs, in any order, and of sentences."""
     lines = sorted("\0".join((*sorted(pair), str(relation))).encode() for pair, relation in pairs.items())
     lines += sorted(f"{sentence}\0{bool(common):d}".encode() for sentence, common in sentences.items())
     return hashlib.sha256(b"\n".join(lines)).hexdigest()
@@ -135,10 +133,7 @@ class Basis:
 
     @classmethod
     def of(cls, settings: Settings, models: Mapping[str, str], pins_digest: str, horizon: int | None) -> Self:
-        """The basis of what this program computes;
-
-        `models`: language to checksum of trained sentence parameters.
-        """
+        """The basis of what this program computes."""
         key = settings.hash_key
         shown = {f.name: getattr(settings, f.name) for f in fields(settings) if not f.metadata["secret"]}
         return cls(
@@ -188,21 +183,16 @@ class Basis:
             for language in sorted(self.models.keys() | other.models.keys())
             if self.models.get(language) != other.models.get(language)
         ]
-        if self.pins_digest != other.pins_digest:
-            found.append("the pins of pairs or sentences differ")
-        if self.horizon != other.horizon:
-            found.append("the horizon is another one")
-        if self.algorithm_revision != other.algorithm_revision:
-            found.append(
-                f"the algorithm has revision {self.algorithm_revision} there and"
-                f" {other.algorithm_revision} here"
-            )
-        if self.unicode_version != other.unicode_version:
-            found.append(
-                f"Unicode is of version {self.unicode_version} there and {other.unicode_version} here"
-            )
-        return found
+        rest = ((words, getattr(self, name), getattr(other, name)) for name, words in _DIFFER.items())
+        return found + [words.format(there, here) for words, there, here in rest if there != here]
 
+
+_DIFFER = {
+    "pins_digest": "the pins of pairs or sentences differ",
+    "horizon": "the horizon is another one",
+    "algorithm_revision": "the algorithm has revision {} there and {} here",
+    "unicode_version": "Unicode is of version {} there and {} here",
+}
 
 _TYPES: Mapping[str, Any] = {
     "settings": dict,

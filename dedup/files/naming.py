@@ -8,7 +8,7 @@ for a field the first that has a value counts. It does not know files or what ma
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -152,10 +152,8 @@ def _options(
 
     for candidate in candidates:
         add(candidate, "")
-        at = candidate.rfind(".")
-        while at > 0:
-            add(candidate[:at], candidate[at + 1 :])
-            at = candidate.rfind(".", 0, at)
+        for wanted, rest in _splits(candidate):
+            add(wanted, rest)
     return list(found.values())
 
 
@@ -263,10 +261,16 @@ def _within(value: Any, rest: str) -> Any:
         for name, inner in value.items():
             if fold(name) == fold(rest):
                 return inner
-    at = rest.rfind(".")
-    while at > 0:
-        inner = _within(_within(value, rest[:at]), rest[at + 1 :])
+    for outer, name in _splits(rest):
+        inner = _within(_within(value, outer), name)
         if inner is not _ABSENT:
             return inner
-        at = rest.rfind(".", 0, at)
     return _ABSENT
+
+
+def _splits(name: str) -> Iterator[tuple[str, str]]:
+    """What is before each dot of a name, and what is behind it; the last dot first."""
+    at = name.rfind(".")
+    while at > 0:
+        yield name[:at], name[at + 1 :]
+        at = name.rfind(".", 0, at)

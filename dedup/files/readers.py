@@ -247,7 +247,9 @@ class ArticleReader(Iterator[Item]):
                     text = found.get("text")
                     markup = isinstance(text, str) and "<" in text and _is_html(text)
                     if self._html:
-                        _take_out_of_html(found, markup)
+                        from dedup.base.html import take_out
+
+                        take_out(found, found["text"] if markup else None)
                     self._dates.take(found)
                     article, flaws = make_article(found)
                 except InputError as error:
@@ -288,16 +290,6 @@ def _is_html(text: str) -> bool:
     from dedup.base.html import looks_like_html
 
     return looks_like_html(text)
-
-
-def _take_out_of_html(found: dict[str, Any], markup: bool) -> None:
-    from dedup.base.html import extract, plain_title
-
-    if markup:
-        found["text"] = extract(found["text"])
-    title = found.get("title")
-    if isinstance(title, str):
-        found["title"] = plain_title(title)
 
 
 def _check_field(field: str) -> None:

@@ -60,9 +60,7 @@ class Reading:
         )
 
     def try_out(self, path: str | Path, *, every_line: bool = False) -> None:
-        """Open a file and close it again, so that errors show early; a pipe, which can be read but once, is
-        left.
-        """
+        """Open a file and close it again, so that errors show early; not a pipe, which is read but once."""
         if str(path) != "-" and (Path(path).is_file() or not Path(path).exists()):
             self.open(path, every_line=every_line).close()
 

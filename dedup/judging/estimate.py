@@ -155,9 +155,7 @@ def _ratio(part: npt.NDArray[np.float64], whole: npt.NDArray[np.float64]) -> npt
 def quality(
     design: Design, found: Flags, duplicate: Flags, seed: int = 0, count: int = REPLICATES
 ) -> Quality:
-    """Precision, recall and F1 of a method; `found` and `duplicate` (both (n,)) say what it and people call
-    duplicates.
-    """
+    """Precision, recall and F1 of a method; `found`, `duplicate` (both (n,)): what it and people say."""
     point = design.weights()[np.newaxis]
     # Three doubts: the sample itself, labels that are all alike in a stratum, findings that are.
     other_labels = with_twins(found, duplicate)

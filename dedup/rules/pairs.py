@@ -53,16 +53,11 @@ class Scored:
     def of(cls, scores: Sequence[Scores]) -> Scored:
         """The scores of pairs that were scored one by one, numbered from 0."""
         numbers = np.arange(len(scores), dtype=np.int32)
-        return cls(
-            pairs=np.stack([2 * numbers, 2 * numbers + 1], axis=1),
-            shared=np.array([s.shared for s in scores], np.int32),
-            sentence_jaccard=np.array([s.sentence_jaccard for s in scores], np.float64),
-            signature_jaccard=np.array([s.signature_jaccard for s in scores], np.float64),
-            containment=np.array([s.containment for s in scores], np.float64),
-            same_content=np.array([s.same_content for s in scores], np.bool_),
-            same_bucket=np.array([s.same_bucket for s in scores], np.bool_),
-            shingles=np.array([s.shingles for s in scores], np.int32),
-        )
+        kinds: dict[str, type[np.generic]] = dict.fromkeys(("shared", "shingles"), np.int32)
+        kinds |= dict.fromkeys(("sentence_jaccard", "signature_jaccard", "containment"), np.float64)
+        kinds |= dict.fromkeys(("same_content", "same_bucket"), np.bool_)
+        columns = {name: np.array([getattr(s, name) for s in scores], kind) for name, kind in kinds.items()}
+        return cls(pairs=np.stack([2 * numbers, 2 * numbers + 1], axis=1), **columns)
 
     @property
     def score(self) -> Shares:
@@ -114,8 +109,7 @@ def score(
     same_content: Flags,
     same_bucket: Flags,
 ) -> Scored:
-    """`pair.score` of many pairs, from the sentences that both articles of each have, and the sizes of
-    each."""
+    """`pair.score` of many pairs, from the sentences that both articles have, and the sizes of each."""
     (i, j), (m, n) = sentences, shingles
     union, smaller, fewer = i + j - shared, np.minimum(i, j), np.minimum(m, n)
     by_sentences = np.where(shared >= settings.containment_sentences, shared / np.maximum(smaller, 1), 0.0)
@@ -137,8 +131,7 @@ def score(
 
 
 class Profiles:
-    """Fingerprints as arrays, given which sentences are common. An article without one takes part in
-    nothing."""
+    """Fingerprints as arrays, given the common sentences. An article without one takes part in nothing."""
 
     def __init__(self, fingerprints: Sequence[Fingerprint | None], common: Collection[int]) -> None:
         self._readable = np.array([f is not None for f in fingerprints], np.bool_)

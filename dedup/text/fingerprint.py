@@ -20,8 +20,8 @@ import numpy as np
 
 from dedup.base.settings import Settings
 from dedup.text.batch import BatchMaker
+from dedup.text.fingerprints import A_ROW_EACH, Fingerprints
 from dedup.text.fingerprints import Fingerprint as Fingerprint
-from dedup.text.fingerprints import Fingerprints
 from dedup.text.native import NativeKernel, Prepared, library
 from dedup.text.normalize import MOST_GROWTH, normal_size, words
 from dedup.text.punkt import NEUTRAL, PunktModel, english
@@ -107,8 +107,7 @@ class Fingerprinter:
         return self._maker.hasher.words(words(sentence))
 
     def sentences(self, text: str, language: str | None = None) -> list[tuple[str, int | None]]:
-        """Every sentence of a text with its hash, None if it is too short to count. A text too long has
-        none."""
+        """Every sentence with its hash, None if it is too short to count; none of a text too long."""
         try:
             self._check_size(text)
         except UnreadableError:
@@ -220,7 +219,7 @@ class Fingerprinter:
         hashes = [made.sentence_hashes] * count
         for texts, part in parts:
             places = [one.place for one in texts]
-            for name in ("content_hash", "signature", "buckets", "banded", "word_count", "shingle_count"):
+            for name in A_ROW_EACH:
                 getattr(made, name)[places] = getattr(part, name)
             for place, found in zip(
                 places, np.split(part.sentence_hashes, part.sentence_starts[1:-1]), strict=True
@@ -239,7 +238,11 @@ class Fingerprinter:
         chosen = self._known(language)
         if chosen not in self._kernels:
             model = self.model(language)
-            self._kernels[chosen] = _kernel(self._settings_digest, model.checksum, self.settings, model)
+            made_by = self._settings_digest, model.checksum
+            if made_by not in _KERNELS and len(_KERNELS) >= KERNELS_KEPT:
+                _KERNELS.clear()
+            kernel = _KERNELS.get(made_by) or NativeKernel(self.settings, model)
+            self._kernels[chosen] = _KERNELS[made_by] = kernel
         return self._kernels[chosen]
 
     def splitter(self, language: str | None) -> SentenceSplitter:
@@ -255,17 +258,8 @@ class Fingerprinter:
 
 
 _KERNELS: dict[tuple[str, str], NativeKernel] = {}
+"""To make one takes 50 ms, and a worker has new settings, mostly equal ones, at every batch."""
 KERNELS_KEPT = 8  # Each has the words of a language: 1.2 MB for English
-
-
-def _kernel(digest: str, checksum: str, settings: Settings, model: PunktModel) -> NativeKernel:
-    """To make one takes 50 ms, and a worker has new settings, mostly equal ones, at every batch."""
-    found = _KERNELS.get((digest, checksum))
-    if found is None:
-        if len(_KERNELS) >= KERNELS_KEPT:
-            _KERNELS.clear()
-        found = _KERNELS[digest, checksum] = NativeKernel(settings, model)
-    return found
 
 
 def _unreadable(error: Exception) -> str:

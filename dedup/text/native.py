@@ -28,15 +28,7 @@ from dedup.base.settings import Settings
 from dedup.text import clean, normalize
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.hashing import Hasher
-from dedup.text.native_characters import (
-    CODES,
-    COMBINES,
-    NOT_STORABLE,
-    PAGES,
-    composed_title,
-    is_simple,
-    kinds,
-)
+from dedup.text.native_characters import CODES, COMBINES, NOT_STORABLE, PAGES, is_simple, kinds
 from dedup.text.normalize import composed, words
 from dedup.text.punkt import PunktModel
 from dedup.text.signature import _functions
@@ -212,7 +204,7 @@ class NativeKernel:
             elif status == _SEQUENCE:
                 sequence = _Sequence(self._hasher, call.wanted)
             elif status == _SHORT and not call.has_title:
-                title = unicodedata.normalize("NFKC", composed_title(title or ""))
+                title = unicodedata.normalize("NFKC", normalize.without_mark_runs(title or ""))
                 # Text and title are given in one width: that of the text decides for both.
                 call.text = given.text.encode(_WIDE)
                 call.title = title.encode(_WIDE, "surrogatepass")

@@ -66,11 +66,6 @@ def _kinds() -> npt.NDArray[np.uint16]:
     return found
 
 
-def composed_title(title: str) -> str:
-    """A title with its runs of marks cut, as the reference cuts them."""
-    return title if title.isascii() else normalize._without_mark_runs(title)
-
-
 def is_simple(text: str) -> bool:
     """Whether the normal form (NFKC) of any part of a text in NFC is that of its characters one by one.
 
@@ -84,7 +79,7 @@ def is_simple(text: str) -> bool:
     if any(_combining()[point] and form != chr(point) for point, form in others.items()):
         return False
     plain = text.translate({point: form for point, form in others.items() if form != chr(point)})
-    return unicodedata.is_normalized("NFKC", plain) and composed_title(text) == text
+    return unicodedata.is_normalized("NFKC", plain) and normalize.without_mark_runs(text) == text
 
 
 @cache

@@ -132,7 +132,7 @@ def composed(text: str) -> str:
     >>> composed("re\\u0301sume\\u0301") == "r\\u00e9sum\\u00e9"
     True
     """
-    return text if text.isascii() else unicodedata.normalize("NFC", _without_mark_runs(text))
+    return text if text.isascii() else unicodedata.normalize("NFC", without_mark_runs(text))
 
 
 def words(text: str) -> list[str]:
@@ -143,7 +143,7 @@ def words(text: str) -> list[str]:
     """
     if text.isascii():
         return _PLAIN_WORD.findall(text.lower())
-    folded = unicodedata.normalize("NFKC", _without_mark_runs(text)).casefold()
+    folded = unicodedata.normalize("NFKC", without_mark_runs(text)).casefold()
     return _MARKED_WORD.findall(folded)
 
 
@@ -162,12 +162,12 @@ def normalised(lines: str) -> bytes:
         plain = plain.replace(mark, " ")
     if plain.isascii():
         return plain.encode().translate(_PLAIN)
-    found = points(unicodedata.normalize("NFKC", _without_mark_runs(lines)).casefold())
+    found = points(unicodedata.normalize("NFKC", without_mark_runs(lines)).casefold())
     keep = ((table()[found] & WORD) > 0) | (found == ord("\n"))
     return np.where(keep, found, _SPACE).tobytes().decode("utf-32-le").encode()
 
 
-def _without_mark_runs(text: str) -> str:
+def without_mark_runs(text: str) -> str:
     """At most `MAX_MARKS` marks after one another; looked for in a way that costs little if there are few."""
     if len(text) <= MAX_MARKS:  # mostly one word
         return text

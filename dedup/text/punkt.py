@@ -56,8 +56,7 @@ class PunktModel:
 
     @classmethod
     def from_files(cls, files: Mapping[str, str]) -> PunktModel:
-        """The inverse of `to_files`. Raises InputError: a file is missing, or a line has too few or too
-        many columns."""
+        """The inverse of `to_files`. Raises InputError: a file is missing, or a line has other columns."""
         try:
             lines = {name: [line for line in files[name].split("\n") if line] for name in FILES}
             pairs = [line.split("\t") for line in lines["collocations.tab"]]
@@ -90,8 +89,7 @@ NEUTRAL = PunktModel()
 
 @cache
 def english() -> PunktModel:
-    """The shipped English model. Raises InputError: the files are not those of this version of the
-    program."""
+    """The shipped English model. Raises InputError: the files are not those of this version."""
     folder = resources.files("dedup.text") / "punkt_english"
     model = PunktModel.from_files({name: (folder / name).read_text("utf-8") for name in FILES})
     if model.checksum != ENGLISH_SHA256:

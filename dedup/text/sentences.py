@@ -64,9 +64,9 @@ class Decisions:
             return ends
         # What tokens are counted under: lower case, and all numbers are one.
         kind, next_kind = (_NUMBER.sub(_NUMBER_KIND, word.lower()) for word in (token, following))
-        kind = _without_period(kind)
+        kind = kind.removesuffix(".") or kind
         if self._at_first(following)[1]:
-            next_kind = _without_period(next_kind)
+            next_kind = next_kind.removesuffix(".") or next_kind
         if (kind, next_kind) in self._collocations:
             return False
         initial = _INITIAL.match(token) is not None
@@ -103,10 +103,6 @@ class Decisions:
         if token[0].islower() and (context & _UPPER or not context & _LOWER_FIRST):
             return False
         return None
-
-
-def _without_period(kind: str) -> str:
-    return kind[:-1] if len(kind) > 1 and kind[-1] == "." else kind
 
 
 CONTEXTS_KEPT = 1 << 14  # Decisions remembered per splitter, which bounds its memory
