@@ -206,19 +206,19 @@ class Dates:
         return DateColumn(looked.given, lost, said, looked.examples)
 
 
-def refuse(file: str, name: str, column: DateColumn, seen: str) -> None:
-    """Ask the user of a file that loses too many dates; `seen` says what became of the file so far."""
+def refuse_many(file: str, name: str, column: DateColumn, seen: str) -> None:
+    """Ask the user of a file where more dates are lost than may be without a question.
+
+    `seen` says what became of the file so far.
+    """
+    if column.lost * MOST_LOST <= column.given:
+        return
     such = f", such as {', '.join(map(repr, column.examples))}" if column.examples else ""
     raise InputError(
         f"{file}: {column.lost:,} of {column.given:,} dates in {name} cannot be read, or in two ways{such};"
         f" {seen}. Say how they are written with --day-first, --month-first or --date-format"
         " '%d.%m.%Y %H:%M', or go on without them: --lose-dates"
     )
-
-
-def too_many(column: DateColumn) -> bool:
-    """Whether more of the dates are lost than may be without a question."""
-    return column.lost * MOST_LOST > column.given
 
 
 def _either(value: str, day_first: bool) -> datetime | None:

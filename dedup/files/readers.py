@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dedup.base.article import ARTICLE_FIELDS, Article
 from dedup.base.errors import InputError
-from dedup.files.dates import AS_USUAL, TIMES, DateColumn, DateRule, Dates, refuse, too_many
+from dedup.files.dates import AS_USUAL, TIMES, DateColumn, DateRule, Dates, refuse_many
 from dedup.files.jsonl import jsonl_records
 from dedup.files.naming import DEFAULT_FIELDS as DEFAULT_FIELDS
 from dedup.files.record import (
@@ -115,7 +115,7 @@ class ArticleReader(Iterator[Item]):
             field: (fields[field],) if field in fields else names for field, names in DEFAULT_FIELDS.items()
         }
         self._source = self._opened(name, max_record_bytes)
-        self.file = self._source.file
+        self.file, self.close = self._source.file, self._source.close
         self.understood = Understanding(self.file, self.format)
         needed = {*REQUIRED_FIELDS, *fields}
         try:
@@ -186,8 +186,8 @@ class ArticleReader(Iterator[Item]):
         going_on = takewhile(lambda _: not self.stop(), _readable(records))
         looked = self._dates.look(found for _, _, found in going_on if isinstance(found, dict))
         for field, column in looked.items():
-            if too_many(column) and not self._may_lose and not self.stop():
-                refuse(self.file, field, column, "nothing of the file was stored")
+            if not self._may_lose and not self.stop():
+                refuse_many(self.file, field, column, "nothing of the file was stored")
             self.understood.dates[field] = DateColumn(order=column.order)
 
     def _count_dates(self, article: Article, flaws: Sequence[Flaw]) -> None:
@@ -199,8 +199,8 @@ class ArticleReader(Iterator[Item]):
             if field in TIMES:
                 column = dates.setdefault(field, DateColumn())
                 column.lose(value)
-                if self._ask and not self._may_lose and too_many(column):
-                    refuse(self.file, field, column, "what came before is stored, without such dates")
+                if self._ask and not self._may_lose:
+                    refuse_many(self.file, field, column, "what came before is stored, without such dates")
 
     @property
     def bytes_read(self) -> int:
@@ -231,9 +231,6 @@ class ArticleReader(Iterator[Item]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        self._source.close()
-
     def _articles(self, records: Iterator[Record]) -> Iterator[Item]:
         understood = self.understood
         try:
@@ -245,11 +242,13 @@ class ArticleReader(Iterator[Item]):
                     continue
                 try:
                     text = found.get("text")
-                    markup = isinstance(text, str) and "<" in text and _is_html(text)
-                    if self._html:
-                        from dedup.base.html import take_out
+                    markup = False
+                    if self._html or (isinstance(text, str) and "<" in text):
+                        from dedup.base.html import looks_like_html, take_out
 
-                        take_out(found, found["text"] if markup else None)
+                        markup = isinstance(text, str) and looks_like_html(text)
+                        if self._html:
+                            take_out(found, text if markup else None)
                     self._dates.take(found)
                     article, flaws = make_article(found)
                 except InputError as error:
@@ -284,12 +283,6 @@ class ArticleReader(Iterator[Item]):
 
 
 read_articles = ArticleReader
-
-
-def _is_html(text: str) -> bool:
-    from dedup.base.html import looks_like_html
-
-    return looks_like_html(text)
 
 
 def _check_field(field: str) -> None:

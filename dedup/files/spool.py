@@ -59,8 +59,11 @@ class Spool:
         """
         if not self:
             return 0
-        with _plainly(self.path), self._only_delivery() as alone:
-            if not alone:
+        lock_path = self.path.with_name(f"{self.path.name}.lock")
+        with _plainly(self.path), lock_path.open("wb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
                 return 0
             sent, position = 0, 0
             with self.path.open("r+b") as file:
@@ -113,16 +116,6 @@ class Spool:
                     os.fsync(folder)
                 finally:
                     os.close(folder)
-
-    @contextmanager
-    def _only_delivery(self) -> Iterator[bool]:
-        with self.path.with_name(f"{self.path.name}.lock").open("wb") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
 
 
 def _line(article: Article) -> bytes:

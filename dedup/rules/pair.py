@@ -110,11 +110,11 @@ def relate_scored(scores: Scores, settings: Settings, pin: Relation | None = Non
     """The relation that follows from the scores of a pair; see `relate`."""
     if pin is not None:
         return None if pin is Relation.UNRELATED else Related(pin, Rule.PINNED, scores)
-    rule = _duplicate_by(scores, settings)
-    if rule:
+    if rule := _duplicate_by(scores, settings):
         return Related(Relation.DUPLICATE, rule, scores)
-    rule = _similar_by(scores, settings)
-    return Related(Relation.SIMILAR, rule, scores) if rule else None
+    if rule := _similar_by(scores, settings):
+        return Related(Relation.SIMILAR, rule, scores)
+    return None
 
 
 def _duplicate_by(scores: Scores, settings: Settings) -> Rule | None:

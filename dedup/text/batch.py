@@ -53,10 +53,19 @@ class Tokens:
             data = LONG_RUN.sub(r"\g<0> ", data.decode()).encode()
             starts, stops, line_ends = _places(data)
         self._hasher = hasher
-        self.lengths = stops - starts
+        self.lengths = sizes = stops - starts
         if not data.isascii():
-            self.lengths = _characters(data, starts, stops)
-        self.hashes = _word_hashes(data, starts, stops - starts, hasher)
+            # In UTF-8 a character has one byte that does not go on with another.
+            first = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
+            total = np.zeros(len(first) + 1, np.int64)
+            np.cumsum(first, out=total[1:])
+            self.lengths = total[stops] - total[starts]
+        # Any eight bytes of the data, wherever they begin, as one number.
+        numbers = np.ndarray((len(data) + 1,), "<u8", data + bytes(_STEP), strides=(1,))
+        self.hashes: Hashes = np.empty(len(starts), np.uint64)
+        for i in range(0, len(starts), _CHUNK):
+            part = slice(i, i + _CHUNK)
+            self.hashes[part] = _word_hashes(numbers, starts[part], sizes[part], hasher)
         self.lines: Places = np.concatenate([[0], np.searchsorted(starts, line_ends)])
         self._low, self._high = self.hashes & _LOW, self.hashes >> _HALF
 
@@ -111,27 +120,7 @@ def _places(data: bytes) -> tuple[Places, Places, Places]:
     return edges[0::2], edges[1::2], np.flatnonzero(found == _LINE_END)
 
 
-def _characters(data: bytes, starts: Places, stops: Places) -> Places:
-    """The lengths of words in characters: in UTF-8 each has one byte that does not go on with another."""
-    first = (np.frombuffer(data, np.uint8) & 0xC0) != 0x80
-    total = np.zeros(len(first) + 1, np.int64)
-    np.cumsum(first, out=total[1:])
-    found: Places = total[stops] - total[starts]
-    return found
-
-
-def _word_hashes(data: bytes, starts: Places, lengths: Places, hasher: Hasher) -> Hashes:
-    padded = data + bytes(_STEP)
-    # Any eight bytes of the data, wherever they begin, as one number.
-    numbers = np.ndarray((len(data) + 1,), "<u8", padded, strides=(1,))
-    hashes = np.empty(len(starts), np.uint64)
-    for i in range(0, len(starts), _CHUNK):
-        part = slice(i, i + _CHUNK)
-        hashes[part] = _chunk_hashes(numbers, starts[part], lengths[part], hasher)
-    return hashes
-
-
-def _chunk_hashes(numbers: Hashes, starts: Places, lengths: Places, hasher: Hasher) -> Hashes:
+def _word_hashes(numbers: Hashes, starts: Places, lengths: Places, hasher: Hasher) -> Hashes:
     first = numbers[starts] & _FIRST_BYTES[np.minimum(lengths, _STEP)]
     low, high = first & _LOW, first >> _HALF
     halves = [low * half[1] + high * half[2] + half[0] for half in hasher.of_word]
