@@ -66,12 +66,11 @@ class _CsvLines(Iterator[str]):
         within = bool(self.record)  # csv asks for another line of a record only between quotes
         line = self._next()
         self.record.append(line)
-        if isinstance(line, Beginning):
-            self._pass_over(within, line.quotes)
-            raise _BoundError(too_long(self.size, self._most) if self.size > self._most else NO_MEMORY)
-        if self.size > self._most or self.values > MAX_RECORD_VALUES:
-            self._pass_over(within, line.count(b'"'))
-            raise _BoundError(too_long(self.size, self._most) if self.size > self._most else TOO_MANY_VALUES)
+        broken = isinstance(line, Beginning)
+        if broken or self.size > self._most or self.values > MAX_RECORD_VALUES:
+            self._pass_over(within, line)
+            why = NO_MEMORY if broken else TOO_MANY_VALUES
+            raise _BoundError(too_long(self.size, self._most) if self.size > self._most else why)
         try:
             return line.decode() + "\n"
         except UnicodeDecodeError:
@@ -86,15 +85,14 @@ class _CsvLines(Iterator[str]):
         self.values += line.count(self._delimiter) + 1
         return line
 
-    def _pass_over(self, within: bool, quotes: int) -> None:
-        """Read on to the end of the record; taken for rows, the rest could forge articles."""
-        within ^= quotes % 2 == 1
-        while within:
+    def _pass_over(self, within: bool, line: bytes) -> None:
+        """Read on from a line to the end of the record; taken for rows, the rest could forge articles."""
+        while within ^ ((line.quotes if isinstance(line, Beginning) else line.count(b'"')) % 2 == 1):
+            within = True
             try:
                 line = self._next()
             except StopIteration:
                 raise _UnclosedError from None
-            within ^= (line.quotes if isinstance(line, Beginning) else line.count(b'"')) % 2 == 1
 
 
 class _BoundError(Exception):

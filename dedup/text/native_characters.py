@@ -21,32 +21,6 @@ CODES = 0x110000
 _PAGE, _SIGMA = 128, "\u03a3"
 _DECOMPOSED = 0x30000  # No character from here on is made of others, or combines; a test looks at each
 _MANY, _IN_WORD = 1 << 31, 1 << 30
-_TESTS: list[
-    Callable[[str], bool]
-] = [  # Of the classes in native.c, in their order: members where those are listed, else a test
-    lambda c: c.isalnum() or c == "_",
-    lambda c: c.isalnum() and not c.isdecimal(),
-    str.isalpha,
-    str.islower,
-    str.isupper,
-    str.isdecimal,
-    str.isspace,
-    frozenset(normalize.LINE_ENDS).__contains__,
-    lambda c: not c.isascii() and bool(normalize.table()[ord(c)] & normalize.IDEOGRAPH),
-    lambda c: c.isascii() and c.isalnum(),
-    frozenset(normalize.SENTENCE_ENDS).__contains__,
-    frozenset(sentences._CLOSERS.replace("\\", "")).__contains__,
-    frozenset("\"')]\u2019\u201d\u00bb").__contains__,
-    frozenset(sentences.NON_WORDS).__contains__,
-    frozenset(sentences._QUOTES).__contains__,
-    frozenset(clean._CLOSERS).__contains__,
-    clean._PUNCTUATION.__contains__,
-    frozenset('("`{[:;&#*@)}]-,').__contains__,
-    sentences._PUNCTUATION.__contains__,
-    lambda c: not c.isascii() and bool(_combining()[ord(c)]),
-    lambda c: len(c.lower()) > 1 or c == _SIGMA,
-]
-
 
 COMBINES, NOT_STORABLE = 1 << 8, 1 << 9
 """Kinds besides those of `normalize.py`: what `is_simple` looks at, and what Postgres refuses."""
@@ -98,6 +72,32 @@ def _combining() -> npt.NDArray[np.bool_]:
         if part:
             found[code] |= any(c in alone for c in unicodedata.normalize("NFKC", chr(code)))
     return found
+
+
+# Of the classes in native.c, in their order: members where those are listed, else a test.
+_TESTS: list[Callable[[str], bool]] = [
+    lambda c: c.isalnum() or c == "_",
+    lambda c: c.isalnum() and not c.isdecimal(),
+    str.isalpha,
+    str.islower,
+    str.isupper,
+    str.isdecimal,
+    str.isspace,
+    frozenset(normalize.LINE_ENDS).__contains__,
+    lambda c: not c.isascii() and bool(normalize.table()[ord(c)] & normalize.IDEOGRAPH),
+    lambda c: c.isascii() and c.isalnum(),
+    frozenset(normalize.SENTENCE_ENDS).__contains__,
+    frozenset(sentences._CLOSERS.replace("\\", "")).__contains__,
+    frozenset("\"')]\u2019\u201d\u00bb").__contains__,
+    frozenset(sentences.NON_WORDS).__contains__,
+    frozenset(sentences._QUOTES).__contains__,
+    frozenset(clean._CLOSERS).__contains__,
+    clean._PUNCTUATION.__contains__,
+    frozenset('("`{[:;&#*@)}]-,').__contains__,
+    sentences._PUNCTUATION.__contains__,
+    lambda c: not c.isascii() and bool(_combining()[ord(c)]),
+    lambda c: len(c.lower()) > 1 or c == _SIGMA,
+]
 
 
 class Pages:
