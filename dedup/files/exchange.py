@@ -3,7 +3,8 @@
 `dedup export corpus` writes one with what is known already, the Spark engine writes one with its result, and
 `dedup import` takes that. Below the tables: their Parquet files, written and read in pieces; what is read is
 checked first: columns, types, missing values, texts that Postgres cannot hold. pyarrow is imported by what
-needs it, so that executors of a cluster can import this."""
+needs it, so that executors of a cluster can import this.
+"""
 
 from __future__ import annotations
 

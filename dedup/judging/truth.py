@@ -13,12 +13,14 @@ their values.
 
 `score_groups` says how good groups of articles are against a truth. Pairs: two articles in one group count as
 found. Groups: adjusted Rand index (Hubert and Arabie 1985) and B-cubed (Bagga and Baldwin 1998). Recall is
-told by the size of the story: an overall one would hide the loss of the big stories."""
+told by the size of the story: an overall one would hide the loss of the big stories.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,34 +106,26 @@ def read_truth(path: str | Path, numbers: Mapping[str, int], min_jaccard: float 
     graded: dict[tuple[int, int], int] = {}
     kinds: dict[tuple[int, int], tuple[str, ...]] = {}
     unknown = 0
-    for line, row in _rows(path):
-        try:
-            named = [(pair, _grade(row, min_jaccard)) for pair in _pairs(row)]
-        except (KeyError, TypeError, ValueError):
-            raise InputError(
-                f'{path}, line {line}: not a truth; write {{"a": ID, "b": ID, "label": "duplicate"}}'
-                ' or {"cluster": NAME, "ids": [ID, …]}'
-            ) from None
-        for (a, b), grade in named:
-            if a not in numbers or b not in numbers:
-                unknown += 1
-                continue
-            i, j = sorted((numbers[a], numbers[b]))
-            if i != j:
-                graded[i, j] = grade
-                kinds[i, j] = tuple(f"{key} {row[key]}" for key in KINDS if key in row)
+    with closing(LineSource(str(path))) as source:
+        for line, _, row in jsonl_records(source, {name: (name,) for name in _NAMES}):
+            if isinstance(row, str):
+                raise InputError(f"{path}, line {line}: {row}")
+            try:
+                named = [(pair, _grade(row, min_jaccard)) for pair in _pairs(row)]
+            except (KeyError, TypeError, ValueError):
+                raise InputError(
+                    f'{path}, line {line}: not a truth; write {{"a": ID, "b": ID, "label": "duplicate"}}'
+                    ' or {"cluster": NAME, "ids": [ID, …]}'
+                ) from None
+            for (a, b), grade in named:
+                if a not in numbers or b not in numbers:
+                    unknown += 1
+                    continue
+                i, j = sorted((numbers[a], numbers[b]))
+                if i != j:
+                    graded[i, j] = grade
+                    kinds[i, j] = tuple(f"{key} {row[key]}" for key in KINDS if key in row)
     return Truth.of(len(numbers), graded, kinds, unknown)
-
-
-def _rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    source = LineSource(str(path))
-    try:
-        for line, _, found in jsonl_records(source, {name: (name,) for name in _NAMES}):
-            if isinstance(found, str):
-                raise InputError(f"{path}, line {line}: {found}")
-            yield line, found
-    finally:
-        source.close()
 
 
 def _pairs(row: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -5,7 +5,8 @@ does not split, and a text that is unreadable does not come here.
 
 Bytes come in as `normalised` makes them: words apart by spaces, sentences by line feeds, one text after the
 other. `Tokens` finds the words and hashes them, and sequences and shingles of them, as `Hasher` does, in a
-few dozen array operations, whatever the number of texts. Memory: about 100 bytes for each word."""
+few dozen array operations, whatever the number of texts. Memory: about 100 bytes for each word.
+"""
 
 from __future__ import annotations
 

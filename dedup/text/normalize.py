@@ -5,7 +5,8 @@ belong to the word: in Indic scripts they carry its vowels. `words` does it for 
 many at once, as bytes.
 
 The classes of characters have their home here, as the inside of a regular-expression class, and one look
-tells which of them a text has, so that plain text costs little."""
+tells which of them a text has, so that plain text costs little.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ Mostly an ordinary word, no abbreviation, stands before the period; otherwise `D
 classification of Kiss and Strunk ("Unsupervised multilingual sentence boundary detection", Computational
 Linguistics 32, 2006, section 4) as NLTK has it, without an object for each word: the same answers (a test
 holds them equal), and no NLTK in the processes that fingerprint. Marks of scripts without a Punkt full stop
-(danda, ideographic, Arabic, Ethiopic) always end a sentence."""
+(danda, ideographic, Arabic, Ethiopic) always end a sentence.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ Unsupervised: it needs text, not labels. Used by `dedup train-sentences` and by 
 the shipped English model.
 
 `import nltk` imports scikit-learn and SciPy if they are there, as they are with the lab: 85 MB and a second
-for every process, and nothing that Punkt needs. So they are hidden from it here."""
+for every process, and nothing that Punkt needs. So they are hidden from it here.
+"""
 
 from __future__ import annotations
 
