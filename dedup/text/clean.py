@@ -75,7 +75,7 @@ def blocks(text: str) -> list[str]:
 
 
 def glued_blocks(text: str) -> tuple[list[str], int]:
-    """The blocks of a text before lost spaces come back, and the kinds of characters in it (`characters`)."""
+    """The blocks of a text before lost spaces come back, and the kinds of characters in it (`normalize`)."""
     text = storable(text)
     found = 0
     if not text.isascii():

@@ -144,7 +144,7 @@ class NativeKernel:
         stop_words = sorted({self._hasher.word(word) for word in words(settings.stop_words)})
         slots, pool, mask = _slots(found, model)
         arrays = [
-            np.ascontiguousarray(self._hasher.of_word),
+            self._hasher.of_word,
             self._hasher.of_shingle,
             self._hasher.of_buckets(settings.bands, settings.rows),
             np.array(stop_words, np.uint64),
