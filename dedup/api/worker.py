@@ -52,13 +52,7 @@ def work(
     if database is None:
         return
     try:
-        options = Options(
-            BATCH_ARTICLES,
-            None,
-            PoolOptions(workers),
-            "auto",
-            choice.usual_memory(),
-        )
+        options = Options(BATCH_ARTICLES, None, PoolOptions(workers), "auto", choice.usual_memory())
         Daemon(database, options, stop, Pace(poll=poll)).run()
     finally:
         database.close()
