@@ -215,7 +215,7 @@ def test_a_report_is_written_without_http() -> None:
 
 def test_neither_the_library_nor_the_command_line_starts_with_http() -> None:
     loaded = loaded_by("import dedup.cli.main, dedup.api.deduplicator, dedup; dedup.Deduplicator")
-    assert "dedup.cli.serve" in loaded
+    assert "dedup.cli.web" in loaded
     assert [module for module in loaded if is_within(module, HTTP)] == []
 
 
@@ -240,7 +240,7 @@ def test_the_rules_need_numpy_and_nothing_else_of_the_kind() -> None:
 
 def test_judging_loads_nothing_of_the_lab() -> None:
     judging = [dotted(name) for name in NAMES if name.startswith("judging/")]
-    judging += ["dedup.cli.judge", "dedup.cli.review", "dedup.cli.review_file", "dedup.cli.columns"]
+    judging += ["dedup.cli.judge", "dedup.cli.review", "dedup.cli.side_by_side"]
     loaded = loaded_by(f"import importlib\nfor name in {judging!r}: importlib.import_module(name)")
     assert set(judging) <= set(loaded)
     assert [module for module in loaded if is_within(module, LAB)] == []

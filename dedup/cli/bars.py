@@ -1,4 +1,4 @@
-"""The progress bars of a terminal, imported when one is shown: Rich's are slow to import.."""
+"""The progress bars of a terminal, imported when one is shown: Rich's are slow to import."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.text import Text
 
 from dedup.base.words import size
-from dedup.cli.console import PrintableConsole
+from dedup.cli.output import PrintableConsole
 
 NARROWEST_BAR = 72
 """Columns of a terminal in which everything has room on one line; in fewer only how much is done is shown."""

@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from dedup.base.errors import InputError
 from dedup.cli import output, shared
+from dedup.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from dedup.lab.evaluation.comparison import Comparison
@@ -125,7 +126,7 @@ def compare(
             )
     wanted = parse(chosen)
     folder = out or Path(f"{file.name}.lab")
-    with shared.ending(), output.progress_bar("methods") as bar:
+    with shared.ending(), progress_bar("methods") as bar:
         bar.start("comparing", len(wanted))
         results = compare(
             source, wanted, folder, jobs=jobs, limit_seconds=limit, ended=lambda _: bar.advance(1)

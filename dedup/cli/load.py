@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from dedup.base.errors import InputError
 from dedup.cli import output, shared
+from dedup.cli.progress import progress_bar
 from dedup.cli.signals import unfinished
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _load(
 
     reports: list[LoadReport] = []
     try:
-        with shared.corpus() as dd, shared.stopping() as stop, output.progress_bar("bytes") as bar:
+        with shared.corpus() as dd, shared.stopping() as stop, progress_bar("bytes") as bar:
             for file in files:
                 report = LoadReport()
                 reports.append(report)
@@ -172,7 +173,7 @@ def _load(
 def _preview(files: Sequence[str], wanted: Mapping[str, Any], unusable: Unusable) -> Iterator[LoadPreview]:
     from dedup import Deduplicator
 
-    with shared.stopping() as stop, output.progress_bar("bytes") as bar:
+    with shared.stopping() as stop, progress_bar("bytes") as bar:
         for file in files:
             try:
                 yield Deduplicator.preview_load(file, progress=bar, stop=stop.is_set, **wanted)

@@ -22,13 +22,8 @@ import dedup
 from dedup.base.errors import DedupError, InputError, SettingError
 from dedup.base.schema import DEFAULT, VARIABLE, chosen
 from dedup.cli import (
-    admin,
     attach,
-    browse,
-    cluster,
     completion,
-    console,
-    dumps,
     exports,
     judge,
     lab,
@@ -36,14 +31,13 @@ from dedup.cli import (
     monitor,
     operate,
     output,
-    pin,
-    prune,
     read,
-    report,
     review,
-    serve,
+    server,
+    settings,
     signals,
     spark,
+    web,
     worker,
     write,
 )
@@ -81,26 +75,30 @@ SIGTERM or SIGHUP before all was done: what was finished is kept, and the same c
 )
 # In the order of the help.
 for command in (
-    *(write.init, load.load, write.backfill, write.retry, write.check, write.delete, worker.worker),
+    *(operate.init, load.load, write.backfill, write.retry, write.check, write.delete, worker.worker),
     *(read.marks, read.matches, read.show, read.stories, read.explain, read.verify),
-    *(monitor.status, monitor.runs, monitor.metrics, admin.train_sentences, operate.grant, operate.uninstall),
-    *(attach.attach, attach.attachments, attach.remap, attach.sync, attach.detach, prune.prune),
-    *(cluster.import_, serve.serve, browse.browse, report.report, completion.completion),
+    *(
+        monitor.status,
+        monitor.runs,
+        monitor.metrics,
+        settings.train_sentences,
+        operate.grant,
+        operate.uninstall,
+    ),
+    *(attach.attach, attach.attachments, attach.remap, attach.sync, attach.detach, write.prune),
+    *(exports.import_, web.serve, web.browse, web.report, completion.completion),
 ):
     app.command(command.__name__.rstrip("_").replace("_", "-"))(command)
-app.add_typer(read.common_app, name="common", invoke_without_command=True)
-app.add_typer(admin.settings_app, name="settings", invoke_without_command=True)
-app.add_typer(admin.db_app, name="db")
+app.add_typer(settings.common_app, name="common", invoke_without_command=True)
+app.add_typer(settings.settings_app, name="settings", invoke_without_command=True)
+app.add_typer(server.db_app, name="db")
 app.add_typer(judge.app, name="judge")
-app.add_typer(pin.pin_app, name="pin")
-app.add_typer(cluster.export_app, name="export", help="Write a corpus into files, for other programs.")
+app.add_typer(settings.pin_app, name="pin")
+app.add_typer(exports.export_app, name="export", help="Write a corpus into files, for other programs.")
 app.add_typer(lab.lab, name="lab")
 app.add_typer(spark.spark_app, name="spark")
-for of_db in (dumps.psql, dumps.dump, dumps.restore, dumps.upgrade):
-    admin.db_app.command()(of_db)
 for of_judge in (judge.pairs, review.review, judge.score, judge.tune):
     judge.app.command()(of_judge)
-cluster.export_app.command()(exports.stories)
 
 
 def _show_version(wanted: bool) -> None:
@@ -130,7 +128,7 @@ def options(
     if schema is not None:
         # For whatever opens the corpus, processes of their own included.
         os.environ[VARIABLE] = chosen(schema)
-        console.of_schema = schema
+        output.of_schema = schema
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -152,7 +150,7 @@ def run(arguments: list[str]) -> int:
     try:
         return _run(arguments)
     finally:
-        console.of_schema = None
+        output.of_schema = None
         if before is None:
             os.environ.pop(VARIABLE, None)
         else:

@@ -12,7 +12,7 @@ from threading import Event, Lock, Thread
 
 from dedup.base.progress import Progress
 from dedup.base.words import size
-from dedup.cli.console import say
+from dedup.cli.output import say
 
 LINE_SECONDS = 10.0
 """Between two lines of long work: often enough to see that it lives, and a night of it is 3,000 lines. Work,

@@ -1,4 +1,4 @@
-"""Commands that answer: marks, matches, show, stories, explain, common, status, verify."""
+"""Commands that answer: marks, matches, show, stories, explain, verify; and status, in `monitor.py`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typer import Argument, Option
 from dedup.base.errors import InputError, NotFoundError
 from dedup.base.verdict import StatusName
 from dedup.cli import output
+from dedup.cli.progress import progress_bar
 from dedup.cli.shared import JsonOption, corpus, moment
 
 DIFFERENT = 3  # Exit code where a check found differences
@@ -39,11 +40,6 @@ RawOption = Annotated[
     bool,
     Option("--raw", help="Leave texts as they are; a hostile one may drive your terminal or a spreadsheet."),
 ]
-SentenceLanguageOption = Annotated[
-    str | None, Option("--language", help="Language of the sentence, such as `en`.")
-]
-
-common_app = typer.Typer()
 
 
 def marks(
@@ -205,7 +201,7 @@ def explain(
     json: JsonOption = False,
 ) -> None:
     """Say why two articles are, or are not, related: sentences, scores, and the rule that decided."""
-    from dedup.cli.explanation import print_explanation
+    from dedup.cli.side_by_side import print_explanation
 
     with corpus() as dd:
         found = dd.explain(a, b)
@@ -213,77 +209,6 @@ def explain(
         output.write_json(found.as_dict())
         return
     print_explanation(found)
-
-
-@common_app.callback()
-def common(
-    context: typer.Context,
-    limit: Annotated[int, Option(min=1, help="How many to show.")] = 20,
-    json: JsonOption = False,
-) -> None:
-    """List the sentences ignored as common, those of most stories first, and the pinned ones.
-
-    What counts is `stories`, not articles: 300 copies of one report are one story, 300 different articles
-    with the same footer are 300. It has a fraction where some of these stories have more copies than others.
-    """
-    if context.invoked_subcommand:
-        return
-    with corpus() as dd:
-        found = dd.common_sentences.list(limit)
-    if json:
-        output.write_json([sentence.as_dict() for sentence in found])
-        return
-    output.table(
-        "common sentences",
-        ("articles", "stories", "pin", "ignored", "sentence", "hash"),
-        (
-            (
-                s.carriers,
-                s.effective_stories and f"{s.effective_stories:,.1f}",
-                s.pin,
-                s.common,
-                (s.example or "")[:160],
-                str(s.sentence_hash),
-            )
-            for s in found
-        ),
-        ("articles", "stories", "hash"),
-    )
-
-
-@common_app.command("pin")
-def common_pin(
-    sentence: Annotated[
-        str, Argument(metavar="SENTENCE", help="The sentence itself, or its hash as `dedup common` shows it.")
-    ],
-    always: Annotated[bool, Option("--always", help="Always ignore it.")] = False,
-    never: Annotated[bool, Option("--never", help="Never ignore it.")] = False,
-    language: SentenceLanguageOption = None,
-) -> None:
-    """Declare a sentence always or never common, by `--always` or `--never`; the next backfill acts on it."""
-    if always == never:
-        raise InputError("say either --always or --never")
-    with corpus() as dd:
-        dd.common_sentences.pin(_sentence_or_hash(sentence), common=always, language=language)
-    output.say(f"pinned as {'always' if always else 'never'} common; next: dedup backfill")
-
-
-@common_app.command("unpin")
-def common_unpin(
-    sentence: Annotated[str, Argument(metavar="SENTENCE", help="The sentence itself, or its hash.")],
-    language: SentenceLanguageOption = None,
-) -> None:
-    """Take a pin back; the next backfill acts on it."""
-    with corpus() as dd:
-        unpinned = dd.common_sentences.unpin(_sentence_or_hash(sentence), language=language)
-    if not unpinned:
-        output.say("that sentence was not pinned; `dedup common` lists the pins")
-        raise typer.Exit(1)
-    output.say("unpinned; next: dedup backfill")
-
-
-def _sentence_or_hash(given: str) -> str | int:
-    return int(given) if given.lstrip("-").isdecimal() and given.isascii() else given
 
 
 def verify(
@@ -303,7 +228,7 @@ def verify(
     Next, if anything differs: `dedup verify --repair`, then `dedup backfill`.
     """
     with corpus() as dd:
-        with output.progress_bar() as bar:
+        with progress_bar() as bar:
             found = dd.verify(sample=sample, progress=bar)
         repaired = dd.repair(found) if repair and not found.right else None
     if json:

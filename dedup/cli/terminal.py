@@ -19,7 +19,7 @@ from rich.text import Text
 
 from dedup.base.errors import InputError
 from dedup.cli import signals
-from dedup.cli.console import PrintableConsole
+from dedup.cli.output import PrintableConsole
 
 _OPEN = "\x1b[?1049h\x1b[?25l"  # the other screen, no cursor
 _CLOSE = "\x1b[?25h\x1b[?1049l"

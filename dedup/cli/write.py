@@ -1,4 +1,4 @@
-"""Commands that change the corpus: init, backfill, retry, check, delete; and load, in `load.py`."""
+"""Commands that change the corpus: backfill, retry, check, delete, prune; and load, in `load.py`."""
 
 from __future__ import annotations
 
@@ -12,117 +12,12 @@ from typer import Argument, Option
 from dedup.base.errors import InputError
 from dedup.base.machine import ENGINE_NAMES, MAX_WORKERS
 from dedup.cli import output, shared
+from dedup.cli.progress import progress_bar
 from dedup.cli.signals import unfinished
 
 if TYPE_CHECKING:
     from dedup import BackfillReport, Reprints
     from dedup.base.machine import EngineName
-
-
-def init(
-    key: Annotated[
-        str | None,
-        Option(
-            "--hash-key",
-            metavar="random|-",
-            help="Seed every hash with a secret, for a corpus that strangers write into: `random` makes one,"
-            " `-` reads one from stdin.",
-        ),
-    ] = None,
-    sql: Annotated[
-        bool,
-        Option("--sql", help="Print the statements as one transaction for psql; run nothing. See below."),
-    ] = False,
-    search: Annotated[
-        bool | None,
-        Option(
-            "--search/--no-search",
-            help="Make the index by which words are searched, or drop it. See below.",
-            show_default=False,
-        ),
-    ] = None,
-    json: shared.JsonOption = False,
-) -> None:
-    """Create the schema in the database, or upgrade it.
-
-    Safe to run again, and at the same time from several places. The embedded server needs no `init`.
-
-    With `--sql` nothing is changed. With `DEDUP_DATABASE_URL` it prints what upgrades that database; without,
-    what makes the schema from nothing, and then it needs no database.
-
-    A hash key keeps strangers from crafting words that make unrelated articles duplicates. It is stored with
-    the corpus and is part of its backups. `random` leaves the corpus a key that it has; `-` ends with an
-    error if that is another one.
-
-    `--search` makes the index of the words of titles and texts, while others work. It stays up to date by
-    itself, which takes about 0.6 ms of the server for an article that is loaded and 1.3 ms for one that a
-    backfill marks. A first backfill takes nearly three times as long with it: make it after that. Of attached
-    tables only the titles are searched, since the texts stay where they are. `--no-search` drops it.
-
-    **Examples**
-
-        dedup init --hash-key random
-
-        dedup init --search
-
-        dedup init --sql | psql -v ON_ERROR_STOP=1 news
-
-        dedup settings --show-secrets --json | jq -r .hash_key    # for a corpus with equal hashes elsewhere
-    """
-    from dedup import Deduplicator
-    from dedup.base.settings import masked
-
-    if key not in (None, "random", "-"):
-        raise InputError("--hash-key takes random, or - to read the key from stdin")
-    if sql:
-        if key or json or search is not None:
-            raise InputError("--sql prints statements only: leave out --hash-key, --search and --json")
-        _print_schema()
-        return
-    wanted = shared.hash_key(key) if key else None
-    shared.say_if_started()
-    made = Deduplicator.initialize()
-    with Deduplicator() as dd:
-        new = bool(wanted) and dd.settings.give_hash_key(wanted or "", keep=key == "random")
-        present = dd.settings.wanted().hash_key
-        found = dd.preview() if new else None
-        if new:
-            shared.say_pins_left_behind(dd.settings.pins_left_behind())
-    done = _search(search) if search is not None else None
-    if json:
-        output.write_json({"before": made.before, "after": made.after, "hash_key": masked(present)})
-        return
-    already = made.before == made.after
-    has = "has the schema" if already else "now has the schema"
-    output.say(f"{made.location} {has} {made.after}{' already' if already else ''}")
-    if made.before and not already:
-        output.say("if roles have rights from `dedup grant`: run it again, for what is new")
-    if wanted:
-        output.say(f"hash key: {masked(present)}{'' if new else ', as before'}; it is part of every backup")
-    if done:
-        output.say(done)
-    if found and found.adoption:
-        output.say(f"next: dedup backfill, which reads every text again ({shared.previewed(found)})")
-
-
-def _search(wanted: bool) -> str:
-    from dedup.api.operation import Operation
-
-    with Operation() as owner:
-        done = owner.make_searchable(wanted)
-    if wanted:
-        return "words can be searched" + ("" if done else ", as before")
-    return "the index of words is dropped" if done else "there is no index of words"
-
-
-def _print_schema() -> None:
-    from dedup.api.operation import printed_schema
-
-    script = printed_schema()
-    if script:
-        output.write_text(script)
-    else:
-        output.say("nothing to do: the schema is up to date")
 
 
 def backfill(
@@ -167,7 +62,7 @@ def backfill(
 
     Next: `dedup stories`, `dedup marks`.
     """
-    with shared.corpus() as dd, shared.stopping() as stop, output.progress_bar() as bar:
+    with shared.corpus() as dd, shared.stopping() as stop, progress_bar() as bar:
         if dd.settings.adoption():
             output.say(f"new settings or a new program come into force: {shared.previewed(dd.preview())}")
         report = dd.backfill(
@@ -342,3 +237,61 @@ def delete(
             output.say(f"unknown: {source_id}")
     if unknown:
         raise typer.Exit(1)
+
+
+def prune(
+    older_than: Annotated[
+        str,
+        Option(
+            metavar="AGE|DAY",
+            help="Before the newest article: `90d`, `12w`, `2y`; or the day from which on articles stay.",
+        ),
+    ],
+    dry_run: Annotated[bool, Option("--dry-run", help="Say what would be archived; change nothing.")] = False,
+    json: shared.JsonOption = False,
+) -> None:
+    """Archive old articles: they keep text and marks, and are compared with nothing any more.
+
+    First everything is settled, so that what leaves has its mark. Then the horizon moves; articles before it
+    lose their fingerprints, and the room of these is used for the articles that come. A copy inside whose
+    original leaves is settled again: the earliest copy inside becomes the original. The horizon never goes
+    back. What comes later and is dated before it is archived at once, as `failed` with the reason `archived`.
+
+    May be stopped at any moment; the next backfill goes on. To do this every night:
+    `dedup settings set keep_window=90d`.
+
+    **Example**
+
+        dedup prune --older-than 2y --dry-run
+    """
+    with shared.corpus() as dd, shared.stopping() as stop, progress_bar() as bar:
+        found = dd.preview_prune(older_than)
+        if not dry_run:
+            report = dd.prune(older_than, progress=bar, stop=stop.is_set)
+    horizon = f"{found.horizon:%Y-%m-%d} UTC"
+    if dry_run:
+        if json:
+            output.write_json(found.as_dict())
+        else:
+            articles = shared.counted(found.articles, "article", "articles")
+            copies = shared.counted(found.settled_again, "copy", "copies")
+            output.say(
+                f"horizon {horizon}: {articles} would be archived ({found.archived:,} are already),"
+                f" {copies} whose original is among them settled again"
+            )
+        return
+    if json:
+        output.write_json({**report.as_dict(), "horizon": found.horizon.isoformat()})
+    elif report.running:
+        output.say(
+            f"{report.running.kind} is running, {report.running}: the horizon is moved to {horizon} after it"
+        )
+    elif report.stopped:
+        output.say("stopped as asked; run `dedup backfill` to go on")
+    else:
+        output.say(
+            f"horizon {horizon}: archived {shared.counted(report.archived, 'article', 'articles')};"
+            f" wrote {shared.counted(report.settled, 'mark', 'marks')}"
+        )
+    if report.stopped:
+        unfinished()

@@ -1,6 +1,6 @@
 """Why two articles are related, or not: the verdict, every score, and their sentences with what differs.
 
-Reads only. It decides nothing itself (that is `rules/pair.py`) and prints nothing (`cli/explanation.py`).
+Reads only. It decides nothing itself (that is `rules/pair.py`) and prints nothing (`cli/side_by_side.py`).
 
 Two articles side by side: why they are related, or not, and their texts.
 """

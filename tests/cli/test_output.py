@@ -26,7 +26,7 @@ from rich.cells import cell_len
 
 from dedup.base.printable import JOINERS
 from dedup.cli import output
-from dedup.cli.progress import ProgressLines
+from dedup.cli.progress import ProgressLines, progress_bar
 from tests.cli.conftest import HARBOUR, MUSEUM, Dedup, Result, lines
 
 CONTROL = "\x1b]0;owned\x07\x1b[2J\x7f\x9b31m\x85\u202edrow\u2066\u200f\u061c\u2028\u2029\ufeff"
@@ -395,7 +395,7 @@ def test_a_stage_that_makes_no_step_is_heard_of_and_silence_follows_the_end(
     monkeypatch.setattr("dedup.cli.progress.LINE_SECONDS", 0.02)
     said = ""
     deadline = time.monotonic() + 30
-    with output.progress_bar() as bar:
+    with progress_bar() as bar:
         bar.start("settling", 7)
         while said.count("settling: 0 of 7 articles, 0/s\n") < 2:
             assert time.monotonic() < deadline
@@ -423,7 +423,7 @@ def test_a_terminal_has_bars_that_fit_and_no_lines(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("dedup.cli.progress.LINE_SECONDS", 0.0)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", str(width))
-    with output.progress_bar() as bar:
+    with progress_bar() as bar:
         bar.start("fingerprinting", 58_051)
         bar.advance(58_050, 58_050)
         bar.start("settling", None)

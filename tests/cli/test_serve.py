@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dedup.cli import listening
+from dedup.cli import web
 from tests.cli.conftest import Dedup
 
 
@@ -58,7 +58,7 @@ def test_what_cannot_be_served_is_wrong_usage(
 
 
 def test_without_the_extra_it_is_named(dedup: Dedup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listening, "SERVER_PACKAGES", ("uvicorn", "no_such_package"))
+    monkeypatch.setattr(web, "SERVER_PACKAGES", ("uvicorn", "no_such_package"))
     result = dedup("serve")
     assert result.code == 2
     assert "needs no_such_package: run `pip install 'newsdedup[serve]'`" in result.err

@@ -23,8 +23,8 @@ from rich.text import Text
 
 from dedup.base.article import Article
 from dedup.base.errors import InputError
-from dedup.cli.columns import ALONE, Page
 from dedup.cli.review import review
+from dedup.cli.side_by_side import ALONE, Page
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.store import articles, judgements
 

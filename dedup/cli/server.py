@@ -1,18 +1,84 @@
-"""Commands about the data of the embedded server: db psql, dump, restore, upgrade."""
+"""`dedup db`: the embedded server, and its data."""
 
 from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+import typer
 from typer import Argument, Option
 
 from dedup.base.errors import InputError
 from dedup.base.schema import chosen
 from dedup.cli import output
+from dedup.cli.progress import progress_bar
 from dedup.cli.shared import JsonOption, counted, say_if_started
+
+db_app = typer.Typer(
+    no_args_is_help=True,
+    help="""
+The embedded PostgreSQL server.
+
+It is used without `DEDUP_DATABASE_URL`. It starts by itself, and runs until `dedup db stop`.
+""",
+)
+
+
+@db_app.command("url")
+def db_url() -> None:
+    """Print the address of the database, for psql and other programs; starts the embedded server.
+
+    Where `DEDUP_DATABASE_URL` is set, its address is not shown, since it may hold a password.
+
+    **Example**
+
+        psql "$(dedup db url)"
+    """
+    from dedup.api import server
+
+    if other := server.other_database():
+        found = server.address()
+        if found is None:
+            output.say(f"DEDUP_DATABASE_URL is set: {other}; its address holds a password and is not shown")
+            raise typer.Exit(1)
+        output.console().print(found, soft_wrap=True)
+        return
+    output.console().print(server.start(), soft_wrap=True)
+
+
+@db_app.command("start")
+def db_start() -> None:
+    """Start the embedded server; every command that needs it does so by itself."""
+    from dedup.api import server
+
+    server.start()
+    state = server.status()
+    output.say(f"PostgreSQL {state.version} is running, with its data in {state.data}")
+
+
+@db_app.command("stop")
+def db_stop() -> None:
+    """Stop the embedded server; its data stay."""
+    from dedup.api import server
+
+    output.say("stopped" if server.stop() else "it was not running")
+
+
+@db_app.command("status")
+def db_status(json: JsonOption = False) -> None:
+    """Say whether the embedded server runs, and where its data are."""
+    from dedup.api import server
+
+    state = server.status()
+    if json:
+        output.write_json({**asdict(state), "data": str(state.data)})
+    elif state.running:
+        output.say(f"running: PostgreSQL {state.version}, process {state.pid}, data in {state.data}")
+    else:
+        output.say(f"not running; data in {state.data}" if state.version else "not running; no data yet")
 
 
 def _only_embedded(instead: str) -> None:
@@ -24,6 +90,7 @@ def _only_embedded(instead: str) -> None:
         )
 
 
+@db_app.command()
 def psql(
     arguments: Annotated[
         list[str] | None, Argument(metavar="-- OPTION…", help="Options of psql, after `--`.")
@@ -49,6 +116,7 @@ def psql(
 _SERVERS = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGUSER", "PGSERVICE")
 
 
+@db_app.command()
 def dump(file: Annotated[Path, Argument(metavar="FILE", help="A file that does not exist.")]) -> None:
     """Write the corpus of the embedded server into one file, whole or not at all.
 
@@ -67,6 +135,7 @@ def dump(file: Annotated[Path, Argument(metavar="FILE", help="A file that does n
     output.say(f"{file}: {server.dump(file) / 1_000_000:,.1f} MB")
 
 
+@db_app.command()
 def restore(file: Annotated[Path, Argument(metavar="FILE", help="A file that `dump` wrote.")]) -> None:
     """Bring a corpus back from a file, into an embedded server that has none or an empty one; then verify it.
 
@@ -79,7 +148,7 @@ def restore(file: Annotated[Path, Argument(metavar="FILE", help="A file that `du
     _only_embedded("pg_restore")
     say_if_started()
     server.restore(file)
-    with Deduplicator() as dd, output.progress_bar() as bar:
+    with Deduplicator() as dd, progress_bar() as bar:
         left = dd.preview()
         if left.adoption:
             output.say("restored; next: dedup backfill, for this program reads texts in another way")
@@ -95,6 +164,7 @@ def restore(file: Annotated[Path, Argument(metavar="FILE", help="A file that `du
     output.say(f"restored and {said}{waiting}")
 
 
+@db_app.command()
 def upgrade(
     delete_old: Annotated[
         bool, Option("--delete-old", help="Remove the old data that an upgrade kept.")
@@ -112,7 +182,7 @@ def upgrade(
     from dedup.api import server
 
     _only_embedded("pg_upgrade, or pg_dump and pg_restore")
-    with output.progress_bar("rows") as bar:
+    with progress_bar("rows") as bar:
         done = server.upgrade(bar)
     removed = server.remove_old() if delete_old else []
     if json:

@@ -1,4 +1,4 @@
-"""Commands about the corpus itself: settings, train-sentences, db."""
+"""What people tell a corpus: its settings, where sentences end, which are common, what two articles are."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from dedup.base.errors import SettingError
+from dedup.base.errors import InputError, SettingError
 from dedup.cli import output, shared
+from dedup.cli.progress import progress_bar
+from dedup.cli.shared import JsonOption, corpus
+from dedup.rules.relation import Relation
 
 CHANGES = {"fingerprint": "fingerprints", "rule": "marks", "window": "what is compared"}
 """What a setting of each kind changes, in words."""
 
-settings_app = typer.Typer()
-db_app = typer.Typer(
-    no_args_is_help=True,
-    help="""
-The embedded PostgreSQL server.
+SentenceLanguageOption = Annotated[
+    str | None, Option("--language", help="Language of the sentence, such as `en`.")
+]
 
-It is used without `DEDUP_DATABASE_URL`. It starts by itself, and runs until `dedup db stop`.
-""",
-)
+settings_app, common_app = typer.Typer(), typer.Typer()
 
 
 @settings_app.callback()
@@ -34,7 +33,7 @@ def settings(
         bool,
         Option("--show-secrets", help="Show the hash key itself, as another machine needs it, not its id."),
     ] = False,
-    json: shared.JsonOption = False,
+    json: JsonOption = False,
 ) -> None:
     """List the settings of this corpus and what they mean; set and reset them.
 
@@ -45,7 +44,7 @@ def settings(
         return
     from dedup.base.settings import Settings, masked
 
-    with shared.corpus() as dd:
+    with corpus() as dd:
         loaded = dd.settings.in_force(), dd.settings.wanted()
     hidden = {item.name for item in fields(Settings) if item.metadata["secret"] and not show_secrets}
     present, wanted = (
@@ -113,7 +112,7 @@ def settings_reset(
 
 
 def _change(values: dict[str, Any]) -> None:
-    with shared.corpus() as dd:
+    with corpus() as dd:
         dd.settings.change(values)
         found = dd.preview()
         if "hash_key" in values:
@@ -160,8 +159,8 @@ def train_sentences(
             read_articles(file, fields=mapping, format=format_, dates=DateRule(lose=True)) for file in files
         )
         readers = [stack.enter_context(reader) for reader in opened]  # a typo starts no server
-        dd = stack.enter_context(shared.corpus())
-        bar = stack.enter_context(output.progress_bar("bytes"))
+        dd = stack.enter_context(corpus())
+        bar = stack.enter_context(progress_bar("bytes"))
         trained = dd.settings.train_sentences(code, texts())
     output.say(
         f"{trained.language}: {trained.abbreviations:,} abbreviations from {trained.articles:,} articles;"
@@ -169,55 +168,133 @@ def train_sentences(
     )
 
 
-@db_app.command("url")
-def db_url() -> None:
-    """Print the address of the database, for psql and other programs; starts the embedded server.
+@common_app.callback()
+def common(
+    context: typer.Context,
+    limit: Annotated[int, Option(min=1, help="How many to show.")] = 20,
+    json: JsonOption = False,
+) -> None:
+    """List the sentences ignored as common, those of most stories first, and the pinned ones.
 
-    Where `DEDUP_DATABASE_URL` is set, its address is not shown, since it may hold a password.
-
-    **Example**
-
-        psql "$(dedup db url)"
+    What counts is `stories`, not articles: 300 copies of one report are one story, 300 different articles
+    with the same footer are 300. It has a fraction where some of these stories have more copies than others.
     """
-    from dedup.api import server
-
-    if other := server.other_database():
-        found = server.address()
-        if found is None:
-            output.say(f"DEDUP_DATABASE_URL is set: {other}; its address holds a password and is not shown")
-            raise typer.Exit(1)
-        output.console().print(found, soft_wrap=True)
+    if context.invoked_subcommand:
         return
-    output.console().print(server.start(), soft_wrap=True)
-
-
-@db_app.command("start")
-def db_start() -> None:
-    """Start the embedded server; every command that needs it does so by itself."""
-    from dedup.api import server
-
-    server.start()
-    state = server.status()
-    output.say(f"PostgreSQL {state.version} is running, with its data in {state.data}")
-
-
-@db_app.command("stop")
-def db_stop() -> None:
-    """Stop the embedded server; its data stay."""
-    from dedup.api import server
-
-    output.say("stopped" if server.stop() else "it was not running")
-
-
-@db_app.command("status")
-def db_status(json: shared.JsonOption = False) -> None:
-    """Say whether the embedded server runs, and where its data are."""
-    from dedup.api import server
-
-    state = server.status()
+    with corpus() as dd:
+        found = dd.common_sentences.list(limit)
     if json:
-        output.write_json({**asdict(state), "data": str(state.data)})
-    elif state.running:
-        output.say(f"running: PostgreSQL {state.version}, process {state.pid}, data in {state.data}")
-    else:
-        output.say(f"not running; data in {state.data}" if state.version else "not running; no data yet")
+        output.write_json([sentence.as_dict() for sentence in found])
+        return
+    output.table(
+        "common sentences",
+        ("articles", "stories", "pin", "ignored", "sentence", "hash"),
+        (
+            (
+                s.carriers,
+                s.effective_stories and f"{s.effective_stories:,.1f}",
+                s.pin,
+                s.common,
+                (s.example or "")[:160],
+                str(s.sentence_hash),
+            )
+            for s in found
+        ),
+        ("articles", "stories", "hash"),
+    )
+
+
+@common_app.command("pin")
+def common_pin(
+    sentence: Annotated[
+        str, Argument(metavar="SENTENCE", help="The sentence itself, or its hash as `dedup common` shows it.")
+    ],
+    always: Annotated[bool, Option("--always", help="Always ignore it.")] = False,
+    never: Annotated[bool, Option("--never", help="Never ignore it.")] = False,
+    language: SentenceLanguageOption = None,
+) -> None:
+    """Declare a sentence always or never common, by `--always` or `--never`; the next backfill acts on it."""
+    if always == never:
+        raise InputError("say either --always or --never")
+    with corpus() as dd:
+        dd.common_sentences.pin(_sentence_or_hash(sentence), common=always, language=language)
+    output.say(f"pinned as {'always' if always else 'never'} common; next: dedup backfill")
+
+
+@common_app.command("unpin")
+def common_unpin(
+    sentence: Annotated[str, Argument(metavar="SENTENCE", help="The sentence itself, or its hash.")],
+    language: SentenceLanguageOption = None,
+) -> None:
+    """Take a pin back; the next backfill acts on it."""
+    with corpus() as dd:
+        unpinned = dd.common_sentences.unpin(_sentence_or_hash(sentence), language=language)
+    if not unpinned:
+        output.say("that sentence was not pinned; `dedup common` lists the pins")
+        raise typer.Exit(1)
+    output.say("unpinned; next: dedup backfill")
+
+
+def _sentence_or_hash(given: str) -> str | int:
+    return int(given) if given.lstrip("-").isdecimal() and given.isascii() else given
+
+
+pin_app = typer.Typer(
+    no_args_is_help=True,
+    help="""
+Say what two articles are to each other, whatever the scores say: duplicate, similar or unrelated.
+
+A pin is kept under your own ids, with who, when and why; it outlives a delete and a fresh load. Taking it
+back restores the rules.
+
+    dedup pin set A B unrelated --why "two matches, one report template"
+""",
+)
+
+First = Annotated[str, Argument(metavar="A", help="One article's own id.")]
+Second = Annotated[str, Argument(metavar="B", help="The other's.")]
+
+
+@pin_app.command("set")
+def pin_set(
+    a: First,
+    b: Second,
+    relation: Annotated[Relation, Argument(metavar="RELATION", help="duplicate, similar or unrelated.")],
+    who: Annotated[
+        str | None, Option("--as", metavar="NAME", help="Who says so; default: the database user.")
+    ] = None,
+    why: Annotated[str | None, Option(help="A word for those who come after you.")] = None,
+) -> None:
+    """Pin a pair; both articles are settled again by the next backfill."""
+    with corpus() as found:
+        unknown = found.pins.set(a, b, relation, by=who, reason=why)
+    output.say(f"pinned as {relation.value}; next: dedup backfill")
+    for name in unknown:
+        output.say(f"there is no article {name} yet: the pin waits for it")
+
+
+@pin_app.command("remove")
+def pin_remove(a: First, b: Second) -> None:
+    """Take a pin back, which restores the rules. Exit code 1 if there is none."""
+    with corpus() as found:
+        removed = found.pins.remove(a, b)
+    if not removed:
+        output.say("that pair is not pinned; `dedup pin list` shows the pins")
+        raise typer.Exit(1)
+    output.say("the rules decide again; next: dedup backfill")
+
+
+@pin_app.command("list")
+def pin_list(json: JsonOption = False) -> None:
+    """List the pinned pairs, the newest first."""
+    with corpus() as dd:
+        found = dd.pins.list()
+    if json:
+        output.write_json([pin.as_dict() for pin in found])
+        return
+    output.table(
+        "pinned pairs",
+        ("a", "b", "relation", "who", "when", "why"),
+        ((p.id, p.other_id, p.relation, p.pinned_by, p.pinned_at, p.reason) for p in found),
+        ("when",),
+    )
