@@ -1,4 +1,36 @@
-"""What hangs on a `Deduplicator` beside its own methods: settings, pins, common sentences, judgements.
+"""The public face: `Deduplicator`, and what hangs on it: settings, pins, judgements, attachments, pages.
 
-Each module has one class, which a `Deduplicator` makes; nobody makes them otherwise.
+Each module has one class or two, which a `Deduplicator` makes; nobody makes them otherwise.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from dedup.db.database import Cursor, Database
+
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+
+
+class OfCorpus:
+    """What works on one corpus."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _transact(
+        self,
+        work: Callable[Concatenate[Cursor, _Given], _Answer],
+        *given: _Given.args,
+        **named: _Given.kwargs,
+    ) -> _Answer:
+        """Do something in a transaction of its own, which is the first thing that it is given."""
+        with self._transaction() as cursor:
+            return work(cursor, *given, **named)
+
+    def _transaction(self) -> AbstractContextManager[Cursor]:
+        return self._database.transaction()

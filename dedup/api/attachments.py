@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dedup.api import checks
+from dedup.api import OfCorpus, checks
 from dedup.attach import attach as attaching
 from dedup.attach import attachments, drift, outbox
 from dedup.attach.attaching import Remap, Wanted
 from dedup.attach.attachments import Attachment
 from dedup.base.answer import Answer
-from dedup.db.database import Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +25,8 @@ class Attached(Answer):
     articles: int = 0  # how many articles were deleted, or would be
 
 
-class Attachments:
+class Attachments(OfCorpus):
     """The tables of others that are attached to a corpus."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def attach(
         self,
@@ -114,8 +110,7 @@ class Attachments:
 
     def drift(self) -> list[str]:
         """What owners did to attached tables that a person must see to; one line each, with the next step."""
-        with self._database.transaction() as cursor:
-            return drift.problems(cursor)
+        return self._transact(drift.problems)
 
     def detach(
         self, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
@@ -144,10 +139,8 @@ class Attachments:
 
     def list(self) -> list[Attachment]:
         """The attached tables, in the order in which they were attached."""
-        with self._database.transaction() as cursor:
-            return attachments.attachments(cursor)
+        return self._transact(attachments.attachments)
 
     def waiting(self) -> int:
         """How many changes are noted and not read yet."""
-        with self._database.transaction() as cursor:
-            return outbox.count(cursor)
+        return self._transact(outbox.count)

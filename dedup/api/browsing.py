@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
 
-from dedup.api import checks
+from dedup.api import OfCorpus, checks
 from dedup.base.verdict import StatusName
-from dedup.db.database import Cursor, Database
+from dedup.db.database import Cursor
 from dedup.settling import explain as comparing
 from dedup.settling.explain import Compared
 from dedup.store import rulebooks
@@ -73,14 +73,11 @@ __all__ = [
 READ_SECONDS = 10.0  # A page that takes longer has failed: something else is wrong with the server
 
 
-class Browsing:
+class Browsing(OfCorpus):
     """What pages ask of a corpus. `after` is always what the page before said, and opaque."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     @contextmanager
-    def _reading(self) -> Iterator[Cursor]:
+    def _transaction(self) -> Iterator[Cursor]:
         """A transaction that sees one moment and reads by indexes."""
         with (
             self._database.session(READ_SECONDS) as session,
@@ -91,29 +88,25 @@ class Browsing:
 
     def newest_day(self) -> date | None:
         """The day of the newest article, in UTC, that is not in the future; None where there is none."""
-        with self._reading() as cursor:
-            return days.newest_day(cursor)
+        return self._transact(days.newest_day)
 
     def day(self, first: date, last: date | None = None) -> Day:
         """A day, or a range of days with both ends.
 
         Raises InputError: the last day is before the first, or the range is longer than `RANGE_DAYS`.
         """
-        with self._reading() as cursor:
-            return days.day(cursor, first, last)
+        return self._transact(days.day, first, last)
 
     def story(self, source_id: str, after: str | None = None) -> StoryPage:
         """The story of an article, its copies 200 at a time.
 
         Raises NotFoundError: the article is not stored. InputError: `after` is of no page.
         """
-        with self._reading() as cursor:
-            return stories.story(cursor, checks.text("source_id", source_id), after)
+        return self._transact(stories.story, checks.text("source_id", source_id), after)
 
     def article(self, source_id: str) -> ArticlePage:
         """An article with all that is known of it. Raises NotFoundError: it is not stored."""
-        with self._reading() as cursor:
-            return articles.article(cursor, checks.text("source_id", source_id))
+        return self._transact(articles.article, checks.text("source_id", source_id))
 
     def compare(self, a: str, b: str) -> Compared:
         """Two articles side by side, in canonical order.
@@ -121,7 +114,7 @@ class Browsing:
         Raises NotFoundError: one of them is not stored. InputError: both are one article.
         """
         names = [checks.text("source_id", name) for name in (a, b)]
-        with self._reading() as cursor:
+        with self._transaction() as cursor:
             return comparing.compare(cursor, rulebooks.load_rulebook(cursor), *names)
 
     def search(
@@ -147,13 +140,11 @@ class Browsing:
         if source_id is not None:
             checks.text("source_id", source_id)
         what = searching.wanted(words, publication, status, first, last, url, source_id, after)
-        with self._reading() as cursor:
-            return searching.search(cursor, what, self._database.schema)
+        return self._transact(searching.search, what, self._database.schema)
 
     def outlets(self, first: date, last: date | None = None) -> Matrix:
         """Who copies whom among the outlets. Raises InputError: the last day is before the first."""
-        with self._reading() as cursor:
-            return matrices.outlets(cursor, first, last)
+        return self._transact(matrices.outlets, first, last)
 
     def copied(
         self, copier: str, original: str, first: date, last: date | None = None, after: str | None = None
@@ -164,22 +155,19 @@ class Browsing:
         """
         checks.text("copier", copier)
         checks.text("original", original)
-        with self._reading() as cursor:
-            return matrices.copied(cursor, copier, original, first, last, after)
+        return self._transact(matrices.copied, copier, original, first, last, after)
 
     def common_sentences(self, order: SentenceOrder = "carriers", after: str | None = None) -> SentencesPage:
         """The sentences that are ignored, and the pinned ones.
 
         Raises InputError: there is no such order, or `after` is of no page.
         """
-        with self._reading() as cursor:
-            return sentences.common_sentences(cursor, order, after)
+        return self._transact(sentences.common_sentences, order, after)
 
     def sentence(self, sentence_hash: int) -> SentencePage:
         """A common or pinned sentence with some of its articles. Raises NotFoundError: it is neither."""
         checks.whole_number("sentence_hash", sentence_hash, -(2**63))
-        with self._reading() as cursor:
-            return sentences.sentence(cursor, sentence_hash)
+        return self._transact(sentences.sentence, sentence_hash)
 
     def queue(self, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
         """The pairs most worth judging, of those that nobody has pinned or judged.
@@ -187,14 +175,11 @@ class Browsing:
         The closest to a threshold come first; picked ones in the order in which they are asked. Raises
         InputError: there is no such kind.
         """
-        with self._reading() as cursor:
-            return queues.queue(cursor, kind)
+        return self._transact(queues.queue, kind)
 
     def pins(self, after: str | None = None) -> PinsPage:
         """What people have said of pairs. Raises InputError: `after` is of no page."""
-        with self._reading() as cursor:
-            return queues.pins(cursor, after)
+        return self._transact(queues.pins, after)
 
     def health(self) -> Health:
-        with self._reading() as cursor:
-            return conditions.health(cursor)
+        return self._transact(conditions.health)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from dedup.api import OfCorpus
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
-from dedup.db.database import Database
 from dedup.judging import live
 from dedup.judging.estimate import Estimate, Quality
 from dedup.judging.live import SettingsEffect
@@ -49,39 +49,31 @@ class Proposal(Answer):
     effect: SettingsEffect | None
 
 
-class Judgements:
+class Judgements(OfCorpus):
     """What people say of pairs of articles; a judge is a name."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def pick(self, picks: Iterable[Pick]) -> int:
         """Replace the selection of pairs; judgements are kept. Returns how many pairs are in it."""
-        with self._database.transaction() as cursor:
-            return judgements.pick(cursor, picks)
+        return self._transact(judgements.pick, picks)
 
     def progress(self, judge: str) -> ReviewProgress:
         """How far a judge is."""
-        with self._database.transaction() as cursor:
-            return judgements.progress(cursor, judge)
+        return self._transact(judgements.progress, judge)
 
     def waiting(self, judge: str) -> list[Key]:
         """The picked pairs that a judge has not judged, in the order in which they are asked."""
-        with self._database.transaction() as cursor:
-            return judgements.waiting(cursor, judge)
+        return self._transact(judgements.waiting, judge)
 
     def judged(self, judge: str) -> list[Key]:
         """The picked pairs that a judge has judged, the oldest judgement first."""
-        with self._database.transaction() as cursor:
-            return judgements.judged(cursor, judge)
+        return self._transact(judgements.judged, judge)
 
     def read(self, pair: Key, judge: str) -> ReviewPair:
         """Both articles of a pair as they are now, and what this judge said.
 
         Raises NotFoundError: one of them is not stored.
         """
-        with self._database.transaction() as cursor:
-            return judgements.read(cursor, pair, judge)
+        return self._transact(judgements.read, pair, judge)
 
     def record(
         self,
@@ -108,8 +100,7 @@ class Judgements:
 
     def take_back(self, pair: Key, judge: str) -> bool:
         """Forget a judgement; false if there was none."""
-        with self._database.transaction() as cursor:
-            return judgements.take_back(cursor, pair, judge)
+        return self._transact(judgements.take_back, pair, judge)
 
     def quality(self) -> Quality:
         """How good the marks are by what people judged.

@@ -27,7 +27,7 @@ ANSWER_SECONDS = 5.0  # How long the database may take; a scrape waits 10 second
 _ESTIMATE = f"an estimate of the planner where there are more than {SAMPLE:,}"
 
 
-class Metrics:
+class Metrics(Collector):
     """The metrics of a corpus, opened when they are first asked for.
 
     Args:
@@ -44,7 +44,7 @@ class Metrics:
         self._database: Database | None = None
         self._lock = threading.Lock()
         self._registry = CollectorRegistry()
-        self._registry.register(_Collector(self._vitals))
+        self._registry.register(self)
 
     def text(self) -> str:
         """The metrics in Prometheus' text format."""
@@ -75,6 +75,13 @@ class Metrics:
         if self._database:
             self._database.close()
 
+    def collect(self) -> Iterable[Metric]:
+        found = self._vitals()
+        yield GaugeMetricFamily("dedup_up", "Whether the database answered.", 0 if found is None else 1)
+        if found is not None:
+            yield from _gauges(found)
+            yield from _counters(found)
+
     def _vitals(self) -> Vitals | None:
         try:
             with self._lock:
@@ -87,22 +94,6 @@ class Metrics:
             return None
         self.up = True
         return found
-
-
-class _Collector(Collector):
-    def __init__(self, ask: Callable[[], Vitals | None]) -> None:
-        self._ask = ask
-
-    def describe(self) -> Iterable[Metric]:
-        """Nothing: registering is no reason to ask the database."""
-        return []
-
-    def collect(self) -> Iterable[Metric]:
-        found = self._ask()
-        yield GaugeMetricFamily("dedup_up", "Whether the database answered.", 0 if found is None else 1)
-        if found is not None:
-            yield from _gauges(found)
-            yield from _counters(found)
 
 
 def _gauges(found: Vitals) -> Iterable[Metric]:

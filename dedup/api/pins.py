@@ -5,10 +5,10 @@ A pin acts with the next backfill; that of a pair also at once, by `PairPins.set
 
 from __future__ import annotations
 
-from dedup.api import checks
+from dedup.api import OfCorpus, checks
 from dedup.base.errors import InputError
 from dedup.base.timeouts import check_seconds
-from dedup.db.database import Cursor, Database, retried
+from dedup.db.database import Cursor, retried
 from dedup.rules.relation import Relation
 from dedup.settling import hook
 from dedup.store import articles, overview, pins, rulebooks, verdicts
@@ -17,11 +17,8 @@ from dedup.store.pins import PairPin
 from dedup.store.verdicts import MarkedArticle
 
 
-class PairPins:
+class PairPins(OfCorpus):
     """What people say two articles are to each other, under the callers' own ids."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def set(
         self, a: str, b: str, relation: Relation | str, *, by: str | None = None, reason: str | None = None
@@ -44,8 +41,7 @@ class PairPins:
 
     def remove(self, a: str, b: str) -> bool:
         """Take a pin back, which restores the rules; false if there was none."""
-        with self._database.transaction() as cursor:
-            return pins.unpin_pair(cursor, a, b)
+        return self._transact(pins.unpin_pair, a, b)
 
     def settle(self, a: str, b: str, *, timeout: float | None = None) -> tuple[MarkedArticle, ...]:
         """Settle both articles of a pair now, so that a pin or its removal shows at once; returns those
@@ -70,20 +66,15 @@ class PairPins:
 
     def list(self) -> list[PairPin]:
         """The pinned pairs, the newest first."""
-        with self._database.transaction() as cursor:
-            return pins.pair_pins(cursor)
+        return self._transact(pins.pair_pins)
 
 
-class CommonSentences:
+class CommonSentences(OfCorpus):
     """The sentences that are ignored, and those that people say shall be, or shall not be."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def list(self, limit: int | None = None) -> list[CommonSentence]:
         """The common and the pinned sentences, those of most effective stories first."""
-        with self._database.transaction() as cursor:
-            return overview.common_sentences(cursor, limit)
+        return self._transact(overview.common_sentences, limit)
 
     def pin(self, sentence: str | int, *, common: bool, language: str | None = None) -> None:
         """Declare a sentence always (`common`) or never common.

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dedup.api import checks
+from dedup.api import OfCorpus, checks
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress
 from dedup.base.times import Time
 from dedup.base.verdict import StatusName
 from dedup.db import revision
-from dedup.db.database import Database
 from dedup.runs import monitoring, runs
 from dedup.runs.monitoring import Vitals
 from dedup.runs.runs import PastRun
@@ -34,28 +33,23 @@ if TYPE_CHECKING:
     from dedup.store.story_export import StoryExport
 
 
-class Questions:
+class Questions(OfCorpus):
     """What a corpus can be asked. A `Deduplicator` is one."""
-
-    _database: Database
 
     def get(self, source_id: str) -> MarkedArticle | None:
         """An article as it is stored, with its mark and the pairs behind it; None if it is unknown."""
-        with self._database.transaction() as cursor:
-            return verdicts.marked_article(cursor, checks.text("source_id", source_id))
+        return self._transact(verdicts.marked_article, checks.text("source_id", source_id))
 
     def story(self, source_id: str) -> Story:
         """The story that an article belongs to: its canonical article and all copies.
 
         Raises NotFoundError: the article is unknown.
         """
-        with self._database.transaction() as cursor:
-            return stories.story(cursor, checks.text("source_id", source_id))
+        return self._transact(stories.story, checks.text("source_id", source_id))
 
     def stories(self, limit: int = 20) -> list[StorySummary]:
         """The stories of the most copies, the largest first."""
-        with self._database.transaction() as cursor:
-            return stories.largest(cursor, checks.whole_number("limit", limit, 0))
+        return self._transact(stories.largest, checks.whole_number("limit", limit, 0))
 
     def marks(
         self,
@@ -146,18 +140,15 @@ class Questions:
 
         `lately`: seconds; what failed within them is told apart.
         """
-        with self._database.transaction() as cursor:
-            return monitoring.vitals(cursor, lately)
+        return self._transact(monitoring.vitals, lately)
 
     def runs(self, limit: int = 20) -> list[PastRun]:
         """The last runs, the latest first."""
-        with self._database.transaction() as cursor:
-            return runs.history(cursor, checks.whole_number("limit", limit, 0))
+        return self._transact(runs.history, checks.whole_number("limit", limit, 0))
 
     def status(self) -> Overview:
         """The state of the corpus: counts, sizes, what is at work, what limits fired."""
-        with self._database.transaction() as cursor:
-            return overview.overview(cursor)
+        return self._transact(overview.overview)
 
     def ping(self) -> None:
         """Make sure that the database answers and has the schema of this program.
@@ -170,8 +161,7 @@ class Questions:
 
     def newest(self, count: int) -> list[Article]:
         """The newest articles that can be read, the latest first."""
-        with self._database.transaction() as cursor:
-            return articles.newest(cursor, checks.whole_number("count", count, 0))
+        return self._transact(articles.newest, checks.whole_number("count", count, 0))
 
     def verify(self, *, sample: int | None = None, progress: Progress | None = None) -> Verification:
         """Recompute marks, pairs, fingerprints and common sentences by the letter, and compare.

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dedup.api import OfCorpus
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.settings import Settings, masked
-from dedup.db.database import Database
 from dedup.files.record import record_bytes
 from dedup.store import pins, rulebooks
 from dedup.store.rulebooks import Adoption
@@ -29,31 +29,24 @@ class Trained(Answer):
     abbreviations: int  # how many were found
 
 
-class CorpusSettings:
+class CorpusSettings(OfCorpus):
     """The settings of one corpus."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def in_force(self) -> Settings:
         """The settings that marks are made with."""
-        with self._database.transaction() as cursor:
-            return rulebooks.load_settings(cursor)
+        return self._transact(rulebooks.load_settings)
 
     def wanted(self) -> Settings:
         """The settings that the next backfill puts in force."""
-        with self._database.transaction() as cursor:
-            return rulebooks.load_wanted(cursor)
+        return self._transact(rulebooks.load_wanted)
 
     def adoption(self) -> Adoption:
         """What the next backfill puts in force; false if that is what is in force already."""
-        with self._database.transaction() as cursor:
-            return rulebooks.waiting_adoption(cursor)
+        return self._transact(rulebooks.waiting_adoption)
 
     def sentence_models(self) -> dict[str, PunktModel]:
         """The sentence parameters in force, by language."""
-        with self._database.transaction() as cursor:
-            return rulebooks.load_models(cursor)
+        return self._transact(rulebooks.load_models)
 
     def max_record_bytes(self) -> int:
         """The bound of a line of a file: room for the longest text that the corpus can read, or will."""

@@ -168,7 +168,7 @@ def test_the_corpus_has_everything(rows: dict[int, Row]) -> None:
 )
 def test_a_day(newsroom: Deduplicator, rows: dict[int, Row], first: date, last: date, counted: int) -> None:
     found, more = within(rows, first, last)[:counted], len(within(rows, first, last)) > counted
-    with newsroom.browsing._reading() as cursor:
+    with newsroom.browsing._transaction() as cursor:
         day = days_of(cursor, first, last, counted)
     assert day.counted_from == (found[-1].at if more else None)
     assert values(day.marks) == tallied(found)
@@ -410,7 +410,7 @@ def test_who_copies_whom(
     newsroom: Deduplicator, rows: dict[int, Row], monkeypatch: pytest.MonkeyPatch, shown: int, counted: int
 ) -> None:
     monkeypatch.setattr(outlets, "MATRIX_OUTLETS", shown)
-    with newsroom.browsing._reading() as cursor:
+    with newsroom.browsing._transaction() as cursor:
         matrix = outlets.outlets(cursor, FIRST, LAST, counted=counted)
     found = within(rows, FIRST, LAST)
     assert matrix.counted_from == (found[counted - 1].at if len(found) > counted else None)
