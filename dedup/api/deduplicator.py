@@ -32,18 +32,13 @@ if TYPE_CHECKING:
 
     from dedup.api.attachments import Attachments
     from dedup.api.judgements import Judgements
-    from dedup.api.pins import CommonSentences, PairPins
-    from dedup.api.settings import CorpusSettings
+    from dedup.api.settings import CommonSentences, CorpusSettings, PairPins
     from dedup.settling.backfill import BackfillReport, Preview
     from dedup.settling.cluster_import import ImportReport
     from dedup.settling.window import PrunePreview
     from dedup.store.load import LoadPreview
 
 RETRY_ARTICLES = 1_000  # Articles per transaction of a retry
-
-
-def _never() -> bool:
-    return False
 
 
 class Deduplicator(Questions):
@@ -171,7 +166,7 @@ class Deduplicator(Questions):
         lose_dates: bool = False,
         rejects: str | Path | None = None,
         progress: Progress | None = None,
-        stop: Callable[[], bool] = _never,
+        stop: Callable[[], bool] = lambda: False,
         report: LoadReport | None = None,
     ) -> LoadReport:
         """Store articles; `backfill` then marks them. A known source_id is an edit of that article.
@@ -227,7 +222,7 @@ class Deduplicator(Questions):
         day_first: bool | None = None,
         lose_dates: bool = False,
         progress: Progress | None = None,
-        stop: Callable[[], bool] = _never,
+        stop: Callable[[], bool] = lambda: False,
     ) -> LoadPreview:
         """What `load` would make of a file: read to its end, nothing stored, no database needed.
 
@@ -248,7 +243,7 @@ class Deduplicator(Questions):
         engine: EngineName = "auto",
         memory: int | None = None,
         progress: Progress | None = None,
-        stop: Callable[[], bool] = _never,
+        stop: Callable[[], bool] = lambda: False,
     ) -> BackfillReport:
         """Settle everything that is pending or stale; what was finished is kept, whatever happens.
 
@@ -291,7 +286,7 @@ class Deduplicator(Questions):
         return preview(self._database)
 
     def prune(
-        self, older_than: str, *, progress: Progress | None = None, stop: Callable[[], bool] = _never
+        self, older_than: str, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
     ) -> BackfillReport:
         """Settle everything, then archive what is old: it keeps its marks, and is compared with nothing.
 
@@ -326,7 +321,7 @@ class Deduplicator(Questions):
         *,
         dry_run: bool = False,
         progress: Progress | None = None,
-        stop: Callable[[], bool] = _never,
+        stop: Callable[[], bool] = lambda: False,
     ) -> ImportReport:
         """Take up the result of a cluster: all its marks, or none. The articles are here already.
 
@@ -342,7 +337,7 @@ class Deduplicator(Questions):
 
         return cluster_import.run(self._database, folder, dry_run=dry_run, progress=progress, stop=stop)
 
-    def retry(self, reason: str = "unreadable", *, stop: Callable[[], bool] = _never) -> int:
+    def retry(self, reason: str = "unreadable", *, stop: Callable[[], bool] = lambda: False) -> int:
         """Make failed articles pending again, so that the next backfill reads them; returns how many.
 
         `reason`: how the reasons of those begin that are meant. `stop`: asked between transactions of 1,000
@@ -385,14 +380,14 @@ class Deduplicator(Questions):
     @property
     def pins(self) -> PairPins:
         """What people say two articles are to each other."""
-        from dedup.api.pins import PairPins
+        from dedup.api.settings import PairPins
 
         return PairPins(self._database)
 
     @property
     def common_sentences(self) -> CommonSentences:
         """The sentences that are ignored, and the pins on them."""
-        from dedup.api.pins import CommonSentences
+        from dedup.api.settings import CommonSentences
 
         return CommonSentences(self._database)
 
