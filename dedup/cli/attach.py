@@ -55,11 +55,14 @@ def attach(
 
         dedup attach public.articles --id id --text body --title headline --published pub_date
     """
+    columns = _columns(
+        text=text, title=title, url=url, publication=publication, language=language, published_at=published
+    )
     with corpus() as dd:
         done = dd.attachments.attach(
             table,
             keys=keys,
-            columns=_columns(text, title, url, publication, language, published),
+            columns=columns,
             name=name,
             where=where,
             mark_columns=mark_columns,
@@ -102,7 +105,9 @@ def remap(
         dedup remap articles
         dedup remap articles --text main_text
     """
-    columns = _columns(text, title, url, publication, language, published)
+    columns = _columns(
+        text=text, title=title, url=url, publication=publication, language=language, published_at=published
+    )
     with corpus() as dd:
         done = dd.attachments.remap(
             name, table=table, keys=keys or None, columns=columns or None, where=where, dry_run=dry_run
@@ -113,22 +118,7 @@ def remap(
     output.say("mapped again; next: dedup backfill, which compares the whole table")
 
 
-def _columns(
-    text: str | None,
-    title: str | None,
-    url: str | None,
-    publication: str | None,
-    language: str | None,
-    published: str | None,
-) -> dict[str, str]:
-    fields = {
-        "text": text,
-        "title": title,
-        "url": url,
-        "publication": publication,
-        "language": language,
-        "published_at": published,
-    }
+def _columns(**fields: str | None) -> dict[str, str]:
     return {field: column for field, column in fields.items() if column is not None}
 
 

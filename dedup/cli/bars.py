@@ -35,29 +35,27 @@ class ProgressBar:
         self._progress.advance(self._task, count)
 
 
-class _Rate(ProgressColumn):
+class _Counted(ProgressColumn):
     def __init__(self, unit: str) -> None:
         super().__init__()
         self._unit = unit
 
+    def _shown(self, count: float) -> str:
+        return size(int(count)) if self._unit == "bytes" else f"{count:,.0f}"
+
+
+class _Rate(_Counted):
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
         if not speed or speed < 1:  # few and slow things, such as methods: a rate tells nothing
             return Text("")
-        return Text(f"{size(int(speed))}/s" if self._unit == "bytes" else f"{speed:,.0f}/s")
+        return Text(f"{self._shown(speed)}/s")
 
 
-class _Done(ProgressColumn):
-    def __init__(self, unit: str) -> None:
-        super().__init__()
-        self._unit = unit
-
+class _Done(_Counted):
     def render(self, task: Task) -> Text:
-        def show(count: float) -> str:
-            return size(int(count)) if self._unit == "bytes" else f"{count:,.0f}"
-
-        total = "" if task.total is None else f" / {show(task.total)}"
-        return Text(show(task.completed) + total)
+        total = "" if task.total is None else f" / {self._shown(task.total)}"
+        return Text(self._shown(task.completed) + total)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ At Tab it asks the program through environment variables; Typer answers, without
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Annotated, Literal
 
@@ -56,11 +55,6 @@ def completion(
         dedup completion fish > ~/.config/fish/completions/dedup.fish
     """
     sys.stdout.write(_SCRIPTS[shell])
-
-
-def asked() -> bool:
-    """Whether a shell's script asks how a line can go on."""
-    return bool(os.environ.get(VARIABLE))
 
 
 def answer(app: typer.Typer) -> int:

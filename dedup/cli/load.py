@@ -189,6 +189,8 @@ def _all_refused(reports: Sequence[LoadReport]) -> bool:
 
 
 def _show(reports: Sequence[LoadReport], json: bool) -> None:
+    from dedup import LoadReport
+
     if json:
         output.write_json({**_totals(reports), "files": [report.as_dict() for report in reports]})
         return
@@ -198,7 +200,7 @@ def _show(reports: Sequence[LoadReport], json: bool) -> None:
             output.say(line)
     totals = _totals(read)
     if read:
-        output.say(_in_words(totals))
+        output.say(str(LoadReport(**{heap: totals[heap] for heap in HEAPS})))
     if _all_refused(read):
         output.say(f"nothing was loaded: {_way_out(read)}")
     if any(report.stopped for report in read):
@@ -301,12 +303,6 @@ def _origin(field: str, names: Mapping[str, int]) -> str:
 def _some(noted: Noted) -> str:
     shown = ", ".join(noted.ids[:IDS_SHOWN])
     return f"{shown}, …" if noted.count > IDS_SHOWN else shown
-
-
-def _in_words(totals: Mapping[str, Any]) -> str:
-    from dedup import LoadReport
-
-    return str(LoadReport(**{heap: totals[heap] for heap in HEAPS}))
 
 
 def _totals(reports: Sequence[LoadReport]) -> dict[str, Any]:

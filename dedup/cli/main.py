@@ -144,7 +144,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     signals.forget()
-    if completion.asked():
+    if os.environ.get(completion.VARIABLE):
         return completion.answer(app)
     before = os.environ.get(VARIABLE)
     try:

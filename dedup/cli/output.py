@@ -195,9 +195,10 @@ def _widths(columns: Sequence[_Column], rows: Sequence[Sequence[Text]], width: i
     """Column widths with which a line fits, or None. Columns of words share what the others leave."""
     left = width - GAP * (len(columns) - 1) - sum(column.widest for column in columns if column.whole)
     least = {
-        place: min(column.widest, max([NARROWEST_WORDS, *_words(row[place].plain for row in rows)]))
+        place: min(column.widest, max([NARROWEST_WORDS, *(wide for wide in words if wide <= LONGEST_WORD)]))
         for place, column in enumerate(columns)
         if not column.whole
+        for words in [[cell_len(word) for row in rows for word in row[place].plain.split()]]
     }
     if left < sum(least.values()):
         return None
@@ -210,14 +211,6 @@ def _widths(columns: Sequence[_Column], rows: Sequence[Sequence[Text]], width: i
         given[place] = min(columns[place].widest, share, spare)
         left -= given[place]
     return [given.get(place, column.widest) for place, column in enumerate(columns)]
-
-
-def _words(texts: Iterable[str]) -> Iterator[int]:
-    """The widths of words that are not to be broken."""
-    for text in texts:
-        for word in text.split():
-            if (wide := cell_len(word)) <= LONGEST_WORD:
-                yield wide
 
 
 def _folded(

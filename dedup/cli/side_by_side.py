@@ -144,8 +144,9 @@ def _print_sentences(console: Console, title: str, sentences: Sequence[str], sty
         return
     console.print()
     console.print(Text(f"{title} ({len(sentences):,})", style="bold"))
-    for sentence in sentences:
-        _print_line(console, Text(f"  {printable(sentence)}", style=style))
+    for sentence in sentences:  # each on one line where stdout is no terminal, for other programs
+        shown = Text(f"  {printable(sentence)}", style=style)
+        console.print(shown, soft_wrap=not console.is_terminal)
 
 
 def _print_differing(console: Console, sentences: Sequence[DifferingSentence]) -> None:
@@ -156,31 +157,19 @@ def _print_differing(console: Console, sentences: Sequence[DifferingSentence]) -
     console.print()
     title = f"only in one article ({earlier:,} in the earlier, {later:,} in the later)"
     console.print(Text(title, style="bold"))
-    if _has_styles(console) and console.width >= NARROWEST_COLUMNS:
-        console.print(_side_by_side(sentences))
+    styles = console.is_terminal and not console.is_dumb_terminal
+    if styles and console.width >= NARROWEST_COLUMNS:
+        table = Table(box=None, expand=True, header_style="dim", padding=(0, 0, 1, 2))
+        for name in ("earlier", "later"):
+            table.add_column(name, ratio=1, overflow="fold")
+        for sentence in sentences:
+            table.add_row(*(marked(side or (), None) for side in (sentence.earlier, sentence.later)))
+        console.print(table)
         return
     for number, sentence in enumerate(sentences):
         if number:
             console.print()
         for sign, segments, marks in (("-", sentence.earlier, EARLIER), ("+", sentence.later, LATER)):
             if segments is not None:
-                shown = marked(segments, None if _has_styles(console) else marks)
-                _print_line(console, Text(f"  {sign} ").append(shown))
-
-
-def _side_by_side(sentences: Sequence[DifferingSentence]) -> Table:
-    table = Table(box=None, expand=True, header_style="dim", padding=(0, 0, 1, 2))
-    for name in ("earlier", "later"):
-        table.add_column(name, ratio=1, overflow="fold")
-    for sentence in sentences:
-        table.add_row(*(marked(side or (), None) for side in (sentence.earlier, sentence.later)))
-    return table
-
-
-def _has_styles(console: Console) -> bool:
-    return console.is_terminal and not console.is_dumb_terminal
-
-
-def _print_line(console: Console, line: Text) -> None:
-    """A sentence, on one line where stdout is no terminal, for other programs."""
-    console.print(line, soft_wrap=not console.is_terminal)
+                shown = marked(segments, None if styles else marks)
+                console.print(Text(f"  {sign} ").append(shown), soft_wrap=not console.is_terminal)

@@ -45,8 +45,7 @@ class StopFlag:
     No `threading.Event`: its lock is taken by `set`; a second signal in the middle of that waits for ever.
     """
 
-    def __init__(self) -> None:
-        self._set = False
+    _set = False
 
     def is_set(self) -> bool:
         return self._set

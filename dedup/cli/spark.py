@@ -95,10 +95,6 @@ PartitionsOption = Annotated[
 ]
 
 
-def _needs_extra() -> None:
-    needs("dedup spark", "spark", SPARK_PACKAGES, for_developers=False)
-
-
 @spark_app.command()
 def run(
     input_: InputOption,
@@ -146,8 +142,7 @@ def run(
 
         dedup spark run --input new.parquet --corpus exported --output marks
     """
-    _needs_extra()
-    mapping, settings, added = field_map(map_), _settings(set_, hash_key_, corpus), _time(added_at)
+    mapping, settings, added = _given(map_, set_, hash_key_, corpus, added_at)
     with _session(master, remote, memory, partitions) as spark, _explained("the run ended early"):
         from dedup.spark import Options, deduplicate
         from dedup.spark.reading import read_table
@@ -206,8 +201,7 @@ def estimate_(
 
         dedup spark estimate --input articles.parquet --sample 0.1
     """
-    _needs_extra()
-    mapping, settings, added = field_map(map_), _settings(set_, hash_key_, corpus), _time(added_at)
+    mapping, settings, added = _given(map_, set_, hash_key_, corpus, added_at)
     with _session(master, remote, memory, partitions) as spark, _explained("the estimate ended early"):
         from dedup.spark import Options
         from dedup.spark.estimate import estimate
@@ -278,6 +272,14 @@ def _explained(what: str) -> Iterator[None]:
         yield
 
 
+def _given(
+    map_: list[str] | None, set_: list[str] | None, key: str | None, folder: str | None, added: str | None
+) -> tuple[dict[str, str], Settings, datetime | None]:
+    """What `run` and `estimate` are given: names of columns, settings, and when articles were added."""
+    needs("dedup spark", "spark", SPARK_PACKAGES, for_developers=False)
+    return field_map(map_), _settings(set_, key, folder), None if added is None else moment(added)
+
+
 def _settings(values: list[str] | None, key: str | None, folder: str | None) -> Settings:
     """The settings of `--set`, with the hash key; with an exported corpus only its own count."""
     from dedup.base.settings import Settings
@@ -300,10 +302,6 @@ def _corpus(spark: Any, folder: str | None, settings: Settings) -> Corpus:
     from dedup.spark.corpus import Corpus
 
     return Corpus.read(spark, folder, settings.hash_key) if folder else Corpus(settings=settings)
-
-
-def _time(given: str | None) -> datetime | None:
-    return None if given is None else moment(given)
 
 
 def _say_input(report: Mapping[str, Any]) -> None:
