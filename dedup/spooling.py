@@ -126,9 +126,11 @@ class SpoolingDeduplicator:
             if self._corpus is None:
                 self._corpus = Deduplicator(self._url, schema=self._schema, timeouts=self._timeouts)
             before = self.delivered
-            self._deliver(self._corpus)
+            # What an interrupted delivery has sent is still in the spool, and is sent again.
+            self.delivered += self.spool.deliver(self._corpus.submit)
             with self._gate:
-                self._deliver(self._corpus)  # what came since; nothing can come now
+                # What came since; nothing can come now.
+                self.delivered += self.spool.deliver(self._corpus.submit)
                 self._up = not self.spool  # unless another process is delivering
         except (DatabaseError, SpoolError) as error:
             self._went_down(error)
@@ -139,10 +141,6 @@ class SpoolingDeduplicator:
         if not self._up:
             self._next_try = time.monotonic() + self._retry_seconds
         return self._up
-
-    def _deliver(self, corpus: Deduplicator) -> None:
-        # What an interrupted delivery has sent is still in the spool, and is sent again.
-        self.delivered += self.spool.deliver(corpus.submit)
 
     def _went_down(self, error: Exception) -> None:
         with self._gate:

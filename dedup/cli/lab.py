@@ -182,7 +182,9 @@ def _cells(found: Comparison, result: Result) -> dict[str, Any]:
     }
     evaluation = found.evaluations.get(result.label)
     if evaluation is None:
-        sizes = _group_sizes(result)
+        import numpy as np
+
+        sizes = [size for size in np.bincount(result.groups).tolist() if size > 1]
         return {
             **cells,
             "pairs": int(result.accepted.sum()),
@@ -201,12 +203,6 @@ def _cells(found: Comparison, result: Result) -> dict[str, Any]:
         "B³": groups.b_cubed_f1,
         "100+": groups.by_size[-1].recall,
     }
-
-
-def _group_sizes(result: Result) -> list[int]:
-    import numpy as np
-
-    return [size for size in np.bincount(result.groups).tolist() if size > 1]
 
 
 def as_json(found: Comparison) -> dict[str, Any]:

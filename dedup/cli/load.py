@@ -28,6 +28,8 @@ HEAPS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired",
 _FORMATS = {"jsonl": "JSONL", "csv": "CSV", "tsv": "TSV", "parquet": "Parquet"}
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
+Unusable = list[tuple[str, InputError]]  # Files that cannot be used, and why
+
 RejectsOption = Annotated[
     Path | None,
     Option(
@@ -109,15 +111,22 @@ def load(
         "day_first": day_first,
         "lose_dates": lose_dates,
     }
-    unusable = list(_unusable(files, wanted))
+    from dedup.files.reading import Reading
+
+    unusable: Unusable = []
+    for file in dict.fromkeys(files):
+        try:
+            Reading(**wanted).try_out(file)
+        except InputError as error:
+            unusable.append((file, error))
     if len(unusable) < len(files):
         usable = [file for file in files if file not in dict(unusable)]
         if dry_run:
-            found = list(_preview(usable, wanted, unusable))
+            found = _preview(usable, wanted, unusable)
             _show_previews(found, json)
             reports = [preview.report for preview in found]
         else:
-            reports = list(_load(usable, wanted, rejects, unusable, json))
+            reports = _load(usable, wanted, rejects, unusable, json)
     else:  # a typo starts no server
         reports = []
     errors = [error for _, error in unusable]
@@ -131,22 +140,9 @@ def load(
         raise typer.Exit(1)
 
 
-Unusable = list[tuple[str, InputError]]  # Files that cannot be used, and why
-
-
-def _unusable(files: Sequence[str], wanted: Mapping[str, Any]) -> Iterator[tuple[str, InputError]]:
-    from dedup.files.reading import Reading
-
-    for file in dict.fromkeys(files):
-        try:
-            Reading(**wanted).try_out(file)
-        except InputError as error:
-            yield file, error
-
-
 def _load(
     files: Sequence[str], wanted: Mapping[str, Any], rejects: Path | None, unusable: Unusable, json: bool
-) -> Iterator[LoadReport]:
+) -> list[LoadReport]:
     from dedup import LoadReport
 
     reports: list[LoadReport] = []
@@ -167,20 +163,22 @@ def _load(
         raise
     if any(report.lines or report.file for report in reports):
         _show(reports, json)
-    yield from reports
+    return reports
 
 
-def _preview(files: Sequence[str], wanted: Mapping[str, Any], unusable: Unusable) -> Iterator[LoadPreview]:
+def _preview(files: Sequence[str], wanted: Mapping[str, Any], unusable: Unusable) -> list[LoadPreview]:
     from dedup import Deduplicator
 
+    found = []
     with shared.stopping() as stop, progress_bar("bytes") as bar:
         for file in files:
             try:
-                yield Deduplicator.preview_load(file, progress=bar, stop=stop.is_set, **wanted)
+                found.append(Deduplicator.preview_load(file, progress=bar, stop=stop.is_set, **wanted))
             except InputError as error:
                 unusable.append((file, error))
             if stop.is_set():
                 break
+    return found
 
 
 def _all_refused(reports: Sequence[LoadReport]) -> bool:

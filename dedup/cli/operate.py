@@ -92,7 +92,12 @@ def init(
     if sql:
         if key or json or search is not None:
             raise InputError("--sql prints statements only: leave out --hash-key, --search and --json")
-        _print_schema()
+        from dedup.api.operation import printed_schema
+
+        if script := printed_schema():
+            output.write_text(script)
+        else:
+            output.say("nothing to do: the schema is up to date")
         return
     wanted = hash_key(key) if key else None
     say_if_started()
@@ -128,16 +133,6 @@ def _search(wanted: bool) -> str:
     if wanted:
         return "words can be searched" + ("" if done else ", as before")
     return "the index of words is dropped" if done else "there is no index of words"
-
-
-def _print_schema() -> None:
-    from dedup.api.operation import printed_schema
-
-    script = printed_schema()
-    if script:
-        output.write_text(script)
-    else:
-        output.say("nothing to do: the schema is up to date")
 
 
 def _role(name: str, what: str) -> typer.models.OptionInfo:

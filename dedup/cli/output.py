@@ -143,7 +143,7 @@ def table(
     If all headings are empty, none are shown. `raw` lets through what could drive the terminal.
     """
     right, whole = frozenset(numbers), _WHOLE | frozenset(ids)
-    cells = [[_one_line(cell(value, raw=raw)) for value in row] for row in rows]
+    cells = [[cell(value, raw=raw) for value in row] for row in rows]
     laid = []
     for place, name in enumerate(map(printable, columns)):
         widest = max([cell_len(name), *(cell_len(row[place].plain) for row in cells)])
@@ -171,7 +171,7 @@ def table(
 
 
 def cell(value: Any, *, raw: bool = False) -> Text:
-    """A value as a table shows it: printable unless raw; markup is not read."""
+    """A value as a table shows it, on one line: printable unless raw; markup is not read."""
     if value is None:
         return Text("")
     if isinstance(value, bool):
@@ -182,13 +182,8 @@ def cell(value: Any, *, raw: bool = False) -> Text:
         return Text(f"{value:,}")
     if isinstance(value, datetime):
         return Text(f"{value:%Y-%m-%d %H:%M}")
-    text = str(value) if raw else printable(str(value))
+    text = _LINE_ENDS.sub(" ", str(value)) if raw else printable(str(value))
     return Text(text, style=_STYLES.get(text, ""))
-
-
-def _one_line(text: Text) -> Text:
-    """Without line ends, which only raw cells have."""
-    return Text(_LINE_ENDS.sub(" ", text.plain), style=text.style) if _LINE_ENDS.search(text.plain) else text
 
 
 def _widths(columns: Sequence[_Column], rows: Sequence[Sequence[Text]], width: int) -> list[int] | None:

@@ -309,14 +309,8 @@ def _write(judgements: Judgements, judge: str, path: Path) -> None:
 
 
 def _side(side: ReviewArticle) -> dict[str, Any]:
-    return {
-        "id": side.id,
-        "title": side.title,
-        "publication": side.publication,
-        "time": side.time,
-        "text": side.text,
-        "text_hash": side.text_hash.hex(),
-    }
+    shown = {name: getattr(side, name) for name in ("id", "title", "publication", "time", "text")}
+    return {**shown, "text_hash": side.text_hash.hex()}
 
 
 def _read(judgements: Judgements, judge: str, path: Path) -> None:
@@ -336,7 +330,11 @@ def _read(judgements: Judgements, judge: str, path: Path) -> None:
                 ends = {a: a_hash, b: b_hash}
                 pair = key(a, b)
                 hashes = (ends[pair[0]], ends[pair[1]])
-                record(pair, judge, str(row["label"]), _note(row), hashes)
+                note = row.get("note")
+                if note is not None and not isinstance(note, str):
+                    raise InputError("a note is text")
+                note = note.replace("\0", "") if note else None
+                record(pair, judge, str(row["label"]), note, hashes)
                 stored += 1
             except (InputError, NotFoundError) as error:
                 raise InputError(f"{path}, line {number}: {error}; nothing was stored") from None
@@ -378,10 +376,3 @@ def _named(row: dict[str, Any], name: str) -> tuple[str, bytes | None]:
         return source_id, bytes.fromhex(text_hash) if text_hash else None
     except (TypeError, ValueError):
         raise InputError(f"the text_hash of {name} is damaged") from None
-
-
-def _note(row: dict[str, Any]) -> str | None:
-    note = row.get("note")
-    if note is not None and not isinstance(note, str):
-        raise InputError("a note is text")
-    return note.replace("\0", "") if note else None

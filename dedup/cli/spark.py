@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dedup.base.settings import Settings
     from dedup.spark.corpus import Corpus
     from dedup.spark.estimate import Estimate
-    from dedup.spark.outcome import Result
 
 SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # What the extra `newsdedup[spark]` brings
 
@@ -167,7 +166,9 @@ def run(
         output.write_json({**result.report, "statuses": statuses, "output": out})
     else:
         _say_input(result.report["input"])
-        _show(result, statuses)
+        counts = result.report["counts"]
+        pairs, common = ("pairs", counts["match"]), ("common sentences", counts["common_sentence"])
+        output.table("", ("what", "count"), [*sorted(statuses.items()), pairs, common], ("count",))
         output.say(f"wrote {out}; into Postgres: dedup import {out}")
     if result.report["input"]["articles"] and not statuses:
         raise typer.Exit(1)
@@ -311,16 +312,6 @@ def _say_input(report: Mapping[str, Any]) -> None:
     for what in ("refused", "repaired"):
         for reason, count in report[what].items():
             output.say(f"  {what}: {count:,} for: {reason}")
-
-
-def _show(result: Result, statuses: Mapping[str, int]) -> None:
-    counts = result.report["counts"]
-    rows = [
-        *sorted(statuses.items()),
-        ("pairs", counts["match"]),
-        ("common sentences", counts["common_sentence"]),
-    ]
-    output.table("", ("what", "count"), rows, ("count",))
 
 
 def _show_estimate(found: Estimate) -> None:
