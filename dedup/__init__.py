@@ -65,43 +65,37 @@ if TYPE_CHECKING:
     from dedup.store.verdicts import MarkedArticle as MarkedArticle
 
 _HOMES = {
-    "Article": "dedup.base.article",
-    "AsyncDeduplicator": "dedup.api.async_deduplicator",
-    "BackfillReport": "dedup.settling.backfill",
-    "Copy": "dedup.base.verdict",
-    "CorpusExport": "dedup.settling.cluster_export",
-    "DedupError": "dedup.base.errors",
-    "Deduplicator": "dedup.api.deduplicator",
-    "DifferingSentence": "dedup.settling.explain",
-    "ExplainedArticle": "dedup.settling.explain",
-    "Explanation": "dedup.settling.explain",
-    "ImportReport": "dedup.settling.cluster_import",
-    "Initialized": "dedup.base.schema",
-    "LoadPreview": "dedup.store.load",
-    "LoadReport": "dedup.files.report",
-    "MarkRow": "dedup.store.exports",
-    "MarkedArticle": "dedup.store.verdicts",
-    "Match": "dedup.base.verdict",
-    "MatchRow": "dedup.store.exports",
-    "Noted": "dedup.files.report",
-    "Overview": "dedup.store.overview",
-    "PastRun": "dedup.runs.runs",
-    "Preview": "dedup.settling.backfill",
-    "Progress": "dedup.base.progress",
-    "PrunePreview": "dedup.settling.window",
-    "Reprints": "dedup.store.stories",
-    "Settings": "dedup.base.settings",
-    "Story": "dedup.store.stories",
-    "StoryArticle": "dedup.store.stories",
-    "StoryExport": "dedup.store.story_export",
-    "StorySummary": "dedup.store.stories",
-    "Timeouts": "dedup.base.timeouts",
-    "Verdict": "dedup.base.verdict",
-    "Verification": "dedup.settling.verify",
-    "Vitals": "dedup.runs.monitoring",
+    name: module
+    for module, names in {
+        "dedup.api.async_deduplicator": "AsyncDeduplicator",
+        "dedup.api.deduplicator": "Deduplicator",
+        "dedup.base.article": "Article",
+        "dedup.base.errors": "DedupError",
+        "dedup.base.progress": "Progress",
+        "dedup.base.schema": "Initialized",
+        "dedup.base.settings": "Settings",
+        "dedup.base.timeouts": "Timeouts",
+        "dedup.base.verdict": "Copy Match Verdict",
+        "dedup.files.report": "LoadReport Noted",
+        "dedup.runs.monitoring": "Vitals",
+        "dedup.runs.runs": "PastRun",
+        "dedup.settling.backfill": "BackfillReport Preview",
+        "dedup.settling.cluster_export": "CorpusExport",
+        "dedup.settling.cluster_import": "ImportReport",
+        "dedup.settling.explain": "DifferingSentence ExplainedArticle Explanation",
+        "dedup.settling.verify": "Verification",
+        "dedup.settling.window": "PrunePreview",
+        "dedup.store.exports": "MarkRow MatchRow",
+        "dedup.store.load": "LoadPreview",
+        "dedup.store.overview": "Overview",
+        "dedup.store.stories": "Reprints Story StoryArticle StorySummary",
+        "dedup.store.story_export": "StoryExport",
+        "dedup.store.verdicts": "MarkedArticle",
+    }.items()
+    for name in names.split()
 }
 
-__all__ = list(_HOMES)
+__all__ = sorted(_HOMES)
 
 _MODULES = {
     "errors": "dedup.base.errors",

@@ -15,7 +15,7 @@ MAX_WHOLE_NUMBER = 2**63 - 1  # Of Postgres' bigint
 
 def whole_number(name: str, value: Any, low: int, high: int = MAX_WHOLE_NUMBER) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InputError(f"{name} must be a whole number, not {_kind(value)}")
+        raise InputError(f"{name} must be a whole number, not {type(value).__name__}")
     if not low <= value <= high:
         bounds = f"from {low:,} on" if high == MAX_WHOLE_NUMBER else f"from {low:,} to {high:,}"
         raise InputError(f"{name} must be a whole number {bounds}, not {value:,}")
@@ -25,7 +25,7 @@ def whole_number(name: str, value: Any, low: int, high: int = MAX_WHOLE_NUMBER) 
 def text(name: str, value: Any) -> str:
     """A text that Postgres can hold."""
     if not isinstance(value, str):
-        raise InputError(f"{name} must be a string, not {_kind(value)}")
+        raise InputError(f"{name} must be a string, not {type(value).__name__}")
     if storable(value) != value:
         raise InputError(f"{name} has a NUL or a lone surrogate, which Postgres cannot store")
     return value
@@ -34,7 +34,7 @@ def text(name: str, value: Any) -> str:
 def texts(name: str, values: Any) -> list[str]:
     """Several texts; a single str is refused, since its letters would be taken one by one."""
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InputError(f"{name}s must be a list of strings, not {_kind(values)}")
+        raise InputError(f"{name}s must be a list of strings, not {type(values).__name__}")
     return [text(name, value) for value in values]
 
 
@@ -48,9 +48,7 @@ def moment(name: str, value: Any) -> datetime:
 
 def article(value: Any) -> Article:
     if not isinstance(value, Article):
-        raise InputError(f"an Article is wanted, not {_kind(value)}: write Article(source_id=…, text=…)")
+        raise InputError(
+            f"an Article is wanted, not {type(value).__name__}: write Article(source_id=…, text=…)"
+        )
     return value
-
-
-def _kind(value: Any) -> str:
-    return type(value).__name__

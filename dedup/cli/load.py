@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+import dedup
 from dedup.base.errors import InputError
 from dedup.cli import output, shared
 from dedup.cli.progress import progress_bar
 from dedup.cli.signals import unfinished
 
 if TYPE_CHECKING:
-    from dedup import Article, LoadPreview, LoadReport, Noted
     from dedup.files.report import Understanding
 
 IDS_SHOWN = 3  # Ids on the screen per reason; the rejects file has all
@@ -142,14 +142,12 @@ def load(
 
 def _load(
     files: Sequence[str], wanted: Mapping[str, Any], rejects: Path | None, unusable: Unusable, json: bool
-) -> list[LoadReport]:
-    from dedup import LoadReport
-
-    reports: list[LoadReport] = []
+) -> list[dedup.LoadReport]:
+    reports: list[dedup.LoadReport] = []
     try:
         with shared.corpus() as dd, shared.stopping() as stop, progress_bar("bytes") as bar:
             for file in files:
-                report = LoadReport()
+                report = dedup.LoadReport()
                 reports.append(report)
                 try:
                     dd.load(file, rejects=rejects, progress=bar, stop=stop.is_set, report=report, **wanted)
@@ -166,14 +164,12 @@ def _load(
     return reports
 
 
-def _preview(files: Sequence[str], wanted: Mapping[str, Any], unusable: Unusable) -> list[LoadPreview]:
-    from dedup import Deduplicator
-
+def _preview(files: Sequence[str], wanted: Mapping[str, Any], unusable: Unusable) -> list[dedup.LoadPreview]:
     found = []
     with shared.stopping() as stop, progress_bar("bytes") as bar:
         for file in files:
             try:
-                found.append(Deduplicator.preview_load(file, progress=bar, stop=stop.is_set, **wanted))
+                found.append(dedup.Deduplicator.preview_load(file, progress=bar, stop=stop.is_set, **wanted))
             except InputError as error:
                 unusable.append((file, error))
             if stop.is_set():
@@ -181,14 +177,12 @@ def _preview(files: Sequence[str], wanted: Mapping[str, Any], unusable: Unusable
     return found
 
 
-def _all_refused(reports: Sequence[LoadReport]) -> bool:
+def _all_refused(reports: Sequence[dedup.LoadReport]) -> bool:
     lines, refused = (sum(getattr(report, heap) for report in reports) for heap in ("lines", "refused"))
     return bool(lines) and lines == refused
 
 
-def _show(reports: Sequence[LoadReport], json: bool) -> None:
-    from dedup import LoadReport
-
+def _show(reports: Sequence[dedup.LoadReport], json: bool) -> None:
     if json:
         output.write_json({**_totals(reports), "files": [report.as_dict() for report in reports]})
         return
@@ -198,7 +192,7 @@ def _show(reports: Sequence[LoadReport], json: bool) -> None:
             output.say(line)
     totals = _totals(read)
     if read:
-        output.say(str(LoadReport(**{heap: totals[heap] for heap in HEAPS})))
+        output.say(str(dedup.LoadReport(**{heap: totals[heap] for heap in HEAPS})))
     if _all_refused(read):
         output.say(f"nothing was loaded: {_way_out(read)}")
     if any(report.stopped for report in read):
@@ -207,7 +201,7 @@ def _show(reports: Sequence[LoadReport], json: bool) -> None:
         output.say("next: dedup backfill")
 
 
-def _way_out(reports: Sequence[LoadReport]) -> str:
+def _way_out(reports: Sequence[dedup.LoadReport]) -> str:
     """The next step for files of which every line was refused, by the most frequent reason."""
     noted = [noted for report in reports for noted in report.reasons.values()]
     reason = max(noted, key=lambda one: one.count).reason
@@ -223,7 +217,7 @@ def _way_out(reports: Sequence[LoadReport]) -> str:
     return "correct the file"
 
 
-def _show_previews(previews: Sequence[LoadPreview], json: bool) -> None:
+def _show_previews(previews: Sequence[dedup.LoadPreview], json: bool) -> None:
     if json:
         output.write_json([preview.as_dict() for preview in previews])
         return
@@ -238,7 +232,7 @@ def _show_previews(previews: Sequence[LoadPreview], json: bool) -> None:
         output.say(f"read {shared.counted(lines, 'line', 'lines')}, {refused:,} refused; nothing was stored")
 
 
-def _facts(article: Article) -> Iterator[tuple[str, str]]:
+def _facts(article: dedup.Article) -> Iterator[tuple[str, str]]:
     from dedup.base.answer import plain
 
     for name, value in plain(article).items():
@@ -249,7 +243,7 @@ def _facts(article: Article) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def _lines(report: LoadReport) -> Iterator[str]:
+def _lines(report: dedup.LoadReport) -> Iterator[str]:
     """What was understood of a file, what was refused and repaired, in words."""
     assert report.understood is not None
     yield from _understood(report.understood, report.refused)
@@ -298,12 +292,12 @@ def _origin(field: str, names: Mapping[str, int]) -> str:
     return f"{field} ← {' or '.join(f'{name} ({count:,})' for name, count in names.items())}"
 
 
-def _some(noted: Noted) -> str:
+def _some(noted: dedup.Noted) -> str:
     shown = ", ".join(noted.ids[:IDS_SHOWN])
     return f"{shown}, …" if noted.count > IDS_SHOWN else shown
 
 
-def _totals(reports: Sequence[LoadReport]) -> dict[str, Any]:
+def _totals(reports: Sequence[dedup.LoadReport]) -> dict[str, Any]:
     totals: dict[str, Any] = {heap: sum(getattr(report, heap) for report in reports) for heap in HEAPS}
     totals["rejects"] = list(dict.fromkeys(report.rejects for report in reports if report.rejects))
     totals["truncated"] = [report.file for report in reports if report.truncated]

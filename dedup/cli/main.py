@@ -147,17 +147,6 @@ def run(arguments: list[str]) -> int:
     if os.environ.get(completion.VARIABLE):
         return completion.answer(app)
     before = os.environ.get(VARIABLE)
-    try:
-        return _run(arguments)
-    finally:
-        output.of_schema = None
-        if before is None:
-            os.environ.pop(VARIABLE, None)
-        else:
-            os.environ[VARIABLE] = before
-
-
-def _run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     try:
         code = app(arguments, standalone_mode=False, prog_name="dedup")
@@ -200,9 +189,16 @@ def _run(arguments: list[str]) -> int:
             f"dedup: unexpected {type(error).__name__}; run it again as `dedup --debug …` to see where"
         )
         return FAILED
-    if code == INTERRUPTED:
-        return _interrupted()
-    return code if isinstance(code, int) else 0
+    else:
+        if code == INTERRUPTED:
+            return _interrupted()
+        return code if isinstance(code, int) else 0
+    finally:
+        output.of_schema = None
+        if before is None:
+            os.environ.pop(VARIABLE, None)
+        else:
+            os.environ[VARIABLE] = before
 
 
 def _interrupted() -> int:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
+import dedup
 from dedup.cli import output
 from dedup.cli.shared import METRICS_PACKAGES, JsonOption, corpus, needs, seconds_of
 
@@ -175,9 +176,7 @@ def metrics(
         dedup metrics -o /var/lib/node_exporter/dedup.prom
     """
     needs("dedup metrics", "metrics", METRICS_PACKAGES)
-    from dedup.api.metrics import Metrics
-
-    found = Metrics()
+    found = dedup.metrics.Metrics()
     try:
         if to:
             found.write(to)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
+import dedup
 from dedup.base.errors import InputError
 from dedup.cli import output
 from dedup.cli.shared import (
@@ -84,7 +85,6 @@ def init(
 
         dedup settings --show-secrets --json | jq -r .hash_key    # for a corpus with equal hashes elsewhere
     """
-    from dedup import Deduplicator
     from dedup.base.settings import masked
 
     if key not in (None, "random", "-"):
@@ -92,17 +92,15 @@ def init(
     if sql:
         if key or json or search is not None:
             raise InputError("--sql prints statements only: leave out --hash-key, --search and --json")
-        from dedup.api.operation import printed_schema
-
-        if script := printed_schema():
+        if script := dedup.operation.printed_schema():
             output.write_text(script)
         else:
             output.say("nothing to do: the schema is up to date")
         return
     wanted = hash_key(key) if key else None
     say_if_started()
-    made = Deduplicator.initialize()
-    with Deduplicator() as dd:
+    made = dedup.Deduplicator.initialize()
+    with dedup.Deduplicator() as dd:
         new = bool(wanted) and dd.settings.give_hash_key(wanted or "", keep=key == "random")
         present = dd.settings.wanted().hash_key
         found = dd.preview() if new else None
@@ -126,9 +124,7 @@ def init(
 
 
 def _search(wanted: bool) -> str:
-    from dedup.api.operation import Operation
-
-    with Operation() as owner:
+    with dedup.operation.Operation() as owner:
         done = owner.make_searchable(wanted)
     if wanted:
         return "words can be searched" + ("" if done else ", as before")
@@ -169,24 +165,20 @@ def grant(
 
         dedup grant --worker night --scraper crawl --analyst ann --reader web
     """
-    from dedup.api.operation import Operation
-
+    given = {
+        "worker": worker or (),
+        "scraper": scraper or (),
+        "analyst": analyst or (),
+        "reader": reader or (),
+    }
     say_if_started()
-    with Operation() as owner:
-        done = owner.grant(
-            worker=worker or (),
-            scraper=scraper or (),
-            analyst=analyst or (),
-            reader=reader or (),
-            revoke=revoke,
-            dry_run=dry_run,
-        )
+    with dedup.operation.Operation() as owner:
+        done = owner.grant(**given, revoke=revoke, dry_run=dry_run)
     if dry_run:
         for statement in done:
             output.write_text(statement)
         return
-    names = [*(worker or ()), *(scraper or ()), *(analyst or ()), *(reader or ())]
-    roles = counted(len(set(names)), "role has", "roles have")
+    roles = counted(len({name for names in given.values() for name in names}), "role has", "roles have")
     output.say(
         f"{roles} no rights in the schema any more" if revoke else f"{roles} these rights and no others"
     )
@@ -201,10 +193,8 @@ def uninstall(
     Attached tables are detached before, and are then as they were found.
     If a view of yours, or anything else outside of the schema, rests on it, it is named and nothing is done.
     """
-    from dedup.api.operation import Operation
-
     say_if_started()
-    with Operation() as owner:
+    with dedup.operation.Operation() as owner:
         found = owner.contents()
         listed = [counted(count, *_NOUNS[table]) for table, count in found.rows.items()]
         size = f"{found.bytes / MEGABYTE:,.0f} MB"

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+import dedup
 from dedup.base.errors import InputError
 from dedup.base.schema import chosen
 from dedup.cli import output
@@ -37,42 +38,34 @@ def db_url() -> None:
 
         psql "$(dedup db url)"
     """
-    from dedup.api import server
-
-    if other := server.other_database():
-        found = server.address()
+    if other := dedup.server.other_database():
+        found = dedup.server.address()
         if found is None:
             output.say(f"DEDUP_DATABASE_URL is set: {other}; its address holds a password and is not shown")
             raise typer.Exit(1)
         output.console().print(found, soft_wrap=True)
         return
-    output.console().print(server.start(), soft_wrap=True)
+    output.console().print(dedup.server.start(), soft_wrap=True)
 
 
 @db_app.command("start")
 def db_start() -> None:
     """Start the embedded server; every command that needs it does so by itself."""
-    from dedup.api import server
-
-    server.start()
-    state = server.status()
+    dedup.server.start()
+    state = dedup.server.status()
     output.say(f"PostgreSQL {state.version} is running, with its data in {state.data}")
 
 
 @db_app.command("stop")
 def db_stop() -> None:
     """Stop the embedded server; its data stay."""
-    from dedup.api import server
-
-    output.say("stopped" if server.stop() else "it was not running")
+    output.say("stopped" if dedup.server.stop() else "it was not running")
 
 
 @db_app.command("status")
 def db_status(json: JsonOption = False) -> None:
     """Say whether the embedded server runs, and where its data are."""
-    from dedup.api import server
-
-    state = server.status()
+    state = dedup.server.status()
     if json:
         output.write_json({**asdict(state), "data": str(state.data)})
     elif state.running:
@@ -82,9 +75,7 @@ def db_status(json: JsonOption = False) -> None:
 
 
 def _only_embedded(instead: str) -> None:
-    from dedup.api import server
-
-    if other := server.other_database():
+    if other := dedup.server.other_database():
         raise InputError(
             f"DEDUP_DATABASE_URL is set ({other}), and this is for the embedded server: use {instead}"
         )
@@ -102,11 +93,9 @@ def psql(
 
         dedup db psql < query.sql
     """
-    from dedup.api import server
-
     _only_embedded("psql of your own")
     say_if_started()
-    words = [*server.client(), *(arguments or ())]
+    words = [*dedup.server.client(), *(arguments or ())]
     sys.stdout.flush()
     sys.stderr.flush()
     # What the environment says of other servers must not lead elsewhere.
@@ -128,11 +117,9 @@ def dump(file: Annotated[Path, Argument(metavar="FILE", help="A file that does n
 
         dedup db dump monday.dump
     """
-    from dedup.api import server
-
     _only_embedded(f"pg_dump -Fc -n {chosen()}")
     say_if_started()
-    output.say(f"{file}: {server.dump(file) / 1_000_000:,.1f} MB")
+    output.say(f"{file}: {dedup.server.dump(file) / 1_000_000:,.1f} MB")
 
 
 @db_app.command()
@@ -142,13 +129,10 @@ def restore(file: Annotated[Path, Argument(metavar="FILE", help="A file that `du
     Nothing is overwritten. What does not hold after it is made again by the next backfill. Exit code 1, and
     nothing changed, if the file cannot be used.
     """
-    from dedup import Deduplicator
-    from dedup.api import server
-
     _only_embedded("pg_restore")
     say_if_started()
-    server.restore(file)
-    with Deduplicator() as dd, progress_bar() as bar:
+    dedup.server.restore(file)
+    with dedup.Deduplicator() as dd, progress_bar() as bar:
         left = dd.preview()
         if left.adoption:
             output.say("restored; next: dedup backfill, for this program reads texts in another way")
@@ -179,12 +163,10 @@ def upgrade(
 
     Settings that you changed in `postgresql.conf` are not copied. Where nothing is to be done it says so.
     """
-    from dedup.api import server
-
     _only_embedded("pg_upgrade, or pg_dump and pg_restore")
     with progress_bar("rows") as bar:
-        done = server.upgrade(bar)
-    removed = server.remove_old() if delete_old else []
+        done = dedup.server.upgrade(bar)
+    removed = dedup.server.remove_old() if delete_old else []
     if json:
         output.write_json({**done.as_dict(), "removed": [str(folder) for folder in removed]})
         return

@@ -10,18 +10,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
+import dedup
 from dedup.base.errors import InputError, SettingError
 from dedup.base.logs import LogFormat, LogLevel
 from dedup.cli import output
 from dedup.cli.signals import ending as ending
 from dedup.cli.signals import stopping as stopping
-
-if TYPE_CHECKING:
-    from dedup import Deduplicator, Preview
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON for machines.")]
 MapOption = Annotated[
@@ -113,20 +111,16 @@ def needs(what: str, extra: str, packages: Sequence[str], *, for_developers: boo
 
 
 @contextmanager
-def corpus() -> Iterator[Deduplicator]:
+def corpus() -> Iterator[dedup.Deduplicator]:
     """The corpus; says so if opening it starts the embedded server."""
-    from dedup import Deduplicator
-
     gc.freeze()  # what is imported stays: no collection need look at it again
     say_if_started()
-    with Deduplicator() as found:
+    with dedup.Deduplicator() as found:
         yield found
 
 
 def say_if_started() -> None:
-    from dedup.api import server
-
-    if server.will_start():
+    if dedup.server.will_start():
         output.say("starting the embedded PostgreSQL server; `dedup db stop` stops it")
 
 
@@ -139,7 +133,7 @@ def shortened(text: str) -> str:
     return text if len(text) <= TITLE_CHARACTERS else f"{text[: TITLE_CHARACTERS - 1].rstrip()}…"
 
 
-def previewed(preview: Preview) -> str:
+def previewed(preview: dedup.Preview) -> str:
     """What a backfill has to do, in words."""
     texts = f"{preview.fingerprint:,} texts to fingerprint, " if preview.fingerprint else ""
     seconds = preview.seconds

@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+import dedup
 from dedup.cli import output
 from dedup.cli.output import printable
 from dedup.text.alignment import Passage, Segment, align, reflowed
-
-if TYPE_CHECKING:
-    from dedup import DifferingSentence, Explanation
 
 GAP, GAP_BETWEEN_DIFFERENT = " │ ", " ┃ "  # What stands between the columns
 
@@ -113,7 +110,7 @@ EARLIER, LATER = ("[-", "-]"), ("{+", "+}")
 NARROWEST_COLUMNS = 80  # Columns of a terminal from which two sentences stand side by side
 
 
-def print_explanation(found: Explanation) -> None:
+def print_explanation(found: dedup.Explanation) -> None:
     console = output.console()
     console.print(Text(printable(found.decision), style="bold"), soft_wrap=True)
     console.print()
@@ -149,7 +146,7 @@ def _print_sentences(console: Console, title: str, sentences: Sequence[str], sty
         console.print(shown, soft_wrap=not console.is_terminal)
 
 
-def _print_differing(console: Console, sentences: Sequence[DifferingSentence]) -> None:
+def _print_differing(console: Console, sentences: Sequence[dedup.DifferingSentence]) -> None:
     if not sentences:
         return
     earlier = sum(sentence.earlier is not None for sentence in sentences)

@@ -11,19 +11,17 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
+import dedup
 from dedup.base.errors import InputError
 from dedup.base.logs import configure
 from dedup.cli import output
 from dedup.cli.shared import LogFormatOption, LogLevelOption, corpus, needs, stopping
 from dedup.cli.signals import StopFlag
 from dedup.files.whole import new_file
-
-if TYPE_CHECKING:
-    from dedup import Deduplicator
 
 HostOption = Annotated[
     str, Option("--host", help="The address to listen at; one that other machines reach needs a token.")
@@ -253,19 +251,18 @@ def token_from(file: Path | None, variable: str) -> bytes | None:
 
 
 @contextmanager
-def impatient() -> Iterator[tuple[Deduplicator, int]]:
+def impatient() -> Iterator[tuple[dedup.Deduplicator, int]]:
     """The corpus for a server, whose requests wait only briefly; and the longest record in bytes."""
-    from dedup import Deduplicator, Timeouts
     from dedup.web.serve.limits import DATABASE_SECONDS
 
     with corpus() as patient:  # may make the schema of the embedded server, which takes its time
         longest = patient.settings.max_record_bytes()
-    waits = Timeouts.from_environment()
+    waits = dedup.Timeouts.from_environment()
     waits = replace(
         waits,
         **{name: min(getattr(waits, name), DATABASE_SECONDS) for name in ("connect", "lock", "statement")},
     )
-    with Deduplicator(timeouts=waits) as found:
+    with dedup.Deduplicator(timeouts=waits) as found:
         yield found, longest
 
 

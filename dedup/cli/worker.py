@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
+import dedup
 from dedup.base import logs
 from dedup.base.errors import InputError
 from dedup.base.machine import MAX_WORKERS
@@ -61,13 +62,11 @@ def worker(
     if once:
         _once(workers)
         return
-    from dedup.api.worker import work
-
     with leaving() as leave, ExitStack() as stack:
         if metrics_port is not None:
             stack.callback(_serve(metrics_port, metrics_host))
         try:
-            work(stop=leave.is_set, poll=poll, workers=workers)
+            dedup.worker.work(stop=leave.is_set, poll=poll, workers=workers)
         except KeyboardInterrupt:
             if not leave.late:
                 raise
@@ -76,9 +75,7 @@ def worker(
 
 def _serve(port: int, host: str) -> Callable[[], None]:
     needs("--metrics-port", "metrics", METRICS_PACKAGES)
-    from dedup.api.metrics import Metrics
-
-    metrics = Metrics()
+    metrics = dedup.metrics.Metrics()
     try:
         closing = metrics.serve(port, host)
     except OSError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from typer import Argument, Option
 
+import dedup
 from dedup.base.errors import InputError
 from dedup.base.machine import ENGINE_NAMES, MAX_WORKERS
 from dedup.cli import output, shared
@@ -16,7 +17,6 @@ from dedup.cli.progress import progress_bar
 from dedup.cli.signals import unfinished
 
 if TYPE_CHECKING:
-    from dedup import BackfillReport, Reprints
     from dedup.base.machine import EngineName
 
 
@@ -83,7 +83,7 @@ def backfill(
         raise typer.Exit(1)
 
 
-def _say_done(report: BackfillReport) -> None:
+def _say_done(report: dedup.BackfillReport) -> None:
     if report.taken_over:
         output.say(f"took over from {report.taken_over.kind} that is gone: {report.taken_over}")
     if report.running:
@@ -110,7 +110,7 @@ def _say_done(report: BackfillReport) -> None:
         )
 
 
-def _found(reprints: Reprints) -> str:
+def _found(reprints: dedup.Reprints) -> str:
     if not reprints.duplicates:
         return "no article is a duplicate of another"
     most = ", ".join(
