@@ -12,7 +12,7 @@ from dedup.cli import output
 from dedup.cli.shared import LAB_PACKAGES, JsonOption, MinJaccardOption, TruthOption, corpus, ending, needs
 
 if TYPE_CHECKING:
-    from dedup.api.judgements import Estimate, GroupScore, Quality, SettingsEffect, Tuned
+    from dedup.api.judgements import Estimate, Quality, SettingsEffect, Tuned
 
 OTHERS = "sentences,spotsigs,minhash,tfidf"
 """Methods asked beside the product's own rule: each sees something else, and together they take minutes."""
@@ -148,26 +148,6 @@ def score(truth: TruthOption = None, min_jaccard: MinJaccardOption = 0.8, json: 
         found, unknown = dd.judgements.score(truth, min_jaccard)
     if unknown:
         output.say(f"{unknown:,} pairs of {truth} name articles that the corpus does not have")
-    _print_score(found, json)
-
-
-def _print_quality(quality: Quality, json: bool) -> None:
-    if json:
-        output.write_json(asdict(quality))
-        return
-    output.table(
-        f"the marks by {quality.judged} judged pairs, which speak for {quality.covered:.0%} of all pairs",
-        ("", "estimate", "95 % interval"),
-        (
-            (name, getattr(quality, name).value, _interval(getattr(quality, name)))
-            for name in ("precision", "recall", "f1")
-        ),
-        ("estimate", "95 % interval"),
-    )
-    output.say("recall is among the pairs that at least one method found")
-
-
-def _print_score(found: GroupScore, json: bool) -> None:
     pairs = found.pairs
     measures = {
         "pairs, precision": pairs.precision,
@@ -192,6 +172,22 @@ def _print_score(found: GroupScore, json: bool) -> None:
         ),
         ("stories", "pairs", "recall"),
     )
+
+
+def _print_quality(quality: Quality, json: bool) -> None:
+    if json:
+        output.write_json(asdict(quality))
+        return
+    output.table(
+        f"the marks by {quality.judged} judged pairs, which speak for {quality.covered:.0%} of all pairs",
+        ("", "estimate", "95 % interval"),
+        (
+            (name, getattr(quality, name).value, _interval(getattr(quality, name)))
+            for name in ("precision", "recall", "f1")
+        ),
+        ("estimate", "95 % interval"),
+    )
+    output.say("recall is among the pairs that at least one method found")
 
 
 def _interval(estimate: Estimate) -> str:

@@ -129,7 +129,10 @@ class _Review:
             if key in ("q", "stop"):
                 return
             if key in _LABEL_KEYS:
-                self.say(_LABEL_KEYS[key])
+                label, hashes = _LABEL_KEYS[key], (self.pair.a.text_hash, self.pair.b.text_hash)
+                self.judgements.record(self.pairs[self.at], self.judge, label, self.pair.note, hashes)
+                self.judged.add(self.pairs[self.at])
+                self.words = f"said: {label} (b to change it)"
                 self.go_on()
             else:
                 self.other(key)
@@ -143,12 +146,6 @@ class _Review:
         self.laid_out = (0, 0)
         self.top = 0
         self.scores_shown = self.help_shown = False
-
-    def say(self, label: str) -> None:
-        key, pair = self.pairs[self.at], self.pair
-        self.judgements.record(key, self.judge, label, pair.note, (pair.a.text_hash, pair.b.text_hash))
-        self.judged.add(key)
-        self.words = f"said: {label} (b to change it)"
 
     def take_back(self) -> None:
         if self.pair.label is None:
@@ -225,7 +222,10 @@ class _Review:
         columns, lines = size = self.terminal.size()
         width = columns - 1
         if size != self.laid_out:
-            self.rows = self.lay_out(width)
+            if columns >= NARROWEST_COLUMNS:
+                self.rows = self.page.side_by_side(width)
+            else:
+                self.rows = self.page.stacked(width, Text("─" * width, "dim"))
             self.laid_out = size
         self.top = self.reachable(self.top)
         height = self.height(lines)
@@ -234,11 +234,6 @@ class _Review:
             body = [Text.assemble((f"  {key:<12}", "bold"), words) for key, words in HELP][:height]
         body += [Text()] * (height - len(body))
         self.terminal.show([*self.header(width), *body, *self.footer()])
-
-    def lay_out(self, width: int) -> list[Row]:
-        if width + 1 >= NARROWEST_COLUMNS:
-            return self.page.side_by_side(width)
-        return self.page.stacked(width, Text("─" * width, "dim"))
 
     def header(self, width: int) -> list[Text]:
         from dedup.cli.side_by_side import beside

@@ -21,7 +21,6 @@ from dedup.cli.shared import JsonOption, MapOption, counted, field_map, hash_key
 if TYPE_CHECKING:
     from dedup.base.settings import Settings
     from dedup.spark.corpus import Corpus
-    from dedup.spark.estimate import Estimate
 
 SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # What the extra `newsdedup[spark]` brings
 
@@ -222,7 +221,25 @@ def estimate_(
         output.write_json(found.as_dict())
         return
     _say_input(found.report)
-    _show_estimate(found)
+    if found.sample < 1:
+        output.say(
+            f"from a sample of {found.sample:.3g}: the numbers are those that the whole is likely to have"
+        )
+    facts = [
+        ("articles", f"{found.articles:,}"),
+        ("different texts", f"{found.texts:,}"),
+        ("common sentences", f"{found.common:,}"),
+        ("keys that several texts have", f"{found.keys:,}"),
+        ("pairs, if all were compared", f"{found.pairs:,}"),
+        ("pairs of the first round", f"{found.first_round:,} (head {found.head:,})"),
+        ("stored up to the groups", output.size(found.step_bytes)),
+        ("pairs of the first round, bytes", output.size(found.pair_bytes)),
+    ]
+    output.table("", ("", ""), facts)
+    rows = [(key.kind, str(key.key), key.texts, key.pairs, key.source_id) for key in found.worst]
+    output.table(
+        "the worst keys", ("kind", "key", "texts", "pairs", "id"), rows, ("texts", "pairs"), ids=("key",)
+    )
 
 
 def _tell(name: str, seconds: float, rows: int) -> None:
@@ -312,25 +329,3 @@ def _say_input(report: Mapping[str, Any]) -> None:
     for what in ("refused", "repaired"):
         for reason, count in report[what].items():
             output.say(f"  {what}: {count:,} for: {reason}")
-
-
-def _show_estimate(found: Estimate) -> None:
-    if found.sample < 1:
-        output.say(
-            f"from a sample of {found.sample:.3g}: the numbers are those that the whole is likely to have"
-        )
-    facts = [
-        ("articles", f"{found.articles:,}"),
-        ("different texts", f"{found.texts:,}"),
-        ("common sentences", f"{found.common:,}"),
-        ("keys that several texts have", f"{found.keys:,}"),
-        ("pairs, if all were compared", f"{found.pairs:,}"),
-        ("pairs of the first round", f"{found.first_round:,} (head {found.head:,})"),
-        ("stored up to the groups", output.size(found.step_bytes)),
-        ("pairs of the first round, bytes", output.size(found.pair_bytes)),
-    ]
-    output.table("", ("", ""), facts)
-    rows = [(key.kind, str(key.key), key.texts, key.pairs, key.source_id) for key in found.worst]
-    output.table(
-        "the worst keys", ("kind", "key", "texts", "pairs", "id"), rows, ("texts", "pairs"), ids=("key",)
-    )

@@ -60,7 +60,18 @@ def worker(
     """
     logs.configure(log_format, log_level)
     if once:
-        _once(workers)
+        with corpus() as dd, leaving() as leave:
+            report = dd.backfill(workers=workers, stop=leave.is_set)
+        if report.taken_over:
+            log.warning("took over from a run that is gone: %s", report.taken_over)
+        if report.already_running:
+            log.info("a run is at work %s; nothing to do", report.running, extra={"event": "standing by"})
+        else:
+            logs.settled(report)
+        if report.stopped:
+            unfinished()
+        if report.deferred:
+            raise typer.Exit(1)
         return
     with leaving() as leave, ExitStack() as stack:
         if metrics_port is not None:
@@ -83,18 +94,3 @@ def _serve(port: int, host: str) -> Callable[[], None]:
     port = metrics.port
     log.info("metrics on http://%s:%d/metrics", host, port, extra={"event": "metrics", "port": port})
     return closing
-
-
-def _once(workers: int | None) -> None:
-    with corpus() as dd, leaving() as leave:
-        report = dd.backfill(workers=workers, stop=leave.is_set)
-    if report.taken_over:
-        log.warning("took over from a run that is gone: %s", report.taken_over)
-    if report.already_running:
-        log.info("a run is at work %s; nothing to do", report.running, extra={"event": "standing by"})
-    else:
-        logs.settled(report)
-    if report.stopped:
-        unfinished()
-    if report.deferred:
-        raise typer.Exit(1)
