@@ -70,7 +70,7 @@ class Deduplicator(Questions):
     def __init__(
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> None:
-        self._database = opening.opened(url, timeouts, schema)
+        super().__init__(opening.opened(url, timeouts, schema))
         self._submissions = Submissions(self._database)
 
     @staticmethod

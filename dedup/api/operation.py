@@ -13,6 +13,7 @@ import os
 from collections.abc import Sequence
 from typing import Self
 
+from dedup.api import OfCorpus
 from dedup.base.errors import InputError
 from dedup.base.schema import chosen
 from dedup.base.timeouts import Timeouts
@@ -53,13 +54,13 @@ def printed_schema(url: str | None = None, *, schema: str | None = None) -> str:
     return opening.script(before, database.schema)
 
 
-class Operation:
+class Operation(OfCorpus):
     """A corpus in the hands of its owner. `url, schema`: as of `Deduplicator`."""
 
     def __init__(
         self, url: str | None = None, *, schema: str | None = None, timeouts: Timeouts | None = None
     ) -> None:
-        self._database = Database(url, timeouts, schema)
+        super().__init__(Database(url, timeouts, schema))
 
     def __enter__(self) -> Self:
         return self
@@ -145,8 +146,7 @@ class Operation:
 
     def contents(self) -> Contents:
         """What `uninstall` would remove. Raises SchemaError: there is no schema."""
-        with self._database.transaction() as cursor:
-            return removal.contents(cursor, self.location)
+        return self._transact(removal.contents, self.location)
 
     def uninstall(self) -> Contents:
         """Remove the schema with everything in it, and nothing else; there is no way back but a backup.
@@ -157,5 +157,4 @@ class Operation:
             RightsError: it is not this role's own.
             BusyError: others work with it.
         """
-        with self._database.transaction() as cursor:
-            return removal.remove(cursor, self.location)
+        return self._transact(removal.remove, self.location)
