@@ -179,7 +179,7 @@ def detach(
         done = dd.attachments.detach(name, dry_run=dry_run, stop=stop.is_set)
     if dry_run:
         _show(done.statements)
-        output.say(f"{counted(done.articles, 'article', 'articles')} of it would be deleted from the corpus")
+        output.say(f"{counted(done.articles, 'article')} of it would be deleted from the corpus")
         return
     if stop.is_set():
         unfinished()

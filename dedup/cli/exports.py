@@ -47,11 +47,11 @@ def export_corpus(
         output.write_json(report.as_dict())
         return
     failed = f", {report.failed:,} that cannot have one" if report.failed else ""
-    pins = counted(report.pair_pins + report.sentence_pins, "pin", "pins")
-    output.say(f"{folder}: {counted(report.fingerprints, 'fingerprint', 'fingerprints')}{failed}, {pins}")
+    pins = counted(report.pair_pins + report.sentence_pins, "pin")
+    output.say(f"{folder}: {counted(report.fingerprints, 'fingerprint')}{failed}, {pins}")
     if report.left_out:
         named = ", ".join(report.left_out_ids[:3]) + (" …" if report.left_out > 3 else "")
-        articles = counted(report.left_out, "article", "articles")
+        articles = counted(report.left_out, "article")
         output.say(f"{articles} without a current fingerprint left out, to be read by the cluster: {named}")
     if report.keyed:
         output.say(
@@ -128,14 +128,14 @@ def import_(
         for problem in report.problems:
             output.say(str(problem))
     elif dry_run:
-        new = counted(report.fingerprints, "new fingerprint", "new fingerprints")
-        output.say(f"it fits: {counted(report.articles, 'article', 'articles')}, {new}; nothing was changed")
+        new = counted(report.fingerprints, "new fingerprint")
+        output.say(f"it fits: {counted(report.articles, 'article')}, {new}; nothing was changed")
     else:
-        marks, pairs = counted(report.marks, "mark", "marks"), counted(report.pairs, "pair", "pairs")
-        new = counted(report.fingerprints, "fingerprint", "fingerprints")
-        output.say(f"of {counted(report.articles, 'article', 'articles')} wrote {marks}, {pairs} and {new}")
+        marks, pairs = counted(report.marks, "mark"), counted(report.pairs, "pair")
+        new = counted(report.fingerprints, "fingerprint")
+        output.say(f"of {counted(report.articles, 'article')} wrote {marks}, {pairs} and {new}")
         if report.left:
-            articles = counted(report.left, "article", "articles")
+            articles = counted(report.left, "article")
             output.say(f"{articles} changed meanwhile; next: dedup backfill")
     if report.stopped:
         unfinished()

@@ -229,7 +229,7 @@ def _show_previews(previews: Sequence[dedup.LoadPreview], json: bool) -> None:
     if previews:
         refused = sum(preview.report.refused for preview in previews)
         lines = sum(preview.report.lines for preview in previews)
-        output.say(f"read {shared.counted(lines, 'line', 'lines')}, {refused:,} refused; nothing was stored")
+        output.say(f"read {shared.counted(lines, 'line')}, {refused:,} refused; nothing was stored")
 
 
 def _facts(article: dedup.Article) -> Iterator[tuple[str, str]]:

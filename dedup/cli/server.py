@@ -141,9 +141,7 @@ def restore(file: Annotated[Path, Argument(metavar="FILE", help="A file that `du
         if not found.right:
             dd.repair(found)
             left = dd.preview()
-    said = (
-        "verified" if found.right else f"{counted(len(found.differences), 'difference', 'differences')} found"
-    )
+    said = "verified" if found.right else f"{counted(len(found.differences), 'difference')} found"
     waiting = f"; next: dedup backfill ({left.settle:,} to settle)" if left.settle or not found.right else ""
     output.say(f"restored and {said}{waiting}")
 
@@ -172,9 +170,9 @@ def upgrade(
         return
     if done.kept:
         output.say(
-            f"PostgreSQL {done.before} → {done.after}: {counted(done.databases, 'database', 'databases')},"
-            f" {counted(done.roles, 'role', 'roles')}, {counted(done.tables, 'table', 'tables')} and"
-            f" {counted(done.rows, 'row', 'rows')} copied and compared"
+            f"PostgreSQL {done.before} → {done.after}: {counted(done.databases, 'database')},"
+            f" {counted(done.roles, 'role')}, {counted(done.tables, 'table')} and"
+            f" {counted(done.rows, 'row')} copied and compared"
         )
         if not removed:
             output.say(

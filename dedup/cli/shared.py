@@ -124,8 +124,9 @@ def say_if_started() -> None:
         output.say("starting the embedded PostgreSQL server; `dedup db stop` stops it")
 
 
-def counted(count: int, one: str, more: str) -> str:
-    return f"{count:,} {one if count == 1 else more}"
+def counted(count: int, one: str, more: str | None = None) -> str:
+    """A number and its noun; `more`: the plural, where it is not made by an s."""
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"
 
 
 def shortened(text: str) -> str:

@@ -243,7 +243,7 @@ def estimate_(
 
 
 def _tell(name: str, seconds: float, rows: int) -> None:
-    output.say(f"{name}: {counted(rows, 'row', 'rows')}, {seconds:,.1f} s")
+    output.say(f"{name}: {counted(rows, 'row')}, {seconds:,.1f} s")
 
 
 @contextmanager
@@ -323,7 +323,7 @@ def _corpus(spark: Any, folder: str | None, settings: Settings) -> Corpus:
 
 
 def _say_input(report: Mapping[str, Any]) -> None:
-    rows = counted(report["articles"], "row", "rows")
+    rows = counted(report["articles"], "row")
     reused = f", {report['reused']:,} with the fingerprints that are known" if report["reused"] else ""
     output.say(f"read {rows}{reused}; {report['failed']:,} texts have no fingerprint")
     for what in ("refused", "repaired"):

@@ -94,8 +94,8 @@ def _say_done(report: dedup.BackfillReport) -> None:
         output.say("everything was settled already")
     else:
         failed = f", {report.failed:,} cannot have one (dedup marks --status failed)" if report.failed else ""
-        texts = shared.counted(report.fingerprinted, "text", "texts")
-        output.say(f"fingerprinted {texts}{failed}; wrote {shared.counted(report.settled, 'mark', 'marks')}")
+        texts = shared.counted(report.fingerprinted, "text")
+        output.say(f"fingerprinted {texts}{failed}; wrote {shared.counted(report.settled, 'mark')}")
         if report.stopped:
             output.say("stopped as asked; run `dedup backfill` again to go on")
         else:
@@ -120,7 +120,7 @@ def _found(reprints: dedup.Reprints) -> str:
         for story in reprints.most
     )
     return (
-        f"{shared.counted(reprints.duplicates, 'duplicate', 'duplicates')} in"
+        f"{shared.counted(reprints.duplicates, 'duplicate')} in"
         f" {shared.counted(reprints.stories, 'story', 'stories')}; the most reprinted: {most}"
     )
 
@@ -273,7 +273,7 @@ def prune(
         if json:
             output.write_json(found.as_dict())
         else:
-            articles = shared.counted(found.articles, "article", "articles")
+            articles = shared.counted(found.articles, "article")
             copies = shared.counted(found.settled_again, "copy", "copies")
             output.say(
                 f"horizon {horizon}: {articles} would be archived ({found.archived:,} are already),"
@@ -290,8 +290,8 @@ def prune(
         output.say("stopped as asked; run `dedup backfill` to go on")
     else:
         output.say(
-            f"horizon {horizon}: archived {shared.counted(report.archived, 'article', 'articles')};"
-            f" wrote {shared.counted(report.settled, 'mark', 'marks')}"
+            f"horizon {horizon}: archived {shared.counted(report.archived, 'article')};"
+            f" wrote {shared.counted(report.settled, 'mark')}"
         )
     if report.stopped:
         unfinished()
