@@ -37,7 +37,8 @@ TOKEN_CHARACTERS = 16  # At least, so that it cannot be guessed
 BROWSE_PACKAGES = (*SERVER_PACKAGES, "jinja2")  # What the extra `newsdedup[browse]` brings
 REPORT_PACKAGES = ("jinja2",)  # What of it a report needs
 
-SERVE_TOKEN, BROWSE_TOKEN = "DEDUP_SERVE_TOKEN", "DEDUP_BROWSE_TOKEN"  # Variables of the environment
+SERVE_VARIABLE = "DEDUP_SERVE_TOKEN"
+BROWSE_VARIABLE = "DEDUP_BROWSE_TOKEN"
 
 SERVE_PORT = 8765
 SERVE_RATE = 100.0  # Requests a second of one client: a third of what one corpus answers on two cores
@@ -95,7 +96,7 @@ def serve(
     from dedup.web.serve.guard import LOOPBACK_NAMES, Access
     from dedup.web.serve.limits import Limits
 
-    token = token_from(token_file, SERVE_TOKEN)
+    token = token_from(token_file, SERVE_VARIABLE)
     access = Access(token, None if token is not None or unix is not None else LOOPBACK_NAMES | {host.lower()})
     with ExitStack() as stack:
         if unix is not None:
@@ -103,7 +104,7 @@ def serve(
             stack.callback(server.unbind, unix)
             places = str(unix)
         else:
-            sockets = server.bind(host, port, loopback_only=token is None, variable=SERVE_TOKEN)
+            sockets = server.bind(host, port, loopback_only=token is None, variable=SERVE_VARIABLE)
             places = " and ".join(map(server.address_of, sockets))
         stop = stack.enter_context(stopping_gently())
         dd, longest = stack.enter_context(impatient())
@@ -155,9 +156,9 @@ def browse(
     from dedup.web.serve.guard import LOOPBACK_NAMES
     from dedup.web.serve.limits import Limits
 
-    token = token_from(token_file, BROWSE_TOKEN)
+    token = token_from(token_file, BROWSE_VARIABLE)
     with ExitStack() as stack:
-        sockets = server.bind(host, port, loopback_only=token is None, variable=BROWSE_TOKEN)
+        sockets = server.bind(host, port, loopback_only=token is None, variable=BROWSE_VARIABLE)
         addresses = [server.address_of(listener) for listener in sockets]
         stop = stack.enter_context(stopping_gently())
         dd, longest = stack.enter_context(impatient())
