@@ -173,7 +173,7 @@ static uint32_t flags_of(Work *w, const Char *s, int64_t n) {
     return flags_of_wide(w->p, wide, n);
 }
 
-/* ---- decisions.py: does a sentence end here? ---- */
+/* ---- sentences.py: does a sentence end here? ---- */
 
 /* _SEVERAL; its third form has two spaces, and a context has one at most. */
 static int64_t several(const Char *s, int64_t i, int64_t n) {
