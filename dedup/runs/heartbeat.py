@@ -75,7 +75,12 @@ class Heartbeat:
             elif time.monotonic() > until:
                 self.other = found
                 if found.stuck:
-                    raise _stuck(found, self._what)
+                    raise StuckError(
+                        f"{found.kind} has been running {found}, and came no further for"
+                        f" {found.still_seconds / 60:.0f} minutes: it is probably stuck; end it with"
+                        f" `kill {found.process_id}` on {found.host}, with `kill -9` if it stays,"
+                        f" then run `dedup {self._what}` again"
+                    )
                 return False
             time.sleep(0.02)
 
@@ -142,16 +147,7 @@ class Heartbeat:
         return True
 
     def _owner(self, cursor: Cursor) -> Owner:
-        pid, start = runs.session(cursor)
+        session = runs.session(cursor)
         if self._connection.pooled:  # the session tells nothing
             return Owner(socket.gethostname(), os.getpid(), None, None)
-        return Owner(socket.gethostname(), os.getpid(), pid, start)
-
-
-def _stuck(found: Run, what: str) -> StuckError:
-    return StuckError(
-        f"{found.kind} has been running {found}, and came no further for"
-        f" {found.still_seconds / 60:.0f} minutes: it is probably stuck; end it with"
-        f" `kill {found.process_id}` on {found.host}, with `kill -9` if it stays,"
-        f" then run `dedup {what}` again"
-    )
+        return Owner(socket.gethostname(), os.getpid(), *session)

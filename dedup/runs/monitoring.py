@@ -14,9 +14,8 @@ from dedup.attach import drift
 from dedup.base.answer import Answer
 from dedup.db.database import Cursor, prefer_indexes
 from dedup.db.statements import Statements
-from dedup.runs import runs, workers
-from dedup.runs.runs import Run
-from dedup.runs.workers import Worker
+from dedup.runs import runs
+from dedup.runs.runs import Run, Worker
 
 _sql = Statements("runs/monitoring")
 
@@ -102,9 +101,7 @@ class Vitals(Answer):
             found.append(f"a run is probably stuck {self.run}")
         since = None if self.quiet_at is None else (self.at - self.quiet_at).total_seconds()
         if (since is None or since > seconds) and not self.run:
-            last = "nothing was settled yet"
-            if since is not None:
-                last = f"all was last settled {_hours(since)} ago"
+            last = "nothing was settled yet" if since is None else f"all was last settled {_hours(since)} ago"
             found.append(f"{last}: is `dedup backfill` or `dedup worker` still run?")
         for what, waited in (
             ("an article", self.waiting_seconds),
@@ -142,16 +139,22 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
     estimated = seen > SAMPLE
     unsettled = max(seen, int(index_rows)) if estimated else seen
     pending = round(unsettled * pending / seen) if seen else 0
-    everyone = workers.everyone(cursor)
-    quiet_at = _quiet_at(cursor, everyone)
+    workers = runs.workers(cursor)
+    done = cursor.execute(_sql("last_done")).fetchone()
+    times = [done[0] if done else None, *(worker.idle_at for worker in workers)]
+    quiet_at = max((time for time in times if time is not None), default=None)
     waiting = None
     if oldest is not None:
         # Since when an edited article waits is not known; but not since before nothing waited.
         since = oldest if quiet_at is None or estimated else max(oldest, quiet_at)
         waiting = max(0.0, (at - since).total_seconds())
-    failed, lately_failed = _failed(cursor, lately)
+    failed = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()
     run = runs.current(cursor, "backfill")
-    changes, changes_waiting = _changes(cursor)
+    changes = cursor.execute(_sql("changes"), {"limit": SAMPLE + 1}).fetchone() or (0, None)
+    queues = {"changes": int(changes[0])}
+    for name, table in QUEUES.items():
+        count = cursor.execute(_sql("bounded_count", table=table), {"limit": SAMPLE + 1}).fetchone()
+        queues[name] = int(count[0]) if count else 0
     return Vitals(
         at=at.astimezone(UTC),
         articles=articles,
@@ -159,36 +162,14 @@ def vitals(cursor: Cursor, lately: float = 86_400.0) -> Vitals:
         stale=unsettled - pending,
         estimated=estimated,
         waiting_seconds=waiting,
-        failed=failed,
-        failed_lately=lately_failed,
+        failed={reason: count for reason, count, _ in failed},
+        failed_lately=sum(count for _, _, count in failed),
         limits=limits,
-        queues={"changes": changes} | {name: _bounded_count(cursor, QUEUES[name]) for name in QUEUES},
-        changes_waiting_seconds=changes_waiting,
+        queues=queues,
+        changes_waiting_seconds=changes[1],
         drifted=[*drift.problems(cursor), *drift.unwritten(cursor)],
         totals={" ".join(filter(None, key)): value for key, value in runs.totals(cursor).items()},
         quiet_at=quiet_at,
         run=None if run and run.gone else run,
-        workers=everyone,
+        workers=workers,
     )
-
-
-def _quiet_at(cursor: Cursor, everyone: list[Worker]) -> datetime | None:
-    row = cursor.execute(_sql("last_done")).fetchone()
-    times = [row[0] if row else None, *(worker.idle_at for worker in everyone)]
-    return max((time for time in times if time is not None), default=None)
-
-
-def _failed(cursor: Cursor, lately: float) -> tuple[dict[str, int], int]:
-    rows = cursor.execute(_sql("failed"), {"lately": lately, "sample": SAMPLE}).fetchall()
-    return {reason: count for reason, count, _ in rows}, sum(row[2] for row in rows)
-
-
-def _changes(cursor: Cursor) -> tuple[int, float | None]:
-    """Changes of attached tables that were not read yet, and for how many seconds the first has waited."""
-    row = cursor.execute(_sql("changes"), {"limit": SAMPLE + 1}).fetchone()
-    return (int(row[0]), row[1]) if row else (0, None)
-
-
-def _bounded_count(cursor: Cursor, table: str) -> int:
-    row = cursor.execute(_sql("bounded_count", table=table), {"limit": SAMPLE + 1}).fetchone()
-    return int(row[0]) if row else 0

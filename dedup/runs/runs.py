@@ -1,8 +1,11 @@
-"""Who is at work on the corpus: one row per run, kept alive by a heartbeat.
+"""Who is at work on the corpus: a row for each run, kept alive by a heartbeat, and one for each worker.
 
 A run that is killed ends no row. So the next one asks whether the owner of the row still lives: its heartbeat
 is a session of the server, which goes with its process, and a time, which grows old where the session cannot
 be seen. Two runs at once do no harm, since all that they write is written under the settle lock.
+
+While a worker settles, its run says that it lives; while it waits, its own row does. Both name a session of
+the server, which goes with the process: a worker that is killed is noticed at once.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ _sql = Statements("runs/runs")
 LEASE_SECONDS = 60.0
 """A run whose heartbeat is older is gone, whatever became of it."""
 
+_LEASE = {"lease": LEASE_SECONDS}
+
 STUCK_SECONDS = 600.0
 """A run that lives and came no further for so long is probably stuck."""
 
@@ -32,15 +37,17 @@ KEPT = 1_000
 SETTLING = ("backfill", "worker", "import")
 """Kinds of runs that exclude each other: each settles the whole corpus."""
 
+Session = tuple[int, datetime | None]
+"""A server process, and when it began, which a pooler may hide."""
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
     """Who runs."""
 
-    # host, process_id: the machine and the process
     host: str
     process_id: int
-    # backend_pid, backend_start: the session of its heartbeat; None where a pooler hides it
+    # backend_pid, backend_start: the server session of its heartbeat; None where a pooler hides it
     backend_pid: int | None
     backend_start: datetime | None
 
@@ -53,8 +60,7 @@ class Run(Answer):
     host: str
     process_id: int
     started_at: datetime
-    # stage, done, total: how far it is
-    stage: str
+    stage: str  # with done and total: how far it is
     done: int
     total: int
     quiet_seconds: float  # since its last heartbeat
@@ -114,9 +120,8 @@ class PastRun(Answer):
 
 def current(cursor: Cursor, what: str) -> Run | None:
     """The run that has not ended, alive or gone, and so keeps one of this kind from beginning."""
-    row = cursor.execute(
-        _sql("current"), {"lease": LEASE_SECONDS, "kinds": list(SETTLING if what in SETTLING else (what,))}
-    ).fetchone()
+    kinds = list(SETTLING) if what in SETTLING else [what]
+    row = cursor.execute(_sql("current"), {**_LEASE, "kinds": kinds}).fetchone()
     return Run(*row) if row else None
 
 
@@ -151,32 +156,21 @@ def end(cursor: Cursor, run: int, outcome: str, error: str | None) -> None:
     """
     cursor.execute(_sql("end"), {"run": run, "outcome": outcome, "error": error})
     if cursor.fetchone():
-        _total(cursor, {(f"runs {outcome}", ""): 1})
+        _total(cursor, [(f"runs {outcome}", "", 1.0)])
 
 
 def add(cursor: Cursor, run: int, did: Did) -> None:
     """Add to what a run did, and to what all runs did together."""
     counts = {name: getattr(did, name) for name in ("fingerprinted", "settled", "failed")}
     cursor.execute(_sql("add"), {**counts, "stages": Jsonb(dict(did.seconds)), "run": run})
-    _total(
-        cursor,
-        {
-            **{(name, ""): count for name, count in counts.items()},
-            **{("seconds", stage): seconds for stage, seconds in did.seconds.items()},
-        },
-    )
+    values = [(name, "", float(count)) for name, count in counts.items()]
+    _total(cursor, values + [("seconds", stage, float(seconds)) for stage, seconds in did.seconds.items()])
 
 
-def _total(cursor: Cursor, values: Mapping[tuple[str, str], float]) -> None:
-    found = sorted((name, stage, value) for (name, stage), value in values.items() if value)
-    cursor.execute(
-        _sql("add_totals"),
-        {
-            "names": [name for name, _, _ in found],
-            "stages": [stage for _, stage, _ in found],
-            "values": [float(value) for _, _, value in found],
-        },
-    )
+def _total(cursor: Cursor, values: list[tuple[str, str, float]]) -> None:
+    found = sorted(value for value in values if value[2])  # in one order: others add to the same rows
+    names, stages, amounts = ([value[i] for value in found] for i in range(3))
+    cursor.execute(_sql("add_totals"), {"names": names, "stages": stages, "values": amounts})
 
 
 def totals(cursor: Cursor) -> dict[tuple[str, str], float]:
@@ -189,7 +183,45 @@ def history(cursor: Cursor, limit: int) -> list[PastRun]:
     return [PastRun(*row) for row in rows]
 
 
-def session(cursor: Cursor) -> tuple[int, datetime | None]:
+def session(cursor: Cursor) -> Session:
     row = cursor.execute(_sql("session")).fetchone()
     assert row is not None
     return row[0], row[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Worker(Answer):
+    host: str
+    process_id: int
+    started_at: datetime
+    seen_at: datetime
+    idle_at: datetime | None  # when it last found nothing to do
+    alive: bool  # it said so within the last minute, or is at work, and its session of the server is there
+
+
+def begin_worker(cursor: Cursor, host: str, process_id: int) -> int:
+    """A worker begins; returns its number. The rows of those that are gone go."""
+    cursor.execute(_sql("delete_gone_workers"), {**_LEASE, "besides": None})
+    row = cursor.execute(_sql("begin_worker"), {"host": host, "process_id": process_id}).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def see_worker(cursor: Cursor, worker: int, *, idle: bool, session: Session | None = None) -> bool:
+    """Say that a worker lives; False if its row is gone. `idle`: it has just found nothing to do. `session`:
+    that of its own which is open as long as it lives; None: it has none, or a pooler hides it.
+    """
+    cursor.execute(_sql("delete_gone_workers"), {**_LEASE, "besides": worker})
+    backend_pid, backend_start = session or (None, None)
+    values = {"worker": worker, "idle": idle, "backend_pid": backend_pid, "backend_start": backend_start}
+    return cursor.execute(_sql("see_worker"), values).rowcount == 1
+
+
+def end_worker(cursor: Cursor, worker: int) -> None:
+    cursor.execute(_sql("end_worker"), {"worker": worker})
+
+
+def workers(cursor: Cursor) -> list[Worker]:
+    """All there are, alive or gone."""
+    rows: list[Any] = cursor.execute(_sql("workers"), _LEASE).fetchall()
+    return [Worker(*row) for row in rows]

@@ -23,11 +23,10 @@ from dedup.base import logs
 from dedup.base.errors import DatabaseError, LoginError, MachineError, RightsError, SchemaError, StuckError
 from dedup.base.progress import SilentProgress
 from dedup.db.database import Database
-from dedup.runs import runs, waiting, workers
+from dedup.runs import runs, waiting
 from dedup.runs.heartbeat import Heartbeat
-from dedup.runs.listener import Listener
-from dedup.runs.waiting import Waiting
-from dedup.runs.workers import Session
+from dedup.runs.runs import Session
+from dedup.runs.waiting import Listener, Waiting
 from dedup.settling import backfill
 from dedup.settling.backfill import BackfillReport, Options
 
@@ -215,9 +214,9 @@ class Daemon:
         if now - self._seen_at < SEEN_SECONDS and session == self._session:
             return
         with self._database.transaction() as cursor:
-            if self._worker is None or not workers.see(cursor, self._worker, idle=idle, session=session):
-                self._worker = workers.begin(cursor, socket.gethostname(), os.getpid())
-                workers.see(cursor, self._worker, idle=idle, session=session)
+            if self._worker is None or not runs.see_worker(cursor, self._worker, idle=idle, session=session):
+                self._worker = runs.begin_worker(cursor, socket.gethostname(), os.getpid())
+                runs.see_worker(cursor, self._worker, idle=idle, session=session)
         self._seen_at, self._session = now, session
 
     def _end(self, outcome: str, *, tell: bool = True) -> None:
@@ -235,7 +234,7 @@ class Daemon:
         self._listener.close()
         if self._worker is not None and tell:
             with suppress(DatabaseError), self._database.transaction() as cursor:
-                workers.end(cursor, self._worker)
+                runs.end_worker(cursor, self._worker)
 
 
 def wait_for(

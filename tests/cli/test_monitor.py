@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from dedup.api.metrics import Metrics
 from dedup.cli import monitor
 from dedup.db.database import URL_VARIABLE, Database
-from dedup.runs import monitoring, runs, waiting, workers
+from dedup.runs import monitoring, runs, waiting
 from tests.attached import attach, news, owned
 from tests.cli.conftest import Dedup
 from tests.corpora import article, deduplicator, load, wait_until, window
@@ -72,7 +72,7 @@ def test_a_failed_run_is_no_success(dedup: Dedup, settled: Database) -> None:
 def test_a_worker_that_found_nothing_to_do_is_a_success(dedup: Dedup, settled: Database) -> None:
     change(settled, "run", "ended_at = now() - interval '27 hours'")
     with settled.transaction() as cursor:
-        workers.see(cursor, workers.begin(cursor, "here", 1), idle=True)
+        runs.see_worker(cursor, runs.begin_worker(cursor, "here", 1), idle=True)
     assert check(dedup)[0] == 0
 
 
@@ -115,8 +115,8 @@ def test_a_failed_article_is_told_for_a_while(dedup: Dedup, settled: Database) -
 
 def test_workers_that_are_all_gone(dedup: Dedup, settled: Database) -> None:
     with settled.transaction() as cursor:
-        workers.begin(cursor, "desk-1", 17)
-        workers.begin(cursor, "desk-2", 18)
+        runs.begin_worker(cursor, "desk-1", 17)
+        runs.begin_worker(cursor, "desk-2", 18)
     change(settled, "worker", "seen_at = now() - interval '3 minutes'", "host = 'desk-1'")
     assert check(dedup)[0] == 0, "one is left"
     change(settled, "worker", "seen_at = now() - interval '3 minutes'")
@@ -124,15 +124,15 @@ def test_workers_that_are_all_gone(dedup: Dedup, settled: Database) -> None:
     assert code == 1
     assert "the worker on desk-1, process 17, is gone; its last word was 3 minutes ago" in line
     with settled.transaction() as cursor:
-        workers.begin(cursor, "desk-3", 19)
+        runs.begin_worker(cursor, "desk-3", 19)
     assert check(dedup)[0] == 0, "the next one removes their rows"
 
 
 def test_a_worker_whose_session_is_gone_is_gone_at_once(dedup: Dedup, settled: Database) -> None:
     with psycopg.connect(settled.url) as session:
         with settled.transaction() as cursor, session.cursor() as own:
-            number = workers.begin(cursor, "desk-1", 17)
-            workers.see(cursor, number, idle=True, session=runs.session(own))
+            number = runs.begin_worker(cursor, "desk-1", 17)
+            runs.see_worker(cursor, number, idle=True, session=runs.session(own))
         session.commit()
         assert check(dedup)[0] == 0
     wait_until(lambda: check(dedup)[0] == 1)
@@ -143,13 +143,13 @@ def test_a_worker_that_works_is_gone_with_the_session_of_its_run(settled: Databa
     with psycopg.connect(settled.url, autocommit=True) as session, session.cursor() as own:
         pid, start = runs.session(own)
     with settled.transaction() as cursor:
-        workers.begin(cursor, "desk-1", 17)
+        runs.begin_worker(cursor, "desk-1", 17)
         cursor.execute("UPDATE dedup.worker SET seen_at = now() - interval '3 minutes'")
         runs.claim(cursor, "worker", runs.Owner("desk-1", 17, pid, start))
 
     def alive() -> list[bool]:
         with settled.transaction() as cursor:
-            return [worker.alive for worker in workers.everyone(cursor)]
+            return [worker.alive for worker in runs.workers(cursor)]
 
     wait_until(lambda: alive() == [False])
 
@@ -158,7 +158,7 @@ def test_a_worker_that_is_gone_for_an_hour_is_forgotten_where_nothing_waits(
     dedup: Dedup, settled: Database
 ) -> None:
     with settled.transaction() as cursor:
-        workers.begin(cursor, "desk-1", 17)
+        runs.begin_worker(cursor, "desk-1", 17)
     change(settled, "worker", "seen_at = now() - interval '59 minutes'")
     assert check(dedup)[0] == 1
     change(settled, "worker", "seen_at = now() - interval '61 minutes'")
@@ -190,7 +190,7 @@ def test_changes_of_attached_tables_that_wait_with_nobody_at_work(
     assert code == 1
     assert "a change of an attached table has waited for 20 minutes, and nobody is at work" in line
     with settled.transaction() as cursor:
-        workers.begin(cursor, "desk-1", 17)
+        runs.begin_worker(cursor, "desk-1", 17)
     code, line = check(dedup)
     assert code == 1, "a worker takes what comes within a second"
     assert "20 minutes, and nobody is at work" in line
@@ -216,10 +216,10 @@ def test_metrics_count_changes_and_not_notes(
 
 def test_a_worker_that_works_is_not_gone(settled: Database) -> None:
     with settled.transaction() as cursor:
-        workers.begin(cursor, "desk-1", 17)
+        runs.begin_worker(cursor, "desk-1", 17)
         runs.claim(cursor, "backfill", runs.Owner("desk-1", 17, None, None))
         cursor.execute("UPDATE dedup.worker SET seen_at = now() - interval '3 minutes'")
-        assert [worker.alive for worker in workers.everyone(cursor)] == [True]
+        assert [worker.alive for worker in runs.workers(cursor)] == [True]
 
 
 def test_a_stuck_run(dedup: Dedup, settled: Database) -> None:

@@ -31,8 +31,8 @@ from dedup.base.timeouts import Timeouts
 from dedup.db import embedded, migrate
 from dedup.db.database import Database
 from dedup.db.rendering import Named, Verbatim, own, rendered, rendered_text
-from dedup.runs import workers
-from dedup.runs.listener import Listener
+from dedup.runs import runs
+from dedup.runs.waiting import Listener
 from dedup.spooling import SpoolingDeduplicator
 from dedup.store import opening
 from tests.conftest import Server
@@ -424,7 +424,7 @@ def test_an_article_tells_the_workers_of_its_corpus(both: tuple[Database, Databa
             plain, wires = doors(both, stack)
             for database in both:
                 with database.transaction() as cursor:
-                    workers.begin(cursor, "here", 1)  # without one nobody is notified
+                    runs.begin_worker(cursor, "here", 1)  # without one nobody is notified
             plain.load(family(1))
             assert not listener.wait(0.1, lambda: False)
             wires.load(family(1))

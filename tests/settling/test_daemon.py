@@ -24,7 +24,7 @@ from psycopg import sql
 from dedup.api import worker
 from dedup.base.errors import LoginError, SchemaError
 from dedup.db.database import Database, conninfo
-from dedup.runs import runs, waiting, workers
+from dedup.runs import runs, waiting
 from dedup.settling import daemon as daemon_module
 from dedup.settling.backfill import Options
 from dedup.settling.daemon import Daemon, Pace
@@ -256,7 +256,7 @@ def test_who_notifies(database: Database, heard: Callable[[], int]) -> None:
     load(database, article("a", window(0, 6)))
     assert heard() == 0, "nobody is there to be told"
     with database.transaction() as cursor:
-        workers.begin(cursor, "elsewhere", 1)
+        runs.begin_worker(cursor, "elsewhere", 1)
     load(database, article("b", window(1, 6)))
     assert heard() == 1
     with database.transaction() as cursor:
