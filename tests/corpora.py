@@ -26,7 +26,7 @@ from dedup.rules import oracle
 from dedup.rules.common import agreeing_pairs
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Relation
-from dedup.settling.reader import FingerprintFunction
+from dedup.settling.pool import FingerprintFunction
 from dedup.settling.settle import MAX_WORK, settle
 from dedup.settling.submit import Submissions
 from dedup.store import articles, fingerprints, rulebooks

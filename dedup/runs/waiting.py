@@ -1,7 +1,7 @@
 """Whether anything waits to be settled: asked every second, or told by NOTIFY.
 
 What is asked every second must cost nothing: each source of work is one query that an index answers, and a
-new one is one more query in `waiting.sql`. A notification is a hint, heard on a connection of its own. Whoever
+new one is one more in `waiting.sql`. A notification is a hint, heard on a connection of its own. Whoever
 listens asks the database in any case after a while, so a notification that was lost, a connection that died
 and a pooler that lets nobody listen cost no more than that while.
 """

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from dedup.db.database import Database, retried
+from dedup.db.database import Cursor, Database
+from dedup.settling.held import held
 from dedup.store import rulebooks
 from dedup.store.rulebooks import Plan
 
@@ -29,20 +30,19 @@ def adopt(database: Database) -> bool:
     with database.transaction(settling=True) as cursor:
         rulebooks.keep_pinned_words(cursor, plan)
     through = 0
-    while last := retried(partial(_withdraw, database, plan, through), database.timeouts.lock):
+    while last := _withdraw(database, plan, through):
         through = last
-    retried(partial(_adopt, database, plan, through), database.timeouts.lock)
+    held(database, partial(rulebooks.adopt, plan=plan, through=through))
     return True
 
 
 def _withdraw(database: Database, plan: Plan, after: int) -> int | None:
-    with database.transaction(settling=True) as cursor:
+    """Withdraw the next articles; returns the last of them, None where there are no more."""
+
+    def work(cursor: Cursor) -> int | None:
         ids = rulebooks.page_of_articles(cursor, after, ARTICLES_PER_TRANSACTION)
         if ids:
             rulebooks.withdraw_for(cursor, plan, ids)
-    return ids[-1] if ids else None
+        return ids[-1] if ids else None
 
-
-def _adopt(database: Database, plan: Plan, through: int) -> None:
-    with database.transaction(settling=True) as cursor:
-        rulebooks.adopt(cursor, plan, through)
+    return held(database, work)

@@ -5,35 +5,35 @@ cores, bring the common sentences up to date, settle in batches. Each step commi
 is stopped, by Ctrl-C or a crash, is resumed by the next one where it was. Memory does not grow with the
 corpus.
 
-A run that does the same again and again ends with an error.
-
-What the next backfill has to do, counted without doing it.
+A run that does the same again and again ends with an error. `preview` says what the next one has to do.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 
 from dedup.attach.sync import sync, write_marks
 from dedup.base.answer import Answer
+from dedup.base.errors import BusyError
 from dedup.base.machine import BATCH_ARTICLES, EngineName
 from dedup.base.progress import Both, Progress, SilentProgress, timed
-from dedup.db.database import Database, retried
+from dedup.base.settings import Settings
+from dedup.db.database import Cursor, Database
 from dedup.db.holding import fitting_batch
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Did, Run
 from dedup.settling import choice, segments
 from dedup.settling.adopt import adopt
-from dedup.settling.deferred import store_deferred
 from dedup.settling.fingerprinting import Fingerprinting, PoolOptions, Read, analyze, endless
-from dedup.settling.memory.kept import Kept
+from dedup.settling.held import held
 from dedup.settling.memory.run import MemoryRun
-from dedup.settling.reader import Factory, make_function
+from dedup.settling.memory.snapshot import Kept
+from dedup.settling.pool import Factory, make_function
 from dedup.settling.refresh import refresh
 from dedup.settling.settle import Settled, settle
 from dedup.settling.window import Window
@@ -44,6 +44,7 @@ from dedup.store.stories import Reprints
 SAME_ROUNDS = 10
 """A run ends by itself when a round finds nothing to do; one with so many that did the same never would."""
 
+DEFERRED_PER_TRANSACTION = 100  # Stored under one hold of the settle lock: a few hundredths of a second
 MOST_REPRINTED = 3  # Stories that a report names
 
 
@@ -97,10 +98,6 @@ class BackfillReport(Answer):
     engines: list[str] = field(default_factory=list)
     reprints: Reprints | None = None
 
-    def did(self) -> Did:
-        """What is kept of it in the row of the run."""
-        return Did(self.fingerprinted, self.settled, self.failed, self.seconds)
-
 
 def backfill(
     database: Database,
@@ -135,13 +132,8 @@ def backfill(
             report.already_running, report.running = True, heartbeat.other
             return report
         report.taken_over = heartbeat.taken_over
-        options = Options(
-            batch,
-            full_count,
-            PoolOptions(workers, factory),
-            engine,
-            memory or choice.usual_memory(),
-        )
+        memory = memory or choice.usual_memory()
+        options = Options(batch, full_count, PoolOptions(workers, factory), engine, memory)
         try:
             work(database, report, heartbeat, options, progress or SilentProgress(), stop)
         except BaseException as error:
@@ -167,15 +159,11 @@ def work(
     stop: Callable[[], bool],
 ) -> None:
     """Settle all that waits, within a run that has begun; what was done is added to the run's row."""
-
-    def ending() -> bool:
-        return stop() or heartbeat.superseded
-
     try:
-        _Run(database, report, Both(heartbeat, progress), options, ending, heartbeat).all()
+        _Run(database, report, heartbeat, options, progress, stop).all()
     finally:
         with suppress(Exception):  # the counts are for people
-            heartbeat.add(report.did())
+            heartbeat.add(Did(report.fingerprinted, report.settled, report.failed, report.seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,17 +182,18 @@ class _Run:
         self,
         database: Database,
         report: BackfillReport,
-        progress: Both,
-        options: Options,
-        stop: Callable[[], bool],
         heartbeat: Heartbeat,
+        options: Options,
+        progress: Progress,
+        stop: Callable[[], bool],
     ) -> None:
-        self._database, self._report, self._progress = database, report, progress
-        self._options, self._stop, self._heartbeat = options, stop, heartbeat
-        self._window = Window(database, progress, stop)
+        self._database, self._report, self._heartbeat, self._options = database, report, heartbeat, options
+        self._progress, self._stop = Both(heartbeat, progress), lambda: stop() or heartbeat.superseded
+        self._window = Window(database, self._progress, self._stop)
         self._rounds: Counter[tuple[int, ...]] = Counter()
         self._settled_in_memory = False
-        self._fingerprinting = Fingerprinting(database, progress, options.pool, stop)
+        self._fingerprinting = Fingerprinting(database, self._progress, options.pool, self._stop)
+        self._timed = partial(timed, report.seconds)
 
     def all(self) -> None:
         while not self._stop():
@@ -217,7 +206,9 @@ class _Run:
             self._report.written_back += written
             self._report.problems += [line for line in unwritten if line not in self._report.problems]
             if did:
-                self._check_round(did)
+                self._rounds[did] += 1
+                if self._rounds[did] >= SAME_ROUNDS:
+                    raise endless(max(did[0], did[4]))
             elif not self._stop() and not self._window.advance():
                 return
         self._report.stopped = True
@@ -240,7 +231,8 @@ class _Run:
         with self._timed("archiving"):
             self._window.divide(rulebook)
         self._report.archived = self._window.archived
-        waiting = self._fingerprinting.waiting()
+        with self._database.transaction() as cursor:
+            waiting = fingerprints.count(cursor, "unfingerprinted")
         loading = choice.loads_without_indexes(self._database, self._options.engine, waiting)
         self._fingerprinting.target = "fingerprint_bulk" if loading else "fingerprint"
         if loading:
@@ -274,22 +266,16 @@ class _Run:
 
         Unless texts were read before, they are fingerprinted here, and the indexes are built after it.
         """
+        run, memory, loading = self._heartbeat.run, self._options.memory, read is None
         with MemoryRun(
-            self._database,
-            rulebook,
-            self._heartbeat.run,
-            self._options.memory,
-            self._progress,
-            self._timed,
-            self._stop,
-            loading=read is None,
-        ) as run:
+            self._database, rulebook, run, memory, self._progress, self._timed, self._stop, loading=loading
+        ) as engine:
             if read is None:
-                read = self._fingerprint(rulebook, waiting, run.kept)
+                read = self._fingerprint(rulebook, waiting, engine.kept)
                 if self._stop():
                     return ()
             self._note("memory")
-            done = run.settle()
+            done = engine.settle()
         self._settled_in_memory = True
         self._report.common_entered += done.refreshed.entered
         self._report.common_left += done.refreshed.left
@@ -298,14 +284,6 @@ class _Run:
         self._report.compared += done.written.compared
         analyze(self._database, settled, "article_mark")
         return read.articles, read.which, done.refreshed.entered, done.refreshed.left, settled, -1
-
-    def _check_round(self, did: tuple[int, ...]) -> None:
-        self._rounds[did] += 1
-        if self._rounds[did] >= SAME_ROUNDS:
-            raise endless(max(did[0], did[4]))
-
-    def _timed(self, stage: str) -> AbstractContextManager[None]:
-        return timed(self._report.seconds, stage)
 
     def _settle(self, rulebook: Rulebook) -> tuple[int, int]:
         """Settle all that has a fingerprint; returns how many articles, and which, as a number to compare."""
@@ -318,8 +296,9 @@ class _Run:
         limit = self._options.batch
         done, which, before, same = 0, 0, frozenset[int](), 0
         while not self._stop():
-            attempt = partial(self._settle_batch, rulebook, limit)
-            settled, seconds = retried(attempt, self._database.timeouts.lock)
+            settled, seconds = held(
+                self._database, partial(_settle_some, settings=rulebook.settings, limit=limit), rulebook.check
+            )
             if not settled.ids:
                 break
             limit = min(self._options.batch, fitting_batch(len(settled.ids), seconds))
@@ -341,12 +320,30 @@ class _Run:
         if self._report.engines[-1:] != [engine]:
             self._report.engines.append(engine)
 
-    def _settle_batch(self, rulebook: Rulebook, limit: int) -> tuple[Settled, float]:
-        """Settle some articles; returns what that did, and for how many seconds others had to wait."""
-        with self._database.transaction(settling=True) as cursor:
-            rulebook.check(cursor)
-            started = perf_counter()
-            return settle(cursor, rulebook.settings, limit=limit), perf_counter() - started
+
+def _settle_some(cursor: Cursor, settings: Settings, limit: int) -> tuple[Settled, float]:
+    """Settle some articles; returns what that did, and for how many seconds others had to wait."""
+    started = perf_counter()
+    return settle(cursor, settings, limit=limit), perf_counter() - started
+
+
+def store_deferred(database: Database) -> int:
+    """Store what a hook deferred, because others held it; returns how many articles they still hold."""
+    left: list[str] = []
+    while True:
+        with database.transaction() as cursor:
+            found = articles.deferred(cursor, DEFERRED_PER_TRANSACTION + len(left))
+        waiting = [source_id for source_id in found if source_id not in left]
+        if not waiting:
+            return len(left)
+        try:
+            held(database, partial(articles.store_deferred, source_ids=waiting), seconds=0)
+        except BusyError:  # one by one: of some articles only one may be held
+            for source_id in waiting:
+                try:
+                    held(database, partial(articles.store_deferred, source_ids=[source_id]), seconds=0)
+                except BusyError:
+                    left.append(source_id)
 
 
 FINGERPRINTS_PER_SECOND = 2_500

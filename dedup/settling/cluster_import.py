@@ -9,33 +9,45 @@ backfill goes on. What people change between comparing and writing is noted, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from dedup.attach.sync import write_marks
 from dedup.base.answer import Answer
 from dedup.base.errors import BusyError, InputError
 from dedup.base.progress import Both, Progress, SilentProgress, timed
+from dedup.base.settings import Settings
+from dedup.base.times import microseconds
 from dedup.db.arrays import Bigints
 from dedup.db.connection import Connection, Session
 from dedup.db.database import Cursor, Database, retried, translated
 from dedup.files import exchange
-from dedup.files.exchange import RUN_FILE, Basis
+from dedup.files.exchange import RESULT, RUN_FILE, Basis, TableFiles
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Did
 from dedup.settling import choice, segments
 from dedup.settling.adopt import adopt
-from dedup.settling.cluster_read import ResultFolder
 from dedup.settling.fingerprinting import analyze
-from dedup.settling.memory.room import COMPACT_SHARE, compact, vacuum
 from dedup.settling.memory.run import MemoryRun
+from dedup.settling.memory.settle import COMPACT_SHARE, compact, vacuum
 from dedup.settling.refresh import examples_of
 from dedup.store import cluster, cluster_import, common_sentences, memory_engine, rulebooks
 from dedup.store.cluster_import import Checked, Disagreement, Written
 from dedup.store.memory_engine import LOOSE_INDEXES
 from dedup.store.rulebooks import Rulebook, StaleRulesError
+from dedup.text.fingerprints import Fingerprints
+
+_FIRST, _LAST = (microseconds(time.replace(tzinfo=UTC)) for time in (datetime.min, datetime.max))
+
+DIGEST_BYTES = 32  # Of SHA-256
+
+_ROWS = {"mark": "import_mark", "match": "import_match", "common_sentence": "import_common"}
 
 
 @dataclass(slots=True)
@@ -123,6 +135,90 @@ def _guarded(work: _Work, heartbeat: Heartbeat, progress: Progress) -> None:
     heartbeat.end("stopped" if report.stopped else "done")
 
 
+class ResultFolder:
+    """The folder of a result, opened: its tables are there and of the right shape, or InputError is
+    raised."""
+
+    def __init__(self, folder: Path, about: dict[str, Any]) -> None:
+        self.folder, self.about = folder, about
+        self._tables = {name: TableFiles(folder, name, table) for name, table in RESULT.items()}
+        self.rows = sum(
+            files.rows for name, files in self._tables.items() if name != "refused"
+        )  # staged ones
+
+    def stage(self, cursor: Cursor, settings: Settings, progress: Progress, stop: Callable[[], bool]) -> bool:
+        """Copy the tables into temporary ones; False if told to stop before the end.
+
+        Raises InputError: a file breaks off, or holds what no cluster writes.
+        """
+        cluster_import.create(cursor)
+        for name, staged in _ROWS.items():
+            for batch in self._tables[name].batches():
+                if stop():
+                    return False
+                columns = (column.to_pylist() for column in batch.columns)
+                cluster_import.add(cursor, staged, zip(*columns, strict=True))
+                progress.advance(batch.num_rows)
+        place = 0
+        for batch in self._tables["fingerprint"].batches():
+            if stop():
+                return False
+            made = self._fingerprints(batch, settings)
+            cluster_import.add_articles(cursor, self._articles(batch), place, made)
+            place += batch.num_rows
+            progress.advance(batch.num_rows)
+        cluster_import.finish(cursor)
+        return True
+
+    def _articles(self, batch: Any) -> Iterator[tuple[Any, ...]]:
+        compute = exchange.arrow().compute
+        for name in ("published_at", "added_at"):
+            bounds = compute.min_max(batch.column(name)).as_py()
+            if bounds["min"] is not None and not _FIRST <= bounds["min"] <= bounds["max"] <= _LAST:
+                raise self._damaged(f"times of {name} are outside the years 1 to 9999")
+        if (compute.binary_length(batch.column("text_digest")).to_numpy() != DIGEST_BYTES).any():
+            raise self._damaged(f"digests of texts have not {DIGEST_BYTES} bytes")
+        names = ("source_id", "published_at", "added_at", "reason", "text_digest")
+        return zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+
+    def _fingerprints(self, batch: Any, settings: Settings) -> Fingerprints:
+        """The fingerprints of some rows. Raises InputError: these settings make no such."""
+        compute, count = exchange.arrow().compute, batch.num_rows
+        lengths = compute.list_value_length(batch.column("sentence_hashes")).to_numpy()
+        bands = compute.list_value_length(batch.column("buckets")).to_numpy()
+        sizes = compute.binary_length(batch.column("signature")).to_numpy()
+        words, shingles = (batch.column(name).to_numpy() for name in ("word_count", "shingle_count"))
+        signed = sizes > 0
+        if (
+            not np.isin(bands, (0, settings.bands)).all()
+            or not np.isin(sizes, (0, settings.signature_size)).all()
+            or (signed != (shingles > 0)).any()
+            or (words < 0).any()
+            or (shingles < 0).any()
+        ):
+            raise self._damaged("fingerprints are not of the shape that the settings give them")
+        buckets = np.zeros((count, settings.bands), np.int64)
+        buckets[bands > 0] = batch.column("buckets").flatten().to_numpy().reshape(-1, settings.bands)
+        signature = np.zeros((count, settings.signature_size), np.uint8)
+        signatures = b"".join(batch.column("signature").to_pylist())
+        signature[signed] = np.frombuffer(signatures, np.uint8).reshape(-1, settings.signature_size)
+        return Fingerprints(
+            batch.column("version").to_numpy(),
+            batch.column("content_hash").to_numpy(),
+            batch.column("sentence_hashes").flatten().to_numpy(),
+            np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            signature,
+            buckets,
+            bands > 0,
+            words,
+            shingles,
+            tuple(batch.column("reason").to_pylist()),
+        )
+
+    def _damaged(self, words: str) -> InputError:
+        return InputError(f"{self.folder / 'fingerprint'}: {words}; {exchange.AGAIN}")
+
+
 class _Work:
     """One import at work, with a session of its own that has the staged tables."""
 
@@ -138,6 +234,7 @@ class _Work:
         self._result, self._basis, self._stop = result, basis, stop
         self._connection: Connection = database.connect(patient=True)
         self._session = Session(self._connection, database.timeouts)
+        self._timed = partial(timed, report.seconds)
 
     def __enter__(self) -> _Work:
         if self._connection.pooled:
@@ -288,6 +385,3 @@ class _Work:
             self._session.transaction(settling=settling, snapshot=snapshot) as cursor,
         ):
             yield cursor
-
-    def _timed(self, stage: str) -> AbstractContextManager[None]:
-        return timed(self.report.seconds, stage)

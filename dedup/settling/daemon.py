@@ -133,7 +133,8 @@ class Daemon:
         self._quiet = not found
         self._be_seen(now, idle=self._quiet)
         if not found or (not found.settling and now - self._counted_at < self._pace.count):
-            self._rest(now)
+            if self._heartbeat and (self._heartbeat.superseded or now - self._worked_at >= self._pace.idle):
+                self._end("done")
             return False
         if not self._begin(now):
             return False
@@ -142,10 +143,6 @@ class Daemon:
             self._first, self._seen_at = False, float("-inf")  # it is soon seen to be idle
         self._worked_at = self._counted_at = time.monotonic()
         return did
-
-    def _rest(self, now: float) -> None:
-        if self._heartbeat and (self._heartbeat.superseded or now - self._worked_at >= self._pace.idle):
-            self._end("done")
 
     def _begin(self, now: float) -> bool:
         """Begin a run, or go on with the one there is; False if another worker or a backfill is at work."""
@@ -205,9 +202,8 @@ class Daemon:
             if line not in self._problems:
                 log.warning("%s", line, extra={"event": "attached table"})
         self._problems = report.problems
-        if not (report.settled or report.fingerprinted or report.failed):
-            return
-        logs.settled(report, seconds)
+        if report.settled or report.fingerprinted or report.failed:
+            logs.settled(report, seconds)
 
     def _be_seen(self, now: float, *, idle: bool) -> None:
         session = self._listener.session()

@@ -1,7 +1,6 @@
 """The first step of a backfill: every text that waits for it gets its fingerprint, page by page.
 
-Ids come from the database in pages and go to the pool in chunks, whose texts its threads read and store
-(`reader.py`).
+Ids come from the database in pages and go in chunks to the threads of a pool (`pool.py`).
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ from dedup.base.machine import threads
 from dedup.base.progress import Progress
 from dedup.db.database import Database
 from dedup.db.statements import Statements
-from dedup.settling.memory.kept import Kept
-from dedup.settling.pool import FingerprintPool
-from dedup.settling.reader import Factory, Part, make_function
+from dedup.settling.memory.snapshot import Kept
+from dedup.settling.pool import Factory, FingerprintPool, Part, make_function
 from dedup.store import fingerprints
 from dedup.store.fingerprints import Chunk, Page, Target
 from dedup.store.rulebooks import Rulebook
@@ -87,11 +85,6 @@ class Fingerprinting:
         """Settings changed: what was read may have to be read once more."""
         self._first_page = frozenset()
 
-    def waiting(self) -> int:
-        """How many texts wait."""
-        with self._database.transaction() as cursor:
-            return fingerprints.count(cursor, "unfingerprinted")
-
     def run(self, rulebook: Rulebook, total: int, kept: Kept | None = None) -> Read:
         """Fingerprint every text that waits for it, of which there are about so many; `kept` gets what was
         stored.
@@ -120,7 +113,7 @@ class Fingerprinting:
 
     def _count(self, part: Part, read: Read) -> None:
         read.failed += len(part.failed)
-        read.fingerprinted += part.made
+        read.fingerprinted += len(part.articles) - len(part.failed) - len(part.gone)
         counted = part.articles
         if part.gone:
             gone = set(part.gone)

@@ -6,22 +6,173 @@ a kernel one core makes the fingerprints, while the others read and store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from queue import Empty, LifoQueue
+from threading import Lock
 from time import monotonic
 
-from dedup.base.errors import MachineError
+from dedup.base.errors import BusyError, ClosedError, MachineError, UnreachableError
 from dedup.base.machine import threads
-from dedup.db.database import Database
-from dedup.settling.reader import Factory, Part, Reader, make_function
-from dedup.store.fingerprints import Chunk, Target
+from dedup.base.settings import Settings
+from dedup.db.database import Connection, Cursor, Database, Session, retried, translated
+from dedup.store import fingerprints
+from dedup.store.fingerprints import Batch, Chunk, Stored, Target
 from dedup.store.rulebooks import Rulebook
+from dedup.text.fingerprint import Fingerprinter
+from dedup.text.fingerprints import Fingerprints
+from dedup.text.punkt import PunktModel
+from dedup.text.fingerprint import TextTask
+
+FingerprintFunction = Callable[[Sequence[TextTask]], Fingerprints]
+Factory = Callable[[Settings, Mapping[str, PunktModel]], FingerprintFunction]
 
 CHUNKS_AHEAD = 4  # Handed out per thread: enough that none waits while the next page of ids is read
 
 LOOK_SECONDS = 0.2  # How often a wait looks whether the work is to stop
 
 STOP_SECONDS = 3.0  # For the chunks in hand, once the work is to stop
+
+SPARE = (
+    "nothing was lost and no article is to blame: see that this machine has memory and threads"
+    " to spare (`ulimit -a`), or give it fewer with --workers, then run `dedup backfill` again"
+)
+
+CANCEL_SECONDS = 1.0  # For a server to take note that a statement is to end
+
+
+def make_function(settings: Settings, models: Mapping[str, PunktModel]) -> FingerprintFunction:
+    return Fingerprinter(settings, models).fingerprint_many
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What became of some articles, all of which have been stored.
+
+    Attributes:
+        articles: all of them.
+        failed: those that cannot have a fingerprint, by id, with the reason.
+        gone: the ids of those that changed, went or no longer wait.
+        stored: the fingerprints; None where there is none.
+    """
+
+    articles: Chunk
+    failed: dict[int, str] = field(default_factory=dict)
+    gone: list[int] = field(default_factory=list)
+    stored: Stored | None = None
+
+
+class Reader:
+    """Reads texts and stores fingerprints, for any number of threads.
+
+    No transaction is open while fingerprints are made, and the settle lock is held only while what was made
+    is stored. What meets other transactions is tried again; a database that refuses is an error of the
+    database, never of a text.
+
+    Args:
+        rulebook: which must still be in force when a fingerprint is stored.
+        function: makes the fingerprints.
+        target: the table that they go to.
+        threads: how many have a connection of their own, or as many as the server gives; 0 for the caller
+            alone, through the connections of `database`.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        rulebook: Rulebook,
+        function: FingerprintFunction,
+        target: Target,
+        threads: int,
+    ) -> None:
+        self._database, self._rulebook = database, rulebook
+        self._function, self._target, self._threads = function, target, threads
+        self._open, self._opening = list[Connection](), Lock()
+        self._idle: LifoQueue[Connection] = LifoQueue()
+        self._cancelled = False
+
+    def close(self) -> None:
+        """Close the connections. No thread is at work any more."""
+        for connection in self._open:
+            with suppress(Exception):
+                connection.close()
+
+    def cancel(self) -> None:
+        """End what threads are waiting for: their `read` raises, and what it had not stored is not stored."""
+        self._cancelled = True
+        for connection in self._open:
+            with suppress(Exception):  # it may be closed, or its server away
+                connection.cancel_safe(timeout=CANCEL_SECONDS)
+
+    def read(self, chunk: Chunk) -> Part:
+        """Read the texts of a chunk, but for those that changed or no longer wait; store their fingerprints.
+
+        Raises:
+            StaleRulesError: the settings changed meanwhile.
+            DatabaseError: the server refused or went away.
+            ClosedError: `cancel` was called.
+        """
+        patience = self._database.timeouts.lock
+        tasks = retried(lambda: self._texts(chunk), patience)
+        failed: dict[int, str] = {}
+        gone = {i for i, _ in chunk} - {task.id for task in tasks}
+        stored = None
+        if tasks:
+            batch = Batch([(task.id, task.revision) for task in tasks], self._function(tasks))
+            stored, moved = retried(lambda: self._store(batch), patience)
+            gone.update(moved)
+            failed = {i: reason for (i, _), reason in batch.failed.items() if i not in gone}
+        return Part(chunk, failed, sorted(gone), stored)
+
+    def _texts(self, chunk: Chunk) -> list[TextTask]:
+        with self._transaction() as cursor:
+            return fingerprints.waiting_texts(cursor, chunk, self._rulebook.settings.text_max_characters)
+
+    def _store(self, batch: Batch) -> tuple[Stored, list[int]]:
+        with self._transaction(storing=True) as cursor:
+            self._rulebook.check(cursor)
+            return batch.store(cursor, self._target)
+
+    @contextmanager
+    def _transaction(self, *, storing: bool = False) -> Iterator[Cursor]:
+        if not self._threads:
+            with self._database.transaction(settling=storing, bulk=storing) as cursor:
+                yield cursor
+            return
+        connection = self._borrow()
+        try:
+            session = Session(connection, self._database.timeouts)
+            with (
+                translated(self._database.location),
+                session.transaction(settling=storing, bulk=storing) as cursor,
+            ):
+                yield cursor
+        finally:
+            self._idle.put(connection)
+
+    def _borrow(self) -> Connection:
+        """A connection that no thread uses, or a new one. Where the server gives none, one is waited for."""
+        if self._cancelled:
+            raise ClosedError(f"{self._database.location}: the work was stopped")
+        with suppress(Empty):
+            return self._idle.get_nowait()
+        with self._opening:
+            try:
+                connection = self._database.connect()
+            except UnreachableError:
+                if not self._open:
+                    raise
+            else:
+                self._open.append(connection)
+                return connection
+        try:
+            return self._idle.get(timeout=self._database.timeouts.lock)
+        except Empty:
+            raise BusyError(
+                f"{self._database.location} gives no more connections; use fewer threads"
+            ) from None
 
 
 class FingerprintPool:
@@ -63,7 +214,7 @@ class FingerprintPool:
         try:
             yield from self._shared_out(reader, chunks) if self._workers else map(reader.read, chunks)
         except MemoryError:
-            raise _machine_error("out of memory") from None
+            raise MachineError(f"out of memory; {SPARE}") from None
         finally:
             reader.close()
 
@@ -72,7 +223,10 @@ class FingerprintPool:
         with ThreadPoolExecutor(self._workers, "dedup-fingerprints") as executor:
             try:
                 for chunk in chunks:
-                    waiting.add(_submitted(executor, reader.read, chunk))
+                    try:
+                        waiting.add(executor.submit(reader.read, chunk))
+                    except RuntimeError:
+                        raise MachineError(f"no more threads; {SPARE}") from None
                     while len(waiting) >= CHUNKS_AHEAD * self._workers and not self._stop():
                         yield from _finished(waiting)
                     if self._stop():
@@ -85,13 +239,6 @@ class FingerprintPool:
                     future.cancel()
                 reader.cancel()
                 raise
-
-
-def _submitted(executor: ThreadPoolExecutor, work: Callable[[Chunk], Part], chunk: Chunk) -> Future[Part]:
-    try:
-        return executor.submit(work, chunk)
-    except RuntimeError:
-        raise _machine_error("no more threads") from None
 
 
 def _finished(waiting: set[Future[Part]]) -> Iterator[Part]:
@@ -111,10 +258,3 @@ def _stopped(reader: Reader, waiting: set[Future[Part]]) -> Iterator[Part]:
     if in_hand:
         reader.cancel()
         wait(in_hand)
-
-
-def _machine_error(what: str) -> MachineError:
-    return MachineError(
-        f"{what}; nothing was lost and no article is to blame: see that this machine has memory and threads"
-        " to spare (`ulimit -a`), or give it fewer with --workers, then run `dedup backfill` again"
-    )

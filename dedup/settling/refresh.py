@@ -7,20 +7,18 @@ done again from the same changes, to the same end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TypeVar
 
 from dedup.db.arrays import Bigints
-from dedup.db.database import Cursor, Database, retried
+from dedup.db.database import Cursor, Database
+from dedup.settling.held import held
 from dedup.store import articles, common_sentences
 from dedup.store.common_sentences import CommonChange, SentenceCount
 from dedup.store.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter
-
-_Value = TypeVar("_Value")
 
 FULL_COUNT_SHARE = 0.1
 """Above this share of changed fingerprints one pass over all is less work than many index probes."""
@@ -94,13 +92,19 @@ def apply(database: Database, rulebook: Rulebook, counted: Counted) -> Refreshed
     """Change the table of common sentences, and keep the counts. Raises as `refresh`."""
     changes = counted.changes
     examples = examples_of(database, rulebook.fingerprinter, [c for c in changes if c.enters])
-    settler = _Settler(database, rulebook)
     carriers = 0
     for part in _parts(changes):
-        _withdraw(settler, counted, part)
-        carriers += settler.do(partial(_change, counted=counted, part=part, examples=examples))
+        # Most carriers are withdrawn ahead: safe at any time, and quick to do again.
+        with database.transaction() as cursor:
+            waiting = counted.carriers_of(cursor, part)
+        for start in range(0, len(waiting), WITHDRAWN_PER_TRANSACTION):
+            page = waiting[start : start + WITHDRAWN_PER_TRANSACTION]
+            held(database, partial(articles.withdraw, ids=page), rulebook.check)
+        change = partial(_change, counted=counted, part=part, examples=examples)
+        carriers += held(database, change, rulebook.check)
     finish = partial(common_sentences.finish, counts=counted.counts, taken=counted.taken)
-    settler.do(partial(finish, settings=rulebook.settings, everything=counted.everything))
+    finish = partial(finish, settings=rulebook.settings, everything=counted.everything)
+    held(database, finish, rulebook.check)
     return Refreshed(sum(c.enters for c in changes), sum(c.leaves for c in changes), carriers)
 
 
@@ -120,36 +124,11 @@ def _parts(changes: Sequence[CommonChange]) -> Iterator[list[CommonChange]]:
         yield part
 
 
-@dataclass(frozen=True, slots=True)
-class _Settler:
-    """Does work under the settle lock, in its own transaction, and again where others were in the way."""
-
-    database: Database
-    rulebook: Rulebook
-
-    def do(self, work: Callable[[Cursor], _Value]) -> _Value:
-        def attempt() -> _Value:
-            with self.database.transaction(settling=True) as cursor:
-                self.rulebook.check(cursor)
-                return work(cursor)
-
-        return retried(attempt, self.database.timeouts.lock)
-
-
 def _change(cursor: Cursor, counted: Counted, part: Sequence[CommonChange], examples: dict[int, str]) -> int:
     """Change some sentences with their carriers; returns how many carriers there are."""
     carriers = counted.carriers_of(cursor, part)
     common_sentences.apply(cursor, part, carriers, examples)
     return len(carriers)
-
-
-def _withdraw(settler: _Settler, counted: Counted, part: Sequence[CommonChange]) -> None:
-    """Withdraw the carriers of sentences that are about to change: safe at any time, quick to do again."""
-    with settler.database.transaction() as cursor:
-        waiting = counted.carriers_of(cursor, part)
-    for start in range(0, len(waiting), WITHDRAWN_PER_TRANSACTION):
-        page = waiting[start : start + WITHDRAWN_PER_TRANSACTION]
-        settler.do(partial(articles.withdraw, ids=page))
 
 
 def examples_of(

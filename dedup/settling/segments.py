@@ -9,12 +9,14 @@ edited, deleted or got another flag are left behind by a merge.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from dedup.base.numbers import Flags, distinct
 from dedup.db.arrays import Bigints
-from dedup.db.database import Cursor, Database, retried
+from dedup.db.database import Cursor, Database
+from dedup.settling.held import held
 from dedup.store import key_segments, memory_engine
 from dedup.store.fingerprints import Target
 from dedup.store.key_segments import Segment
@@ -59,31 +61,21 @@ def build(
             for flag, some in parts.items():
                 some.append(entries[canonical == flag])
                 if sum(map(len, some)) >= most:
-                    found.append(_whole(cursor, flag, some))
-                    some.clear()
-        for flag, some in parts.items():
-            if sum(map(len, some)):
-                found.append(_whole(cursor, flag, some))
+                    found.append(_write_whole(cursor, flag, some))
+        found += [_write_whole(cursor, flag, some) for flag, some in parts.items() if sum(map(len, some))]
     return found
-
-
-def at_once(entries: int, memory: int) -> int:
-    """How many of so many entries are to become a segment, given so many bytes to sort them in."""
-    return max(SORTED_ENTRIES, min(-(-entries // LOADED_SEGMENTS), memory // SORTED_BYTES))
 
 
 def publish(database: Database, rulebook: Rulebook, run: int, made: list[Segment]) -> None:
     """Put the waiting fingerprints in use. Raises StaleRulesError: the settings changed, or another engine
     took over."""
 
-    def attempt() -> None:
-        with database.transaction(settling=True) as cursor:
-            memory_engine.check(cursor, rulebook, run)
-            memory_engine.publish(cursor)
-            for segment in made:
-                key_segments.use(cursor, segment)
+    def use(cursor: Cursor) -> None:
+        memory_engine.publish(cursor)
+        for segment in made:
+            key_segments.use(cursor, segment)
 
-    retried(attempt, PUBLISH_SECONDS)
+    held(database, use, partial(memory_engine.check, rulebook=rulebook, run=run), seconds=PUBLISH_SECONDS)
 
 
 def merge(database: Database, at_least: int = RECENT_ENTRIES) -> bool:
@@ -134,9 +126,11 @@ def _merged(
         yield np.concatenate([new, found[holds]])
 
 
-def _whole(cursor: Cursor, flag: bool, parts: list[Bigints]) -> Segment:
-    """Write a segment of entries that are at hand."""
-    return _write(cursor, flag, key_segments.blocks_for(sum(map(len, parts))), [np.concatenate(parts)])
+def _write_whole(cursor: Cursor, flag: bool, parts: list[Bigints]) -> Segment:
+    """Write a segment of entries that are at hand, and empty the list of them."""
+    entries = np.concatenate(parts)
+    parts.clear()
+    return _write(cursor, flag, key_segments.blocks_for(len(entries)), [entries])
 
 
 def _write(cursor: Cursor, flag: bool, blocks: int, parts: Iterator[Bigints] | list[Bigints]) -> Segment:

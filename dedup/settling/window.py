@@ -14,13 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress
 from dedup.base.settings import WINDOW_FORM, Settings, window_days
 from dedup.base.times import parse_time
-from dedup.db.database import Cursor, Database, retried
+from dedup.db.database import Cursor, Database
+from dedup.settling.held import held
 from dedup.store import rulebooks, window
 from dedup.store.rulebooks import Rulebook
 
@@ -28,7 +30,7 @@ ARTICLES_PER_TRANSACTION = 500  # Archived under one hold of the settle lock: ab
 
 DAY = timedelta(days=1)
 
-_Work = Callable[[Cursor, Settings, Sequence[int]], int]
+_Work = Callable[[Settings, Sequence[int], Cursor], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,29 +76,18 @@ class Window:
             self._progress.start("archiving", len(back) + len(leaving))
         self._each(rulebook, back, _bring_back)
         self.archived += self._each(rulebook, leaving, _archive)
-
-        def note(cursor: Cursor, _settings: Settings, _page: Sequence[int]) -> int:
-            window.note_divided(cursor, wanted)
-            return 0
-
         if again and not self._stop():
-            self._do(rulebook, note, ())
+            held(self._database, partial(window.note_divided, divided=wanted), rulebook.check)
 
     def advance(self) -> bool:
         """Move the horizon to where `dedup prune` or the setting `keep_window` wants it; whether it moved."""
-
-        def attempt() -> bool:
-            with self._database.transaction(settling=True) as cursor:
-                goal = _goal(cursor)
-                return goal is not None and window.move(cursor, goal)
-
         if self._stop():
             return False
         # Nearly always it is to stay, and nobody need wait to hear that.
         with self._database.transaction() as cursor:
             if _goal(cursor) is None:
                 return False
-        return retried(attempt, self._database.timeouts.lock)
+        return held(self._database, _move)
 
     def _each(self, rulebook: Rulebook, ids: Sequence[int], work: _Work) -> int:
         """Do something to articles, some at a time, until told to stop; returns to how many it was done."""
@@ -105,17 +96,14 @@ class Window:
             if self._stop():
                 break
             page = ids[start : start + ARTICLES_PER_TRANSACTION]
-            done += self._do(rulebook, work, page)
+            done += held(self._database, partial(work, rulebook.settings, page), rulebook.check)
             self._progress.advance(len(page))
         return done
 
-    def _do(self, rulebook: Rulebook, work: _Work, page: Sequence[int]) -> int:
-        def attempt() -> int:
-            with self._database.transaction(settling=True) as cursor:
-                rulebook.check(cursor)
-                return work(cursor, rulebook.settings, page)
 
-        return retried(attempt, self._database.timeouts.lock)
+def _move(cursor: Cursor) -> bool:
+    goal = _goal(cursor)
+    return goal is not None and window.move(cursor, goal)
 
 
 def _goal(cursor: Cursor) -> datetime | None:
@@ -130,14 +118,14 @@ def _goal(cursor: Cursor) -> datetime | None:
     return goal if goal > state.horizon else None
 
 
-def _archive(cursor: Cursor, settings: Settings, page: Sequence[int]) -> int:
+def _archive(settings: Settings, page: Sequence[int], cursor: Cursor) -> int:
     # They may have been edited since they were looked up.
     still = window.outside_among(cursor, settings, page)
     window.archive(cursor, settings, still)
     return len(still)
 
 
-def _bring_back(cursor: Cursor, settings: Settings, page: Sequence[int]) -> int:
+def _bring_back(settings: Settings, page: Sequence[int], cursor: Cursor) -> int:
     outside = set(window.outside_among(cursor, settings, page))
     return window.bring_back(cursor, [id for id in page if id not in outside])
 
@@ -155,12 +143,7 @@ def horizon_of(cursor: Cursor, settings: Settings, days: int) -> datetime | None
 
 def want(database: Database, older_than: str) -> None:
     """Have the next backfill move the horizon; see `Deduplicator.prune`."""
-
-    def attempt() -> None:
-        with database.transaction(settling=True) as cursor:
-            window.want(cursor, _wanted(cursor, older_than))
-
-    retried(attempt, database.timeouts.lock)
+    held(database, lambda cursor: window.want(cursor, _wanted(cursor, older_than)))
 
 
 def preview(database: Database, older_than: str) -> PrunePreview:

@@ -29,8 +29,7 @@ from dedup.base.errors import BusyError, CollisionError, DatabaseError, InputErr
 from dedup.base.timeouts import Timeouts, milliseconds
 from dedup.db import connection as connection_module
 from dedup.db.database import Database, retried
-from dedup.settling.backfill import backfill
-from dedup.settling.deferred import store_deferred
+from dedup.settling.backfill import backfill, store_deferred
 from dedup.store import opening
 from tests.conftest import Server, User
 from tests.corpora import answer, article, assert_right, deduplicator, load, make_function, wait_until, window

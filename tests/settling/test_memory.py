@@ -22,8 +22,7 @@ from dedup.rules.pair import Relation
 from dedup.settling import choice
 from dedup.settling.backfill import BackfillReport, backfill
 from dedup.settling.memory import settle
-from dedup.settling.memory.kept import Kept
-from dedup.settling.memory.snapshot import read
+from dedup.settling.memory.snapshot import Kept, read
 from dedup.settling.verify import verify
 from dedup.store import common_sentences, key_segments, memory_engine, pins, rulebooks
 from dedup.store.fingerprints import Stored

@@ -22,8 +22,7 @@ from dedup.base.timeouts import Timeouts
 from dedup.db.database import Database
 from dedup.settling import pool
 from dedup.settling.backfill import backfill
-from dedup.settling.pool import FingerprintPool
-from dedup.settling.reader import FingerprintFunction, make_function
+from dedup.settling.pool import FingerprintFunction, FingerprintPool, make_function
 from dedup.store import fingerprints, rulebooks
 from dedup.store.fingerprints import Chunk, count, waiting_page
 from dedup.text.fingerprint import Fingerprint, Fingerprinted, Fingerprinter, TextTask, fingerprint_task

@@ -8,8 +8,7 @@ Sentences counted in arrays, to find the common ones (docs/semantics.md, section
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -117,17 +116,13 @@ def in_slices(count: int, read: Callable[[], Iterator[Entries]]) -> Entries:
     """
     found = []
     for number in range(count):
-        keys, places = [], []
+        keys, places = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
         for some, at in read():
             chosen = slice(None) if count == 1 else some.view(np.uint64) % count == number
             keys.append(some[chosen])
             places.append(at[chosen])
-        found.append(shared(_joined(keys, np.int64), _joined(places, np.int32)))
-    return _joined([f[0] for f in found], np.int64), _joined([f[1] for f in found], np.int32)
-
-
-def _joined(parts: Sequence[npt.NDArray[Any]], kind: type) -> npt.NDArray[Any]:
-    return np.concatenate(parts) if parts else np.empty(0, kind)
+        found.append(shared(np.concatenate(keys), np.concatenate(places)))
+    return np.concatenate([keys for keys, _ in found]), np.concatenate([places for _, places in found])
 
 
 def frequent(entries: Entries, limit: int) -> Entries:

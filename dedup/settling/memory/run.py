@@ -11,17 +11,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 from dedup.base.progress import Progress
-from dedup.db.database import Database, retried
+from dedup.db.database import Database
 from dedup.settling import refresh, segments
 from dedup.settling.fingerprinting import analyze
-from dedup.settling.memory.kept import Kept
-from dedup.settling.memory.room import COMPACT_SHARE, compact
-from dedup.settling.memory.settle import MemorySettling, Written
-from dedup.settling.memory.snapshot import Snapshot, fitting, read
+from dedup.settling.held import held
+from dedup.settling.memory.settle import COMPACT_SHARE, MemorySettling, Written, compact
+from dedup.settling.memory.snapshot import Kept, Snapshot, fitting, read
 from dedup.settling.refresh import Counted, Refreshed
 from dedup.store import common_sentences, memory_engine
 from dedup.store.memory_engine import MARK_INDEXES
@@ -63,24 +63,16 @@ class MemoryRun:
         self.kept = Kept(fitting(memory))
 
     def __enter__(self) -> Self:
-        def begin() -> None:
-            with self._database.transaction(settling=True) as cursor:
-                self._rulebook.check(cursor)
-                memory_engine.begin(cursor, self._run, loading=self._loading)
-
-        retried(begin, self._database.timeouts.lock)
+        begin = partial(memory_engine.begin, run=self._run, loading=self._loading)
+        held(self._database, begin, self._rulebook.check)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        def end() -> None:
-            with self._database.transaction(settling=True) as cursor:
-                memory_engine.end(cursor, self._run)
-
         # What went wrong first is what is told; whoever cannot end the work here leaves that to the next run.
         with suppress(Exception) if error else nullcontext():
-            retried(end, self._database.timeouts.lock)
+            held(self._database, partial(memory_engine.end, run=self._run))
 
     def settle(self) -> Done:
         """Settle all that has a fingerprint. Raises StaleRulesError: the settings changed; what is written
@@ -104,7 +96,9 @@ class MemoryRun:
             with self._timed("indexing"):
                 settling.flag_waiting(plan)
                 bands = self._rulebook.settings.bands * len(snapshot)
-                at_once = segments.at_once(int(snapshot.sentence_counts.sum()) + bands, self._memory)
+                entries = int(snapshot.sentence_counts.sum()) + bands
+                share = min(-(-entries // segments.LOADED_SEGMENTS), self._memory // segments.SORTED_BYTES)
+                at_once = max(segments.SORTED_ENTRIES, share)
                 with ThreadPoolExecutor(1, "dedup-tidying") as aside:
                     tidied = aside.submit(self._tidy, waiting)
                     made = segments.build(

@@ -10,6 +10,7 @@ What people change is noted, and settled through the indexes at the end.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,15 +18,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.errors import BusyError
 from dedup.base.numbers import Flags, begins_run
 from dedup.base.progress import Progress
 from dedup.db.arrays import bigints
-from dedup.db.database import Database, retried
+from dedup.db.database import Cursor, Database, translated
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation
-from dedup.settling.memory.decide import Decisions, PairArrays, Profiles, decide
+from dedup.settling.held import held
+from dedup.settling.memory.decide import Decisions, Profiles, decide
 from dedup.settling.memory.keys import Bigints, Entries, Places, code
-from dedup.settling.memory.room import vacuum
 from dedup.settling.memory.snapshot import Snapshot
 from dedup.store import memory_engine, settling, window
 from dedup.store.memory_engine import NO_RULE, STATUSES, StoredMarks
@@ -44,6 +46,9 @@ FLAGS_AT_ONCE = 10_000  # Of fingerprints that nobody else reads yet
 VACUUM_SHARE = 0.2
 """A mark is a new version of its article. After such a share of them the room of the old ones is freed: the
 table grows by a fifth, and not to twice its size."""
+
+COMPACT_SHARE = 0.5
+"""From so large a share of articles marked in one go, their indexes are made again at the end."""
 
 VACUUM_ARTICLES = 5_000  # Fewer of them need no more room than comes and goes every day
 
@@ -84,8 +89,8 @@ def profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int], Re
 class MemorySettling:
     """Decides a snapshot, and writes what follows.
 
-    `run` is the number of the work (`corpus.memory_engine.begin`), `since` the last change
-    that people had made before the snapshot.
+    `run` is the number of the work (`memory_engine.begin`), `since` the last change that people had made
+    before the snapshot.
     """
 
     def __init__(
@@ -112,7 +117,11 @@ class MemorySettling:
             # They came since the round began, and the next one archives them.
             self._outside = bigints(window.unsettled_outside(cursor, settings))
         self._progress.start("comparing in memory", len(snapshot))
-        pins = _pins(snapshot, said)
+        pins = {}
+        for one, other, relation in said:
+            a, b = snapshot.places(np.array([one, other])).tolist()
+            if a >= 0 and b >= 0:
+                pins[max(a, b), min(a, b)] = relation
         decisions = decide(profiles(snapshot, common, pins), settings, progress=self._progress.advance)
         return Plan.of(snapshot, decisions, unsettled[unsettled >= 0])
 
@@ -131,56 +140,54 @@ class MemorySettling:
 
         Raises StaleRulesError: the settings changed, or another engine took over; what is written is right.
         """
-        done = Written(compared=plan.decisions.compared)
+        done, snapshot = Written(compared=plan.decisions.compared), self._snapshot
+        check = partial(memory_engine.check, rulebook=self._rulebook, run=self._run)
         self._progress.start("writing marks", int(plan.writes.sum()))
         for start in range(0, len(plan.divided), CHUNK_ROWS):
             if self._stop():
                 return done
-            some = plan.divided[start : start + CHUNK_ROWS]
-            retried(partial(self._make_stale, some), self._database.timeouts.lock)
+            ids = snapshot.ids[plan.divided[start : start + CHUNK_ROWS]].tolist()
+            held(self._database, partial(settling.make_stale, ids=ids), check)
         often = max(1, round(len(plan.chunks) * VACUUM_SHARE))
         for number, chunk in enumerate(plan.chunks):
             if self._stop():
                 break
             if number and number % often == 0 and done.settled >= VACUUM_ARTICLES:
                 vacuum(self._database)
-            settled = retried(partial(self._write, plan, chunk), self._database.timeouts.lock)
+            settled = held(self._database, partial(self._write, plan=plan, chunk=chunk), check, bulk=True)
             done.settled += settled
             self._progress.advance(settled)
         return done
 
-    def _make_stale(self, places: Bigints) -> None:
-        with self._database.transaction(settling=True) as cursor:
-            memory_engine.check(cursor, self._rulebook, self._run)
-            settling.make_stale(cursor, self._snapshot.ids[places].tolist())
-
-    def _write(self, plan: Plan, chunk: Chunk) -> int:
+    def _write(self, cursor: Cursor, plan: Plan, chunk: Chunk) -> int:
         snapshot = self._snapshot
-        with self._database.transaction(settling=True, bulk=True) as cursor:
-            memory_engine.check(cursor, self._rulebook, self._run)
-            left_out = np.concatenate([memory_engine.changed_since(cursor, self._since), self._outside])
-            changed = snapshot.places(left_out)
-            part = plan.part(chunk, changed[changed >= 0])
-            memory_engine.drop_pairs(cursor, *part.drop)
-            memory_engine.drop_pairs(cursor, *part.not_best_match, not_best=True)
-            settling.write_flags(cursor, *part.flags)
-            settling.write_pairs(cursor, part.pairs)
-            memory_engine.write_marks(cursor, part.marks, stale=False)
-            memory_engine.write_marks(cursor, part.open_marks, stale=True)
-            memory_engine.keep_marks(cursor, part.kept, stale=False)
-            memory_engine.keep_marks(cursor, part.open_kept, stale=True)
-            settling.make_stale(cursor, part.left.tolist())
-            memory_engine.settled_through(cursor, snapshot.through)
+        left_out = np.concatenate([memory_engine.changed_since(cursor, self._since), self._outside])
+        changed = snapshot.places(left_out)
+        part = plan.part(chunk, changed[changed >= 0])
+        memory_engine.drop_pairs(cursor, *part.drop)
+        memory_engine.drop_pairs(cursor, *part.not_best_match, not_best=True)
+        settling.write_flags(cursor, *part.flags)
+        settling.write_pairs(cursor, part.pairs)
+        memory_engine.write_marks(cursor, part.marks, stale=False)
+        memory_engine.write_marks(cursor, part.open_marks, stale=True)
+        memory_engine.keep_marks(cursor, part.kept, stale=False)
+        memory_engine.keep_marks(cursor, part.open_kept, stale=True)
+        settling.make_stale(cursor, part.left.tolist())
+        memory_engine.settled_through(cursor, snapshot.through)
         return len(part.marks) + len(part.kept)
 
 
-def _pins(snapshot: Snapshot, said: list[tuple[int, int, Relation]]) -> dict[tuple[int, int], Relation]:
-    found = {}
-    for one, other, relation in said:
-        a, b = snapshot.places(np.array([one, other])).tolist()
-        if a >= 0 and b >= 0:
-            found[max(a, b), min(a, b)] = relation
-    return found
+def vacuum(database: Database) -> None:
+    """Free the room of old marks in the table."""
+    with closing(database.connect(patient=True)) as connection, translated(database.location):
+        memory_engine.vacuum(connection)
+
+
+def compact(database: Database, *indexes: str) -> None:
+    """Make indexes again that a large load leaves half empty, but for those in use."""
+    for index in indexes:
+        with suppress(BusyError), database.transaction() as cursor:
+            memory_engine.compact(cursor, index)
 
 
 @dataclass(slots=True)
@@ -314,13 +321,24 @@ class Plan:
         gone = free(later) & (self.chunk[later] <= chunk.number)
         not_best_match = loses[self.not_best_match[loses] | ~gone]
         new = chunk.pairs[free(pairs.later[chunk.pairs])]
+        chosen = pairs[new]
         closed = chunk.closed[free(chunk.closed)]
         return Part(
             self.marks[go[differs & ~is_open]],
             self.marks[go[differs & is_open]],
             ids[np.concatenate([go[keeps & ~is_open], closed])],
             ids[go[keeps & is_open]],
-            _rows(pairs[new], self.decisions.best_match[new], ids),
+            PairRows(
+                ids[chosen.later],
+                ids[chosen.earlier],
+                chosen.duplicate,
+                chosen.rule,
+                chosen.score,
+                chosen.sentence_jaccard,
+                chosen.signature_jaccard,
+                chosen.containment,
+                self.decisions.best_match[new],
+            ),
             (stored.article_id[drop], stored.other_id[drop]),
             (stored.article_id[not_best_match], stored.other_id[not_best_match]),
             (ids[go[flags & canonical]], ids[go[flags & ~canonical]]),
@@ -384,17 +402,3 @@ def _pair_changes(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, Fl
     lost[at[same]] = ~decisions.best_match[same]
     not_best_match = stored.best_match & (lost | (~stays & (later < 0)))
     return old, dropped, not_best_match, new
-
-
-def _rows(pairs: PairArrays, best_match: Flags, ids: Bigints) -> PairRows:
-    return PairRows(
-        ids[pairs.later],
-        ids[pairs.earlier],
-        pairs.duplicate,
-        pairs.rule,
-        pairs.score,
-        pairs.sentence_jaccard,
-        pairs.signature_jaccard,
-        pairs.containment,
-        best_match,
-    )

@@ -18,10 +18,10 @@ import numpy.typing as npt
 from dedup.base.numbers import Flags
 from dedup.base.settings import Settings
 from dedup.db.database import Cursor
-from dedup.settling.memory.kept import Kept
 from dedup.settling.memory.keys import Bigints, Entries, Places, count, frequent, in_slices
 from dedup.store import key_segments, memory_engine
 from dedup.store.common_sentences import SentenceCount
+from dedup.store.fingerprints import Stored
 from dedup.store.memory_engine import FingerprintPage, StoredMarks
 from dedup.store.settling import PairRows
 
@@ -33,6 +33,52 @@ signature. Measured on news of 2.8 kB."""
 def fitting(memory: int) -> int:
     """How many articles can be read at once in so many bytes; one at least."""
     return max(1, memory // ARTICLE_BYTES)
+
+
+class Kept:
+    """Fingerprints that a load has just stored, kept so that none of them is read again. `limit`: above so
+    many none are.
+
+    They stand for what is stored only while they are exactly that. Where an article was edited or deleted
+    meanwhile, or had a fingerprint before, all are read from the database.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._count = limit, 0
+        self._pages: list[FingerprintPage] = []
+        self._revisions: list[Bigints] = []
+
+    def add(self, stored: Stored) -> None:
+        self._count += len(stored.ids)
+        if self._count > self._limit:
+            self._pages.clear()
+            self._revisions.clear()
+        elif len(stored.ids):
+            made, chosen = stored.made, stored.chosen
+            counts, banded = np.diff(made.sentence_starts), made.banded & chosen
+            page = FingerprintPage(
+                stored.ids,
+                np.ones(len(stored.ids), np.bool_),
+                made.content_hash[chosen],
+                made.shingle_count[chosen].astype(np.int64),
+                counts[chosen],
+                made.sentence_hashes[np.repeat(chosen, counts)],
+                made.signature[chosen],
+                made.banded[chosen] * made.buckets.shape[1],
+                made.buckets[banded].ravel(),
+            )
+            self._pages.append(page)
+            self._revisions.append(stored.revisions)
+
+    def pages(self, ids: Bigints, revisions: Bigints) -> list[FingerprintPage] | None:
+        """The fingerprints of these articles, given with their revisions in ascending order of ids; None
+        unless they are all that is kept."""
+        if not self._pages or self._count != len(ids):
+            return None
+        found = np.concatenate([page.id for page in self._pages])
+        order = np.argsort(found)
+        same = (found[order] == ids) & (np.concatenate(self._revisions)[order] == revisions)
+        return self._pages if same.all() else None
 
 
 @dataclass(slots=True)
@@ -118,10 +164,12 @@ def read(
     by_sentence = in_slices(slices, reader.sentences)
     watched = reader.watched()
     counted = _counted(by_sentence, watched, settings.common_stories)
-    reader.gather(counted[1])
+    reader.wanted[counted[1]] = True
     by_bucket = in_slices(slices, reader.buckets)
     by_content = in_slices(1, reader.contents)
-    marks = _in_order(memory_engine.marks(cursor, reader.sorted_ids), ids)
+    marks = memory_engine.marks(cursor, reader.sorted_ids)
+    order = np.argsort(marks.id, kind="stable")
+    marks = marks[order[np.searchsorted(marks.id[order], ids)]]  # those of these articles, in their order
     return Snapshot(
         ids,
         through,
@@ -170,7 +218,7 @@ class _Reader:
         else:
             self.signature = np.zeros(shape, np.uint8)
         self._bands = settings.bands
-        self._wanted = np.zeros(size, np.bool_)
+        self.wanted = np.zeros(size, np.bool_)  # whose buckets are kept as they are read
         self._rows: list[npt.NDArray[np.int64]] = []
         self._rows_of: list[Places] = []
         self._watched_keys = memory_engine.sentences(cursor, "watched")
@@ -188,25 +236,21 @@ class _Reader:
             self.canonical[places] = page.canonical
             if page.signature.shape[1]:
                 self.signature[places] = page.signature
-            sentences = _entries(page.sentence_hashes, places, page.sentence_counts)
+            sentences = page.sentence_hashes, np.repeat(places, page.sentence_counts)
             if len(self._watched_keys):
                 chosen = np.isin(sentences[0], self._watched_keys)
                 self._watched.append((sentences[0][chosen], sentences[1][chosen]))
             if not self._again:
                 self._sentences.append(sentences)
-                self._buckets.append(_entries(page.buckets, places, page.bucket_counts))
+                self._buckets.append((page.buckets, np.repeat(places, page.bucket_counts)))
 
     def sentences(self) -> Iterator[Entries]:
         """All sentences of all articles, in pieces."""
         if self._again:
             for page, places in self._pages():
-                yield _entries(page.sentence_hashes, places, page.sentence_counts)
+                yield page.sentence_hashes, np.repeat(places, page.sentence_counts)
         while self._sentences:
             yield self._sentences.pop()
-
-    def gather(self, places: Places) -> None:
-        """Keep the buckets of these articles when all are read."""
-        self._wanted[places] = True
 
     def gathered(self) -> tuple[Places, npt.NDArray[np.int64]]:
         """The articles whose buckets were to be kept, ascending, and a row of keys for each."""
@@ -219,14 +263,14 @@ class _Reader:
         """All bucket keys of all articles, in pieces."""
         if self._again:
             for page, places in self._pages():
-                yield self._kept(_entries(page.buckets, places, page.bucket_counts))
+                yield self._kept((page.buckets, np.repeat(places, page.bucket_counts)))
         while self._buckets:
             yield self._kept(self._buckets.pop())
-        self._wanted[:] = False
+        self.wanted[:] = False
 
     def _kept(self, entries: Entries) -> Entries:
         keys, places = entries
-        chosen = self._wanted[places]
+        chosen = self.wanted[places]
         self._rows.append(keys[chosen].reshape(-1, self._bands))
         self._rows_of.append(places[chosen][:: self._bands])
         return entries
@@ -258,13 +302,3 @@ def _counted(shared: Entries, watched: Entries, limit: int) -> Entries:
     keys, places = np.concatenate([keys, watched[0][other]]), np.concatenate([places, watched[1][other]])
     order = np.lexsort((places, keys))
     return keys[order], places[order]
-
-
-def _entries(keys: Bigints, places: Places, counts: Bigints) -> Entries:
-    return keys, np.repeat(places, counts)
-
-
-def _in_order(marks: StoredMarks, ids: Bigints) -> StoredMarks:
-    """Marks in the order of the articles, without those that are not among them."""
-    order = np.argsort(marks.id, kind="stable")
-    return marks[order[np.searchsorted(marks.id[order], ids)]]

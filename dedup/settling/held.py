@@ -1,0 +1,32 @@
+"""Work under the settle lock: a short transaction, begun again where others were in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from dedup.db.database import Cursor, Database, retried
+
+_Value = TypeVar("_Value")
+
+
+def held(
+    database: Database,
+    work: Callable[[Cursor], _Value],
+    check: Callable[[Cursor], object] | None = None,
+    *,
+    bulk: bool = False,
+    seconds: float | None = None,
+) -> _Value:
+    """Do work under the settle lock. `check`: whether it may still be done, such as `Rulebook.check`, asked
+    once the lock is held. `seconds`: how long to go on trying where others hold what is needed; None for
+    `Timeouts.lock`.
+    """
+
+    def attempt() -> _Value:
+        with database.transaction(settling=True, bulk=bulk) as cursor:
+            if check:
+                check(cursor)
+            return work(cursor)
+
+    return retried(attempt, database.timeouts.lock if seconds is None else seconds)
