@@ -188,7 +188,8 @@ class _Run:
         stop: Callable[[], bool],
     ) -> None:
         self._database, self._report, self._heartbeat, self._options = database, report, heartbeat, options
-        self._progress, self._stop = Both(heartbeat, progress), lambda: stop() or heartbeat.superseded
+        self._progress = Both(heartbeat, progress)
+        self._stop: Callable[[], bool] = lambda: stop() or heartbeat.superseded
         self._window = Window(database, self._progress, self._stop)
         self._rounds: Counter[tuple[int, ...]] = Counter()
         self._settled_in_memory = False
@@ -279,11 +280,10 @@ class _Run:
         self._settled_in_memory = True
         self._report.common_entered += done.refreshed.entered
         self._report.common_left += done.refreshed.left
-        settled = done.written.settled
-        self._report.settled += settled
-        self._report.compared += done.written.compared
-        analyze(self._database, settled, "article_mark")
-        return read.articles, read.which, done.refreshed.entered, done.refreshed.left, settled, -1
+        self._report.settled += done.settled
+        self._report.compared += done.compared
+        analyze(self._database, done.settled, "article_mark")
+        return read.articles, read.which, done.refreshed.entered, done.refreshed.left, done.settled, -1
 
     def _settle(self, rulebook: Rulebook) -> tuple[int, int]:
         """Settle all that has a fingerprint; returns how many articles, and which, as a number to compare."""

@@ -34,8 +34,7 @@ from dedup.runs.runs import Did
 from dedup.settling import choice, segments
 from dedup.settling.adopt import adopt
 from dedup.settling.fingerprinting import analyze
-from dedup.settling.memory.run import MemoryRun
-from dedup.settling.memory.settle import COMPACT_SHARE, compact, vacuum
+from dedup.settling.memory.run import COMPACT_SHARE, MemoryRun, compact, vacuum
 from dedup.settling.refresh import examples_of
 from dedup.store import cluster, cluster_import, common_sentences, memory_engine, rulebooks
 from dedup.store.cluster_import import Checked, Disagreement, Written
@@ -142,9 +141,8 @@ class ResultFolder:
     def __init__(self, folder: Path, about: dict[str, Any]) -> None:
         self.folder, self.about = folder, about
         self._tables = {name: TableFiles(folder, name, table) for name, table in RESULT.items()}
-        self.rows = sum(
-            files.rows for name, files in self._tables.items() if name != "refused"
-        )  # staged ones
+        # Of the tables that are staged. What a cluster refused is no article for it, and none of the result.
+        self.rows = sum(files.rows for name, files in self._tables.items() if name != "refused")
 
     def stage(self, cursor: Cursor, settings: Settings, progress: Progress, stop: Callable[[], bool]) -> bool:
         """Copy the tables into temporary ones; False if told to stop before the end.

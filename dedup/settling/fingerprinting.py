@@ -113,7 +113,7 @@ class Fingerprinting:
 
     def _count(self, part: Part, read: Read) -> None:
         read.failed += len(part.failed)
-        read.fingerprinted += len(part.articles) - len(part.failed) - len(part.gone)
+        read.fingerprinted += part.made
         counted = part.articles
         if part.gone:
             gone = set(part.gone)

@@ -63,6 +63,11 @@ class Part:
     gone: list[int] = field(default_factory=list)
     stored: Stored | None = None
 
+    @property
+    def made(self) -> int:
+        """How many have a fingerprint."""
+        return len(self.articles) - len(self.failed) - len(self.gone)
+
 
 class Reader:
     """Reads texts and stores fingerprints, for any number of threads.

@@ -2,36 +2,57 @@
 
     read everything -> count sentences -> decide -> put waiting fingerprints in use -> write marks
 
-Each step can be the last: what is committed is right, and the next run goes on from there.
+Each step can be the last: what is committed is right, and the next run goes on from there. Hooks settle
+nothing meanwhile. What people change is noted, and settled through the indexes at the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
 from typing import Self
 
+import numpy as np
+
+from dedup.base.errors import BusyError
 from dedup.base.progress import Progress
-from dedup.db.database import Database
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor, Database, translated
 from dedup.settling import refresh, segments
 from dedup.settling.fingerprinting import analyze
 from dedup.settling.held import held
-from dedup.settling.memory.settle import COMPACT_SHARE, MemorySettling, Written, compact
+from dedup.settling.memory import settle
+from dedup.settling.memory.decide import decide
+from dedup.settling.memory.settle import Chunk, Plan, profiles
 from dedup.settling.memory.snapshot import Kept, Snapshot, fitting, read
 from dedup.settling.refresh import Counted, Refreshed
-from dedup.store import common_sentences, memory_engine
+from dedup.store import common_sentences, memory_engine, settling, window
 from dedup.store.memory_engine import MARK_INDEXES
 from dedup.store.rulebooks import Rulebook
+
+FLAGS_AT_ONCE = 10_000  # Of fingerprints that nobody else reads yet
+
+VACUUM_SHARE = 0.2
+"""A mark is a new version of its article. After such a share of them the room of the old ones is freed: the
+table grows by a fifth, and not to twice its size."""
+
+COMPACT_SHARE = 0.5
+"""From so large a share of articles marked in one go, their indexes are made again at the end."""
+
+VACUUM_ARTICLES = 5_000  # Fewer of them need no more room than comes and goes every day
 
 
 @dataclass(slots=True)
 class Done:
+    """What a run did: common sentences, articles that got a mark or kept it, pairs that were scored."""
+
     refreshed: Refreshed = field(default_factory=Refreshed)
-    written: Written = field(default_factory=Written)
+    settled: int = 0
+    compared: int = 0
 
 
 class MemoryRun:
@@ -61,6 +82,7 @@ class MemoryRun:
         self._database, self._rulebook, self._run, self._memory = database, rulebook, run, memory
         self._progress, self._timed, self._stop, self._loading = progress, timed, stop, loading
         self.kept = Kept(fitting(memory))
+        self._since, self._outside = 0, bigints([])  # the last change before the snapshot; see `_decide`
 
     def __enter__(self) -> Self:
         begin = partial(memory_engine.begin, run=self._run, loading=self._loading)
@@ -79,22 +101,19 @@ class MemoryRun:
         is right."""
         done = Done()
         with self._timed("reading"):
-            since, snapshot, counted = self._read()
+            snapshot, counted = self._read()
         if counted:
             self._progress.start("counting sentences", None)
             with self._timed("counting"):
                 done.refreshed = refresh.apply(self._database, self._rulebook, counted)
-        settling = MemorySettling(
-            self._database, self._rulebook, self._run, snapshot, since, self._progress, self._stop
-        )
         with self._timed("comparing"):
-            plan = settling.decide()
+            plan = self._decide(snapshot)
         with self._database.transaction() as cursor:
             waiting = memory_engine.waiting(cursor)
         if waiting:
             self._progress.start("writing keys", None)
             with self._timed("indexing"):
-                settling.flag_waiting(plan)
+                self._flag_waiting(plan)
                 bands = self._rulebook.settings.bands * len(snapshot)
                 entries = int(snapshot.sentence_counts.sum()) + bands
                 share = min(-(-entries // segments.LOADED_SEGMENTS), self._memory // segments.SORTED_BYTES)
@@ -109,20 +128,15 @@ class MemoryRun:
                     return done
                 segments.publish(self._database, self._rulebook, self._run, made)
         with self._timed("writing"):
-            done.written = settling.write(plan)
-            if self._loading and done.written.settled >= COMPACT_SHARE * len(snapshot):
+            self._write(plan, done)
+            if self._loading and done.settled >= COMPACT_SHARE * len(snapshot):
                 compact(self._database, *MARK_INDEXES)
         return done
 
-    def _tidy(self, waiting: int) -> None:
-        """See to so many waiting fingerprints while nobody uses them: their index, their statistics."""
-        compact(self._database, "fingerprint_bulk_pkey")
-        analyze(self._database, waiting, "article", "fingerprint_bulk")
-
-    def _read(self) -> tuple[int, Snapshot, Counted | None]:
+    def _read(self) -> tuple[Snapshot, Counted | None]:
         settings = self._rulebook.settings
         with self._database.session() as session, session.transaction(snapshot=True) as cursor:
-            since = memory_engine.last_change(cursor)
+            self._since = memory_engine.last_change(cursor)
             recount, taken, _ = common_sentences.take_changes(cursor)
             snapshot = read(
                 cursor,
@@ -133,9 +147,92 @@ class MemoryRun:
                 self._progress.advance,
             )
             if not recount and not len(taken):
-                return since, snapshot, None
+                return snapshot, None
             changes = common_sentences.changes(
                 cursor, snapshot.counts, settings, everything=True, complete=True
             )
         moved = {change.sentence_hash for change in changes if change.enters or change.leaves}
-        return since, snapshot, Counted(True, taken, snapshot.counts, changes, snapshot.carriers(moved))
+        return snapshot, Counted(True, taken, snapshot.counts, changes, snapshot.carriers(moved))
+
+    def _decide(self, snapshot: Snapshot) -> Plan:
+        """Decide everything, and find out what has to be written."""
+        settings = self._rulebook.settings
+        with self._database.transaction() as cursor:
+            common = memory_engine.sentences(cursor, "common")
+            said = memory_engine.pinned_pairs(cursor)
+            unsettled = snapshot.places(memory_engine.unsettled(cursor))
+            # They came since the round began, and the next one archives them.
+            self._outside = bigints(window.unsettled_outside(cursor, settings))
+        self._progress.start("comparing in memory", len(snapshot))
+        pins = {}
+        for one, other, relation in said:
+            a, b = snapshot.places(np.array([one, other])).tolist()
+            if a >= 0 and b >= 0:
+                pins[max(a, b), min(a, b)] = relation
+        decisions = decide(profiles(snapshot, common, pins), settings, progress=self._progress.advance)
+        return Plan.of(snapshot, decisions, unsettled[unsettled >= 0])
+
+    def _flag_waiting(self, plan: Plan) -> None:
+        """Have fingerprints that are not in use yet say what was decided: their keys are written by that."""
+        snapshot = plan.snapshot
+        turned = snapshot.ids[np.flatnonzero((plan.decisions.original < 0) != snapshot.canonical)]
+        for start in range(0, len(turned), FLAGS_AT_ONCE):
+            with self._database.transaction() as cursor:
+                done = memory_engine.flag_waiting(cursor, turned[start : start + FLAGS_AT_ONCE])
+            places = snapshot.places(done)
+            snapshot.canonical[places] = ~snapshot.canonical[places]
+
+    def _tidy(self, waiting: int) -> None:
+        """See to so many waiting fingerprints while nobody uses them: their index, their statistics."""
+        compact(self._database, "fingerprint_bulk_pkey")
+        analyze(self._database, waiting, "article", "fingerprint_bulk")
+
+    def _write(self, plan: Plan, done: Done) -> None:
+        done.compared = plan.decisions.compared
+        check = partial(memory_engine.check, rulebook=self._rulebook, run=self._run)
+        self._progress.start("writing marks", int(plan.writes.sum()))
+        for start in range(0, len(plan.divided), settle.CHUNK_ROWS):
+            if self._stop():
+                return
+            ids = plan.snapshot.ids[plan.divided[start : start + settle.CHUNK_ROWS]].tolist()
+            held(self._database, partial(settling.make_stale, ids=ids), check)
+        often = max(1, round(len(plan.chunks) * VACUUM_SHARE))
+        for number, chunk in enumerate(plan.chunks):
+            if self._stop():
+                return
+            if number and number % often == 0 and done.settled >= VACUUM_ARTICLES:
+                vacuum(self._database)
+            write = partial(self._write_chunk, plan=plan, chunk=chunk)
+            settled = held(self._database, write, check, bulk=True)
+            done.settled += settled
+            self._progress.advance(settled)
+
+    def _write_chunk(self, cursor: Cursor, plan: Plan, chunk: Chunk) -> int:
+        snapshot = plan.snapshot
+        left_out = np.concatenate([memory_engine.changed_since(cursor, self._since), self._outside])
+        changed = snapshot.places(left_out)
+        part = plan.part(chunk, changed[changed >= 0])
+        memory_engine.drop_pairs(cursor, *part.drop)
+        memory_engine.drop_pairs(cursor, *part.not_best_match, not_best=True)
+        settling.write_flags(cursor, *part.flags)
+        settling.write_pairs(cursor, part.pairs)
+        memory_engine.write_marks(cursor, part.marks, stale=False)
+        memory_engine.write_marks(cursor, part.open_marks, stale=True)
+        memory_engine.keep_marks(cursor, part.kept, stale=False)
+        memory_engine.keep_marks(cursor, part.open_kept, stale=True)
+        settling.make_stale(cursor, part.left.tolist())
+        memory_engine.settled_through(cursor, snapshot.through)
+        return len(part.marks) + len(part.kept)
+
+
+def vacuum(database: Database) -> None:
+    """Free the room of old marks in the table."""
+    with closing(database.connect(patient=True)) as connection, translated(database.location):
+        memory_engine.vacuum(connection)
+
+
+def compact(database: Database, *indexes: str) -> None:
+    """Make indexes again that a large load leaves half empty, but for those in use."""
+    for index in indexes:
+        with suppress(BusyError), database.transaction() as cursor:
+            memory_engine.compact(cursor, index)

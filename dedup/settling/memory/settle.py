@@ -1,37 +1,26 @@
-"""Everything unsettled gets its mark at once: the memory engine (docs/semantics.md, section 6).
+"""What is compared in memory, and what is written after it: decisions beside what is stored, in chunks.
 
-A snapshot is decided as a whole, and what differs from the stored marks and pairs is written, some components
-of related articles at a time: so what is written agrees with itself at any moment. A component too large for
-one transaction is made stale and then written in canonical order, since marks rest on earlier articles; an
-article that is most like a later one stays stale until that one is written. Hooks settle nothing meanwhile.
-What people change is noted, and settled through the indexes at the end.
+What differs from the stored marks and pairs is written some components of related articles at a time: so what
+is written agrees with itself at any moment. A component too large for one transaction is made stale and then
+written in canonical order, since marks rest on earlier articles; an article that is most like a later one
+stays stale until that one is written. Who writes it: `run.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dedup.base.errors import BusyError
 from dedup.base.numbers import Flags, begins_run
-from dedup.base.progress import Progress
-from dedup.db.arrays import bigints
-from dedup.db.database import Cursor, Database, translated
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation
-from dedup.settling.held import held
-from dedup.settling.memory.decide import Decisions, Profiles, decide
+from dedup.settling.memory.decide import Decisions, Profiles
 from dedup.settling.memory.keys import Bigints, Entries, Places, code
 from dedup.settling.memory.snapshot import Snapshot
-from dedup.store import memory_engine, settling, window
 from dedup.store.memory_engine import NO_RULE, STATUSES, StoredMarks
-from dedup.store.rulebooks import Rulebook
 from dedup.store.settling import PairRows
 
 CHUNK_ROWS = 4_000
@@ -41,28 +30,9 @@ FLAG_ROWS = 4
 """Where the canonical flag of a fingerprint in use changes, all its keys are written again. That takes as
 long as so many other rows, or more."""
 
-FLAGS_AT_ONCE = 10_000  # Of fingerprints that nobody else reads yet
-
-VACUUM_SHARE = 0.2
-"""A mark is a new version of its article. After such a share of them the room of the old ones is freed: the
-table grows by a fifth, and not to twice its size."""
-
-COMPACT_SHARE = 0.5
-"""From so large a share of articles marked in one go, their indexes are made again at the end."""
-
-VACUUM_ARTICLES = 5_000  # Fewer of them need no more room than comes and goes every day
-
 UNIQUE, SIMILAR, DUPLICATE = (
     STATUSES.index(status) for status in (Status.UNIQUE, Status.SIMILAR, Status.DUPLICATE)
 )
-
-
-@dataclass(slots=True)
-class Written:
-    """Articles that got a mark or kept it, and pairs that were scored."""
-
-    settled: int = 0
-    compared: int = 0
 
 
 def profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int], Relation]) -> Profiles:
@@ -84,110 +54,6 @@ def profiles(snapshot: Snapshot, common: Bigints, pins: dict[tuple[int, int], Re
         (kept, by_bucket, by_content),
         pins,
     )
-
-
-class MemorySettling:
-    """Decides a snapshot, and writes what follows.
-
-    `run` is the number of the work (`memory_engine.begin`), `since` the last change that people had made
-    before the snapshot.
-    """
-
-    def __init__(
-        self,
-        database: Database,
-        rulebook: Rulebook,
-        run: int,
-        snapshot: Snapshot,
-        since: int,
-        progress: Progress,
-        stop: Callable[[], bool],
-    ) -> None:
-        self._database, self._rulebook, self._run, self._since = database, rulebook, run, since
-        self._snapshot, self._progress, self._stop = snapshot, progress, stop
-        self._outside = bigints([])
-
-    def decide(self) -> Plan:
-        """Decide everything, and find out what has to be written."""
-        snapshot, settings = self._snapshot, self._rulebook.settings
-        with self._database.transaction() as cursor:
-            common = memory_engine.sentences(cursor, "common")
-            said = memory_engine.pinned_pairs(cursor)
-            unsettled = snapshot.places(memory_engine.unsettled(cursor))
-            # They came since the round began, and the next one archives them.
-            self._outside = bigints(window.unsettled_outside(cursor, settings))
-        self._progress.start("comparing in memory", len(snapshot))
-        pins = {}
-        for one, other, relation in said:
-            a, b = snapshot.places(np.array([one, other])).tolist()
-            if a >= 0 and b >= 0:
-                pins[max(a, b), min(a, b)] = relation
-        decisions = decide(profiles(snapshot, common, pins), settings, progress=self._progress.advance)
-        return Plan.of(snapshot, decisions, unsettled[unsettled >= 0])
-
-    def flag_waiting(self, plan: Plan) -> None:
-        """Have fingerprints that are not in use yet say what was decided: their keys are written by that."""
-        snapshot = self._snapshot
-        turned = snapshot.ids[np.flatnonzero((plan.decisions.original < 0) != snapshot.canonical)]
-        for start in range(0, len(turned), FLAGS_AT_ONCE):
-            with self._database.transaction() as cursor:
-                done = memory_engine.flag_waiting(cursor, turned[start : start + FLAGS_AT_ONCE])
-            places = snapshot.places(done)
-            snapshot.canonical[places] = ~snapshot.canonical[places]
-
-    def write(self, plan: Plan) -> Written:
-        """Write what differs.
-
-        Raises StaleRulesError: the settings changed, or another engine took over; what is written is right.
-        """
-        done, snapshot = Written(compared=plan.decisions.compared), self._snapshot
-        check = partial(memory_engine.check, rulebook=self._rulebook, run=self._run)
-        self._progress.start("writing marks", int(plan.writes.sum()))
-        for start in range(0, len(plan.divided), CHUNK_ROWS):
-            if self._stop():
-                return done
-            ids = snapshot.ids[plan.divided[start : start + CHUNK_ROWS]].tolist()
-            held(self._database, partial(settling.make_stale, ids=ids), check)
-        often = max(1, round(len(plan.chunks) * VACUUM_SHARE))
-        for number, chunk in enumerate(plan.chunks):
-            if self._stop():
-                break
-            if number and number % often == 0 and done.settled >= VACUUM_ARTICLES:
-                vacuum(self._database)
-            settled = held(self._database, partial(self._write, plan=plan, chunk=chunk), check, bulk=True)
-            done.settled += settled
-            self._progress.advance(settled)
-        return done
-
-    def _write(self, cursor: Cursor, plan: Plan, chunk: Chunk) -> int:
-        snapshot = self._snapshot
-        left_out = np.concatenate([memory_engine.changed_since(cursor, self._since), self._outside])
-        changed = snapshot.places(left_out)
-        part = plan.part(chunk, changed[changed >= 0])
-        memory_engine.drop_pairs(cursor, *part.drop)
-        memory_engine.drop_pairs(cursor, *part.not_best_match, not_best=True)
-        settling.write_flags(cursor, *part.flags)
-        settling.write_pairs(cursor, part.pairs)
-        memory_engine.write_marks(cursor, part.marks, stale=False)
-        memory_engine.write_marks(cursor, part.open_marks, stale=True)
-        memory_engine.keep_marks(cursor, part.kept, stale=False)
-        memory_engine.keep_marks(cursor, part.open_kept, stale=True)
-        settling.make_stale(cursor, part.left.tolist())
-        memory_engine.settled_through(cursor, snapshot.through)
-        return len(part.marks) + len(part.kept)
-
-
-def vacuum(database: Database) -> None:
-    """Free the room of old marks in the table."""
-    with closing(database.connect(patient=True)) as connection, translated(database.location):
-        memory_engine.vacuum(connection)
-
-
-def compact(database: Database, *indexes: str) -> None:
-    """Make indexes again that a large load leaves half empty, but for those in use."""
-    for index in indexes:
-        with suppress(BusyError), database.transaction() as cursor:
-            memory_engine.compact(cursor, index)
 
 
 @dataclass(slots=True)
