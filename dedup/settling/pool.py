@@ -69,55 +69,106 @@ class Part:
         return len(self.articles) - len(self.failed) - len(self.gone)
 
 
-class Reader:
-    """Reads texts and stores fingerprints, for any number of threads.
+class FingerprintPool:
+    """Threads that fingerprint texts and store the fingerprints.
 
-    No transaction is open while fingerprints are made, and the settle lock is held only while what was made
-    is stored. What meets other transactions is tried again; a database that refuses is an error of the
-    database, never of a text.
+    Each has a connection of its own, or they share as many as the server gives. No transaction is open while
+    fingerprints are made, and the settle lock is held only while what was made is stored. What meets other
+    transactions is tried again; a database that refuses is an error of the database, never of a text.
 
     Args:
-        rulebook: which must still be in force when a fingerprint is stored.
-        function: makes the fingerprints.
-        target: the table that they go to.
-        threads: how many have a connection of their own, or as many as the server gives; 0 for the caller
-            alone, through the connections of `database`.
+        database: where the texts are, and the fingerprints go.
+        rulebook: what fingerprints are made with; none is stored once another one is in force.
+        workers: threads; None for one more than cores; 0 for none but the caller's, which works through the
+            connections of `database`.
+        factory: makes the function that fingerprints, which all threads share.
+        stop: asked all the while; when it says so, chunks in hand are finished, and no other is begun.
+        target: the table that fingerprints go to.
     """
 
     def __init__(
         self,
         database: Database,
         rulebook: Rulebook,
-        function: FingerprintFunction,
-        target: Target,
-        threads: int,
+        workers: int | None = None,
+        factory: Factory = make_function,
+        stop: Callable[[], bool] = lambda: False,
+        target: Target = "fingerprint",
     ) -> None:
-        self._database, self._rulebook = database, rulebook
-        self._function, self._target, self._threads = function, target, threads
+        self._workers = threads() if workers is None else workers
+        self._database, self._rulebook, self._target = database, rulebook, target
+        self._function, self._stop = factory(rulebook.settings, rulebook.models), stop
         self._open, self._opening = list[Connection](), Lock()
         self._idle: LifoQueue[Connection] = LifoQueue()
         self._cancelled = False
 
-    def close(self) -> None:
+    def run(self, chunks: Iterable[Chunk]) -> Iterator[Part]:
+        """Have the texts of chunks fingerprinted and stored; says what became of them, in any order.
+
+        Pulls chunks as needed.
+
+        Raises:
+            MachineError: there is no memory or no thread to be had; what was stored is kept.
+            DatabaseError: the server refused or went away.
+            StaleRulesError: the settings changed meanwhile.
+        """
+        try:
+            yield from self._shared_out(chunks) if self._workers else map(self._read, chunks)
+        except MemoryError:
+            raise MachineError(f"out of memory; {SPARE}") from None
+        finally:
+            self._close()
+
+    def _shared_out(self, chunks: Iterable[Chunk]) -> Iterator[Part]:
+        waiting: set[Future[Part]] = set()
+        with ThreadPoolExecutor(self._workers, "dedup-fingerprints") as executor:
+            try:
+                for chunk in chunks:
+                    try:
+                        waiting.add(executor.submit(self._read, chunk))
+                    except RuntimeError:
+                        raise MachineError(f"no more threads; {SPARE}") from None
+                    while len(waiting) >= CHUNKS_AHEAD * self._workers and not self._stop():
+                        yield from _finished(waiting)
+                    if self._stop():
+                        break
+                while waiting and not self._stop():
+                    yield from _finished(waiting)
+                yield from self._stopped(waiting)
+            except BaseException:
+                for future in waiting:
+                    future.cancel()
+                self._cancel()
+                raise
+
+    def _stopped(self, waiting: set[Future[Part]]) -> Iterator[Part]:
+        """Finish what is in hand, but do not wait for long for what others hold."""
+        in_hand = {future for future in waiting if not future.cancel()}
+        deadline = monotonic() + STOP_SECONDS
+        while in_hand and monotonic() < deadline:
+            yield from _finished(in_hand)
+        if in_hand:
+            self._cancel()
+            wait(in_hand)
+
+    def _close(self) -> None:
         """Close the connections. No thread is at work any more."""
         for connection in self._open:
             with suppress(Exception):
                 connection.close()
+        self._open, self._idle, self._cancelled = [], LifoQueue(), False
 
-    def cancel(self) -> None:
-        """End what threads are waiting for: their `read` raises, and what it had not stored is not stored."""
+    def _cancel(self) -> None:
+        """End what threads wait for: their `_read` raises, and what it had not stored is not stored."""
         self._cancelled = True
         for connection in self._open:
             with suppress(Exception):  # it may be closed, or its server away
                 connection.cancel_safe(timeout=CANCEL_SECONDS)
 
-    def read(self, chunk: Chunk) -> Part:
+    def _read(self, chunk: Chunk) -> Part:
         """Read the texts of a chunk, but for those that changed or no longer wait; store their fingerprints.
 
-        Raises:
-            StaleRulesError: the settings changed meanwhile.
-            DatabaseError: the server refused or went away.
-            ClosedError: `cancel` was called.
+        Raises as `run`, and ClosedError: `_cancel` was called.
         """
         patience = self._database.timeouts.lock
         tasks = retried(lambda: self._texts(chunk), patience)
@@ -142,7 +193,7 @@ class Reader:
 
     @contextmanager
     def _transaction(self, *, storing: bool = False) -> Iterator[Cursor]:
-        if not self._threads:
+        if not self._workers:
             with self._database.transaction(settling=storing, bulk=storing) as cursor:
                 yield cursor
             return
@@ -180,86 +231,9 @@ class Reader:
             ) from None
 
 
-class FingerprintPool:
-    """Threads that fingerprint texts and store the fingerprints.
-
-    Args:
-        database: where the texts are, and the fingerprints go.
-        rulebook: what fingerprints are made with; none is stored once another one is in force.
-        workers: threads; None for one more than cores; 0 for none but the caller's.
-        factory: makes the function that fingerprints, which all threads share.
-        stop: asked all the while; when it says so, chunks in hand are finished, and no other is begun.
-        target: the table that fingerprints go to.
-    """
-
-    def __init__(
-        self,
-        database: Database,
-        rulebook: Rulebook,
-        workers: int | None = None,
-        factory: Factory = make_function,
-        stop: Callable[[], bool] = lambda: False,
-        target: Target = "fingerprint",
-    ) -> None:
-        self._workers = threads() if workers is None else workers
-        self._database, self._rulebook, self._target = database, rulebook, target
-        self._function, self._stop = factory(rulebook.settings, rulebook.models), stop
-
-    def run(self, chunks: Iterable[Chunk]) -> Iterator[Part]:
-        """Have the texts of chunks fingerprinted and stored; says what became of them, in any order.
-
-        Pulls chunks as needed.
-
-        Raises:
-            MachineError: there is no memory or no thread to be had; what was stored is kept.
-            DatabaseError: the server refused or went away.
-            StaleRulesError: the settings changed meanwhile.
-        """
-        reader = Reader(self._database, self._rulebook, self._function, self._target, self._workers)
-        try:
-            yield from self._shared_out(reader, chunks) if self._workers else map(reader.read, chunks)
-        except MemoryError:
-            raise MachineError(f"out of memory; {SPARE}") from None
-        finally:
-            reader.close()
-
-    def _shared_out(self, reader: Reader, chunks: Iterable[Chunk]) -> Iterator[Part]:
-        waiting: set[Future[Part]] = set()
-        with ThreadPoolExecutor(self._workers, "dedup-fingerprints") as executor:
-            try:
-                for chunk in chunks:
-                    try:
-                        waiting.add(executor.submit(reader.read, chunk))
-                    except RuntimeError:
-                        raise MachineError(f"no more threads; {SPARE}") from None
-                    while len(waiting) >= CHUNKS_AHEAD * self._workers and not self._stop():
-                        yield from _finished(waiting)
-                    if self._stop():
-                        break
-                while waiting and not self._stop():
-                    yield from _finished(waiting)
-                yield from _stopped(reader, waiting)
-            except BaseException:
-                for future in waiting:
-                    future.cancel()
-                reader.cancel()
-                raise
-
-
 def _finished(waiting: set[Future[Part]]) -> Iterator[Part]:
     """The results that there are, taken out of those that are waited for; none if there are none soon."""
     done, _ = wait(waiting, LOOK_SECONDS, FIRST_COMPLETED)
     for future in done:
         waiting.remove(future)
         yield future.result()
-
-
-def _stopped(reader: Reader, waiting: set[Future[Part]]) -> Iterator[Part]:
-    """Finish what is in hand, but do not wait for long for what others hold."""
-    in_hand = {future for future in waiting if not future.cancel()}
-    deadline = monotonic() + STOP_SECONDS
-    while in_hand and monotonic() < deadline:
-        yield from _finished(in_hand)
-    if in_hand:
-        reader.cancel()
-        wait(in_hand)
