@@ -72,9 +72,8 @@ class Fingerprinting:
         progress: Progress,
         options: PoolOptions,
         stop: Callable[[], bool],
-        target: Target = "fingerprint",
     ) -> None:
-        self.target = target
+        self.target: Target = "fingerprint"
         self._database, self._progress = database, progress
         self._options, self._stop = options, stop
         self._first_page: frozenset[tuple[int, int]] = frozenset()
