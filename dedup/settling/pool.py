@@ -21,10 +21,9 @@ from dedup.db.database import Connection, Cursor, Database, Session, retried, tr
 from dedup.store import fingerprints
 from dedup.store.fingerprints import Batch, Chunk, Stored, Target
 from dedup.store.rulebooks import Rulebook
-from dedup.text.fingerprint import Fingerprinter
+from dedup.text.fingerprint import Fingerprinter, TextTask
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel
-from dedup.text.fingerprint import TextTask
 
 FingerprintFunction = Callable[[Sequence[TextTask]], Fingerprints]
 Factory = Callable[[Settings, Mapping[str, PunktModel]], FingerprintFunction]
