@@ -69,10 +69,7 @@ def _described(endpoint: Endpoint) -> Schema:
         "summary": endpoint.about,
         "parameters": [_parameter(found) for found in endpoint.parameters],
         "responses": {
-            "200": {
-                "description": "The answer.",
-                "content": {JSON: {"schema": _reference(endpoint.answer)}},
-            },
+            "200": {"description": "The answer.", "content": {JSON: {"schema": _reference(endpoint.answer)}}},
             **{str(status): {"$ref": f"#/components/responses/{status}"} for status in refusals},
         },
     }
