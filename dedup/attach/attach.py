@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter
 
 from psycopg import sql
 
-from dedup.attach import attached_ddl, attachments, detaching, drift, outbox, rights
+from dedup.attach import attached_ddl, attachments, drift, outbox
 from dedup.attach.attaching import Remap, Wanted, examine, remapped
 from dedup.attach.attachments import Attachment, Part
 from dedup.attach.sync import UnfitError, compare
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.timeouts import milliseconds
-from dedup.db.connection import set_values
+from dedup.db.connection import fitting_batch, set_values
 from dedup.db.database import Cursor, Database, retried
-from dedup.db.holding import fitting_batch
 from dedup.db.rendering import written_out
 from dedup.db.statements import Statements
 
@@ -30,14 +28,6 @@ wait for each other, we give way before Postgres ends one of both (`deadlock_tim
 DELETED_ARTICLES = 1_000  # Of a table that is detached, under one hold of the settle lock at most
 
 
-@contextmanager
-def _changing(database: Database) -> Iterator[Cursor]:
-    """A transaction that changes the owner's table."""
-    with database.transaction() as cursor:
-        cursor.execute(set_values({"lock_timeout": milliseconds(DDL_SECONDS)}, local=True))
-        yield cursor
-
-
 def attach(database: Database, wanted: Wanted, *, dry_run: bool = False) -> tuple[Attachment, list[str]]:
     """Attach a table, and return what was run or, `dry_run`, would be; the next backfill takes up its rows.
 
@@ -45,16 +35,12 @@ def attach(database: Database, wanted: Wanted, *, dry_run: bool = False) -> tupl
     time.
     """
 
-    def attempt() -> tuple[Attachment, list[str]]:
-        with _changing(database) as cursor:
-            if not dry_run:
-                cursor.execute(_sql("lock"))
-            attachment, shape = examine(cursor, wanted)
-            made = attached_ddl.attach(attachment, shape)
-            made += rights.of_attachment(cursor, attachment)
-            return attachment, _run(cursor, made, dry_run)
+    def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
+        attachment, shape = examine(cursor, wanted)
+        kept = attached_ddl.kept(attachment, again=False)
+        return attachment, [kept, *attached_ddl.made(cursor, attachment, shape)]
 
-    return retried(attempt, database.timeouts.lock)
+    return _changed(database, change, dry_run=dry_run)
 
 
 def remap(
@@ -65,21 +51,17 @@ def remap(
     Returns and raises as `attach`.
     """
 
-    def attempt() -> tuple[Attachment, list[str]]:
-        with _changing(database) as cursor:
-            if not dry_run:
-                cursor.execute(_sql("lock"))
-            before = attachments.find(cursor, name)
-            if before.leaving:
-                raise InputError(f"{name} is being detached: `dedup detach {name}` goes on with that")
-            attachment, shape = remapped(cursor, before, told)
-            same_key = (before.keys, before.key_types) == (attachment.keys, attachment.key_types)
-            statements = detaching.unmade(cursor, before, same_key=same_key)
-            statements += [attached_ddl.mapped_again(attachment), *attached_ddl.made(attachment, shape)]
-            statements += rights.of_attachment(cursor, attachment)
-            return attachment, _run(cursor, statements, dry_run)
+    def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
+        before = attachments.find(cursor, name)
+        if before.leaving:
+            raise InputError(f"{name} is being detached: `dedup detach {name}` goes on with that")
+        attachment, shape = remapped(cursor, before, told)
+        same_key = (before.keys, before.key_types) == (attachment.keys, attachment.key_types)
+        unmade = attached_ddl.unmade(cursor, before, same_key=same_key)
+        kept = attached_ddl.kept(attachment, again=True)
+        return attachment, [*unmade, kept, *attached_ddl.made(cursor, attachment, shape)]
 
-    return retried(attempt, database.timeouts.lock)
+    return _changed(database, change, dry_run=dry_run)
 
 
 def detach(
@@ -91,14 +73,11 @@ def detach(
     attached under that name. BusyError: others held the table all the time.
     """
 
-    def attempt() -> tuple[Attachment, list[str]]:
-        with _changing(database) as cursor:
-            attachment = attachments.find(cursor, name)
-            if attachment.leaving:
-                return attachment, []
-            return attachment, _run(cursor, detaching.statements(cursor, attachment), dry_run)
+    def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
+        attachment = attachments.find(cursor, name)
+        return attachment, [] if attachment.leaving else attached_ddl.left(cursor, attachment)
 
-    attachment, statements = retried(attempt, database.timeouts.lock)
+    attachment, statements = _changed(database, change, dry_run=dry_run, lock=False)
     if dry_run:
         with database.transaction() as cursor:
             return outbox.count_articles(cursor, attachment), statements
@@ -107,8 +86,9 @@ def detach(
         count, seconds = retried(partial(_delete_some, database, attachment, size), database.timeouts.lock)
         if not count:
             with database.transaction() as cursor:
-                outbox.forget_all(cursor, attachment)
-                cursor.execute(_sql("forget"), {"id": attachment.id})
+                # Nobody writes new notes of it.
+                for statement in ("forget_notes", "forget_all_marks", "forget_refused", "forget"):
+                    cursor.execute(_sql(statement), {"id": attachment.id})
             break
         deleted += count
         size = min(DELETED_ARTICLES, fitting_batch(count, seconds))
@@ -122,12 +102,9 @@ def sync(database: Database, name: str | None = None, *, stop: Callable[[], bool
     mapped again.
     """
     with database.transaction() as cursor:
-        if name is None:
-            chosen = attachments.present(attachments.attachments(cursor))
-        else:
-            chosen = [attachments.find(cursor, name)]
+        chosen = attachments.present(cursor) if name is None else [attachments.find(cursor, name)]
         for attachment in chosen:
-            for line in drift.problems_of(attachment, drift.find(cursor, attachment), database.schema):
+            for line in drift.problems_of(cursor, attachment):
                 raise InputError(f"{line}: `dedup remap {attachment.name}`")
     try:
         return sum(compare(database, attachment, stop) or 0 for attachment in chosen)
@@ -141,9 +118,24 @@ def _delete_some(database: Database, attachment: Attachment, limit: int) -> tupl
         return outbox.delete_some(cursor, attachment, limit), perf_counter() - started
 
 
-def _run(cursor: Cursor, statements: Sequence[Part], dry_run: bool) -> list[str]:
-    """Run statements, or not; returns them as psql takes them."""
-    if not dry_run:
-        for statement in statements:
-            cursor.execute(sql.Composed([statement]))
-    return [f"{written_out(statement, cursor)};" for statement in statements]
+def _changed(
+    database: Database,
+    change: Callable[[Cursor], tuple[Attachment, Sequence[Part]]],
+    *,
+    dry_run: bool,
+    lock: bool = True,
+) -> tuple[Attachment, list[str]]:
+    """Change the owner's table, or not. Returns the statements as psql takes them. `lock`: alone."""
+
+    def attempt() -> tuple[Attachment, list[str]]:
+        with database.transaction() as cursor:
+            cursor.execute(set_values({"lock_timeout": milliseconds(DDL_SECONDS)}, local=True))
+            if lock and not dry_run:
+                cursor.execute(_sql("lock"))
+            attachment, statements = change(cursor)
+            if not dry_run:
+                for statement in statements:
+                    cursor.execute(sql.Composed([statement]))
+            return attachment, [f"{written_out(statement, cursor)};" for statement in statements]
+
+    return retried(attempt, database.timeouts.lock)

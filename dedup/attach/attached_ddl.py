@@ -6,7 +6,8 @@ transaction of whoever changed them: they take no lock, wait for nobody, and fai
 not understand the table any more they note that all of it is to be compared, and `drift.py` says what
 happened.
 
-Functions belong to the owner of the table and act with the rights of that role, whoever attached it.
+Functions belong to the owner of the table and act with the rights of that role, whoever attached it. And what
+takes an attached table out of a corpus again, and leaves it as it was found.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from dedup.attach import drift
 from dedup.attach.attached_functions import (
     MARK_COLUMNS,
     Body,
@@ -23,22 +25,25 @@ from dedup.attach.attached_functions import (
     Shape,
     changed,
     joined,
+    mark_columns,
     reading,
     writing,
 )
 from dedup.attach.attachments import Attachment, Part
-from dedup.db.rendering import SCHEMA, own, prefixed, raw
+from dedup.db.database import Cursor
+from dedup.db.rendering import SCHEMA, own, prefixed, raw, schema_of
+from dedup.db.statements import Statements
+
+_sql = Statements("attach/attachments")
 
 MARKS = ("status", "original_source_id", "score", "reason", "stale", "marked_at")
 """Columns of the view of marks, beside the keys of the row and of its original."""
 
 
-def attach(attachment: Attachment, shape: Shape) -> list[Part]:
-    return [_note(attachment), *made(attachment, shape)]
-
-
-def made(attachment: Attachment, shape: Shape) -> list[Part]:
-    """The view of marks, columns, functions, triggers: the owner's table is locked as late as can be."""
+def made(cursor: Cursor, attachment: Attachment, shape: Shape) -> list[Part]:
+    """The view of marks, columns, functions, triggers: the owner's table is locked as late as can be. Then
+    rights, for the roles that were given theirs before; those on the schema are in `../db/roles.py`.
+    """
     parts: list[Part] = [*_marks_view(attachment)]
     if attachment.mark_columns:
         kinds = ("text", attachment.original_type, "double precision")
@@ -58,59 +63,79 @@ def made(attachment: Attachment, shape: Shape) -> list[Part]:
     parts += _given(functions, shape)
     if attachment.triggers:
         parts += _triggers(attachment, shape)
+    working = {"rows": "(text[])", "page": "(text, integer)"}
+    if attachment.mark_columns:
+        working["write"] = "(text[], text[], text[], double precision[])"
+    calls = [
+        sql.SQL("EXECUTE ON FUNCTION {}{}").format(attachment.function(name), raw(arguments))
+        for name, arguments in working.items()
+    ]
+    for relation, privilege, given in (
+        ("canonical_article", "SELECT", [sql.SQL("SELECT ON {}").format(attachment.marks)]),
+        ("settle_turn", "UPDATE", calls),
+    ):
+        holders = cursor.execute(_sql("holders"), {"relation": relation, "privilege": privilege}).fetchall()
+        for (name,) in holders:
+            parts += [sql.SQL("GRANT {} TO {}").format(right, sql.Identifier(name)) for right in given]
     return parts
 
 
-def unmade(
-    attachment: Attachment,
-    calling: Sequence[tuple[Part, str]],
-    functions: Sequence[str],
-    *,
-    same_key: bool = False,
-) -> list[Part]:
-    """Take away what `made` made, but columns of marks. `calling`: the triggers that are there: table and
-    name. `functions`: those that are there, with their arguments, as Postgres writes them. `same_key`: it is
-    mapped again with its key, so that the index of all articles stays.
+def unmade(cursor: Cursor, attachment: Attachment, *, same_key: bool = False) -> list[Part]:
+    """Take away what `made` made; of columns of marks, those of former partitions. `same_key`: it is mapped
+    again with its key, so that the index of all articles stays.
     """
     gone: list[Part] = [sql.SQL("DROP VIEW IF EXISTS {}").format(attachment.marks)]
     if not same_key:
         gone.append(sql.SQL("DROP INDEX IF EXISTS {}").format(own(f"attached_{attachment.id}_key")))
-    gone += [sql.SQL("DROP TRIGGER {} ON {}").format(sql.Identifier(name), where) for where, name in calling]
-    gone += [sql.SQL("DROP FUNCTION {}").format(raw(function)) for function in functions]
-    return gone
+    made = {"made": f"^attached_{attachment.id}_"}
+    for *table, name in cursor.execute(_sql("triggers"), made).fetchall():
+        gone.append(sql.SQL("DROP TRIGGER {} ON {}").format(sql.Identifier(name), sql.Identifier(*table)))
+    for (function,) in cursor.execute(_sql("functions"), made).fetchall():
+        gone.append(sql.SQL("DROP FUNCTION {}").format(raw(function)))
+    return gone + _without_marks(cursor, attachment, parts=True)
 
 
-def left(attachment: Attachment) -> Part:
-    return sql.SQL("UPDATE {} SET leaving = true WHERE id = {}").format(own("attachment"), attachment.id)
+def left(cursor: Cursor, attachment: Attachment) -> list[Part]:
+    """Take an attached table out of a corpus, but its articles. Its owner loses the rights that were needed
+    to note changes, and no others.
+    """
+    gone = unmade(cursor, attachment) + _without_marks(cursor, attachment, parts=False)
+    rows = cursor.execute(_sql("borrowed_rights"), {"rows": f"attached_{attachment.id}_rows"}).fetchall()
+    for name, works, uses in rows:
+        role = sql.Identifier(name)
+        if not works:
+            gone.append(sql.SQL("REVOKE INSERT ON {} FROM {}").format(own("outbox"), role))
+        if not (works or uses):
+            gone.append(sql.SQL("REVOKE USAGE ON SCHEMA {} FROM {}").format(SCHEMA, role))
+    update = sql.SQL("UPDATE {} SET leaving = true WHERE id = {}")
+    return [*gone, update.format(own("attachment"), attachment.id)]
 
 
-def mapped_again(attachment: Attachment) -> Part:
-    values = described(attachment)
-    return sql.SQL("UPDATE {} SET ({}) = ROW ({}) WHERE id = {}").format(
-        own("attachment"),
-        joined([sql.Identifier(name) for name in values]),
-        joined([sql.Literal(value) for value in values.values()]),
-        attachment.id,
-    )
+def _without_marks(cursor: Cursor, attachment: Attachment, *, parts: bool) -> list[Part]:
+    """Drop the columns of marks of the table, or of what were partitions of it: never those of one that only
+    took its name.
+    """
+    if not attachment.mark_columns:
+        return []
+    found = drift.find(cursor, attachment)
+    if parts:
+        wanted = [oid for oid in attachment.seen.get("parts", ()) if oid not in found.parts]
+        wanted = [oid for oid in wanted if oid != attachment.seen.get("oid")]
+    elif found.known_as is not None:
+        wanted = [attachment.seen["oid"]]
+    else:
+        # After a restore the number is another one; the triggers came along.
+        restored = found.triggers or not attachment.triggers
+        wanted = [found.oid] if found.oid is not None and restored else []
+    values = {"oids": wanted, "columns": mark_columns(schema_of(cursor))}
+    dropped = joined([sql.SQL("DROP COLUMN IF EXISTS {}").format(prefixed(name)) for name in MARK_COLUMNS])
+    rows = cursor.execute(_sql("with_marks"), values).fetchall()
+    return [sql.SQL("ALTER TABLE {} {}").format(sql.Identifier(*row), dropped) for row in rows]
 
 
-def without_marks(place: Part) -> Part:
-    dropped = [sql.SQL("DROP COLUMN IF EXISTS {}").format(prefixed(name)) for name in MARK_COLUMNS]
-    return sql.SQL("ALTER TABLE {} {}").format(place, joined(dropped))
-
-
-def _note(attachment: Attachment) -> Part:
-    values = {"id": attachment.id, "name": attachment.name, **described(attachment)}
-    return sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(
-        own("attachment"),
-        joined([sql.Identifier(name) for name in values]),
-        joined([sql.Literal(value) for value in values.values()]),
-    )
-
-
-def described(attachment: Attachment) -> dict[str, object]:
-    """What is kept of an attachment, by column: all that may change when it is mapped again."""
-    return {
+def kept(attachment: Attachment, *, again: bool) -> Part:
+    """Keep what is known of an attachment. `again`: it is mapped again, so its number and name stay."""
+    values: dict[str, object] = {
         "schema_name": attachment.schema,
         "table_name": attachment.table,
         "key_columns": list(attachment.keys),
@@ -121,6 +146,13 @@ def described(attachment: Attachment) -> dict[str, object]:
         "triggers": attachment.triggers,
         "seen": Jsonb(attachment.seen),
     }
+    statement = "UPDATE {} SET ({}) = ROW ({}) WHERE id = {}"
+    if not again:
+        values = {"id": attachment.id, "name": attachment.name, **values}
+        statement = "INSERT INTO {} ({}) VALUES ({})"
+    names = joined([sql.Identifier(name) for name in values])
+    given = joined([sql.Literal(value) for value in values.values()])
+    return raw(statement).format(own("attachment"), names, given, attachment.id)
 
 
 def _given(functions: Sequence[Function], shape: Shape) -> Iterator[Part]:
@@ -187,38 +219,31 @@ def _triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
     for what, given in rows.items():
         by_row = shape.partitioned and what != "truncate"
         each = "FOR EACH ROW" if by_row else f"{given} FOR EACH STATEMENT"
+        name, table = attachment.trigger(what), attachment.identifier
         yield sql.SQL("CREATE TRIGGER {} AFTER {} ON {} {} EXECUTE FUNCTION {}()").format(
-            attachment.trigger(what),
-            raw(what.upper()),
-            attachment.identifier,
-            raw(each.strip()),
-            attachment.function("changed"),
+            name, raw(what.upper()), table, raw(each.strip()), attachment.function("changed")
         )
         # In replica mode too.
         only = raw("ONLY " if what == "truncate" else "")
-        yield sql.SQL("ALTER TABLE {}{} ENABLE ALWAYS TRIGGER {}").format(
-            only, attachment.identifier, attachment.trigger(what)
-        )
+        yield sql.SQL("ALTER TABLE {}{} ENABLE ALWAYS TRIGGER {}").format(only, table, name)
 
 
 def _marks_view(attachment: Attachment) -> Iterator[Part]:
-    given = key_of(attachment, "a")
     if not any(kind.startswith(("date", "time")) for kind in attachment.key_types):
         # A look-up by key; of times the text depends on the session, and cannot be indexed.
         yield sql.SQL("CREATE INDEX IF NOT EXISTS {} ON {} ({}) WHERE attachment_id = {}").format(
             sql.Identifier(f"attached_{attachment.id}_key"),
             own("article"),
-            joined([sql.SQL("({})").format(part) for part in key_of(attachment, "article")]),
+            joined([sql.SQL("({})").format(part) for part in _key_of(attachment, "article")]),
             attachment.id,
         )
-    keys = [
-        sql.SQL("{} AS {}").format(value, sql.Identifier(key))
-        for value, key in zip(given, attachment.keys, strict=True)
-    ]
-    originals = [
-        sql.SQL("{} AS {}").format(value, sql.Identifier(name))
-        for value, name in zip(key_of(attachment, "o"), original_names(attachment), strict=True)
-    ]
+    keys, originals = (
+        [
+            sql.SQL("{} AS {}").format(value, sql.Identifier(name))
+            for value, name in zip(_key_of(attachment, row), names, strict=True)
+        ]
+        for row, names in (("a", attachment.keys), ("o", original_names(attachment)))
+    )
     yield sql.SQL(
         "CREATE VIEW {} AS\nSELECT {}, a.status,\n    {},\n"
         "    o.source_id AS original_source_id, a.score, a.reason, a.stale, a.marked_at\n"
@@ -247,7 +272,7 @@ def original_names(attachment: Attachment) -> list[str]:
     return [f"duplicate_of_{i}" for i in range(1, len(attachment.keys) + 1)]
 
 
-def key_of(attachment: Attachment, row: str) -> list[Part]:
+def _key_of(attachment: Attachment, row: str) -> list[Part]:
     """The key of an article in the table's own types; null where it is no row of this table."""
     # CASE: the key of another attachment's article need not be one of this type.
     ours = sql.SQL("CASE WHEN {0}.attachment_id = {1} THEN {0}.source_id END")

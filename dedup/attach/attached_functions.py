@@ -69,7 +69,7 @@ def mark_columns(schema: str) -> list[str]:
     return [f"{schema}_{name}" for name in MARK_COLUMNS]
 
 
-def marked(row: str, name: str) -> Part:
+def _marked(row: str, name: str) -> Part:
     return Named(lambda schema: sql.Identifier(row, f"{schema}_{name}"))
 
 
@@ -150,8 +150,7 @@ def _present_marks(attachment: Attachment) -> Part:
     """The columns of marks of the row `t`, as `MARKED`."""
     if not attachment.mark_columns:
         return sql.SQL("NULL::text, NULL::text, NULL::double precision")
-
-    status, original, score = (marked("t", name) for name in MARK_COLUMNS)
+    status, original, score = (_marked("t", name) for name in MARK_COLUMNS)
     return sql.SQL("{}::text, {}, {}::double precision").format(status, attachment.original(original), score)
 
 
@@ -271,7 +270,7 @@ def _differs(attachment: Attachment, shape: Shape, old: str, new: str) -> Part:
         parts.append(
             sql.SQL(
                 "current_setting('dedup.writing', true) IS DISTINCT FROM 'on' AND ({}) IS DISTINCT FROM ({})"
-            ).format(*(joined([marked(row, name) for name in MARK_COLUMNS]) for row in (old, new)))
+            ).format(*(joined([_marked(row, name) for name in MARK_COLUMNS]) for row in (old, new)))
         )
     return joined(parts, "\n            OR ")
 
@@ -279,13 +278,8 @@ def _differs(attachment: Attachment, shape: Shape, old: str, new: str) -> Part:
 def _same_row(attachment: Attachment, old: str, new: str) -> Part:
     if not set(attachment.key_types) <= set(EXACT):
         return sql.SQL("{} = {}").format(attachment.source_id(old), attachment.source_id(new))
-    return joined(
-        [
-            sql.SQL("{} = {}").format(sql.Identifier(old, key), sql.Identifier(new, key))
-            for key in attachment.keys
-        ],
-        " AND ",
-    )
+    pairs = [(sql.Identifier(old, key), sql.Identifier(new, key)) for key in attachment.keys]
+    return joined([sql.SQL("{} = {}").format(*pair) for pair in pairs], " AND ")
 
 
 def _of_row(attachment: Attachment, shape: Shape) -> Part:

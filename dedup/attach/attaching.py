@@ -7,13 +7,13 @@ How a table that is attached already is to be mapped again, after its owner chan
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import psycopg
 from psycopg import sql
 
-from dedup.attach import attachments, drift
+from dedup.attach import drift
 from dedup.attach.attached_ddl import MARKS, original_names
 from dedup.attach.attached_functions import FIELDS, TELLS_CHUNKS, TIMES, Shape, mark_columns
 from dedup.attach.attachments import Attachment
@@ -31,6 +31,11 @@ LONGEST_IDENTIFIER = 63
 
 KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)
 """Types of keys beside those of text."""
+
+_RELATIONS = {
+    **{"v": "a view", "m": "a materialized view", "f": "a foreign table"},
+    **{"S": "a sequence", "i": "an index"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +70,14 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
     columns = columns_of(cursor, oid)
     keys = _keys(cursor, oid, wanted, columns)
     mapped = _mapped(wanted, columns)
-    name = again.name if again else _name(cursor, table if wanted.name is None else wanted.name)
-    attachment = Attachment(
-        again.id if again else attachments.next_id(cursor),
-        name,
-        schema,
-        table,
-        tuple(keys),
-        tuple(columns[key].type for key in keys),
-        mapped,
-        wanted.where,
-        wanted.mark_columns,
-        wanted.triggers,
-    )
+    if again:
+        number, name = again.id, again.name
+    else:
+        row = cursor.execute(_sql("next_id")).fetchone()
+        number, name = int(row[0]) if row else 1, _name(cursor, table if wanted.name is None else wanted.name)
+    types = tuple(columns[key].type for key in keys)
+    more = wanted.where, wanted.mark_columns, wanted.triggers
+    attachment = Attachment(number, name, schema, table, keys, types, mapped, *more)
     _check_marks(attachment, columns, None if again else schema_of(cursor))
     published = mapped.get("published_at")
     zoned = published is not None and columns[published].kind == TIMES[2]
@@ -89,18 +89,12 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
         [*keys, *named, *watched], again.seen.get("parts", ()) if again else ()
     )
     numbers = tuple(columns[key].number for key in keys)
-    return replace(attachment, seen={**seen, "state": None}), _shape(cursor, oid, zoned, watched, numbers)
-
-
-def _shape(
-    cursor: Cursor, oid: int, zoned: bool, watched: Mapping[str, str], numbers: tuple[int, ...]
-) -> Shape:
     row = cursor.execute(_sql("shape"), {"oid": oid}).fetchone()
     assert row is not None
     partitioned, owner, creator, home, lends, version = row
-    lends = lends and owner != creator
-    chunks = version >= TELLS_CHUNKS
-    return Shape(zoned, partitioned, watched, numbers, owner, creator, home, lends, chunks)
+    lends, chunks = lends and owner != creator, version >= TELLS_CHUNKS
+    shape = Shape(zoned, partitioned, watched, numbers, owner, creator, home, lends, chunks)
+    return replace(attachment, seen={**seen, "state": None}), shape
 
 
 def find_table(cursor: Cursor, given: str) -> tuple[int, str, str]:
@@ -122,18 +116,9 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str]:
     if row is None:
         raise InputError(f"there is no table {given}; `psql -c '\\dt *.*'` lists the tables")
     oid, schema, table, kind, persistence, inherits, is_partition, secured, ours = row
-    what = {
-        "v": "a view",
-        "m": "a materialized view",
-        "f": "a foreign table",
-        "S": "a sequence",
-        "i": "an index",
-    }
     if kind not in "rp":
-        raise InputError(
-            f"{given} is {what.get(kind, 'no table')}, whose changes cannot be noted:"
-            " attach the table behind it"
-        )
+        what = _RELATIONS.get(kind, "no table")
+        raise InputError(f"{given} is {what}, whose changes cannot be noted: attach the table behind it")
     if ours or schema.startswith("pg_") or schema == "information_schema":
         raise InputError(f"{given} belongs to {'dedup' if ours else 'Postgres'} itself")
     if persistence == "t":
@@ -142,7 +127,7 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str]:
         raise InputError(f"{given} inherits or is inherited from: attach one without, or a partitioned table")
     if is_partition:
         raise InputError(f"{given} is a partition: attach the partitioned table")
-    if kind == "p" and _has_foreign(cursor, oid):
+    if kind == "p" and cursor.execute(_sql("foreign_partition"), {"oid": oid}).fetchone() is not None:
         raise InputError(
             f"{given} has a partition that is a foreign table, whose changes cannot be noted: load it"
         )
@@ -152,10 +137,6 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str]:
             " attach a table without, or load the articles"
         )
     return int(oid), schema, table
-
-
-def _has_foreign(cursor: Cursor, oid: int) -> bool:
-    return cursor.execute(_sql("foreign_partition"), {"oid": oid}).fetchone() is not None
 
 
 def _check_length(name: str) -> None:
@@ -177,7 +158,7 @@ def _find(columns: Mapping[str, Column], name: str, option: str) -> Column:
     return columns[name]
 
 
-def _keys(cursor: Cursor, oid: int, wanted: Wanted, columns: Mapping[str, Column]) -> Sequence[str]:
+def _keys(cursor: Cursor, oid: int, wanted: Wanted, columns: Mapping[str, Column]) -> tuple[str, ...]:
     if not wanted.keys:
         raise InputError("--id: name the column that tells the rows apart; several with --id a --id b")
     if len(set(wanted.keys)) < len(wanted.keys):
@@ -304,41 +285,24 @@ def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attac
             f"{attachment.shown} is gone: `dedup remap {attachment.name} --table T` goes on with another"
             f" table, `dedup detach {attachment.name}` deletes its articles"
         )
-    oid, schema, table = (
-        find_table(cursor, told.table)
-        if told.table is not None
-        else _table_of(cursor, found.oid if found.oid is not None else attachment.seen["oid"])
-    )
+    if told.table is not None:
+        oid, schema, table = find_table(cursor, told.table)
+    else:
+        oid = found.oid if found.oid is not None else attachment.seen["oid"]
+        row = cursor.execute(_sql("name_of_table"), {"oid": oid}).fetchone()
+        assert row is not None
+        schema, table = row
     columns = columns_of(cursor, oid)
-    called = _called(cursor, attachment, oid)
+    called: dict[str, str] = {}
+    if oid == attachment.seen.get("oid"):
+        names = dict(cursor.execute(_sql("column_numbers"), {"oid": oid}).fetchall())
+        seen = attachment.seen["columns"].items()
+        called = {name: names[number] for name, (number, *_) in seen if number in names}
     keys = told.keys or tuple(called.get(key, key) for key in attachment.keys)
     mapped = {field: called.get(column, column) for field, column in attachment.columns.items()}
-    mapped = {
-        field: column
-        for field, column in mapped.items()
-        if field == "text" or (column in columns and fits(field, columns[column]))
-    }
+    lost = [f for f, column in mapped.items() if column not in columns or not fits(f, columns[column])]
+    mapped = {field: column for field, column in mapped.items() if field == "text" or field not in lost}
     where = attachment.where if told.where is None else told.where or None
-    wanted = Wanted(
-        sql.Identifier(schema, table).as_string(cursor),
-        keys,
-        {**mapped, **(told.columns or {})},
-        attachment.name,
-        where,
-        attachment.mark_columns,
-        attachment.triggers,
-    )
-    return examine(cursor, wanted, attachment)
-
-
-def _called(cursor: Cursor, attachment: Attachment, oid: int) -> dict[str, str]:
-    if oid != attachment.seen.get("oid"):
-        return {}
-    names = dict(cursor.execute(_sql("column_numbers"), {"oid": oid}).fetchall())
-    return {name: names[seen[0]] for name, seen in attachment.seen["columns"].items() if seen[0] in names}
-
-
-def _table_of(cursor: Cursor, oid: int) -> tuple[int, str, str]:
-    row = cursor.execute(_sql("name_of_table"), {"oid": oid}).fetchone()
-    assert row is not None
-    return oid, row[0], row[1]
+    quoted = sql.Identifier(schema, table).as_string(cursor)
+    more = attachment.name, where, attachment.mark_columns, attachment.triggers
+    return examine(cursor, Wanted(quoted, keys, {**mapped, **(told.columns or {})}, *more), attachment)

@@ -7,7 +7,7 @@ read through it in `outbox.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
@@ -23,6 +23,8 @@ from dedup.db.statements import Statements
 _sql = Statements("attach/attachments")
 
 Part = sql.Composable
+
+_NAMED = sql.SQL('({} || {}) COLLATE "C"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,6 @@ class Attachment(Answer):
 
     def as_dict(self) -> dict[str, Any]:
         return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "seen"}
-
-    @property
-    def prefix(self) -> str:
-        return f"{self.name}/"
 
     @property
     def identifier(self) -> Part:
@@ -82,36 +80,29 @@ class Attachment(Answer):
         key = texts[0]
         if len(texts) > 1:
             key = sql.SQL("jsonb_build_array({})::text").format(sql.SQL(", ").join(texts))
-        return self._named(key)
+        return _NAMED.format(f"{self.name}/", key)
 
     def original(self, key: Part) -> Part:
-        return self._named(_as_text(key, self.original_type))
+        """The source_id of an original, of what a column of marks holds of it."""
+        return _NAMED.format(f"{self.name}/", _as_text(key, self.original_type))
 
     def original_from(self, source_id: Part) -> Part:
         """What a column of marks holds of the source_id of an original: the key; of several columns, JSON."""
         if len(self.keys) == 1:
             return self.key(source_id)[0]
-        return sql.SQL("{}::jsonb").format(self._rest(source_id))
+        return sql.SQL("substr({}, {})::jsonb").format(source_id, len(self.name) + 2)
 
     @property
     def original_type(self) -> str:
         """The type of the column of marks that holds the key of the original."""
         return self.key_types[0] if len(self.keys) == 1 else "jsonb"
 
-    def _named(self, key: Part) -> Part:
-        return sql.SQL('({} || {}) COLLATE "C"').format(sql.Literal(self.prefix), key)
-
-    def _rest(self, source_id: Part) -> Part:
-        return sql.SQL("substr({}, {})").format(source_id, sql.Literal(len(self.prefix) + 1))
-
     def key(self, source_id: Part) -> list[Part]:
         """The key of a source_id of this attachment, column by column in the table's own types."""
-        rest = self._rest(source_id)
-        each: list[Part]
+        rest = sql.SQL("substr({}, {})").format(source_id, len(self.name) + 2)
+        each = [rest]
         if len(self.keys) > 1:
-            each = [sql.SQL("({}::jsonb ->> {})").format(rest, sql.Literal(i)) for i in range(len(self.keys))]
-        else:
-            each = [rest]
+            each = [sql.SQL("({}::jsonb ->> {})").format(rest, i) for i in range(len(self.keys))]
         return [_from_text(part, kind) for part, kind in zip(each, self.key_types, strict=True)]
 
 
@@ -133,19 +124,18 @@ def _from_text(text: Part, kind: str) -> Part:
 def attachments(cursor: Cursor) -> list[Attachment]:
     """Every attachment, by its number."""
     rows = cursor.execute(_sql("attachments")).fetchall()
-    return [_made(*row) for row in rows]
+    return [Attachment(*row[:4], tuple(row[4]), tuple(row[5]), *row[6:]) for row in rows]
+
+
+def present(cursor: Cursor) -> list[Attachment]:
+    """Those that are not being detached."""
+    return [attachment for attachment in attachments(cursor) if not attachment.leaving]
 
 
 def known(cursor: Cursor) -> bool:
     """Whether the schema can have attachments; an old one cannot."""
     row = cursor.execute(_sql("known")).fetchone()
     return bool(row and row[0])
-
-
-def _made(
-    id: int, name: str, schema: str, table: str, keys: list[str], types: list[str], *more: Any
-) -> Attachment:
-    return Attachment(id, name, schema, table, tuple(keys), tuple(types), *more)
 
 
 def find(cursor: Cursor, name: str) -> Attachment:
@@ -165,14 +155,3 @@ def find(cursor: Cursor, name: str) -> Attachment:
 def _listed(names: Iterable[str]) -> str:
     shown = ", ".join(repr(name) for name in names)
     return f"there are {shown}" if shown else "no table is attached"
-
-
-def next_id(cursor: Cursor) -> int:
-    """The number of the next attachment."""
-    row = cursor.execute(_sql("next_id")).fetchone()
-    return int(row[0]) if row else 1
-
-
-def present(given: Sequence[Attachment]) -> list[Attachment]:
-    """Those that are not being detached."""
-    return [attachment for attachment in given if not attachment.leaving]

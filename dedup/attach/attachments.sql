@@ -220,6 +220,25 @@ WHERE c.oid = ANY (%(oids)s::bigint[]::oid[]) AND c.relkind IN ('r', 'p') AND NO
        WHERE a.attrelid = c.oid AND NOT a.attisdropped AND a.attname = ANY (%(columns)s)) > 0
 ORDER BY 1, 2
 
+-- name: forget_notes
+-- Of an attachment that nobody writes notes of any more.
+DELETE FROM dedup.outbox WHERE attachment_id = %(id)s
+
+-- name: forget_all_marks
+-- Of the same.
+DELETE FROM dedup.mark_change WHERE attachment_id = %(id)s
+
+-- name: forget_refused
+-- Of the same.
+DELETE FROM dedup.refused_row WHERE attachment_id = %(id)s
+
 -- name: forget
 -- The end of an attachment.
 DELETE FROM dedup.attachment WHERE id = %(id)s
+
+-- name: holders
+-- Roles that were given a right on a relation.
+SELECT r.rolname FROM pg_class c, aclexplode(c.relacl) AS a JOIN pg_roles r ON r.oid = a.grantee
+WHERE c.relnamespace = 'dedup'::regnamespace AND c.relname = %(relation)s
+  AND a.privilege_type = %(privilege)s AND a.grantee <> c.relowner
+ORDER BY 1

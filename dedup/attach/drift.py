@@ -68,35 +68,40 @@ def find(cursor: Cursor, attachment: Attachment) -> Found:
     ).fetchone()
     assert row is not None
     oid, known_as, owner, maker, columns, triggers, off, parts, state = row
-    return Found(
-        oid,
-        known_as,
-        owner,
-        maker,
-        {name: (value[0], value[1], value[2]) for name, value in columns.items()},
-        triggers,
-        off,
-        tuple(int(part) for part in parts) if parts is not None else (),
-        state,
-    )
+    named = {name: (value[0], value[1], value[2]) for name, value in columns.items()}
+    numbers = () if parts is None else tuple(map(int, parts))
+    return Found(oid, known_as, owner, maker, named, triggers, off, numbers, state)
 
 
-def problems_of(attachment: Attachment, found: Found, schema: str) -> list[str]:
+def problems_of(cursor: Cursor, attachment: Attachment, found: Found | None = None) -> list[str]:
     """What a person must see to; one line each, which names the table."""
+    found = found or find(cursor, attachment)
     if found.maker is None:
         return [f"{attachment.shown}: what was made for it is missing, or of an older dedup"]
     oid = attachment.seen.get("oid")
+    now = f"is called {found.known_as} now" if found.known_as else "is gone"
     if found.oid is None:
-        now = f"is called {found.known_as} now" if found.known_as else "is gone"
         return [f"{attachment.shown}: the table {now}"]
     # After a restore all numbers are others; the triggers came along.
     ours = found.triggers if attachment.triggers else 0
     if oid != found.oid and attachment.triggers and not ours:
-        now = f"is called {found.known_as} now" if found.known_as else "is gone"
         return [f"{attachment.shown}: another table has the name; the one that was attached {now}"]
-    words = [*_columns(attachment, found, same=oid == found.oid)]
+    words = []
+    called = {number: name for name, (number, _, _) in found.columns.items()}
+    for name, (number, kind, made_of) in attachment.seen.get("columns", {}).items():
+        column = found.columns.get(name)
+        if oid == found.oid and called.get(number, name) != name:
+            words.append(f"column {name} is called {called[number]} now")
+        elif column is None:
+            words.append(f"column {name} is gone")
+        elif column[1] != kind:
+            words.append(f"column {name} is of type {column[1]} now, and was of {kind}")
+        elif column[2] != made_of:
+            words.append(f"column {name} is generated in another way")
     if attachment.mark_columns:
-        words += [f"column {name} is gone" for name in mark_columns(schema) if name not in found.columns]
+        words += [
+            f"column {name} is gone" for name in mark_columns(schema_of(cursor)) if name not in found.columns
+        ]
     if attachment.triggers and (ours < EVENTS or found.off):
         words.append("triggers that note its changes are missing or switched off")
     if found.maker != found.owner:
@@ -104,26 +109,12 @@ def problems_of(attachment: Attachment, found: Found, schema: str) -> list[str]:
     return [f"{attachment.shown}: {word}" for word in words]
 
 
-def _columns(attachment: Attachment, found: Found, *, same: bool) -> Iterable[str]:
-    called = {number: name for name, (number, _, _) in found.columns.items()}
-    for name, (number, kind, made_of) in attachment.seen.get("columns", {}).items():
-        now = found.columns.get(name)
-        if same and called.get(number, name) != name:
-            yield f"column {name} is called {called[number]} now"
-        elif now is None:
-            yield f"column {name} is gone"
-        elif now[1] != kind:
-            yield f"column {name} is of type {now[1]} now, and was of {kind}"
-        elif now[2] != made_of:
-            yield f"column {name} is generated in another way"
-
-
 def problems(cursor: Cursor) -> list[str]:
     """What a person must see to, of all attached tables; one line each, with the command."""
     return [
         f"{line}: `dedup remap {attachment.name}`"
-        for attachment in attachments.present(attachments.attachments(cursor))
-        for line in problems_of(attachment, find(cursor, attachment), schema_of(cursor))
+        for attachment in attachments.present(cursor)
+        for line in problems_of(cursor, attachment)
     ]
 
 
@@ -140,7 +131,7 @@ def unwritten(cursor: Cursor) -> list[str]:
 def look(cursor: Cursor, attachment: Attachment) -> list[str]:
     """The problems of a table; where there are none, have it compared if rows may have changed unnoticed."""
     found = find(cursor, attachment)
-    words = problems_of(attachment, found, schema_of(cursor))
+    words = problems_of(cursor, attachment, found)
     if not _news(attachment, found, words):
         return words
     if words:
@@ -155,11 +146,11 @@ def look(cursor: Cursor, attachment: Attachment) -> list[str]:
 
 def unseen(cursor: Cursor) -> bool:
     """Whether `look` would find something new; cheap, for whoever looks for work."""
-    return any(
-        _news(attachment, found, problems_of(attachment, found, schema_of(cursor)))
-        for attachment in attachments.present(attachments.attachments(cursor))
-        for found in (find(cursor, attachment),)
-    )
+    for attachment in attachments.present(cursor):
+        found = find(cursor, attachment)
+        if _news(attachment, found, problems_of(cursor, attachment, found)):
+            return True
+    return False
 
 
 def _news(attachment: Attachment, found: Found, words: list[str]) -> bool:

@@ -1,7 +1,7 @@
 """Changes of attached tables: notes out of the outbox, and what the rows are now into `dedup.article`.
 
 A note says which row, never what is in it: what counts is the row as it is when its note is taken. Marks go
-the other way (`mark_columns.py`): here is only noted where a row has others than its article.
+the other way (`sync.py`): here is only noted where a row has others than its article.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ class Synced:
         self.refused += other.refused
 
 
+_FOLLOWING = set_values({"dedup.syncing": "on"}, local=True)
+"""For the rest of the transaction: say that articles of attached tables follow their rows."""
+
 Note = tuple[int, int, int, list[str] | None]
 """Its number, the attachment, of how many rows, and their source_ids; None: the whole table."""
 
@@ -76,12 +79,6 @@ def last_note(cursor: Cursor) -> int:
     return int(row[0]) if row else 0
 
 
-def forget_all(cursor: Cursor, attachment: Attachment) -> None:
-    """Take all notes of an attachment out: nobody writes new ones."""
-    for name in ("forget_notes", "forget_marks", "forget_refused"):
-        cursor.execute(_sql(name), {"id": attachment.id})
-
-
 def count_refused(cursor: Cursor, attachment: Attachment) -> int:
     """How many rows of an attachment cannot be articles, as far as they were read."""
     row = cursor.execute(_sql("count_refused"), {"id": attachment.id}).fetchone()
@@ -95,26 +92,15 @@ def note_freed(cursor: Cursor) -> None:
 
 def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> Synced:
     """Make articles what their rows are now. Needs the settle lock."""
-    _following(cursor)
-    row = cursor.execute(
-        _sql("follow", rows=attachment.call("rows", "%(source_ids)s::text[]")),
-        {
-            "id": attachment.id,
-            "source_ids": list(source_ids),
-            "longest": MAX_SOURCE_ID_BYTES,
-            "marked": attachment.mark_columns,
-        },
-    ).fetchone()
+    cursor.execute(_FOLLOWING)
+    query = _sql("follow", rows=attachment.call("rows", "%(source_ids)s::text[]"))
+    values = {"id": attachment.id, "source_ids": list(source_ids), "marked": attachment.mark_columns}
+    row = cursor.execute(query, values | {"longest": MAX_SOURCE_ID_BYTES}).fetchone()
     assert row is not None
     *counts, ids, before, after = row
     if len(ids):  # the trigger left it to us, for all at once
         cursor.execute(_sql("edited"), {"ids": ids, "before": before, "after": after})
     return Synced(0, *counts)
-
-
-def _following(cursor: Cursor) -> None:
-    """For the rest of the transaction: say that articles of attached tables follow their rows."""
-    cursor.execute(set_values({"dedup.syncing": "on"}, local=True))
 
 
 def changed(
@@ -134,14 +120,13 @@ def gone(
 ) -> tuple[list[tuple[str, str]], str | None]:
     """Those of the next articles, by their source_ids, whose rows are gone; as `changed`."""
     query = _sql("gone", rows=attachment.call("rows", "ARRAY(SELECT source_id FROM page)"))
-    first, end = _range(attachment)
-    values = {"id": attachment.id, "after": first if after is None else after, "end": end, "limit": limit}
-    return _found(cursor, query, values)
+    values = _range(attachment) | {"limit": limit}
+    return _found(cursor, query, values if after is None else values | {"first": after})
 
 
-def _range(attachment: Attachment) -> tuple[str, str]:
-    """Between which texts the source_ids of its articles are."""
-    return attachment.prefix, f"{attachment.name}0"
+def _range(attachment: Attachment) -> dict[str, object]:
+    """The number of an attachment, and between which texts the source_ids of its articles are."""
+    return {"id": attachment.id, "first": f"{attachment.name}/", "end": f"{attachment.name}0"}
 
 
 def _found(
@@ -175,21 +160,17 @@ def noted(cursor: Cursor, attachment: Attachment) -> set[str] | None:
 
 def delete(cursor: Cursor, attachment_id: int, source_ids: Sequence[str]) -> int:
     """Delete articles of an attachment that is gone, or is going; returns how many. Needs the settle lock."""
-    _following(cursor)
+    cursor.execute(_FOLLOWING)
     values = {"source_ids": list(source_ids), "id": attachment_id}
     return cursor.execute(_sql("delete"), values).rowcount
 
 
 def count_articles(cursor: Cursor, attachment: Attachment) -> int:
-    first, end = _range(attachment)
-    values = {"first": first, "end": end, "id": attachment.id}
-    row = cursor.execute(_sql("count_articles"), values).fetchone()
+    row = cursor.execute(_sql("count_articles"), _range(attachment)).fetchone()
     return int(row[0]) if row else 0
 
 
 def delete_some(cursor: Cursor, attachment: Attachment, limit: int) -> int:
     """Delete some articles of an attachment that leaves; returns how many. Needs the settle lock."""
-    _following(cursor)
-    first, end = _range(attachment)
-    values = {"first": first, "end": end, "id": attachment.id, "limit": limit}
-    return cursor.execute(_sql("delete_some"), values).rowcount
+    cursor.execute(_FOLLOWING)
+    return cursor.execute(_sql("delete_some"), _range(attachment) | {"limit": limit}).rowcount

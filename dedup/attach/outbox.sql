@@ -26,18 +26,6 @@ SELECT id FROM dedup.outbox WHERE attachment_id = %(id)s AND source_ids IS NULL
 -- The number of the last note.
 SELECT coalesce(max(id), 0) FROM dedup.outbox
 
--- name: forget_notes
--- Of an attachment that nobody writes notes of any more.
-DELETE FROM dedup.outbox WHERE attachment_id = %(id)s
-
--- name: forget_marks
--- Of the same.
-DELETE FROM dedup.mark_change WHERE attachment_id = %(id)s
-
--- name: forget_refused
--- Of the same.
-DELETE FROM dedup.refused_row WHERE attachment_id = %(id)s
-
 -- name: count_refused
 -- How many rows of an attachment cannot be articles, as far as they were read.
 SELECT count(*) FROM dedup.refused_row WHERE attachment_id = %(id)s
@@ -145,7 +133,7 @@ SELECT (SELECT array_agg(ARRAY[source_id, matter] ORDER BY place) FROM differing
 -- Those of the next articles whose rows are gone; as `changed`. `rows`: the rows of the page.
 WITH page AS MATERIALIZED (
     SELECT source_id FROM dedup.article
-    WHERE source_id > %(after)s AND source_id < %(end)s AND attachment_id = %(id)s
+    WHERE source_id > %(first)s AND source_id < %(end)s AND attachment_id = %(id)s
     ORDER BY source_id LIMIT %(limit)s
 )
 SELECT (SELECT array_agg(ARRAY[p.source_id, 'the article has no row'] ORDER BY p.source_id)

@@ -2,25 +2,31 @@
 
 The notes in the outbox are worked off in short transactions under the settle lock, in bounded memory. Marks
 are written without that lock, and never wait for a row: one that others hold is left to the next time.
+
+A function that writes has the rights of the owner of its table: who settles needs none on it. It is given the
+marks, and reads nothing of the corpus.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 
 import psycopg
 
-from dedup.attach import attachments, drift, mark_columns, outbox
+from dedup.attach import attachments, drift, outbox
 from dedup.attach.attachments import Attachment
-from dedup.attach.mark_columns import Written
 from dedup.attach.outbox import Synced
 from dedup.base.progress import Progress
+from dedup.db.arrays import bigints
+from dedup.db.connection import fitting_batch
 from dedup.db.database import Cursor, Database, prefer_indexes, retried
-from dedup.db.holding import fitting_batch
-from dedup.db.rendering import schema_of
+from dedup.db.statements import Statements
+
+_sql = Statements("attach/attachments")
 
 NOTES = 2_000  # Changes read in one transaction at most, give or take a note
 PAGE = 2_000  # Rows or articles compared at a time
@@ -70,7 +76,7 @@ class _Sync:
         """What owners did to their tables; one that needs a person is left alone until it is mapped again."""
         with self._database.transaction() as cursor:
             self._drifted, self._done.problems = [], []
-            for attachment in attachments.present(attachments.attachments(cursor)):
+            for attachment in attachments.present(cursor):
                 if words := drift.look(cursor, attachment):
                     self._leave(attachment, words)
             outbox.note_freed(cursor)
@@ -86,7 +92,7 @@ class _Sync:
             found = outbox.notes(cursor, after, self._through, self._size, self._drifted)
             if not found:
                 return 0, None, []
-            known = {a.id: a for a in attachments.present(attachments.attachments(cursor))}
+            known = {a.id: a for a in attachments.present(cursor)}
             done = Synced()
             tables: list[Attachment] = []
             taken: list[int] = []
@@ -99,7 +105,12 @@ class _Sync:
                     taken += [note[0] for note in of]
                     done.notes += sum(note[2] for note in of)
                     continue
-                if rows and not self._sync_rows(cursor, attachment, rows, done):
+                try:
+                    if rows:
+                        with fitting(cursor, attachment):
+                            done.add(outbox.sync(cursor, attachment, rows))
+                except UnfitError as error:
+                    self._leave(attachment, [str(error)])
                     continue
                 if any(note[3] is None for note in of):
                     tables.append(attachment)
@@ -110,22 +121,13 @@ class _Sync:
         self._count(done)
         return len(taken), found[-1][0], tables
 
-    def _sync_rows(self, cursor: Cursor, attachment: Attachment, rows: Sequence[str], done: Synced) -> bool:
-        """Read some rows; False where the table does not fit what was made for it."""
-        try:
-            with fitting(cursor, attachment):
-                done.add(outbox.sync(cursor, attachment, rows))
-        except UnfitError as error:
-            self._leave(attachment, [str(error)])
-            return False
-        return True
-
     def _count(self, done: Synced) -> None:
         self._done.add(done)
-        self._advance(done.notes)
+        self._read += done.notes
+        self._total = max(self._total, self._read)
+        self._progress.advance(done.notes, self._total)
         self._unswept += done.notes
-        if self._unswept >= VACUUM_NOTES:
-            self._sweep()
+        self._sweep()
 
     def _compare(self, attachment: Attachment) -> None:
         """Note every row of a table that is not what its article is; then its own notes are done."""
@@ -143,11 +145,6 @@ class _Sync:
             outbox.forget(cursor, numbers)
             self._through = outbox.last_note(cursor)
         self._count(Synced(1))
-
-    def _advance(self, count: int) -> None:
-        self._read += count
-        self._total = max(self._total, self._read)
-        self._progress.advance(count, self._total)
 
     def _sweep(self) -> None:
         """Give the space of notes back: the table is empty again and again, and must not grow for ever."""
@@ -209,11 +206,8 @@ def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]
     Returns how many rows, and which could not be written, a line each; these are tried again next time.
     """
     with database.transaction() as cursor:
-        known = [
-            a
-            for a in attachments.present(attachments.attachments(cursor))
-            if a.mark_columns and not drift.problems_of(a, drift.find(cursor, a), schema_of(cursor))
-        ]
+        present = attachments.present(cursor)
+        known = [a for a in present if a.mark_columns and not drift.problems_of(cursor, a)]
     written, problems = 0, []
     if known:
         progress.start("writing mark columns", None)
@@ -233,9 +227,58 @@ def write_marks(database: Database, progress: Progress, stop: Callable[[], bool]
     return written, problems
 
 
+@dataclass(slots=True)
+class Written:
+    """What became of some marks."""
+
+    rows: int = 0  # how many rows were written
+    held: set[str] = field(default_factory=set)  # the source_ids of rows that others hold
+    # the source_id of a row that cannot be written to the SQLSTATE of why: a trigger or a constraint of the
+    # owner raised it
+    failed: dict[str, str] = field(default_factory=dict)
+
+
 def _write_some(database: Database, attachment: Attachment, after: int) -> tuple[Written, int | None]:
+    """Write the next marks that changed into the table, but not into rows that others hold: they stay noted.
+    So do those that cannot be written. Returns what became of them, and the number of the last note that was
+    looked at; None: there was none, or another is writing.
+    """
+    done = Written()
     with database.transaction() as cursor:
         prefer_indexes(cursor)
-        if not mark_columns.take_turn(cursor, attachment):
-            return Written(), None
-        return mark_columns.write(cursor, attachment, after, MARKS)
+        if cursor.execute(_sql("take_turn"), {"id": attachment.id}).fetchone() is None:
+            return done, None
+        values = {"after": after, "id": attachment.id, "limit": MARKS}
+        found = cursor.execute(_sql("changed_marks"), values).fetchall()
+        if not found:
+            return done, None
+        _write(cursor, attachment, sorted({source_id for _, source_id in found}), done)
+        left = done.held | done.failed.keys()
+        finished = [number for number, source_id in found if source_id not in left]
+        cursor.execute(_sql("forget_marks"), {"ids": bigints(finished)})
+        failed = {"source_ids": list(done.failed), "states": list(done.failed.values()), "id": attachment.id}
+        cursor.execute(_sql("note_failed"), failed)
+    return done, int(found[-1][0])
+
+
+def _write(cursor: Cursor, attachment: Attachment, source_ids: list[str], done: Written) -> None:
+    """Write some marks; where that fails, half of them at a time, until it is known which row it is."""
+    query = _sql("write_marks", write=attachment.call("write", "m.ids, m.statuses, m.originals, m.scores"))
+    try:
+        with cursor.connection.transaction():
+            row = cursor.execute(query, {"source_ids": source_ids, "id": attachment.id}).fetchone()
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.QueryCanceled, psycopg.errors.DeadlockDetected):
+        raise
+    except psycopg.Error as error:
+        if cursor.connection.closed or error.sqlstate is None:
+            raise
+        if len(source_ids) == 1:
+            done.failed[source_ids[0]] = error.sqlstate
+            return
+        half = len(source_ids) // 2
+        _write(cursor, attachment, source_ids[:half], done)
+        _write(cursor, attachment, source_ids[half:], done)
+        return
+    assert row is not None
+    done.rows += int(row[0])
+    done.held |= set(row[1])

@@ -71,6 +71,10 @@ ASKING_SECONDS = 5.0
 CANCEL_SECONDS = 2.0
 """For a statement to be cancelled by Ctrl-C or at the end of a worker, which has ten seconds in all."""
 
+HELD_SECONDS = 0.4
+"""How long a transaction that settles should take: a hook may have to wait so long for its verdict. Batches
+become smaller where they take longer, and grow again."""
+
 _served: dict[int, float] = {}
 """Thread to when the server last did something for it, by the clock that cannot be set."""
 
@@ -338,3 +342,10 @@ def prefer_indexes(cursor: Cursor) -> None:
     given keys are; its other plans read whole tables.
     """
     cursor.execute(set_values(_PREFER_INDEXES, local=True))
+
+
+def fitting_batch(articles: int, seconds: float) -> int:
+    """How many articles the next transaction should take, after one that took so long for so many. It may be
+    twice as many at most: what comes next may be related to more.
+    """
+    return max(1, min(2 * articles, int(articles * HELD_SECONDS / max(seconds, 1e-6))))

@@ -23,8 +23,8 @@ from dedup.base.errors import BusyError
 from dedup.base.machine import BATCH_ARTICLES, EngineName
 from dedup.base.progress import Both, Progress, SilentProgress, timed
 from dedup.base.settings import Settings
+from dedup.db.connection import fitting_batch
 from dedup.db.database import Cursor, Database
-from dedup.db.holding import fitting_batch
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Did, Run
 from dedup.settling import choice, segments

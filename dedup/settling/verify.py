@@ -26,7 +26,6 @@ from dedup.attach.sync import UnfitError, fitting
 from dedup.base.answer import Answer, plain
 from dedup.base.progress import Progress, SilentProgress
 from dedup.db.database import Cursor, Database, retried
-from dedup.db.rendering import schema_of
 from dedup.rules.common import effective_stories, is_common
 from dedup.rules.marks import Mark, Pair, Partner, Status, best_match, decide, kept_originals, kept_similar
 from dedup.rules.pair import Profile, Relation, relate
@@ -233,8 +232,8 @@ def _check_fingerprints(
 
 def _check_attached(cursor: Cursor, result: Verification) -> None:
     """Compare every row of attached tables with its article, and its columns of marks with the view."""
-    for attachment in attachments.present(attachments.attachments(cursor)):
-        for line in drift.problems_of(attachment, drift.find(cursor, attachment), schema_of(cursor)):
+    for attachment in attachments.present(cursor):
+        for line in drift.problems_of(cursor, attachment):
             result.differs(f"{line}; next: `dedup remap {attachment.name}`", Repair.TABLES)
             break
         else:

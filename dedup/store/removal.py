@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
-from dedup.attach import attachments, detaching
+from dedup.attach import attached_ddl, attachments
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError, SchemaError
 from dedup.db import revision
@@ -41,8 +41,8 @@ def contents(cursor: Cursor, location: str) -> Contents:
             if row and row[0]:
                 rows[table] = int(row[0])
     outside = tuple(row[0] for row in cursor.execute(_sql("outside")).fetchall())
-    known = attachments.attachments(cursor) if attachments.known(cursor) else []
-    attached = tuple(f"{a.schema}.{a.table}" for a in attachments.present(known))
+    known = attachments.present(cursor) if attachments.known(cursor) else []
+    attached = tuple(f"{a.schema}.{a.table}" for a in known)
     return Contents(rows, sum(size for _, size in tables), attached, outside)
 
 
@@ -56,8 +56,8 @@ def remove(cursor: Cursor, location: str) -> Contents:
             f"{location}: these rest on the schema and would go with it: {named}{more}; drop them first"
         )
     if found.attached:
-        for attachment in attachments.present(attachments.attachments(cursor)):
-            for statement in detaching.statements(cursor, attachment):
+        for attachment in attachments.present(cursor):
+            for statement in attached_ddl.left(cursor, attachment):
                 cursor.execute(sql.Composed([statement]))
     cursor.execute("DROP SCHEMA dedup CASCADE")
     return found

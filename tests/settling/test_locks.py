@@ -20,8 +20,8 @@ import pytest
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
+from dedup.db.connection import fitting_batch
 from dedup.db.database import Cursor, Database, Session
-from dedup.db.holding import fitting_batch
 from dedup.lab.hard_cases import CASES, templates
 from dedup.settling.backfill import BackfillReport, backfill
 from tests.conftest import Told
