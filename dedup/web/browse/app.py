@@ -20,13 +20,12 @@ from starlette.types import ASGIApp, Scope
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.web.browse.editing import ACTIONS, DONE, Action
-from dedup.web.browse.views import EXACT, PLACES, Position, View, asked_new, go
+from dedup.web.browse.views import EXACT, PLACES, Position, View, go, new
 from dedup.web.browse.visitors import ENTER, STATIC, Visitor, Visitors
 from dedup.web.pages.environment import environment
-from dedup.web.serve.guard import HEADERS, Guard
+from dedup.web.serve.guard import HEADERS, Guard, ProblemError
 from dedup.web.serve.handling import Handling, fields_of
 from dedup.web.serve.limits import Limits
-from dedup.web.serve.problems import ProblemError
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -51,6 +50,8 @@ USED = (("style", ".css"), ("script", ".js"), ("icon", ".svg"))
 
 NOWHERE = "the pages begin at /"
 
+PATHS = frozenset(place.path for place in PLACES)
+
 
 def make_app(
     dd: Deduplicator, limits: Limits, visitors: Visitors, *, editing: bool = False, log_requests: bool = False
@@ -59,9 +60,9 @@ def make_app(
     return Guard(
         site.router(),
         limits,
-        visitors,
+        visitors.check,
         dd.location,
-        paths=frozenset(place.path for place in PLACES),
+        paths=PATHS,
         nowhere=NOWHERE,
         refuse=site.refuse,
         log_requests=log_requests,
@@ -91,9 +92,8 @@ class Site:
 
     def refuse(self, problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]:
         """A problem as a page; where the token is missing, with a field for it."""
-        asked = scope["path"] + (
-            f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
-        )
+        query = scope["query_string"].decode("latin-1")
+        asked = f"{scope['path']}?{query}" if query else scope["path"]
         values = {
             "heading": HTTPStatus(problem.status).phrase,
             "detail": problem.detail[:1].upper() + problem.detail[1:] + ".",
@@ -109,10 +109,8 @@ class Site:
         async def endpoint(request: Request) -> Response:
             given = _fields(request.scope["query_string"], (*place.fields, "done"), "the query")
             visitor = self._visitors.met(request.scope)
-            fields = {
-                name: given.get(name, "") if name in EXACT else given.get(name, "").strip()
-                for name in place.fields
-            }
+            fields = {name: given.get(name, "") for name in place.fields}
+            fields = {name: value if name in EXACT else value.strip() for name, value in fields.items()}
             done = DONE.get(given.get("done", ""), "")
             body = await self._handling.worked(
                 lambda: self._rendered(place.view(self._dd, fields), place.path, visitor, done)
@@ -124,23 +122,27 @@ class Site:
     async def _new(self, request: Request) -> Response:
         """Whether a pasted text is new. Nothing changes, but a text does not belong in an address."""
         visitor, given = await self._form(request, ("text", "title"))
-        body = await self._handling.worked(
-            lambda: self._rendered(asked_new(self._dd, given), "/new", visitor, "")
-        )
+        body = await self._handling.worked(lambda: self._rendered(new(self._dd, given), "/new", visitor, ""))
         return self._html(body, visitor)
 
     async def _enter(self, request: Request) -> Response:
-        with await self._handling.body(request, FORM) as body:
-            given = fields_of(body.take(), ("token", "to"), "the form")
+        async with self._handling.body(request, FORM) as body:
+            given = fields_of(body.content, ("token", "to"), "the form")
         visitor = self._visitors.enter(request.scope, given.get("token", ""))
-        answer = _see_other(_local(given.get("to", "/")))
-        answer.headers["Set-Cookie"] = self._visitors.header(visitor)
-        return answer
+        # An address of this server; its first page instead of any other.
+        address = given.get("to", "/")
+        parts = urlsplit(address) if address.startswith("/") and "\\" not in address else None
+        plain = address.isprintable() and address.isascii()
+        if parts is None or parts.scheme or parts.netloc or not plain or parts.path not in PATHS:
+            address = "/"
+        cookie = {"Set-Cookie": self._visitors.header(visitor)}
+        return Response(status_code=303, headers=SAFE_HEADERS | {"Location": address} | cookie)
 
     def _action(self, action: Action) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             _, given = await self._form(request, action.fields)
-            return _see_other(await self._handling.worked(lambda: action.work(self._dd, given)))
+            address = await self._handling.worked(lambda: action.work(self._dd, given))
+            return Response(status_code=303, headers=SAFE_HEADERS | {"Location": address})
 
         return endpoint
 
@@ -154,8 +156,8 @@ class Site:
     async def _form(self, request: Request, known: tuple[str, ...]) -> tuple[Visitor, dict[str, str]]:
         """The visitor and the fields of a form of ours."""
         self._visitors.check_origin(request.scope)
-        with await self._handling.body(request, FORM) as body:
-            given = _fields(body.take(), (*known, "form"), "the form")
+        async with self._handling.body(request, FORM) as body:
+            given = _fields(body.content, (*known, "form"), "the form")
         visitor = self._visitors.check_form(request.scope, given.pop("form", ""))
         given |= _fields(request.scope["query_string"], known, "the query")
         return visitor, {name: given.get(name, "") for name in known}
@@ -195,15 +197,3 @@ def _static_files() -> dict[str, tuple[str, bytes]]:
         stem, _, ending = name.partition(".")
         made[f"{STATIC}{stem}-{sha256(content).hexdigest()[:12]}.{ending}"] = (kind, content)
     return made
-
-
-def _see_other(address: str) -> Response:
-    return Response(status_code=303, headers=SAFE_HEADERS | {"Location": address})
-
-
-def _local(address: str) -> str:
-    """An address of this server; its first page instead of any other."""
-    parts = urlsplit(address) if address.startswith("/") and "\\" not in address else None
-    if parts is None or parts.scheme or parts.netloc or not address.isprintable() or not address.isascii():
-        return "/"
-    return address if parts.path in {place.path for place in PLACES} else "/"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from dedup.api.browsing import SPREAD_OUTLETS, Compared, Day, Matrix, Page, StoryPage
+from dedup.api.browsing import SPREAD_OUTLETS, Compared, Day, Page, StoryPage
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import InputError, NotFoundError
 from dedup.base.words import later, line, long_day, moment, percent
-from dedup.web.pages.charts import Bar, Print, bars, story_timeline
+from dedup.web.pages.charts import Bar, Print, Tie, bars, story_timeline, tie_graph
 from dedup.web.pages.comparison import Block, compare
-from dedup.web.pages.graph import Tie, tie_graph
 
 TIMELINE_ROWS = 200  # Outlets in the table beside the picture of a story
 TIES = 30  # Pairs of outlets that are drawn: more are a thicket
@@ -54,25 +53,19 @@ def today(dd: Deduplicator, given: Fields) -> View:
     last = _day(given["last"]) or first
     day = dd.browsing.day(first, last)
     days = timedelta(days=(day.last - day.first).days + 1)
-    return View(
-        "day.html.j2",
-        {
-            **day_values(day),
-            "before": (_moved(day.first, -days), _moved(day.last, -days)),
-            "behind": (_moved(day.first, days), _moved(day.last, days)),
-        },
-    )
+    before, behind = ((_moved(day.first, by), _moved(day.last, by)) for by in (-days, days))
+    return View("day.html.j2", {**day_values(day), "before": before, "behind": behind})
 
 
 def day_values(day: Day) -> dict[str, Any]:
     hours = [Bar(f"{hour:02}", count) for hour, count in enumerate(day.hours)]
     days = [Bar(f"{one.day:%d %b}", one.marks.articles, one.marks.share_new or 0.0) for one in day.days]
-    drawn = len(days) > 1
+    drawn, heading = len(days) > 1, long_day(day.first)
+    if day.first != day.last:
+        heading += f" to {long_day(day.last)}"
     return {
         "day": day,
-        "heading": long_day(day.first)
-        if day.first == day.last
-        else f"{long_day(day.first)} to {long_day(day.last)}",
+        "heading": heading,
         "spread_outlets": SPREAD_OUTLETS,
         "pictures": {
             "hours": bars(hours, "Articles by hour of the day", "hours"),
@@ -117,11 +110,8 @@ def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
 
 def article(dd: Deduplicator, given: Fields) -> View:
     page = dd.browsing.article(_id(given["id"]))
-    return View(
-        "article.html.j2",
-        {"page": page, "told": _sentence(str(page.verdict).removeprefix(f"{page.verdict.id}: ")),
-         "outside": outside(page.url)},
-    )  # fmt: skip
+    told = _sentence(str(page.verdict).removeprefix(f"{page.verdict.id}: "))
+    return View("article.html.j2", {"page": page, "told": told, "outside": outside(page.url)})
 
 
 def outside(url: str | None) -> str | None:
@@ -136,11 +126,9 @@ def outside(url: str | None) -> str | None:
 
 def compared(dd: Deduplicator, given: Fields) -> View:
     found = dd.browsing.compare(_id(given["a"]), _id(given["b"]))
-    return View("compare.html.j2", {**compared_values(found), "by": given["by"]})
-
-
-def compared_values(found: Compared) -> dict[str, Any]:
-    return {"found": found, "decision": _sentence(found.explanation.decision), "blocks": side_by_side(found)}
+    decision = _sentence(found.explanation.decision)
+    values = {"found": found, "decision": decision, "blocks": side_by_side(found), "by": given["by"]}
+    return View("compare.html.j2", values)
 
 
 def side_by_side(found: Compared) -> list[Block]:
@@ -161,16 +149,9 @@ def search(dd: Deduplicator, given: Fields) -> View:
         except InputError as error:  # such as words where there is no index for them
             refused = _sentence(str(error))
     after = {name: given[name] for name in SEARCHED}
-    return View(
-        "search.html.j2",
-        {
-            "given": given,
-            "asked": asked,
-            "page": page,
-            "next": go("/search", **after, after=page.after) if page else "",
-            "refused": refused,
-        },
-    )
+    more = go("/search", **after, after=page.after) if page else ""
+    values = {"given": given, "asked": asked, "page": page, "next": more, "refused": refused}
+    return View("search.html.j2", values)
 
 
 def found_by(dd: Deduplicator, given: Fields) -> Page:
@@ -187,41 +168,29 @@ def found_by(dd: Deduplicator, given: Fields) -> Page:
     )
 
 
-def new(_dd: Deduplicator, _given: Fields) -> View:
-    return View("new.html.j2", {"verdict": None, "answer": "", "text": "", "title": "", "titles": {}})
+ANSWERS = {
+    "unique": "Yes: nothing like it is here",
+    "similar": "Mostly: it is similar to others",
+    "duplicate": "No: it is a copy",
+}
+"""Whether a text is new, by the status of the verdict."""
 
 
-def asked_new(dd: Deduplicator, given: Fields) -> View:
+def new(dd: Deduplicator, given: Fields) -> View:
+    """A form for a text; where one was given, whether it is new."""
+    if not given:
+        return View("new.html.j2", {"verdict": None, "answer": "", "text": "", "title": "", "titles": {}})
     text, title = given["text"], given["title"]
     if not text.strip():
         raise InputError("there is no text: paste one")
-    if title:
-        verdict = dd.lookup(Article(source_id="pasted text", text=text, title=title))
-    else:
-        verdict = dd.lookup(text)
-    return View(
-        "new.html.j2",
-        {
-            "verdict": verdict,
-            "answer": {
-                "unique": "Yes: nothing like it is here",
-                "similar": "Mostly: it is similar to others",
-                "duplicate": "No: it is a copy",
-            }.get(verdict.status, f"It cannot be said: {verdict.reason}"),
-            "text": text,
-            "title": title,
-            "titles": titles_of(dd, [match.id for match in verdict.matches]),
-        },
-    )
-
-
-def titles_of(dd: Deduplicator, ids: Iterable[str]) -> dict[str, str | None]:
-    """Titles by source_id, of what is still stored."""
-    found: dict[str, str | None] = {}
-    for source_id in ids:
-        page = dd.browsing.search(source_id=source_id)
-        found[source_id] = page.found[0].article.title if page.found else None
-    return found
+    verdict = dd.lookup(Article(source_id="pasted text", text=text, title=title) if title else text)
+    answer = ANSWERS.get(verdict.status, f"It cannot be said: {verdict.reason}")
+    titles: dict[str, str | None] = {}  # by source_id, of what is still stored
+    for match in verdict.matches:
+        page = dd.browsing.search(source_id=match.id)
+        titles[match.id] = page.found[0].article.title if page.found else None
+    values = {"verdict": verdict, "answer": answer, "text": text, "title": title, "titles": titles}
+    return View("new.html.j2", values)
 
 
 def outlets(dd: Deduplicator, given: Fields) -> View:
@@ -229,21 +198,16 @@ def outlets(dd: Deduplicator, given: Fields) -> View:
     last = _day(given["last"]) or newest
     first = _day(given["first"]) or _moved(last, timedelta(days=1 - OUTLET_DAYS))
     matrix = dd.browsing.outlets(first, last)
-    return View("outlets.html.j2", matrix_values(matrix))
-
-
-def matrix_values(matrix: Matrix) -> dict[str, Any]:
-    """Values for the page of outlets: rows of cells with their shade."""
     most = max((cell.copies for cell in matrix.cells), default=1)
     by = {(cell.original, cell.copier): cell for cell in matrix.cells}
-    rows = []
+    rows = []  # of cells with their shade
     for original in matrix.outlets:
         cells = [by.get((original, copier)) for copier in matrix.outlets]
-        rows.append(
-            (original, [(c, min(HEAT, 1 + HEAT * (c.copies - 1) // most) if c else 0) for c in cells])
-        )
+        shaded = [(c, min(HEAT, 1 + HEAT * (c.copies - 1) // most) if c else 0) for c in cells]
+        rows.append((original, shaded))
     ties = [Tie(line(c.original), line(c.copier), c.copies) for c in matrix.cells[:TIES]]
-    return {"matrix": matrix, "rows": rows, "picture": tie_graph(ties), "ties": TIES}
+    values = {"matrix": matrix, "rows": rows, "picture": tie_graph(ties), "ties": TIES}
+    return View("outlets.html.j2", values)
 
 
 def copied(dd: Deduplicator, given: Fields) -> View:
@@ -276,15 +240,9 @@ KINDS = (("duplicate", "Duplicates or not"), ("similar", "Similar or not"), ("pi
 def judge(dd: Deduplicator, given: Fields) -> View:
     """The pairs most worth judging, and what was said."""
     kind: Any = given["kind"] or KINDS[0][0]
+    pairs, pins = dd.browsing.queue(kind), dd.browsing.pins(given["after"] or None)
     return View(
-        "judge.html.j2",
-        {
-            "kind": kind,
-            "kinds": KINDS,
-            "by": given["by"],
-            "pairs": dd.browsing.queue(kind),
-            "pins": dd.browsing.pins(given["after"] or None),
-        },
+        "judge.html.j2", {"kind": kind, "kinds": KINDS, "by": given["by"], "pairs": pairs, "pins": pins}
     )
 
 

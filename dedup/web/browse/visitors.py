@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
-from dedup.web.serve.guard import check_host
-from dedup.web.serve.problems import ProblemError
+from dedup.web.serve.guard import ProblemError, check_host
 
 ENTER = "/enter"
 STATIC = "/static/"
@@ -58,9 +57,12 @@ class Visitors:
     def known(self, scope: Scope) -> Visitor:
         """The visitor of a request; refuses the unknown, and those who have not entered the token."""
         kind = SEEN if self._token is None else ENTERED
-        for value in _cookies(scope, self.cookie):
+        raw = b"; ".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
+        pairs = (pair.strip().partition("=") for pair in raw.split(";"))
+        # More than one only if somebody meddles.
+        for value in [value for name, _, value in pairs if name == self.cookie][:4]:
             if self._is_own(value, kind):
-                return self._visitor(value)
+                return Visitor(value, self._signed("form", value))
         raise ProblemError(401, "enter the token of this server; whoever started it has it")
 
     def met(self, scope: Scope) -> Visitor:
@@ -94,9 +96,13 @@ class Visitors:
         headers = dict(scope["headers"])
         site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if site not in (None, b"same-origin") or (site is None and origin is None):
-            raise ProblemError(403, "forms are taken from the pages of this server only")
-        if origin is not None and _netloc(origin) != host:
+        named = site in (None, b"same-origin") and (site is not None or origin is not None)
+        if named and origin is not None:
+            try:
+                named = urlsplit(origin.decode("latin-1")).netloc.lower() == host
+            except ValueError:
+                named = False
+        if not named:
             raise ProblemError(403, "forms are taken from the pages of this server only")
 
     def header(self, visitor: Visitor) -> str:
@@ -105,10 +111,8 @@ class Visitors:
 
     def _made(self, kind: str) -> Visitor:
         name = f"{kind}-{int(self._clock())}-{secrets.token_urlsafe(16)}"
-        return self._visitor(f"{name}.{self._signed('visitor', name)}", new=True)
-
-    def _visitor(self, value: str, *, new: bool = False) -> Visitor:
-        return Visitor(value, self._signed("form", value), new)
+        value = f"{name}.{self._signed('visitor', name)}"
+        return Visitor(value, self._signed("form", value), new=True)
 
     def _is_own(self, value: str, kind: str) -> bool:
         name, _, signature = value.rpartition(".")
@@ -119,17 +123,3 @@ class Visitors:
 
     def _signed(self, what: str, name: str) -> str:
         return hmac.new(self._key, f"{what} {name}".encode(), sha256).hexdigest()
-
-
-def _cookies(scope: Scope, wanted: str) -> list[str]:
-    """The values of a cookie in a request; more than one only if somebody meddles."""
-    raw = b"; ".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
-    pairs = (pair.strip().partition("=") for pair in raw.split(";"))
-    return [value for name, _, value in pairs if name == wanted][:4]
-
-
-def _netloc(origin: bytes) -> str | None:
-    try:
-        return urlsplit(origin.decode("latin-1")).netloc.lower()
-    except ValueError:
-        return None

@@ -1,4 +1,5 @@
-"""Inline SVG charts: a story's timeline (outlets against time), and bars; styled by `templates/charts.css`.
+"""Inline SVG charts: a story's timeline (outlets against time), bars, and who copies whom (outlets on a
+circle, lines from those that were first to those that copied); styled by `templates/charts.css`.
 
 Every label is escaped. Each chart has a title and a description for screen readers; the macro `chart` of
 `components.html.j2` sets its numbers beside it as a table.
@@ -6,6 +7,7 @@ Every label is escaped. Each chart has a title and a description for screen read
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -68,13 +70,9 @@ def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
         x = across(n * step)
         parts.append(Markup('<path class="grid" d="M{} {}V{}"/>').format(x, TOP, floor))
         parts.append(_tick(x, floor + 18, later(n * step)))
-    for outlet, n in lines.items():
-        if n < drawn:
-            parts.append(
-                Markup('<text class="label end" x="{}" y="{}">{}</text>').format(
-                    LEFT - 14, TOP + n * LINE + LINE // 2 + 4, cut_label(outlet)
-                )
-            )
+    label = Markup('<text class="label end" x="{}" y="{}">{}</text>')
+    for outlet, n in list(lines.items())[:drawn]:
+        parts.append(label.format(LEFT - 14, TOP + n * LINE + LINE // 2 + 4, _cut_label(outlet)))
     for one in every:
         n = lines[one.outlet]
         if n < drawn:
@@ -89,7 +87,7 @@ def story_timeline(prints: Sequence[Print], name: str = "timeline") -> Markup:
     )
     if drawn < len(lines):
         told += f"; the {drawn} earliest outlets are drawn"
-    return picture("timeline", name, (WIDTH, floor + BOTTOM), "Who printed it when", told, parts)
+    return _picture("timeline", name, (WIDTH, floor + BOTTOM), "Who printed it when", told, parts)
 
 
 BAR_WIDTH, BAR_HEIGHT, BAR_TOP, BAR_BOTTOM = 720, 120, 18, 22
@@ -109,35 +107,91 @@ def bars(values: Sequence[Bar], title: str, name: str = "bars") -> Markup:
     floor = BAR_TOP + BAR_HEIGHT
     every = -(-len(values) // BAR_LABELS)
     parts = [Markup('<path class="grid" d="M0 {}H{}"/>').format(floor, BAR_WIDTH)]
+    rect = Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>')
     for n, bar in enumerate(values):
         high = BAR_HEIGHT * bar.value / most if most else 0.0
         x, width = coordinate(n * wide + wide * 0.1), coordinate(wide * 0.8)
         for kind, tall in (("bar", high), ("bar strong", high * bar.share)):
             if tall > 0:
-                parts.append(
-                    Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>').format(
-                        kind, x, coordinate(floor - tall), width, coordinate(tall)
-                    )
-                )
+                parts.append(rect.format(kind, x, coordinate(floor - tall), width, coordinate(tall)))
         if n % every == 0:
-            parts.append(_tick(coordinate((n + 0.5) * wide), floor + 16, cut_label(bar.label)))
+            parts.append(_tick(coordinate((n + 0.5) * wide), floor + 16, _cut_label(bar.label)))
         if bar.value == most and most and all(other.value < most for other in values[:n]):
-            parts.append(
-                _tick(
-                    coordinate(min(max((n + 0.5) * wide, 24), BAR_WIDTH - 24)),
-                    coordinate(floor - high - 5),
-                    f"{most:,}",
-                )
-            )
+            x = coordinate(min(max((n + 0.5) * wide, 24), BAR_WIDTH - 24))
+            parts.append(_tick(x, coordinate(floor - high - 5), f"{most:,}"))
     told = "; ".join(f"{bar.label}: {bar.value:,}" for bar in values)
-    return picture("bars", name, (BAR_WIDTH, floor + BAR_BOTTOM), title, told, parts)
+    return _picture("bars", name, (BAR_WIDTH, floor + BAR_BOTTOM), title, told, parts)
 
 
 def _tick(x: str, y: float | str, words: str) -> Markup:
     return Markup('<text class="tick middle" x="{}" y="{}">{}</text>').format(x, y, words)
 
 
-def picture(
+CIRCLE, RADIUS = (720, 480), 190
+"""A circle in its own pixels: left and right of it is room for labels."""
+
+BEND = 0.18  # How far a line leaves the straight way, as a share of its length: two outlets have two lines
+
+THINNEST, THICKEST = 1.0, 9.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """What one outlet took from another."""
+
+    original: str
+    copier: str
+    copies: int
+
+
+def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
+    """Outlets and their ties; empty without ties. `name` prefixes the ids on the page."""
+    if not ties:
+        return Markup("")
+    outlets = list(dict.fromkeys(outlet for tie in ties for outlet in (tie.original, tie.copier)))
+    most = max(tie.copies for tie in ties)
+    places = {outlet: _place(n, len(outlets)) for n, outlet in enumerate(outlets)}
+    parts = [
+        Markup(
+            '<defs><marker id="{}-head" viewBox="0 0 10 10" refX="18" refY="5" markerWidth="11"'
+            ' markerHeight="11" markerUnits="userSpaceOnUse" orient="auto">'
+            '<path class="head" d="M0 0L10 5L0 10Z"/></marker></defs>'
+        ).format(name)
+    ]
+    for tie in sorted(ties, key=lambda tie: tie.copies):
+        if tie.original != tie.copier:
+            width = THINNEST + (THICKEST - THINNEST) * tie.copies / most
+            parts.append(
+                Markup('<path class="tie" stroke-width="{}" marker-end="url(#{}-head)" d="{}"/>').format(
+                    coordinate(width), name, _way(places[tie.original], places[tie.copier])
+                )
+            )
+    dot = Markup('<circle class="dot strong" cx="{}" cy="{}" r="5"/>')
+    for outlet, (x, y, angle) in places.items():
+        parts.append(dot.format(coordinate(x), coordinate(y)))
+        side = "middle" if abs(math.cos(angle)) < 0.2 else "end" if math.cos(angle) < 0 else ""
+        place = coordinate(x + 12 * math.cos(angle)), coordinate(y + 4 + 14 * math.sin(angle))
+        label = Markup('<text class="label {}" x="{}" y="{}">{}</text>')
+        parts.append(label.format(side, *place, _cut_label(outlet)))
+    told = "; ".join(f"{tie.copier} from {tie.original}: {tie.copies:,}" for tie in ties[:10])
+    return _picture("ties", name, CIRCLE, "Who copies whom", told, parts)
+
+
+def _place(n: int, count: int) -> tuple[float, float, float]:
+    """Where an outlet stands, the first on top, and its angle."""
+    angle = 2 * math.pi * n / count - math.pi / 2
+    return CIRCLE[0] / 2 + RADIUS * math.cos(angle), CIRCLE[1] / 2 + RADIUS * math.sin(angle), angle
+
+
+def _way(start: tuple[float, float, float], end: tuple[float, float, float]) -> str:
+    """A curve that bends to its left."""
+    (x1, y1, _), (x2, y2, _) = start, end
+    middle = (x1 + x2) / 2 + BEND * (y2 - y1), (y1 + y2) / 2 - BEND * (x2 - x1)
+    points = (x1, y1, *middle, x2, y2)
+    return "M{} {}Q{} {} {} {}".format(*map(coordinate, points))
+
+
+def _picture(
     kind: str, name: str, size: tuple[int, int], title: str, told: str, parts: Sequence[Markup]
 ) -> Markup:
     """An SVG image with a title and words for screen readers; `name` prefixes its ids, `size` is in its
@@ -148,17 +202,12 @@ def picture(
         '<svg class="{kind}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{name}-t {name}-d">'
         '<title id="{name}-t">{title}</title><desc id="{name}-d">{told}</desc>{parts}</svg>'
     ).format(
-        kind=kind,
-        width=width,
-        height=height,
-        name=name,
-        title=printable(title),
-        told=printable(told),
-        parts=Markup("").join(parts),
+        **{"kind": kind, "width": width, "height": height, "name": name},
+        **{"title": printable(title), "told": printable(told), "parts": Markup("").join(parts)},
     )
 
 
-def cut_label(label: str) -> str:
+def _cut_label(label: str) -> str:
     shown = printable(label)
     return shown if len(shown) <= LETTERS else f"{shown[: LETTERS - 1]}…"
 

@@ -5,7 +5,7 @@ How they look is in `templates/components.html.j2` (macro `comparison`) and `tem
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -61,15 +61,12 @@ class Block:
 
 def compare(a: str, b: str, common: Iterable[str] = ()) -> list[Block]:
     """Two texts as blocks in reading order, bounded in size; `common` sentences are grey."""
-    return list(blocks(align(reflowed(a), reflowed(b), common)))
-
-
-def blocks(rows: Sequence[Row]) -> Iterator[Block]:
-    """Rows as blocks: what both texts have is folded, except beside a difference."""
-    shown = 0
+    found: list[Block] = []
+    rows, shown = align(reflowed(a), reflowed(b), common), 0
     left = sum(map(_characters, rows))
     for same, group in groupby(rows, key=lambda row: row.same):
         stretch = list(group)
+        # What both texts have is folded, except beside a difference.
         middle = stretch[1:-1] if same and len(stretch) >= FOLDED_ROWS + 2 else []
         ends = (stretch[:1], middle, stretch[-1:]) if middle else (stretch, [], [])
         for number, piece in enumerate(ends):
@@ -78,36 +75,28 @@ def blocks(rows: Sequence[Row]) -> Iterator[Block]:
             if not piece:
                 continue
             if folded and size > OPENED:
-                yield Block((), cut=size, same=True)
+                found.append(Block((), cut=size, same=True))
                 left -= size
                 continue
             lines: list[Line] = []
             for row in piece:
                 if shown > SIDE:
                     break
-                lines.append(_line(row))
-                shown += _length(lines[-1])
+                line = Line(_cell(row.a), _cell(row.b), row.same)
+                lines.append(line)
+                sides = [side.parts if side else () for side in (line.a, line.b)]
+                shown += max(sum(len(part.text) for part in parts) for parts in sides)
                 left -= _characters(row)
             if lines:
-                yield Block(tuple(lines), folded=folded, same=same)
+                found.append(Block(tuple(lines), folded=folded, same=same))
             if shown > SIDE:
-                if left:
-                    yield Block((), cut=left)
-                return
+                return [*found, Block((), cut=left)] if left else found
+    return found
 
 
 def _characters(row: Row) -> int:
     """Characters of the longer side of a row."""
     return max(len(side.text) if side else 0 for side in (row.a, row.b))
-
-
-def _length(line: Line) -> int:
-    """Characters shown of the longer side of a line."""
-    return max(sum(len(part.text) for part in side.parts) if side else 0 for side in (line.a, line.b))
-
-
-def _line(row: Row) -> Line:
-    return Line(_cell(row.a), _cell(row.b), row.same)
 
 
 def _cell(passage: Passage | None) -> Cell | None:

@@ -22,11 +22,6 @@ def printable(text: str) -> str:
     return text.translate(_PICTURES)
 
 
-def _finalized(value: object) -> object:
-    """Applied to every value of a template; our own charts are markup already."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
 @cache
 def environment(package: str) -> Environment:
     """The templates of a package, with the components of this one beside them."""
@@ -34,7 +29,8 @@ def environment(package: str) -> Environment:
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("dedup.web.pages")]),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_finalized,
+        # Of every value of a template; our own charts are markup already.
+        finalize=lambda v: printable(v) if isinstance(v, str) and not isinstance(v, Markup) else v,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -16,18 +16,18 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
+from dedup import Explanation, MarkedArticle
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import DatabaseError, NotFoundError
 from dedup.base.printable import as_json
 from dedup.base.verdict import Verdict
 from dedup.files.body import MissingExtraError, RefusedError, article_of, read_article, read_items
-from dedup.web.serve.answers import explanation, judged, marked, story
-from dedup.web.serve.endpoints import ENDPOINTS, JSON, LINES, PATHS, PROBES, Endpoint
-from dedup.web.serve.guard import HEADERS, Access, Guard
+from dedup.files.repairs import Flaw
+from dedup.web.serve.endpoints import ENDPOINTS, JSON, LINES, NAMES, PATHS, PROBES, Endpoint
+from dedup.web.serve.guard import HEADERS, OUTAGE_SECONDS, Access, Guard, ProblemError, problem_of
 from dedup.web.serve.handling import Handling, Threads, fields_of, too_many
 from dedup.web.serve.limits import Limits
 from dedup.web.serve.openapi import document
-from dedup.web.serve.problems import OUTAGE_SECONDS, ProblemError, problem_of
 
 HEALTH_SECONDS = 1.0  # How long an answer of the health check holds: whoever asks more often costs nothing
 
@@ -36,11 +36,10 @@ def make_app(
     dd: Deduplicator, limits: Limits, access: Access, *, texts: bool = False, log_requests: bool = False
 ) -> ASGIApp:
     """The application; `texts` lets answers hold words of articles."""
-    service = Service(dd, limits, texts=texts)
     return Guard(
-        service.router(),
+        Service(dd, limits, texts=texts).router(),
         limits,
-        access,
+        access.check,
         dd.location,
         paths=PATHS,
         probes=PROBES,
@@ -69,25 +68,27 @@ class Service:
             endpoint = by_method.get("GET" if request.method == "HEAD" else request.method)
             if endpoint is None:
                 raise HTTPException(405, headers={"Allow": ", ".join(by_method)})
-            answer = getattr(self, endpoint.name)
-            return _json(await answer(request, _query(request, endpoint)))
+            query = _query(request, endpoint)
+            if query.get("text") and not self._texts:
+                raise ProblemError(403, "this server tells no texts; start it with `dedup serve --texts`")
+            answer = await getattr(self, endpoint.name)(request, query)
+            return Response(as_json(answer).encode(), media_type=JSON, headers=HEADERS)
 
         return endpoint
 
     # The endpoints.
 
     async def submit(self, request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        with await self._handling.body(request, JSON) as body:
-            return await self._handling.worked(lambda: self._judged(body.take(), "body", query["store"]))
+        async with self._handling.body(request, JSON) as body:
+            return await self._handling.worked(lambda: self._judged(body.content, "body", query["store"]))
 
     async def submit_batch(self, request: Request, query: dict[str, Any]) -> dict[str, Any]:
         """Verdicts on the articles in the array or the lines of the body, as far as time allows."""
-        with await self._handling.body(request, JSON, LINES) as body:
+        async with self._handling.body(request, JSON, LINES) as body:
             what = "item" if body.media_type == JSON else "line"
-            return await self._handling.worked(lambda: self._batch(body.take(), what, query["store"]))
+            return await self._handling.worked(lambda: self._batch(body.content, what, query["store"]))
 
     async def mark(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        self._may_tell(query["text"])
         source_id: str = query["source_id"]
         found = await self._handling.worked(lambda: self._dd.get(source_id))
         if found is None:
@@ -101,10 +102,14 @@ class Service:
         return {"source_id": source_id}
 
     async def story(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        return story(await self._handling.worked(lambda: self._dd.story(query["source_id"])), query["limit"])
+        found = await self._handling.worked(lambda: self._dd.story(query["source_id"]))
+        return {
+            "original": _named(found.original.as_dict()),
+            "copies": [_named(copy.as_dict()) for copy in found.copies[: query["limit"]]],
+            "count": len(found.copies),
+        }
 
     async def explain(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
-        self._may_tell(query["text"])
         ids = query["source_id"], query["other_source_id"]
         found = await self._handling.worked(lambda: self._dd.explain(*ids))
         return explanation(found, text=query["text"])
@@ -115,7 +120,7 @@ class Service:
 
     async def ready(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
         """The state of the database, and whether there is room."""
-        if self._handling.full:
+        if self._handling.requests.full:
             raise too_many()
         await self._probe.check()
         return {"status": "ok"}
@@ -160,10 +165,6 @@ class Service:
                 why = error.detail
                 break
         return {"verdicts": verdicts, "left": len(given) - len(verdicts), "reason": why}
-
-    def _may_tell(self, wanted: bool) -> None:
-        if wanted and not self._texts:
-            raise ProblemError(403, "this server tells no texts; start it with `dedup serve --texts`")
 
 
 class Probe:
@@ -221,5 +222,35 @@ def _parsed(name: str, kind: str, value: str) -> str | bool | int:
     return value
 
 
-def _json(answer: dict[str, Any]) -> Response:
-    return Response(as_json(answer).encode(), media_type=JSON, headers=HEADERS)
+# Answers of the library: the same values with the names of this door, and no text unless asked for.
+
+
+def judged(found: Verdict, flaws: Iterable[Flaw]) -> dict[str, Any]:
+    """A verdict on an article that was sent, with the fields that could not be taken as they were."""
+    repairs = [{"field": field, "reason": reason, "value": value} for field, reason, value in flaws]
+    return {**_named(found.as_dict()), "repairs": repairs}
+
+
+def marked(found: MarkedArticle, *, text: bool) -> dict[str, Any]:
+    answer: dict[str, Any] = _named(found.as_dict())
+    if not text:
+        del answer["article"]["text"]
+    return answer
+
+
+def explanation(found: Explanation, *, text: bool) -> dict[str, Any]:
+    """Two articles compared; without text, the sentences are counted."""
+    answer: dict[str, Any] = _named(found.as_dict())
+    answer["shared_sentences"] = len(found.shared)
+    answer["differing_sentences"] = len(found.differing)
+    if not text:
+        del answer["shared"], answer["differing"]
+        del answer["earlier"]["ignored"], answer["later"]["ignored"]
+    return answer
+
+
+def _named(value: Any) -> Any:
+    """The same with the names of this door."""
+    if isinstance(value, dict):
+        return {NAMES.get(name, name): _named(item) for name, item in value.items()}
+    return [_named(item) for item in value] if isinstance(value, list) else value

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 JSON = "application/json"
 LINES = "application/x-ndjson"
+PROBLEM = "application/problem+json"
+
+NAMES = {"id": "source_id"}  # Members of the library's answers -> what they are called here
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,6 @@ class Endpoint:
     parameters: tuple[Parameter, ...] = ()
     body: str | None = None
     refusals: tuple[int, ...] = ()
-
-    def parameter(self, name: str) -> Parameter:
-        return next(found for found in self.parameters if found.name == name)
 
 
 _SOURCE_ID = Parameter("source_id", "The article's own id.")

@@ -1,7 +1,8 @@
 """What every request passes: who may ask, how often, and how whatever goes wrong is answered.
 
 A refusal does not wait for the body of the request: the rest is read and dropped for a moment, so that the
-client gets to see the answer, and then the connection is closed.
+client gets to see the answer, and then the connection is closed. What is said is application/problem+json
+(RFC 9457): never a traceback, the text of an article, or the host of the database.
 """
 
 from __future__ import annotations
@@ -12,19 +13,31 @@ import logging
 import re
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Protocol
+from math import ceil
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dedup.base.errors import (
+    BusyError,
+    ClosedError,
+    CollisionError,
+    DatabaseError,
+    DedupError,
+    InputError,
+    NotFoundError,
+    RightsError,
+    SchemaError,
+)
 from dedup.base.printable import as_json
-from dedup.web.serve.endpoints import OPEN
+from dedup.web.serve.endpoints import OPEN, PROBLEM
 from dedup.web.serve.limits import Limits, Rates, client_key
-from dedup.web.serve.problems import MEDIA_TYPE, ProblemError, problem_of
 
 LOG = logging.getLogger("dedup.serve")
 
@@ -37,22 +50,65 @@ HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 """Of every answer: marks change, and a browser is not to guess what it has got."""
 
 
-class Gate(Protocol):
-    """Knows who may ask."""
-
-    def check(self, scope: Scope) -> None:
-        """Raise a ProblemError unless the request may pass."""
+BUSY_SECONDS = 1  # To wait before a request is sent again that others were in the way of
+OUTAGE_SECONDS = 5  # To wait before a database is asked again that did not answer
 
 
-class Refuse(Protocol):
-    """Says no to a request: the body, and its headers without the length."""
+@dataclass
+class ProblemError(Exception):
+    """A request that is refused, or could not be answered."""
 
-    def __call__(self, problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]: ...
+    status: int  # of HTTP
+    detail: str  # what happened, and what to do, in a sentence
+    # seconds after which the same request may be sent again; None if that does not help.
+    retry_after: float | None = None
+    headers: dict[str, str] = field(default_factory=dict)  # further ones
+
+    def body(self) -> dict[str, Any]:
+        """The members of RFC 9457."""
+        return {
+            "type": "about:blank",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+        }
+
+    def all_headers(self) -> dict[str, str]:
+        """With `Retry-After`, in whole seconds."""
+        if self.retry_after is None:
+            return self.headers
+        return {**self.headers, "Retry-After": str(max(1, ceil(self.retry_after)))}
+
+
+def problem_of(error: Exception, place: str) -> ProblemError:
+    """The problem that an error is; clients are not told `place`, host and database."""
+    if not isinstance(error, DedupError):
+        if isinstance(error, MemoryError):
+            return ProblemError(503, "no memory for this request; send it again later", BUSY_SECONDS)
+        # The message of an unexpected error could hold the text of an article.
+        return ProblemError(500, f"unexpected {type(error).__name__}; the log of the server says where")
+    words = str(error).replace(place, "the database")
+    match error:
+        case InputError():
+            return ProblemError(400, words)
+        case NotFoundError():
+            return ProblemError(404, words.rpartition("; ")[0])
+        case BusyError() | CollisionError():
+            return ProblemError(503, words, BUSY_SECONDS)
+        case RightsError() | SchemaError():
+            return ProblemError(503, words, OUTAGE_SECONDS * 12)  # somebody has to do something
+        case DatabaseError() | ClosedError():
+            return ProblemError(503, words, OUTAGE_SECONDS)
+    return ProblemError(500, words)
+
+
+Refuse = Callable[[ProblemError, Scope], tuple[bytes, dict[str, str]]]
+"""Says no to a request: the body, and its headers without the length."""
 
 
 def in_json(problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]:  # noqa: ARG001
     """A problem as RFC 9457 has it."""
-    return as_json(problem.body()).encode(), {"Content-Type": MEDIA_TYPE, **HEADERS}
+    return as_json(problem.body()).encode(), {"Content-Type": PROBLEM, **HEADERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +133,21 @@ class Access:
 
 def check_host(scope: Scope, hosts: frozenset[str] | None) -> None:
     """Refuse a request that calls this machine by another name."""
-    if hosts is not None and _host(dict(scope["headers"]).get(b"host", b"")) not in hosts:
+    given = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+    if hosts is not None and re.sub(r":\d*$", "", given).strip("[]").lower() not in hosts:
         raise ProblemError(421, "this server answers to the names of this machine only, such as 127.0.0.1")
 
 
-def _host(header: bytes) -> str:
-    return re.sub(r":\d*$", "", header.decode("latin-1")).strip("[]").lower()
-
-
 class Guard:
-    """Stands before an ASGI application, and answers for it where it raises."""
+    """Stands before an ASGI application, and answers for it where it raises. `check`: raises a ProblemError
+    unless the request may pass.
+    """
 
     def __init__(
         self,
         app: ASGIApp,
         limits: Limits,
-        access: Gate,
+        check: Callable[[Scope], None],
         place: str,
         *,
         paths: frozenset[str],
@@ -101,11 +156,10 @@ class Guard:
         refuse: Refuse = in_json,
         log_requests: bool = False,
     ) -> None:
-        self._app, self._access, self._place = app, access, place
+        self._app, self._check, self._place = app, check, place
         self._paths, self._probes, self._refuse = paths, probes, refuse
-        self._nowhere = nowhere
+        self._nowhere, self._log_requests = nowhere, log_requests
         self._rates = Rates(limits.rate)
-        self._log_requests = log_requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -113,7 +167,11 @@ class Guard:
         exchange, began = Exchange(scope, receive, send), time.monotonic()
         problem: ProblemError | None = None
         try:
-            self._admit(scope)
+            if scope["path"] not in self._probes:
+                client = scope.get("client")
+                if wait := self._rates.wait(client_key(client[0] if client else None)):
+                    raise ProblemError(429, "too many requests in a second: send them more slowly", wait)
+            self._check(scope)
             scope["app"] = self  # Starlette's router then raises what it cannot find
             await self._app(scope, exchange.receive, exchange.send)
         except ProblemError as error:
@@ -134,14 +192,6 @@ class Guard:
             path = scope["path"] if scope["path"] in self._paths else "(unknown)"
             took = (time.monotonic() - began) * 1000
             LOG.info("%s %s %d %.0f ms", scope["method"], path, exchange.status, took)
-
-    def _admit(self, scope: Scope) -> None:
-        if scope["path"] not in self._probes:
-            client = scope.get("client")
-            wait = self._rates.wait(client_key(client[0] if client else None))
-            if wait:
-                raise ProblemError(429, "too many requests in a second: send them more slowly", wait)
-        self._access.check(scope)
 
 
 def _of_router(error: HTTPException, nowhere: str) -> ProblemError:
@@ -168,8 +218,7 @@ class Exchange:
         self.status = 0
         self._receive, self._send = receive, send
         headers = dict(scope["headers"])
-        announced = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
-        self._more_to_come = announced
+        self._more_to_come = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
     async def receive(self) -> Message:
         """The next message; notes whether it is the last."""

@@ -8,17 +8,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager, suppress
 from threading import Thread
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
 from dedup.base.errors import BusyError, CollisionError, DatabaseError
+from dedup.web.serve.guard import BUSY_SECONDS, ProblemError
 from dedup.web.serve.limits import THREADS, FullError, Limits, Room
-from dedup.web.serve.problems import BUSY_SECONDS, ProblemError
 
 _Value = TypeVar("_Value")
 
@@ -40,7 +40,8 @@ class Threads:
         async with asyncio.timeout(seconds):
             await self._free.acquire()
             done: asyncio.Future[_Value] = loop.create_future()
-            done.add_done_callback(_heard)
+            # Or the event loop logs an error that nobody waits for any more, with its text.
+            done.add_done_callback(lambda done: done.cancelled() or done.exception())
 
             def finish(value: _Value | None, error: BaseException | None) -> None:
                 self._free.release()
@@ -68,15 +69,16 @@ class Threads:
             return await asyncio.shield(done)
 
 
-def _heard(done: asyncio.Future[_Value]) -> None:
-    """Keeps the event loop from logging an error that nobody waits for any more, with its text."""
-    if not done.cancelled():
-        done.exception()
-
-
 LOG = logging.getLogger("dedup.serve")
 
 MAX_FIELDS = 16  # Of a query, or of a form
+
+
+class Body(NamedTuple):
+    """Of a request; without a byte order mark."""
+
+    media_type: str
+    content: bytes
 
 
 class Handling:
@@ -85,19 +87,14 @@ class Handling:
     def __init__(self, limits: Limits, place: str) -> None:
         self._limits, self._place = limits, place
         self._threads = Threads(THREADS)
-        self._requests = Room(limits.requests)
+        self.requests = Room(limits.requests)
         self._bytes = Room(limits.bodies * limits.body_bytes)
         self._outage = ""
-
-    @property
-    def full(self) -> bool:
-        """Whether no further request would be worked on."""
-        return self._requests.full
 
     async def worked(self, work: Callable[[], _Value]) -> _Value:
         """The result of work in a thread, within the bounds."""
         try:
-            with self._requests.one():
+            with self.requests.one():
                 found = await self._threads.run(work, self._limits.work_seconds)
         except FullError:
             raise too_many() from None
@@ -121,9 +118,10 @@ class Handling:
             LOG.warning("%s answers again", self._place)
         self._outage = words
 
-    async def body(self, request: Request, *media_types: str) -> Body:
-        """The body of a request of one of these media types; ProblemError if too large, too slow or of
-        another kind.
+    @asynccontextmanager
+    async def body(self, request: Request, *media_types: str) -> AsyncIterator[Body]:
+        """The body of a request of one of these media types, which counts as held meanwhile; ProblemError if
+        too large, too slow or of another kind.
         """
         given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         # This also keeps pages of other sites out: their browsers would ask first.
@@ -136,55 +134,25 @@ class Handling:
         length = request.headers.get("content-length", "")
         if length and int(length) > most:  # h11 lets no other pass than digits, and 20 of them
             raise ProblemError(413, f"the body has {int(length):,} bytes, the limit is {most:,}")
-        body = Body(self._bytes, given)
+        chunks = bytearray()
         try:
-            async with asyncio.timeout(self._limits.body_seconds):
-                async for chunk in request.stream():
-                    if body.length + len(chunk) > most:
-                        raise ProblemError(413, f"the body has more than {most:,} bytes, which is the limit")
-                    body.add(chunk)
-        except FullError:
-            body.close()
-            raise ProblemError(
-                503, "too many large bodies at this moment; send it again", BUSY_SECONDS
-            ) from None
-        except TimeoutError:
-            body.close()
-            words = f"the body did not come within {self._limits.body_seconds:g} s"
-            raise ProblemError(408, words) from None
-        except BaseException:
-            body.close()
-            raise
-        return body
-
-
-class Body:
-    """Bytes of a request, which count as held while it lasts."""
-
-    def __init__(self, room: Room, media_type: str) -> None:
-        self._room, self._chunks = room, bytearray()
-        self.media_type = media_type
-        self.length = 0
-
-    def add(self, chunk: bytes) -> None:
-        self._room.take(len(chunk))
-        self.length += len(chunk)
-        self._chunks += chunk
-
-    def take(self) -> bytes:
-        """All of it, without a byte order mark."""
-        return bytes(self._chunks).removeprefix(BOM_UTF8)
-
-    def close(self) -> None:
-        self._room.give_back(self.length)
-        self.length = 0
-        self._chunks = bytearray()
-
-    def __enter__(self) -> Body:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+            try:
+                async with asyncio.timeout(self._limits.body_seconds):
+                    async for chunk in request.stream():
+                        if len(chunks) + len(chunk) > most:
+                            words = f"the body has more than {most:,} bytes, which is the limit"
+                            raise ProblemError(413, words)
+                        self._bytes.take(len(chunk))
+                        chunks += chunk
+            except FullError:
+                words = "too many large bodies at this moment; send it again"
+                raise ProblemError(503, words, BUSY_SECONDS) from None
+            except TimeoutError:
+                words = f"the body did not come within {self._limits.body_seconds:g} s"
+                raise ProblemError(408, words) from None
+            yield Body(given, bytes(chunks).removeprefix(BOM_UTF8))
+        finally:
+            self._bytes.give_back(len(chunks))
 
 
 def too_many() -> ProblemError:

@@ -14,12 +14,23 @@ import dedup
 from dedup import Explanation, MarkedArticle, Story, Verdict
 from dedup.base.article import ARTICLE_FIELDS, MAX_FIELD_BYTES
 from dedup.files.body import FIELDS
-from dedup.web.serve.answers import NAMES
-from dedup.web.serve.endpoints import ANY_REFUSAL, ENDPOINTS, JSON, LINES, OPEN, Endpoint, Parameter
+from dedup.web.serve.endpoints import (
+    ANY_REFUSAL,
+    ENDPOINTS,
+    JSON,
+    LINES,
+    NAMES,
+    OPEN,
+    PROBLEM,
+    Endpoint,
+    Parameter,
+)
 from dedup.web.serve.limits import BATCH_ARTICLES
-from dedup.web.serve.problems import MEDIA_TYPE
 
 Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
 
 STATUSES = ("unique", "similar", "duplicate", "pending", "failed")
 
@@ -29,6 +40,7 @@ def document() -> Schema:
     paths: dict[str, Schema] = {}
     for endpoint in ENDPOINTS:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _described(endpoint)
+    statuses = sorted({*ANY_REFUSAL, 405}.union(*(endpoint.refusals for endpoint in ENDPOINTS)))
     return {
         "openapi": "3.1.0",
         "info": {
@@ -39,22 +51,17 @@ def document() -> Schema:
         "paths": paths,
         "components": {
             "schemas": _schemas(),
-            "responses": {str(status): _refusal(status) for status in _statuses()},
+            "responses": {str(status): _refusal(status) for status in statuses},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{"token": []}, {}],
     }
 
 
-def _statuses() -> list[int]:
-    named = {status for endpoint in ENDPOINTS for status in endpoint.refusals}
-    return sorted({*ANY_REFUSAL, 405, *named})
-
-
 def _refusal(status: int) -> Schema:
     made: Schema = {
         "description": HTTPStatus(status).phrase,
-        "content": {MEDIA_TYPE: {"schema": _reference("Problem")}},
+        "content": {PROBLEM: {"schema": _reference("Problem")}},
     }
     if status in (429, 503):
         about = "Seconds after which the same request may be sent again."
@@ -106,25 +113,26 @@ def _schemas() -> dict[str, Schema]:
     verdict = schema_of(Verdict)
     verdict["properties"] |= {"provisional": {"type": "boolean"}, "status": {"enum": [*STATUSES, "refused"]}}
     verdict["required"].append("provisional")
-    submitted = _and(verdict, repairs=_list(_object(field=_text(), reason=_text(), value=_text())))
+    submitted = _and(verdict, repairs=_list(_object(field=TEXT, reason=TEXT, value=TEXT)))
     marked = schema_of(MarkedArticle)
     marked["properties"]["verdict"] = verdict
     _without_text(marked["properties"]["article"], "text")
-    explanation = _and(schema_of(Explanation), shared_sentences=_count(), differing_sentences=_count())
+    explanation = _and(schema_of(Explanation), shared_sentences=COUNT, differing_sentences=COUNT)
     _without_text(explanation, "shared", "differing")
     for name in ("earlier", "later"):
         _without_text(explanation["properties"][name], "ignored")
-    story = _and(schema_of(Story), count=_count())
-    batch = _object(verdicts=_list(_reference("Submitted")), left=_count(), reason=_or_null(_text()))
+    story = _and(schema_of(Story), count=COUNT)
+    reason: Schema = {"anyOf": [TEXT, {"type": "null"}]}
+    batch = _object(verdicts=_list(_reference("Submitted")), left=COUNT, reason=reason)
     return {
         "Article": _article(),
         "Articles": _list(_reference("Article")) | {"maxItems": BATCH_ARTICLES},
         "Batch": batch,
-        "Deleted": _object(source_id=_text()),
+        "Deleted": _object(source_id=TEXT),
         "Document": {"type": "object", "description": "OpenAPI 3.1."},
         "Explanation": explanation,
         "MarkedArticle": marked,
-        "Problem": _object(type=_text(), title=_text(), status={"type": "integer"}, detail=_text()),
+        "Problem": _object(type=TEXT, title=TEXT, status={"type": "integer"}, detail=TEXT),
         "State": _object(status={"const": "ok"}),
         "Story": story,
         "Submitted": submitted,
@@ -199,15 +207,3 @@ def _without_text(schema: Schema, *names: str) -> None:
 
 def _list(of: Schema) -> Schema:
     return {"type": "array", "items": of}
-
-
-def _or_null(schema: Schema) -> Schema:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def _text() -> Schema:
-    return {"type": "string"}
-
-
-def _count() -> Schema:
-    return {"type": "integer", "minimum": 0}

@@ -27,8 +27,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dedup.base.errors import InputError
 from dedup.base.printable import as_json
+from dedup.web.serve.endpoints import PROBLEM
+from dedup.web.serve.guard import ProblemError
 from dedup.web.serve.limits import HEAD_BYTES, HEAD_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS, client_key
-from dedup.web.serve.problems import MEDIA_TYPE, ProblemError
 
 
 class Framing(h11.Connection):
@@ -133,7 +134,7 @@ class Connection(H11Protocol):
             return
         detail = self.conn.ambiguous or "this is no valid HTTP request"
         body = as_json(ProblemError(400, detail).body()).encode()
-        headers = [("content-type", MEDIA_TYPE), ("content-length", str(len(body))), ("connection", "close")]
+        headers = [("content-type", PROBLEM), ("content-length", str(len(body))), ("connection", "close")]
         answer = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
         for event in (answer, h11.Data(body), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")

@@ -7,8 +7,8 @@ import pytest
 
 from dedup import Deduplicator
 from dedup.web.browse.visitors import VISIT_SECONDS, Visitors
+from dedup.web.serve.guard import ProblemError
 from dedup.web.serve.limits import Limits
-from dedup.web.serve.problems import ProblemError
 from tests.web.browse.conftest import Browser, Document, Opening, fill, form_of, newsroom_articles, words_of
 
 TOKEN = b"0123456789abcdef"

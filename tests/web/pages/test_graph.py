@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from dedup.web.pages.graph import THICKEST, Tie, tie_graph
+from dedup.web.pages.charts import THICKEST, Tie, tie_graph
 from tests.web.pages.test_charts import HOSTILE
 
 SVG = "{http://www.w3.org/2000/svg}"
