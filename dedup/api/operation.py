@@ -19,6 +19,7 @@ from dedup.base.schema import chosen
 from dedup.base.timeouts import Timeouts
 from dedup.db import revision, roles
 from dedup.db.database import URL_VARIABLE, Database
+from dedup.db.rendering import written_out
 from dedup.db.roles import Role
 from dedup.store import opening, removal
 from dedup.store.questions import search
@@ -122,7 +123,7 @@ class Operation(OfCorpus):
             if not dry_run:
                 for statement in wanted:
                     cursor.execute(statement)
-            return [roles.readable(statement, cursor.connection) for statement in wanted]
+            return [written_out(statement, cursor) for statement in wanted]
 
     def make_searchable(self, wanted: bool = True) -> bool:
         """Make the index by which `Deduplicator.browsing` finds words, or drop it; others work meanwhile.

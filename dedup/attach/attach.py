@@ -136,6 +136,6 @@ def _changed(
             if not dry_run:
                 for statement in statements:
                     cursor.execute(sql.Composed([statement]))
-            return attachment, [f"{written_out(statement, cursor)};" for statement in statements]
+            return attachment, [written_out(statement, cursor) for statement in statements]
 
     return retried(attempt, database.timeouts.lock)

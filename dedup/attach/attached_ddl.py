@@ -202,7 +202,7 @@ def _noting_marks(attachment: Attachment) -> Iterator[Part]:
             " IS DISTINCT FROM (OLD.status, OLD.duplicate_of, OLD.score)",
         ),
     ):
-        name = attachment.trigger(f"marks_{event.lower()}")
+        name = prefixed(f"{attachment.id}_marks_{event.lower()}")
         yield sql.SQL("CREATE TRIGGER {} AFTER {} ON {} FOR EACH ROW WHEN ({}) EXECUTE FUNCTION {}()").format(
             name, raw(event), own(table), raw(condition).format(attachment.id), function
         )
@@ -219,7 +219,7 @@ def _triggers(attachment: Attachment, shape: Shape) -> Iterator[Part]:
     for what, given in rows.items():
         by_row = shape.partitioned and what != "truncate"
         each = "FOR EACH ROW" if by_row else f"{given} FOR EACH STATEMENT"
-        name, table = attachment.trigger(what), attachment.identifier
+        name, table = prefixed(f"{attachment.id}_{what}"), attachment.identifier
         yield sql.SQL("CREATE TRIGGER {} AFTER {} ON {} {} EXECUTE FUNCTION {}()").format(
             name, raw(what.upper()), table, raw(each.strip()), attachment.function("changed")
         )

@@ -197,11 +197,7 @@ def reading(attachment: Attachment, shape: Shape) -> Iterator[Function]:
 
 def writing(attachment: Attachment) -> Function:
     """Write marks that were found elsewhere; the source_ids whose rows others hold are the answer."""
-    return Function(
-        attachment.function("write"),
-        "(text[], text[], text[], double precision[], OUT written bigint, OUT held text[])",
-        "record",
-        sql.SQL("""
+    body = sql.SQL("""
 DECLARE
     before text := current_setting('dedup.writing', true);
 BEGIN
@@ -228,13 +224,14 @@ BEGIN
     INTO written, held;
     PERFORM set_config('dedup.writing', coalesce(before, ''), true);
 END """).format(
-            original=attachment.original_from(sql.Identifier("g", "original")),
-            table=attachment.identifier,
-            marked=_present_marks(attachment),
-            by_key=by_key(attachment, sql.Identifier("g", "id")),
-            columns=joined([prefixed(name) for name in MARK_COLUMNS]),
-        ),
+        original=attachment.original_from(sql.Identifier("g", "original")),
+        table=attachment.identifier,
+        marked=_present_marks(attachment),
+        by_key=by_key(attachment, sql.Identifier("g", "id")),
+        columns=joined([prefixed(name) for name in MARK_COLUMNS]),
     )
+    given = "(text[], text[], text[], double precision[], OUT written bigint, OUT held text[])"
+    return Function(attachment.function("write"), given, "record", body)
 
 
 def into_outbox(attachment: Attachment, source_ids: Part) -> Part:
@@ -369,22 +366,18 @@ def changed(attachment: Attachment, shape: Shape) -> Function:
     """Note which rows a statement changed, or one row of a partitioned table. A partition that is written to
     by its own name fires no triggers for statements of its table.
     """
-    return Function(
-        attachment.function("changed"),
-        "()",
-        "trigger",
-        sql.SQL(
-            "\nDECLARE\n    noted text[];\n    rows_noted bigint;\nBEGIN\n{insert}"
-            "    IF TG_OP <> 'TRUNCATE' THEN\n        BEGIN\n{found}"
-            "        EXCEPTION WHEN OTHERS THEN\n"
-            "            noted := NULL;  -- the owner changed the table: all of it is to be compared\n"
-            "        END;\n    END IF;\n"
-            "    INSERT INTO {outbox} (attachment_id, amount, source_ids)\n"
-            "    VALUES ({id}, coalesce(cardinality(noted), 1), noted);\n    RETURN NULL;\nEND "
-        ).format(
-            insert=_of_insert(attachment, shape),
-            found=(_of_row if shape.partitioned else _of_statement)(attachment, shape),
-            outbox=own("outbox"),
-            id=attachment.id,
-        ),
+    body = sql.SQL(
+        "\nDECLARE\n    noted text[];\n    rows_noted bigint;\nBEGIN\n{insert}"
+        "    IF TG_OP <> 'TRUNCATE' THEN\n        BEGIN\n{found}"
+        "        EXCEPTION WHEN OTHERS THEN\n"
+        "            noted := NULL;  -- the owner changed the table: all of it is to be compared\n"
+        "        END;\n    END IF;\n"
+        "    INSERT INTO {outbox} (attachment_id, amount, source_ids)\n"
+        "    VALUES ({id}, coalesce(cardinality(noted), 1), noted);\n    RETURN NULL;\nEND "
+    ).format(
+        insert=_of_insert(attachment, shape),
+        found=(_of_row if shape.partitioned else _of_statement)(attachment, shape),
+        outbox=own("outbox"),
+        id=attachment.id,
     )
+    return Function(attachment.function("changed"), "()", "trigger", body)

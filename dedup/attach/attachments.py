@@ -17,7 +17,7 @@ from psycopg import sql
 from dedup.base.answer import Answer, plain
 from dedup.base.errors import InputError
 from dedup.db.database import Cursor
-from dedup.db.rendering import own, prefixed, raw
+from dedup.db.rendering import own, raw
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
@@ -70,10 +70,6 @@ class Attachment(Answer):
         """A call of such a function, as a part of a statement."""
         return f"dedup.attached_{self.id}_{what}({given})"
 
-    def trigger(self, what: str) -> Part:
-        """A trigger of the table, by what fires it."""
-        return prefixed(f"{self.id}_{what}")
-
     def source_id(self, row: str) -> Part:
         """The source_id of a row, as an expression."""
         texts = [_as_text(sql.Identifier(row, k), t) for k, t in zip(self.keys, self.key_types, strict=True)]
@@ -124,7 +120,10 @@ def _from_text(text: Part, kind: str) -> Part:
 def attachments(cursor: Cursor) -> list[Attachment]:
     """Every attachment, by its number."""
     rows = cursor.execute(_sql("attachments")).fetchall()
-    return [Attachment(*row[:4], tuple(row[4]), tuple(row[5]), *row[6:]) for row in rows]
+    return [
+        Attachment(number, name, schema, table, tuple(keys), tuple(types), *more)
+        for number, name, schema, table, keys, types, *more in rows
+    ]
 
 
 def present(cursor: Cursor) -> list[Attachment]:

@@ -74,8 +74,8 @@ class _Sync:
 
     def _look(self) -> None:
         """What owners did to their tables; one that needs a person is left alone until it is mapped again."""
+        self._drifted, self._done.problems = [], []
         with self._database.transaction() as cursor:
-            self._drifted, self._done.problems = [], []
             for attachment in attachments.present(cursor):
                 if words := drift.look(cursor, attachment):
                     self._leave(attachment, words)

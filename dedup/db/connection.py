@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 import psycopg
@@ -211,27 +212,18 @@ def parameters(timeouts: Timeouts, url: str) -> dict[str, Any]:
     seconds = max(2, round(timeouts.connect))
     own = conninfo_to_dict(url)
     keepalive = {name: value for name, value in KEEPALIVE.items() if name not in own}
-    return {
-        "connect_timeout": seconds,
-        "application_name": APPLICATION,
-        "client_encoding": "UTF8",
-        **keepalive,
-    }
+    named = {"application_name": APPLICATION, "client_encoding": "UTF8"}
+    return {"connect_timeout": seconds, **named, **keepalive}
 
 
 def limits(timeouts: Timeouts, seconds: float | None) -> dict[str, str]:
-    values = _common(timeouts)
-    if seconds is not None:
-        values |= dict.fromkeys(("lock_timeout", "statement_timeout"), milliseconds(seconds))
-    return values
-
-
-def _common(timeouts: Timeouts) -> dict[str, str]:
+    """What a transaction begins with. `seconds`: for locks and statements; None: as `timeouts` has it."""
+    lock, statement = (timeouts.lock, timeouts.statement) if seconds is None else (seconds, seconds)
     return {
         "timezone": "UTC",
         "jit": "off",
-        "lock_timeout": milliseconds(timeouts.lock),
-        "statement_timeout": milliseconds(timeouts.statement),
+        "lock_timeout": milliseconds(lock),
+        "statement_timeout": milliseconds(statement),
         "idle_in_transaction_session_timeout": milliseconds(timeouts.idle),
     }
 
@@ -242,11 +234,12 @@ def set_values(values: dict[str, str], *, local: bool) -> bytes:
     return f"SELECT {', '.join(calls)}".encode()
 
 
+@dataclass(frozen=True, slots=True)
 class Session:
     """A connection borrowed from the pool."""
 
-    def __init__(self, connection: Connection, timeouts: Timeouts) -> None:
-        self._connection, self._timeouts = connection, timeouts
+    connection: Connection
+    timeouts: Timeouts
 
     @contextmanager
     def transaction(
@@ -265,15 +258,28 @@ class Session:
         back the last of them, each as a whole. `seconds`: wait, and let a statement work, no longer than
         this.
         """
-        connection = self._connection
+        connection = self.connection
         patience = connection.patience
-        working = (self._timeouts.statement if seconds is None else seconds) + GRACE_SECONDS
+        working = (self.timeouts.statement if seconds is None else seconds) + GRACE_SECONDS
         connection.patience = min(patience, working)  # to begin takes no time
         try:
             self._set_timeouts(seconds)
             with connection.transaction(), connection.cursor(binary=True) as cursor:
                 connection.patience = working
-                self._begin(cursor, settling, snapshot, seconds)
+                if snapshot:
+                    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                if connection.pooled:
+                    cursor.execute(set_values(limits(self.timeouts, seconds), local=True))
+                if snapshot:
+                    patient = {"idle_in_transaction_session_timeout": milliseconds(self.timeouts.statement)}
+                    cursor.execute(set_values(patient, local=True))
+                if settling:
+                    started = time.monotonic()
+                    hold_settle_lock(cursor)
+                    waited = time.monotonic() - started
+                    if seconds is not None and waited > WORTH_SAYING_SECONDS:
+                        left = milliseconds(max(seconds - waited, WORTH_SAYING_SECONDS))
+                        cursor.execute(set_values({"statement_timeout": left}, local=True))
                 if bulk:
                     cursor.execute(b"SET LOCAL synchronous_commit = off")
                 yield cursor
@@ -284,14 +290,14 @@ class Session:
         """The answer to a statement that is a transaction of its own, in one round trip. `seconds`: wait, and
         let it work, no longer than this.
         """
-        connection = self._connection
+        connection = self.connection
         patience, connection.patience = connection.patience, seconds + GRACE_SECONDS
         try:
             self._set_timeouts(seconds)
             with connection.cursor(binary=True) as cursor:
                 if connection.pooled:
                     with connection.pipeline():  # what is sent within is one transaction
-                        connection.execute(set_values(limits(self._timeouts, seconds), local=True))
+                        connection.execute(set_values(limits(self.timeouts, seconds), local=True))
                         cursor.execute(statement, values)
                 else:
                     cursor.execute(statement, values)
@@ -301,31 +307,10 @@ class Session:
 
     def _set_timeouts(self, seconds: float | None) -> None:
         """Have the session's timeouts be those of the next transaction; mostly they are already."""
-        connection = self._connection
+        connection = self.connection
         if not connection.pooled and connection.seconds != seconds:
-            connection.execute(set_values(limits(self._timeouts, seconds), local=False))
+            connection.execute(set_values(limits(self.timeouts, seconds), local=False))
             connection.seconds = seconds
-
-    def _begin(self, cursor: Cursor, settling: bool, snapshot: bool, seconds: float | None) -> None:
-        if snapshot:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        if self._connection.pooled:
-            cursor.execute(set_values(limits(self._timeouts, seconds), local=True))
-        if snapshot:
-            patient = {"idle_in_transaction_session_timeout": milliseconds(self._timeouts.statement)}
-            cursor.execute(set_values(patient, local=True))
-        if settling:
-            started = time.monotonic()
-            hold_settle_lock(cursor)
-            if seconds is not None:
-                leave_less(cursor, seconds, time.monotonic() - started)
-
-
-def leave_less(cursor: Cursor, seconds: float, waited: float) -> None:
-    """Take what was waited for from what the statements of a transaction may take, if it is worth saying."""
-    if waited > WORTH_SAYING_SECONDS:
-        left = {"statement_timeout": milliseconds(max(seconds - waited, WORTH_SAYING_SECONDS))}
-        cursor.execute(set_values(left, local=True))
 
 
 def hold_settle_lock(cursor: Cursor) -> None:

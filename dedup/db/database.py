@@ -245,7 +245,9 @@ class Database:
         to wait for a free one; None takes `Timeouts.lock`.
         """
         self.check_open()
-        pool = self._own_pool()
+        if self._pool.process_id != os.getpid():  # after a fork: the parent's pool is left to the parent
+            self._pool = Pool(self._connect)
+        pool = self._pool
         if not pool.slots.acquire(timeout=self.timeouts.lock if seconds is None else seconds):
             raise BusyError(
                 f"{self.location}: all {MAX_CONNECTIONS} connections of this program are in use;"
@@ -281,12 +283,6 @@ class Database:
         """Make sure that `close` was not called. Raises ClosedError: it was."""
         if self._closed:
             raise ClosedError(f"{self.location}: this Deduplicator is closed; open another one")
-
-    def _own_pool(self) -> Pool:
-        """The pool of this process: after a fork a new one, whose parent's is left to the parent."""
-        if self._pool.process_id != os.getpid():
-            self._pool = Pool(self._connect)
-        return self._pool
 
     def _connect(self, schema: str | None = None) -> Connection:
         connection = Connection.open(self.url, self.timeouts, schema or self.schema)
@@ -379,7 +375,7 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
         case pg.AdminShutdown() | pg.CrashShutdown() | pg.CannotConnectNow():
             return UnreachableError(f"{where} is shutting down or starting; run it again when it is up")
         case psycopg.OperationalError() if state is None:
-            hint = _hint(str(error))
+            hint = next(hint for words, hint in _HINTS if any(word in str(error) for word in words))
             kind = LoginError if hint.startswith(_REFUSED) else UnreachableError
             return kind(f"{where} does not answer; {hint}")
     return DatabaseError(f"{where}: {message or type(error).__name__} (SQLSTATE {state})")
@@ -387,19 +383,19 @@ def _explain(error: psycopg.Error, where: str) -> DatabaseError:
 
 _REFUSED = "it refused the login"
 
-
-def _hint(text: str) -> str:
-    """The next step for a failed connection, from libpq's words but without repeating them."""
-    if "too many connections" in text or "connection slots" in text:
-        return "it has no connection to spare: run it again"
-    if "pg_hba.conf" in text or "password" in text or "authentication" in text or "role" in text:
-        return f"{_REFUSED}: check user and password in {URL_VARIABLE}"
-    if "does not exist" in text:
-        return "there is no such database: create it with `createdb`"
-    if "refused" in text:
-        return f"nothing listens there: check that the server runs, and host and port in {URL_VARIABLE}"
-    if "translate host name" in text or "resolve" in text:
-        return f"there is no such host: check {URL_VARIABLE}"
-    if "closed" in text or "terminat" in text or "lost" in text:
-        return "the connection was lost: run it again"
-    return f"check that it runs and that {URL_VARIABLE} is right (`dedup db status` for the embedded one)"
+_HINTS = (
+    (("too many connections", "connection slots"), "it has no connection to spare: run it again"),
+    (
+        ("pg_hba.conf", "password", "authentication", "role"),
+        f"{_REFUSED}: check user and password in {URL_VARIABLE}",
+    ),
+    (("does not exist",), "there is no such database: create it with `createdb`"),
+    (
+        ("refused",),
+        f"nothing listens there: check that the server runs, and host and port in {URL_VARIABLE}",
+    ),
+    (("translate host name", "resolve"), f"there is no such host: check {URL_VARIABLE}"),
+    (("closed", "terminat", "lost"), "the connection was lost: run it again"),
+    (("",), f"check that it runs and that {URL_VARIABLE} is right (`dedup db status` for the embedded one)"),
+)
+"""The next step for a failed connection, by libpq's words but without repeating them."""

@@ -44,6 +44,7 @@ INITDB_SECONDS = 120  # 2 to 6 s here, but it syncs a thousand files and disks a
 LOCK_SECONDS = INITDB_SECONDS + READY_SECONDS  # the longest that a healthy holder keeps it
 ROOT_PROGRAMS = Path("/var/lib/dedup/programs")  # for root's server where the package is in closed folders
 WORKING_FOLDER = Path("/proc/self/cwd")  # Linux: the way to it is not asked for, unlike that of its full name
+UPGRADED = "postgres.upgraded"  # a new data folder that is whole, until the old one has made room for it
 PATH_BYTES = 103 - len(f"/.s.PGSQL.{PORT}")  # the room in a socket's address on macOS; Linux: 107
 
 # Settings of a new data folder, written to its postgresql.conf; a newsroom may change them there.
@@ -112,19 +113,14 @@ class _Postmaster:  # as the file postmaster.pid describes it, which may be stal
             return isinstance(error, psutil.AccessDenied)  # root in a container may not see the folder
 
 
-def programs() -> Path:
+def programs(major: int = MAJOR) -> Path:
     """The folder of the programs of the package, for clients: the server itself is started by `start`."""
-    return _package() / "bin"
+    return Path(_versions()[major]).resolve().parent / "bin"
 
 
 def majors() -> list[int]:
     """The versions of PostgreSQL of which the package has the programs, the oldest first."""
     return sorted(major for major, folder in _versions().items() if Path(folder).exists())
-
-
-def upgraded(data: Path) -> Path:
-    """Where an upgrade puts a new data folder that is whole, until the old one has made room for it."""
-    return data.with_name("postgres.upgraded")
 
 
 def home() -> Path:
@@ -233,8 +229,9 @@ def _lock(data: Path) -> Iterator[None]:
 
 def _ensure_data(data: Path) -> None:
     """initdb beside the final place, then a rename: `data` is absent, empty or whole, and never deleted."""
-    if upgraded(data).exists() and not data.exists():  # an upgrade was killed between its last two steps
-        _rename(upgraded(data), data)
+    upgraded = data.with_name(UPGRADED)
+    if upgraded.exists() and not data.exists():  # an upgrade was killed between its last two steps
+        _rename(upgraded, data)
     version = _read(data / "PG_VERSION").strip()
     if version == str(MAJOR) and (data / "global" / "pg_control").exists():
         return
@@ -314,12 +311,12 @@ def _run(data: Path, program: str, *words: str, timeout: float) -> str:
     """Run a program of the version of the folder `data` on it; "" when it succeeded, else its complaint."""
     version = _read(data / "PG_VERSION").strip()
     major = int(version) if version in map(str, majors()) else MAJOR
-    programs, user, here = _package(major), _server_user(data), Path()
+    folder, user, here = programs(major), _server_user(data), Path()
     if user:
         os.chown(data, *user)
-        programs = _programs_for(programs, user)
+        folder = _programs_for(folder.parent, user) / "bin"
         here = WORKING_FOLDER if WORKING_FOLDER.exists() else here
-    command = [str(programs / "bin" / program), "-D", str(here), *words]
+    command = [str(folder / program), "-D", str(here), *words]
     try:
         done = _as_user(user, command, cwd=data, timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -330,10 +327,11 @@ def _run(data: Path, program: str, *words: str, timeout: float) -> str:
 def _as_user(
     user: tuple[int, int] | None, command: list[str], cwd: Path, timeout: float
 ) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"}
     return subprocess.run(
         command,
         cwd=cwd,
-        env={k: v for k, v in os.environ.items() if not k.startswith("PG")} | {"LC_ALL": "C"},
+        env=environment,
         capture_output=True,
         errors="replace",
         timeout=timeout,
@@ -342,10 +340,6 @@ def _as_user(
         group=user and user[1],
         extra_groups=[] if user else None,
     )
-
-
-def _package(major: int | None = None) -> Path:
-    return Path(_versions()[major or MAJOR]).resolve().parent
 
 
 def _versions() -> dict[int, Path]:

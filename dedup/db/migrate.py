@@ -5,13 +5,10 @@ Which revision a schema has, and which it should have, is in `revision.py`, whic
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from alembic import command, context, op
 from alembic.config import Config
-from alembic.script import ScriptDirectory
 from psycopg import errors as pg
 from psycopg import sql
 from sqlalchemy import text
@@ -47,8 +44,13 @@ def upgrade(database: Database) -> tuple[str | None, str | None]:
                 before = current(cursor)
             refuse_unknown(before, database)
             config.attributes.update(connection=connection, schema=database.schema)
-            with _explained(database):
+            try:
                 command.upgrade(config, "head")
+            except Exception as error:
+                cause = getattr(error, "orig", error)  # SQLAlchemy wraps what it meets
+                if not isinstance(cause, pg.InsufficientPrivilege):
+                    raise
+                raise _lacking(database) from None
         finally:
             connection.rollback()
             connection.execute(text(f"SELECT pg_advisory_unlock({lock})"))
@@ -57,32 +59,20 @@ def upgrade(database: Database) -> tuple[str | None, str | None]:
         return before, current(cursor)
 
 
-@contextmanager
-def _explained(database: Database) -> Iterator[None]:
-    """Tell who may not make or change the schema what would let it: no grant of ours does.
-
-    Raises:
-        RightsError: so it is.
-    """
-    try:
-        yield
-    except Exception as error:
-        cause = getattr(error, "orig", error)  # SQLAlchemy wraps what it meets
-        if not isinstance(cause, pg.InsufficientPrivilege):
-            raise
-        with database.transaction() as cursor:
-            row = cursor.execute(_sql("may_make_schema"), {"schema": database.schema}).fetchone()
-        assert row is not None
-        role, name, missing = (sql.Identifier(row[0]), sql.Identifier(row[1]), row[2])
-        if not missing:
-            raise RightsError(
-                f"{database.location}: the role {row[0]} may not change the schema; connect as its owner"
-            ) from None
-        grant = sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(name, role).as_string()
-        raise RightsError(
-            f"{database.location}: the role {row[0]} may not make a schema; have the owner of the"
-            f" database run `{grant}`, or connect as the owner"
-        ) from None
+def _lacking(database: Database) -> RightsError:
+    """What would let a role make or change the schema: no grant of ours does."""
+    with database.transaction() as cursor:
+        row = cursor.execute(_sql("may_make_schema"), {"schema": database.schema}).fetchone()
+    assert row is not None
+    role, name, missing = row
+    who = f"{database.location}: the role {role}"
+    if not missing:
+        return RightsError(f"{who} may not change the schema; connect as its owner")
+    grant = sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(sql.Identifier(name), sql.Identifier(role))
+    return RightsError(
+        f"{who} may not make a schema; have the owner of the database run `{grant.as_string()}`, or connect"
+        " as the owner"
+    )
 
 
 def run_file(path: Path) -> None:
@@ -113,11 +103,6 @@ def refuse_downgrade() -> None:
     raise SchemaError(
         "a schema is not downgraded: `dedup uninstall` removes it, and a backup brings an older one back"
     )
-
-
-def scripts() -> ScriptDirectory:
-    """The migrations."""
-    return ScriptDirectory.from_config(configuration())
 
 
 def configuration() -> Config:

@@ -10,8 +10,8 @@ Only what this program wrote is rendered: never values, quoted names, or the SQL
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Self
 
 import psycopg
@@ -42,10 +42,7 @@ class Verbatim(sql.SQL):
 
 
 class Named(sql.Composable):
-    """Part of a statement that depends on the schema. `make`: makes it of the schema's name."""
-
-    def __init__(self, make: Callable[[str], sql.Composable]) -> None:
-        super().__init__(make)
+    """Part of a statement that depends on the schema; it is given what makes it of the schema's name."""
 
     def as_bytes(self, context: AdaptContext | None = None) -> bytes:
         made: sql.Composable = self._obj(schema_of(context))
@@ -92,21 +89,16 @@ def rendered_text(text: str, schema: str) -> str:
 
 
 def written_out(query: sql.Composable, context: AdaptContext) -> str:
+    """A statement as people type it."""
     made: sql.Composable = rendered(query, schema_of(context))
-    return made.as_string(context)
+    return f"{made.as_string(context)};"
 
 
 @lru_cache(maxsize=RENDERED)
 def _rendered(query: bytes, schema: str) -> bytes:
-    return _PLACES.sub(_replacement(schema), query)
-
-
-@cache
-def _replacement(schema: str) -> Callable[[re.Match[bytes]], bytes]:
-    name = schema.encode()
-    outside = outer(schema).encode()
+    name, outside = schema.encode(), outer(schema).encode()
     said = {"parameter": outside + b".", "prefix": name + b".", "channel": outside}
-    return lambda found: said.get(found.lastgroup or "", name)
+    return _PLACES.sub(lambda found: said.get(found.lastgroup or "", name), query)
 
 
 class SchemaCursor(psycopg.Cursor[Any]):

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-import psycopg
 from psycopg import sql
 
 from dedup.base.article import ARTICLE_FIELDS
 from dedup.base.errors import InputError, RightsError
 from dedup.db.connection import Cursor
-from dedup.db.rendering import SCHEMA, own, raw, written_out
+from dedup.db.rendering import SCHEMA, own, raw
 from dedup.db.statements import Statements
 
 _sql = Statements("db/roles")
@@ -125,10 +124,6 @@ _OF_TABLES = re.compile(r"attached_[0-9]+_(rows|page|write)")
 """What reads an attached table and writes marks into it."""
 
 
-def callers(function: str) -> frozenset[Role]:
-    return _WORKER if _OF_TABLES.fullmatch(function) else FUNCTIONS.get(function, frozenset())
-
-
 def may_settle(cursor: Cursor) -> bool:
     """Whether the role of this session may write marks; a scraper may not."""
     row = cursor.execute(_sql("may_settle")).fetchone()
@@ -173,52 +168,38 @@ def statements(
     what it is for to the names of roles; `checked` has seen them.
     """
     names = {name: None for role in ROLES for name in given.get(role, ())}
-    found = [statement for name in names for statement in _revoked(name)]
+    kinds = ("ALL TABLES IN SCHEMA", "ALL SEQUENCES IN SCHEMA", "ALL FUNCTIONS IN SCHEMA", "SCHEMA")
+    found = [
+        sql.SQL("REVOKE ALL ON {} {} FROM {}").format(raw(kind), SCHEMA, sql.Identifier(name))
+        for name in names
+        for kind in kinds
+    ]
     if not revoke:
         for role in ROLES:
             for name in given.get(role, ()):
                 found += _granted(cursor, role, sql.Identifier(name))
+        # A backfill counts sentences in temporary tables; mostly everyone may make these.
         for name in given.get("worker", ()):
-            found += _temporary(cursor, name)
+            row = cursor.execute(_sql("may_make_temporary"), {"name": name}).fetchone()
+            if row is not None and not row[1]:
+                place = sql.Identifier(row[0]), sql.Identifier(name)
+                found.append(sql.SQL("GRANT TEMPORARY ON DATABASE {} TO {}").format(*place))
     return found
-
-
-def _revoked(name: str) -> list[sql.Composed]:
-    role = sql.Identifier(name)
-    kinds = ("ALL TABLES IN SCHEMA", "ALL SEQUENCES IN SCHEMA", "ALL FUNCTIONS IN SCHEMA", "SCHEMA")
-    return [sql.SQL("REVOKE ALL ON {} {} FROM {}").format(sql.SQL(kind), SCHEMA, role) for kind in kinds]
 
 
 def _granted(cursor: Cursor, role: Role, name: sql.Identifier) -> list[sql.Composed]:
     found = [sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(SCHEMA, name)]
-    relations = cursor.execute(_sql("relations")).fetchall()
-    for relation, is_view in relations:
+    for relation, is_view in cursor.execute(_sql("relations")).fetchall():
         if is_view:
             privileges = VIEWS.get(relation, dict.fromkeys(VIEW_READERS, _READ)).get(role, ())
         else:
             privileges = TABLES.get(relation, {}).get(role, ())
         if privileges:
-            found.append(
-                sql.SQL("GRANT {} ON {} TO {}").format(sql.SQL(", ".join(privileges)), own(relation), name)
-            )
-    functions = cursor.execute(_sql("functions")).fetchall()
-    for function, arguments in functions:
-        if role in callers(function):
-            found.append(
-                sql.SQL("GRANT EXECUTE ON FUNCTION {} ({}) TO {}").format(own(function), raw(arguments), name)
-            )
+            listed = sql.SQL(", ".join(privileges))
+            found.append(sql.SQL("GRANT {} ON {} TO {}").format(listed, own(relation), name))
+    execute = sql.SQL("GRANT EXECUTE ON FUNCTION {} ({}) TO {}")
+    for function, arguments in cursor.execute(_sql("functions")).fetchall():
+        callers = _WORKER if _OF_TABLES.fullmatch(function) else FUNCTIONS.get(function, frozenset())
+        if role in callers:
+            found.append(execute.format(own(function), raw(arguments), name))
     return found
-
-
-def _temporary(cursor: Cursor, name: str) -> list[sql.Composed]:
-    """A backfill counts sentences in temporary tables; mostly everyone may make these."""
-    row = cursor.execute(_sql("may_make_temporary"), {"name": name}).fetchone()
-    if row is None or row[1]:
-        return []
-    database, role = sql.Identifier(row[0]), sql.Identifier(name)
-    return [sql.SQL("GRANT TEMPORARY ON DATABASE {} TO {}").format(database, role)]
-
-
-def readable(statement: sql.Composed, connection: psycopg.Connection[Any]) -> str:
-    """A statement as people type it."""
-    return f"{written_out(statement, connection)};"

@@ -98,8 +98,9 @@ def upgrade(progress: Progress | None = None, home: Path | None = None) -> Serve
         if not data.parent.exists():
             return ServerUpgrade(None, None)
         with embedded._lock(data):
-            if embedded.upgraded(data).exists() and not data.exists():  # the last upgrade was killed there
-                embedded._rename(embedded.upgraded(data), data)
+            whole = data.with_name(embedded.UPGRADED)
+            if whole.exists() and not data.exists():  # the last upgrade was killed there
+                embedded._rename(whole, data)
             before = _version(data)
             if before is None or before >= embedded.MAJOR:
                 return ServerUpgrade(before, before)
@@ -108,7 +109,8 @@ def upgrade(progress: Progress | None = None, home: Path | None = None) -> Serve
 
 
 def _upgrade(data: Path, before: int, told: Progress) -> ServerUpgrade:
-    new, whole, kept = data.with_name("postgres.upgrade"), embedded.upgraded(data), _kept(data, before)
+    new, whole = data.with_name("postgres.upgrade"), data.with_name(embedded.UPGRADED)
+    kept = _kept(data, before)
     for left_over in (new, whole):  # of a killed command; the old data may have changed since
         _stop(left_over)
         if left_over.exists():
@@ -118,23 +120,24 @@ def _upgrade(data: Path, before: int, told: Progress) -> ServerUpgrade:
         _refuse_without_room(old)
         told.start("count", None)
         content = _content(old, told)
-        _make(new, data)
+        new.mkdir(mode=0o700)
+        if user := embedded._server_user(data):
+            os.chown(new, *user)
+        if failure := embedded._run(new, "initdb", *embedded.INITDB, timeout=embedded.INITDB_SECONDS):
+            raise EmbeddedServerError(failure)
         with _server(new) as made:
             told.start("copy", content.rows)
             _copy(old, made, told)
             told.start("compare", content.rows)
             _compare(content, _content(made, told))
-            _analyze(made, content.databases)
-    _rename_all((new, whole), (data, kept), (whole, data))
-    return ServerUpgrade(
-        before, embedded.MAJOR, len(content.databases), len(content.roles), len(content.tables), content.rows,
-        str(kept),
-    )  # fmt: skip
-
-
-def _rename_all(*steps: tuple[Path, Path]) -> None:
-    for folder, to in steps:
+            # A dump has no statistics, and without them the first plans would be bad ones.
+            for database in content.databases:
+                with made.connect(database) as db:
+                    db.execute("ANALYZE")
+    for folder, to in ((new, whole), (data, kept), (whole, data)):
         embedded._rename(folder, to)
+    counts = len(content.databases), len(content.roles), len(content.tables), content.rows
+    return ServerUpgrade(before, embedded.MAJOR, *counts, str(kept))
 
 
 def remove_old(home: Path | None = None) -> list[Path]:
@@ -211,14 +214,6 @@ def _server(data: Path) -> Iterator[embedded._Postmaster]:
         embedded._halt(server)
 
 
-def _make(new: Path, old: Path) -> None:
-    new.mkdir(mode=0o700)
-    if user := embedded._server_user(old):
-        os.chown(new, *user)
-    if failure := embedded._run(new, "initdb", *embedded.INITDB, timeout=embedded.INITDB_SECONDS):
-        raise EmbeddedServerError(failure)
-
-
 def _content(server: embedded._Postmaster, told: Progress) -> _Content:
     with server.connect("postgres") as db:
         databases = [row[0] for row in db.execute(_sql("databases")).fetchall()]
@@ -245,13 +240,6 @@ def _compare(old: _Content, new: _Content) -> None:
                 f"the copy of table {key[1]} of database {key[0]} has {copied:,} rows of {rows:,}"
                 + ("" if rows != copied else ", and not the same ones")
             )
-
-
-def _analyze(server: embedded._Postmaster, databases: list[str]) -> None:
-    """A dump has no statistics, and without them the first plans would be bad ones."""
-    for database in databases:
-        with server.connect(database) as db:
-            db.execute("ANALYZE")
 
 
 def _copy(old: embedded._Postmaster, new: embedded._Postmaster, told: Progress) -> None:

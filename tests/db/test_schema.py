@@ -208,7 +208,7 @@ def test_in_the_default_schema_nothing_is_touched(database: Database) -> None:
         assert rendered(statement, DEFAULT) is statement
     plain = Database(database.url, schema=DEFAULT)
     with plain.session() as session:
-        assert type(session._connection.cursor()) is psycopg.Cursor
+        assert type(session.connection.cursor()) is psycopg.Cursor
     plain.close()
 
 

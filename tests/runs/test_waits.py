@@ -359,7 +359,7 @@ def test_behind_a_pooler_in_transaction_mode(server: Server, tmp_path: Path) -> 
         wait_until(lambda: (socket / ".s.PGSQL.6432").exists())
         database = Database(make_conninfo("", host=str(socket), port=6432, dbname="d"), Timeouts(hook=30))
         with database.session() as session:
-            assert session._connection.pooled
+            assert session.connection.pooled
         submit_from_threads(database)
         # What one client sets no other client of the same server connection meets.
         with psycopg.connect(make_conninfo("", host=str(socket), port=6432, dbname="d")) as other:

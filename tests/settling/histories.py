@@ -194,7 +194,7 @@ class OneTransaction:
 def undone(database: Database, *statements: str) -> Iterator[OneTransaction]:
     """The database in one transaction, in which these statements were executed first."""
     with database.session() as session:
-        connection = session._connection
+        connection = session.connection
         with connection.transaction(force_rollback=True):
             for statement in statements:
                 connection.execute(statement.encode())

@@ -25,7 +25,7 @@ from dedup.files.body import MissingExtraError, RefusedError, article_of, read_a
 from dedup.files.repairs import Flaw
 from dedup.web.serve.endpoints import ENDPOINTS, JSON, LINES, NAMES, PATHS, PROBES, Endpoint
 from dedup.web.serve.guard import HEADERS, OUTAGE_SECONDS, Access, Guard, ProblemError, problem_of
-from dedup.web.serve.handling import Handling, Threads, fields_of, too_many
+from dedup.web.serve.handling import Handling, fields_of, in_thread, too_many
 from dedup.web.serve.limits import Limits
 from dedup.web.serve.openapi import document
 
@@ -120,7 +120,7 @@ class Service:
 
     async def ready(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
         """The state of the database, and whether there is room."""
-        if self._handling.requests.full:
+        if self._handling.requests.taken >= self._handling.requests.most:
             raise too_many()
         await self._probe.check()
         return {"status": "ok"}
@@ -172,7 +172,7 @@ class Probe:
 
     def __init__(self, dd: Deduplicator, limits: Limits) -> None:
         self._dd, self._seconds = dd, limits.work_seconds
-        self._threads, self._asking = Threads(1), asyncio.Lock()
+        self._free, self._asking = asyncio.Semaphore(1), asyncio.Lock()
         self._at = float("-inf")
         self._problem: ProblemError | None = None
 
@@ -187,7 +187,7 @@ class Probe:
 
     async def _asked(self) -> ProblemError | None:
         try:
-            await self._threads.run(self._dd.ping, self._seconds)
+            await in_thread(self._free, self._dd.ping, self._seconds)
         except TimeoutError:
             return ProblemError(503, f"the database has not answered in {self._seconds:g} s", OUTAGE_SECONDS)
         except DatabaseError as error:

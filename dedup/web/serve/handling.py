@@ -23,50 +23,43 @@ from dedup.web.serve.limits import THREADS, FullError, Limits, Room
 _Value = TypeVar("_Value")
 
 
-class Threads:
-    """At most so many threads at a time, one for each piece of work.
+async def in_thread(free: asyncio.Semaphore, work: Callable[[], _Value], seconds: float) -> _Value:
+    """What the work returns, or raises. TimeoutError if it had no thread or did not end in time; it may still
+    end. `free`: how many threads there may be, one for each piece of work.
 
     They are daemons, so work that does not end keeps no process alive; its thread counts until it ends.
     """
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(seconds):
+        await free.acquire()
+        done: asyncio.Future[_Value] = loop.create_future()
+        # Or the event loop logs an error that nobody waits for any more, with its text.
+        done.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-    def __init__(self, count: int) -> None:
-        self._free = asyncio.Semaphore(count)
+        def finish(value: _Value | None, error: BaseException | None) -> None:
+            free.release()
+            if done.cancelled():
+                return
+            if error is not None:
+                done.set_exception(error)
+            else:
+                done.set_result(value)  # type: ignore[arg-type]  # None only where the work returns it
 
-    async def run(self, work: Callable[[], _Value], seconds: float) -> _Value:
-        """What the work returns, or raises. TimeoutError if it had no thread or did not end in time; it may
-        still end.
-        """
-        loop = asyncio.get_running_loop()
-        async with asyncio.timeout(seconds):
-            await self._free.acquire()
-            done: asyncio.Future[_Value] = loop.create_future()
-            # Or the event loop logs an error that nobody waits for any more, with its text.
-            done.add_done_callback(lambda done: done.cancelled() or done.exception())
-
-            def finish(value: _Value | None, error: BaseException | None) -> None:
-                self._free.release()
-                if done.cancelled():
-                    return
-                if error is not None:
-                    done.set_exception(error)
-                else:
-                    done.set_result(value)  # type: ignore[arg-type]  # None only where the work returns it
-
-            def run() -> None:
-                value, failed = None, None
-                try:
-                    value = work()
-                except BaseException as error:
-                    failed = error
-                with suppress(RuntimeError):  # the loop has ended
-                    loop.call_soon_threadsafe(finish, value, failed)
-
+        def run() -> None:
+            value, failed = None, None
             try:
-                Thread(target=run, daemon=True, name="dedup-serve").start()
-            except BaseException:
-                self._free.release()
-                raise
-            return await asyncio.shield(done)
+                value = work()
+            except BaseException as error:
+                failed = error
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(finish, value, failed)
+
+        try:
+            Thread(target=run, daemon=True, name="dedup-serve").start()
+        except BaseException:
+            free.release()
+            raise
+        return await asyncio.shield(done)
 
 
 LOG = logging.getLogger("dedup.serve")
@@ -86,7 +79,7 @@ class Handling:
 
     def __init__(self, limits: Limits, place: str) -> None:
         self._limits, self._place = limits, place
-        self._threads = Threads(THREADS)
+        self._free = asyncio.Semaphore(THREADS)
         self.requests = Room(limits.requests)
         self._bytes = Room(limits.bodies * limits.body_bytes)
         self._outage = ""
@@ -95,7 +88,7 @@ class Handling:
         """The result of work in a thread, within the bounds."""
         try:
             with self.requests.one():
-                found = await self._threads.run(work, self._limits.work_seconds)
+                found = await in_thread(self._free, work, self._limits.work_seconds)
         except FullError:
             raise too_many() from None
         except TimeoutError:
@@ -152,7 +145,7 @@ class Handling:
                 raise ProblemError(408, words) from None
             yield Body(given, bytes(chunks).removeprefix(BOM_UTF8))
         finally:
-            self._bytes.give_back(len(chunks))
+            self._bytes.taken -= len(chunks)
 
 
 def too_many() -> ProblemError:

@@ -87,24 +87,18 @@ class FullError(Exception):
     pass
 
 
+@dataclass(slots=True)
 class Room:
     """A count that stays below a bound: of requests, or of bytes that are held."""
 
-    def __init__(self, most: int) -> None:
-        self._most, self._taken = most, 0
-
-    @property
-    def full(self) -> bool:
-        return self._taken >= self._most
+    most: int
+    taken: int = 0
 
     def take(self, count: int) -> None:
         """Take some, or raise FullError and take nothing."""
-        if self._taken + count > self._most:
+        if self.taken + count > self.most:
             raise FullError
-        self._taken += count
-
-    def give_back(self, count: int) -> None:
-        self._taken -= count
+        self.taken += count
 
     @contextmanager
     def one(self) -> Iterator[None]:
@@ -113,4 +107,4 @@ class Room:
         try:
             yield
         finally:
-            self.give_back(1)
+            self.taken -= 1

@@ -239,10 +239,10 @@ def test_a_network_of_ipv6_is_one_client() -> None:
 def test_room_is_given_back() -> None:
     room = Room(2)
     with room.one(), room.one():
-        assert room.full
+        assert room.taken == room.most
         with pytest.raises(FullError), room.one():
             pass
-    assert not room.full
+    assert room.taken == 0
 
 
 # How long, and how many.
