@@ -59,7 +59,6 @@ def undo(dd: Deduplicator, given: Fields) -> str:
 
 
 def sentence(dd: Deduplicator, given: Fields) -> str:
-    """Pin a sentence, or take its pin back."""
     number, say = hash_of(given["hash"]), given["say"]
     if say == "unpin":
         dd.common_sentences.unpin(number)
@@ -84,8 +83,6 @@ def _shown(given: Fields, by: str, done: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A form that changes something."""
-
     path: str
     fields: tuple[str, ...]
     work: Callable[[Deduplicator, Fields], str]  # does it, and returns where to go then

@@ -21,7 +21,6 @@ VERSIONS = 3  # Copies of a story that are set beside the original: those that d
 
 
 def of_day(dd: Deduplicator, first: date, last: date | None = None) -> str:
-    """The report of a day, or of several."""
     day = dd.browsing.day(first, last)
     values = day_values(day)
     stories = [dd.browsing.story(one.original.source_id) for one in day.biggest[:STORIES]]

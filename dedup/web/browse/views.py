@@ -29,8 +29,6 @@ COMPARED_CHARACTERS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A template and its values."""
-
     template: str
     values: dict[str, Any]
 
@@ -256,8 +254,6 @@ def health(dd: Deduplicator, _given: Fields) -> View:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A page."""
-
     path: str
     name: str | None  # in the navigation; None for pages that are reached from others
     fields: tuple[str, ...]  # those its query may have

@@ -29,8 +29,6 @@ SEEN, ENTERED = "seen", "entered"
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Someone with a cookie."""
-
     value: str  # of the cookie
     form: str  # what the forms of this visitor carry
     new: bool = False  # whether the browser has not got the cookie yet
@@ -51,11 +49,12 @@ class Visitors:
         """Refuse a Host of another machine, and who did not enter the token."""
         check_host(scope, self._hosts)
         path = scope["path"]
-        if self._token is not None and path != ENTER and not path.startswith(STATIC):
-            self.known(scope)
+        needed = self._token is not None and path != ENTER and not path.startswith(STATIC)
+        if needed and self._known(scope) is None:
+            raise ProblemError(401, "enter the token of this server; whoever started it has it")
 
-    def known(self, scope: Scope) -> Visitor:
-        """The visitor of a request; refuses the unknown, and those who have not entered the token."""
+    def _known(self, scope: Scope) -> Visitor | None:
+        """The visitor of a request; None: it is unknown, or has not entered the token."""
         kind = SEEN if self._token is None else ENTERED
         raw = b"; ".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
         pairs = (pair.strip().partition("=") for pair in raw.split(";"))
@@ -63,14 +62,11 @@ class Visitors:
         for value in [value for name, _, value in pairs if name == self.cookie][:4]:
             if self._is_own(value, kind):
                 return Visitor(value, self._signed("form", value))
-        raise ProblemError(401, "enter the token of this server; whoever started it has it")
+        return None
 
     def met(self, scope: Scope) -> Visitor:
         """The visitor of a request, or a new one where no token is needed."""
-        try:
-            return self.known(scope)
-        except ProblemError:
-            return self._made(SEEN)
+        return self._known(scope) or self._made(SEEN)
 
     def enter(self, scope: Scope, given: str) -> Visitor:
         """A visitor who knows the token and did not come from another site."""
@@ -82,10 +78,7 @@ class Visitors:
     def check_form(self, scope: Scope, form: str) -> Visitor:
         """The visitor who sends a form of ours; refuses forms from elsewhere, or too old."""
         self.check_origin(scope)
-        try:
-            visitor = self.known(scope)
-        except ProblemError:
-            visitor = None
+        visitor = self._known(scope)
         if visitor is None or not hmac.compare_digest(form.encode(), visitor.form.encode()):
             raise ProblemError(403, "this form is too old, or of another page: open the page again")
         return visitor

@@ -34,8 +34,6 @@ MARKS = 7
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """One article of a story."""
-
     outlet: str
     time: datetime
     canonical: bool = False
@@ -137,8 +135,6 @@ THINNEST, THICKEST = 1.0, 9.0
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """What one outlet took from another."""
-
     original: str
     copier: str
     copies: int
@@ -213,5 +209,4 @@ def _cut_label(label: str) -> str:
 
 
 def coordinate(value: float) -> str:
-    """A coordinate, to a tenth of a pixel."""
     return f"{value:.1f}".removesuffix(".0")

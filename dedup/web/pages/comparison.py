@@ -32,8 +32,6 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One side of a row."""
-
     parts: tuple[Part, ...]
     opens: bool
     elsewhere: bool
@@ -95,7 +93,6 @@ def compare(a: str, b: str, common: Iterable[str] = ()) -> list[Block]:
 
 
 def _characters(row: Row) -> int:
-    """Characters of the longer side of a row."""
     return max(len(side.text) if side else 0 for side in (row.a, row.b))
 
 

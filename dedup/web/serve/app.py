@@ -23,11 +23,10 @@ from dedup.base.printable import as_json
 from dedup.base.verdict import Verdict
 from dedup.files.body import MissingExtraError, RefusedError, article_of, read_article, read_items
 from dedup.files.repairs import Flaw
-from dedup.web.serve.endpoints import ENDPOINTS, JSON, LINES, NAMES, PATHS, PROBES, Endpoint
+from dedup.web.serve.endpoints import ENDPOINTS, JSON, LINES, NAMES, PATHS, PROBES, Endpoint, document
 from dedup.web.serve.guard import HEADERS, OUTAGE_SECONDS, Access, Guard, ProblemError, problem_of
 from dedup.web.serve.handling import Handling, fields_of, in_thread, too_many
 from dedup.web.serve.limits import Limits
-from dedup.web.serve.openapi import document
 
 HEALTH_SECONDS = 1.0  # How long an answer of the health check holds: whoever asks more often costs nothing
 
@@ -36,8 +35,9 @@ def make_app(
     dd: Deduplicator, limits: Limits, access: Access, *, texts: bool = False, log_requests: bool = False
 ) -> ASGIApp:
     """The application; `texts` lets answers hold words of articles."""
+    service = Service(dd, limits, texts=texts)
     return Guard(
-        Service(dd, limits, texts=texts).router(),
+        service.router(),
         limits,
         access.check,
         dd.location,

@@ -113,8 +113,6 @@ def in_json(problem: ProblemError, scope: Scope) -> tuple[bytes, dict[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may ask."""
-
     token: bytes | None = None  # of `Authorization: Bearer`; None lets everybody in who can connect
     # what the header Host may name, without its port; None is everything. A page in a browser of this machine
     # can send requests here under a name of its own (DNS rebinding), and then names that.

@@ -39,8 +39,6 @@ THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one door allows."""
-
     body_bytes: int = MAX_RECORD_BYTES  # of a request's body
     bodies: int = 4  # so many bodies of that size may be held at a time
     rate: float = 100.0  # requests a second of one client, which may come all at once
@@ -102,7 +100,6 @@ class Room:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """One, while it lasts."""
         self.take(1)
         try:
             yield

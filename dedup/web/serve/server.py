@@ -214,7 +214,8 @@ def bind(
             f"there is no host {host!r}; give an address of this machine, such as 127.0.0.1"
         ) from None
     addresses = list(dict.fromkeys((family, address) for family, _, _, _, address in found))
-    if loopback_only and not all(is_loopback(str(address[0])) for _, address in addresses):
+    numbers = [ipaddress.ip_address(str(address[0]).partition("%")[0]) for _, address in addresses]
+    if loopback_only and not all(number.is_loopback for number in numbers):
         raise InputError(
             f"other machines can reach {host}, so a token is needed: put a secret into a file"
             f" (`openssl rand -hex 32 > token`), give --token-file token, or set {variable}"
@@ -236,10 +237,6 @@ def bind(
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise InputError(f"cannot listen on port {port} of {host}: {why}; choose another --port") from None
     return made
-
-
-def is_loopback(address: str) -> bool:
-    return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
 def address_of(listener: socket.socket) -> str:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from dedup.web.serve.app import Service
-from dedup.web.serve.endpoints import ANY_REFUSAL, ENDPOINTS
+from dedup.web.serve.endpoints import ANY_REFUSAL, ENDPOINTS, document, schema_of
 from dedup.web.serve.guard import Access
-from dedup.web.serve.openapi import document, schema_of
 from tests.cli.conftest import HARBOUR, MUSEUM
 from tests.web.serve.conftest import LINES, Door, Reply, Serving
 
