@@ -137,7 +137,6 @@ IN_PYTHON = {
     "attach/attached_functions.py": "made from a catalogue",
     "attach/attaching.py": "made from a catalogue",
     "db/roles.py": "words of GRANT",
-    "attach/rights.py": "words of GRANT",
     "store/removal.py": "no value can be bound in DDL",
     "db/embedded.py": "no value can be bound in DDL",
     "db/revision.py": "for people to type",
