@@ -140,12 +140,6 @@ def by_key(attachment: Attachment, source_id: Part) -> Part:
     return sql.SQL("{} AND {} = {}").format(joined(same, " AND "), attachment.source_id("t"), source_id)
 
 
-def _condition(attachment: Attachment) -> Part:
-    if attachment.where is None:
-        return sql.SQL("true")
-    return sql.SQL("({}\n)").format(raw(attachment.where))  # it may end with a comment
-
-
 def _present_marks(attachment: Attachment) -> Part:
     """The columns of marks of the row `t`, as `MARKED`."""
     if not attachment.mark_columns:
@@ -158,7 +152,9 @@ def reading(attachment: Attachment, shape: Shape) -> Iterator[Function]:
     body = _field(attachment, "text")
     values = [raw(HASH).format(body)] + [_field(attachment, name, shape.zoned) for name in FIELDS]
     row = sql.SQL("{}, {}, {}").format(attachment.source_id("t"), joined(values), _present_marks(attachment))
-    where = _condition(attachment)
+    where: Part = sql.SQL("true")
+    if attachment.where is not None:
+        where = sql.SQL("({}\n)").format(raw(attachment.where))  # it may end with a comment
     yield Function(
         attachment.function("text"),
         "(text)",
@@ -272,13 +268,6 @@ def _differs(attachment: Attachment, shape: Shape, old: str, new: str) -> Part:
     return joined(parts, "\n            OR ")
 
 
-def _same_row(attachment: Attachment, old: str, new: str) -> Part:
-    if not set(attachment.key_types) <= set(EXACT):
-        return sql.SQL("{} = {}").format(attachment.source_id(old), attachment.source_id(new))
-    pairs = [(sql.Identifier(old, key), sql.Identifier(new, key)) for key in attachment.keys]
-    return joined([sql.SQL("{} = {}").format(*pair) for pair in pairs], " AND ")
-
-
 def _of_row(attachment: Attachment, shape: Shape) -> Part:
     old, new = attachment.source_id("old"), attachment.source_id("new")
     return sql.SQL(
@@ -292,6 +281,10 @@ def _of_row(attachment: Attachment, shape: Shape) -> Part:
 
 def _of_statement(attachment: Attachment, shape: Shape) -> Part:
     old, new = attachment.source_id("o"), attachment.source_id("n")
+    same: Part = sql.SQL("{} = {}").format(old, new)
+    if set(attachment.key_types) <= set(EXACT):
+        pairs = [(sql.Identifier("o", key), sql.Identifier("n", key)) for key in attachment.keys]
+        same = joined([sql.SQL("{} = {}").format(*pair) for pair in pairs], " AND ")
     queries = {
         "INSERT": _keys_of(attachment, "new_rows"),
         "DELETE": _keys_of(attachment, "old_rows"),
@@ -302,7 +295,7 @@ def _of_statement(attachment: Attachment, shape: Shape) -> Part:
         ).format(
             old=old,
             new=new,
-            same=_same_row(attachment, "o", "n"),
+            same=same,
             key=sql.Identifier(attachment.keys[0]),
             differs=_differs(attachment, shape, "o", "n"),
         ),

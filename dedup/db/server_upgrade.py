@@ -117,7 +117,13 @@ def _upgrade(data: Path, before: int, told: Progress) -> ServerUpgrade:
             shutil.rmtree(left_over)
     _stop(data)  # whoever is connected to it must not write any more
     with _server(data) as old:
-        _refuse_without_room(old)
+        with old.connect("postgres") as db:
+            row = db.execute(_sql("size")).fetchone()
+        needed, free = int(row[0]) if row else 0, shutil.disk_usage(data.parent).free
+        if free < needed:
+            raise EmbeddedServerError(
+                f"the disk has {free / 1e6:,.0f} MB free, and the copy needs {needed / 1e6:,.0f} MB"
+            )
         told.start("count", None)
         content = _content(old, told)
         new.mkdir(mode=0o700)
@@ -185,16 +191,6 @@ def _refuse_the_hopeless(data: Path, before: int) -> None:
         )
     if _kept(data, before).exists():
         raise EmbeddedServerError(f"{_kept(data, before)} exists, and the old data go there: move it away")
-
-
-def _refuse_without_room(old: embedded._Postmaster) -> None:
-    with old.connect("postgres") as db:
-        row = db.execute(_sql("size")).fetchone()
-    needed, free = int(row[0]) if row else 0, shutil.disk_usage(old.data.parent).free
-    if free < needed:
-        raise EmbeddedServerError(
-            f"the disk has {free / 1e6:,.0f} MB free, and the copy needs {needed / 1e6:,.0f} MB"
-        )
 
 
 def _stop(data: Path) -> None:

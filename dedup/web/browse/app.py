@@ -48,8 +48,6 @@ STATIC_SECONDS = 86_400  # How long a browser keeps a file whose address holds i
 USED = (("style", ".css"), ("script", ".js"), ("icon", ".svg"))
 """Names of the files in templates, and how they end."""
 
-NOWHERE = "the pages begin at /"
-
 PATHS = frozenset(place.path for place in PLACES)
 
 
@@ -63,7 +61,7 @@ def make_app(
         visitors.check,
         dd.location,
         paths=PATHS,
-        nowhere=NOWHERE,
+        nowhere="the pages begin at /",
         refuse=site.refuse,
         log_requests=log_requests,
     )

@@ -180,19 +180,17 @@ class Probe:
         """Raise a ProblemError unless the database answers and has this program's schema."""
         async with self._asking:
             if time.monotonic() - self._at > HEALTH_SECONDS:
-                self._problem = await self._asked()
+                self._problem = None
+                try:
+                    await in_thread(self._free, self._dd.ping, self._seconds)
+                except TimeoutError:
+                    words = f"the database has not answered in {self._seconds:g} s"
+                    self._problem = ProblemError(503, words, OUTAGE_SECONDS)
+                except DatabaseError as error:
+                    self._problem = problem_of(error, self._dd.location)
                 self._at = time.monotonic()
         if self._problem is not None:
             raise ProblemError(self._problem.status, self._problem.detail, self._problem.retry_after)
-
-    async def _asked(self) -> ProblemError | None:
-        try:
-            await in_thread(self._free, self._dd.ping, self._seconds)
-        except TimeoutError:
-            return ProblemError(503, f"the database has not answered in {self._seconds:g} s", OUTAGE_SECONDS)
-        except DatabaseError as error:
-            return problem_of(error, self._dd.location)
-        return None
 
 
 def _query(request: Request, endpoint: Endpoint) -> dict[str, Any]:

@@ -73,12 +73,6 @@ class ProblemError(Exception):
             "detail": self.detail,
         }
 
-    def all_headers(self) -> dict[str, str]:
-        """With `Retry-After`, in whole seconds."""
-        if self.retry_after is None:
-            return self.headers
-        return {**self.headers, "Retry-After": str(max(1, ceil(self.retry_after)))}
-
 
 def problem_of(error: Exception, place: str) -> ProblemError:
     """The problem that an error is; clients are not told `place`, host and database."""
@@ -183,7 +177,10 @@ class Guard:
         except Exception as error:
             problem = problem_of(error, self._place)
             if problem.status == 500:
-                LOG.error("unexpected %s in %s", type(error).__name__, _where(error))
+                # Where it came up, and no more: a traceback could hold what may not be told.
+                frames = traceback.extract_tb(error.__traceback__)
+                where = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
+                LOG.error("unexpected %s in %s", type(error).__name__, where)
         if problem is not None:
             await exchange.refuse(problem, *self._refuse(problem, scope))
         if self._log_requests:
@@ -201,12 +198,6 @@ def _of_router(error: HTTPException, nowhere: str) -> ProblemError:
     if error.status_code == 404:
         return ProblemError(404, f"there is nothing at this address; {nowhere}")
     return ProblemError(error.status_code, HTTPStatus(error.status_code).phrase, headers=headers)
-
-
-def _where(error: Exception) -> str:
-    """The place in the code where an error came up: a traceback could hold more than may be told."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
 
 
 class Exchange:
@@ -235,7 +226,9 @@ class Exchange:
         """Answer with a problem, unless an answer has begun."""
         if self.status:
             return
-        headers = headers | {"Content-Length": str(len(body))} | problem.all_headers()
+        headers = headers | {"Content-Length": str(len(body))} | problem.headers
+        if problem.retry_after is not None:
+            headers["Retry-After"] = str(max(1, ceil(problem.retry_after)))
         unread = self._more_to_come
         if unread:
             headers["Connection"] = "close"
