@@ -125,7 +125,9 @@ def _changed(
     dry_run: bool,
     lock: bool = True,
 ) -> tuple[Attachment, list[str]]:
-    """Change the owner's table, or not. Returns the statements as psql takes them. `lock`: alone."""
+    """Change the owner's table, or not; returns the statements as psql takes them. `lock`: meanwhile nobody
+    else attaches or maps a table.
+    """
 
     def attempt() -> tuple[Attachment, list[str]]:
         with database.transaction() as cursor:

@@ -1,6 +1,6 @@
 """The pages over HTTP: a request becomes a question to a `Deduplicator`, its answer HTML.
 
-Requests pass `web/serve/guard.py` first, with the gate of `visitors.py`. `views.py` makes the pages,
+Requests pass `web/serve/guard.py` first, with the check of `visitors.py`. `views.py` makes the pages,
 `editing.py` the changes.
 """
 

@@ -35,7 +35,7 @@ class Visitor:
 
 
 class Visitors:
-    """Knows visitors. A gate of `Guard`: a `token` is entered once; without one anybody may come in."""
+    """Knows visitors, for a `Guard`: a `token` is entered once; without one anybody may come in."""
 
     def __init__(
         self, token: bytes | None, hosts: frozenset[str] | None, clock: Callable[[], float] = time.time
