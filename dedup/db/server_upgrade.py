@@ -126,11 +126,7 @@ def _upgrade(data: Path, before: int, told: Progress) -> ServerUpgrade:
             )
         told.start("count", None)
         content = _content(old, told)
-        new.mkdir(mode=0o700)
-        if user := embedded._server_user(data):
-            os.chown(new, *user)
-        if failure := embedded._run(new, "initdb", *embedded.INITDB, timeout=embedded.INITDB_SECONDS):
-            raise EmbeddedServerError(failure)
+        _make(new, data)
         with _server(new) as made:
             told.start("copy", content.rows)
             _copy(old, made, told)
@@ -208,6 +204,14 @@ def _server(data: Path) -> Iterator[embedded._Postmaster]:
         yield server
     finally:
         embedded._halt(server)
+
+
+def _make(new: Path, old: Path) -> None:
+    new.mkdir(mode=0o700)
+    if user := embedded._server_user(old):
+        os.chown(new, *user)
+    if failure := embedded._run(new, "initdb", *embedded.INITDB, timeout=embedded.INITDB_SECONDS):
+        raise EmbeddedServerError(failure)
 
 
 def _content(server: embedded._Postmaster, told: Progress) -> _Content:

@@ -22,7 +22,7 @@ from dedup.base.errors import DatabaseError, NotFoundError
 from dedup.base.printable import as_json
 from dedup.base.verdict import Verdict
 from dedup.files.body import MissingExtraError, RefusedError, article_of, read_article, read_items
-from dedup.files.repairs import Flaw
+from dedup.files.record import Flaw
 from dedup.web.serve.endpoints import ENDPOINTS, JSON, LINES, NAMES, PATHS, PROBES, Endpoint, document
 from dedup.web.serve.guard import HEADERS, OUTAGE_SECONDS, Access, Guard, ProblemError, problem_of
 from dedup.web.serve.handling import Handling, fields_of, in_thread, too_many
