@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from dedup.api import OfCorpus, checks
 from dedup.attach import attach as attaching
 from dedup.attach import attachments, drift, outbox
-from dedup.attach.attaching import Remap, Wanted
 from dedup.attach.attachments import Attachment
+from dedup.attach.mapping import Remap, Wanted
 from dedup.base.answer import Answer
 
 

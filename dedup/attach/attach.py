@@ -8,9 +8,9 @@ from time import perf_counter
 
 from psycopg import sql
 
-from dedup.attach import attached_ddl, attachments, drift, outbox
-from dedup.attach.attaching import Remap, Wanted, examine, remapped
+from dedup.attach import attachments, ddl, drift, outbox
 from dedup.attach.attachments import Attachment, Part
+from dedup.attach.mapping import Remap, Wanted, examine, remapped
 from dedup.attach.sync import UnfitError, compare
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.timeouts import milliseconds
@@ -37,8 +37,8 @@ def attach(database: Database, wanted: Wanted, *, dry_run: bool = False) -> tupl
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         attachment, shape = examine(cursor, wanted)
-        kept = attached_ddl.kept(attachment, again=False)
-        return attachment, [kept, *attached_ddl.made(cursor, attachment, shape)]
+        kept = ddl.kept(attachment, again=False)
+        return attachment, [kept, *ddl.made(cursor, attachment, shape)]
 
     return _changed(database, change, dry_run=dry_run)
 
@@ -57,9 +57,9 @@ def remap(
             raise InputError(f"{name} is being detached: `dedup detach {name}` goes on with that")
         attachment, shape = remapped(cursor, before, told)
         same_key = (before.keys, before.key_types) == (attachment.keys, attachment.key_types)
-        unmade = attached_ddl.unmade(cursor, before, same_key=same_key)
-        kept = attached_ddl.kept(attachment, again=True)
-        return attachment, [*unmade, kept, *attached_ddl.made(cursor, attachment, shape)]
+        unmade = ddl.unmade(cursor, before, same_key=same_key)
+        kept = ddl.kept(attachment, again=True)
+        return attachment, [*unmade, kept, *ddl.made(cursor, attachment, shape)]
 
     return _changed(database, change, dry_run=dry_run)
 
@@ -75,7 +75,7 @@ def detach(
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         attachment = attachments.find(cursor, name)
-        return attachment, [] if attachment.leaving else attached_ddl.left(cursor, attachment)
+        return attachment, [] if attachment.leaving else ddl.left(cursor, attachment)
 
     attachment, statements = _changed(database, change, dry_run=dry_run, lock=False)
     if dry_run:

@@ -1,7 +1,7 @@
 """Attached tables: which there are, and how a row is named as an article and found again by that name.
 
 The source_id of a row is the name of its attachment, a slash, and the key: as text where it is one column, as
-a JSON array of texts where it is several. What is made for an attachment is in `attached_ddl.py`; what is
+a JSON array of texts where it is several. What is made for an attachment is in `ddl.py`; what is
 read through it in `outbox.py`.
 """
 

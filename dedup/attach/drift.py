@@ -1,6 +1,6 @@
 """What an owner did to an attached table since it was mapped: what it means for us, in plain words.
 
-Nothing in the database holds a table to what was made for it (`attached_ddl.py`), so this looks. Two things
+Nothing in the database holds a table to what was made for it (`ddl.py`), so this looks. Two things
 come out. *Problems* need a person, and `dedup remap`: a column that is called otherwise, another table under
 the name. Until then the table is left alone: its changes wait, and its marks stay. *Unseen* changes need
 nobody: a partition that came with rows, a table that was rewritten or emptied. The table is compared as a
@@ -16,8 +16,8 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from dedup.attach import attachments
-from dedup.attach.attached_functions import mark_columns
 from dedup.attach.attachments import Attachment
+from dedup.attach.functions import mark_columns
 from dedup.db.database import Cursor
 from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements

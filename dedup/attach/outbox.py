@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dedup.attach.attached_functions import KEYS_PER_NOTE
 from dedup.attach.attachments import Attachment
+from dedup.attach.functions import KEYS_PER_NOTE
 from dedup.base.article import MAX_SOURCE_ID_BYTES
 from dedup.db.arrays import bigints
 from dedup.db.connection import set_values

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from dedup.db.database import Cursor, Database
-from dedup.settling.held import held
+from dedup.settling.locked import held
 from dedup.store import rulebooks
 from dedup.store.rulebooks import Plan
 

@@ -30,7 +30,7 @@ from dedup.runs.runs import Did, Run
 from dedup.settling import choice, segments
 from dedup.settling.adopt import adopt
 from dedup.settling.fingerprinting import Fingerprinting, PoolOptions, Read, analyze, endless
-from dedup.settling.held import held
+from dedup.settling.locked import held
 from dedup.settling.memory.run import MemoryRun
 from dedup.settling.memory.snapshot import Kept
 from dedup.settling.pool import Factory, make_function

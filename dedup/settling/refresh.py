@@ -14,7 +14,7 @@ from itertools import islice
 
 from dedup.db.arrays import Bigints
 from dedup.db.database import Cursor, Database
-from dedup.settling.held import held
+from dedup.settling.locked import held
 from dedup.store import articles, common_sentences
 from dedup.store.common_sentences import CommonChange, SentenceCount
 from dedup.store.rulebooks import Rulebook

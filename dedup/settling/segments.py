@@ -16,7 +16,7 @@ import numpy as np
 from dedup.base.numbers import Flags, distinct
 from dedup.db.arrays import Bigints
 from dedup.db.database import Cursor, Database
-from dedup.settling.held import held
+from dedup.settling.locked import held
 from dedup.store import key_segments, memory_engine
 from dedup.store.fingerprints import Target
 from dedup.store.key_segments import Segment

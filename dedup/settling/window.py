@@ -22,7 +22,7 @@ from dedup.base.progress import Progress
 from dedup.base.settings import WINDOW_FORM, Settings, window_days
 from dedup.base.times import parse_time
 from dedup.db.database import Cursor, Database
-from dedup.settling.held import held
+from dedup.settling.locked import held
 from dedup.store import rulebooks, window
 from dedup.store.rulebooks import Rulebook
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
-from dedup.attach import attached_ddl, attachments
+from dedup.attach import attachments, ddl
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError, SchemaError
 from dedup.db import revision
@@ -57,7 +57,7 @@ def remove(cursor: Cursor, location: str) -> Contents:
         )
     if found.attached:
         for attachment in attachments.present(cursor):
-            for statement in attached_ddl.left(cursor, attachment):
+            for statement in ddl.left(cursor, attachment):
                 cursor.execute(sql.Composed([statement]))
     cursor.execute("DROP SCHEMA dedup CASCADE")
     return found

@@ -133,9 +133,9 @@ def test_a_missing_part_or_statement_is_an_error() -> None:
 
 IN_PYTHON = {
     "db/connection.py": "parameters of a session",
-    "attach/attached_ddl.py": "made from a catalogue",
-    "attach/attached_functions.py": "made from a catalogue",
-    "attach/attaching.py": "made from a catalogue",
+    "attach/ddl.py": "made from a catalogue",
+    "attach/functions.py": "made from a catalogue",
+    "attach/mapping.py": "made from a catalogue",
     "db/roles.py": "words of GRANT",
     "store/removal.py": "no value can be bound in DDL",
     "db/embedded.py": "no value can be bound in DDL",

@@ -24,7 +24,7 @@ from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, Database, translated
 from dedup.settling import refresh, segments
 from dedup.settling.fingerprinting import analyze
-from dedup.settling.held import held
+from dedup.settling.locked import held
 from dedup.settling.memory import settle
 from dedup.settling.memory.decide import decide
 from dedup.settling.memory.settle import Chunk, Plan, profiles

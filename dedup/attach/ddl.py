@@ -18,7 +18,8 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from dedup.attach import drift
-from dedup.attach.attached_functions import (
+from dedup.attach.attachments import Attachment, Part
+from dedup.attach.functions import (
     MARK_COLUMNS,
     Body,
     Function,
@@ -29,7 +30,6 @@ from dedup.attach.attached_functions import (
     reading,
     writing,
 )
-from dedup.attach.attachments import Attachment, Part
 from dedup.db.database import Cursor
 from dedup.db.rendering import SCHEMA, own, prefixed, raw, schema_of
 from dedup.db.statements import Statements

@@ -14,9 +14,9 @@ import psycopg
 from psycopg import sql
 
 from dedup.attach import drift
-from dedup.attach.attached_ddl import MARKS, original_names
-from dedup.attach.attached_functions import FIELDS, TELLS_CHUNKS, TIMES, Shape, mark_columns
 from dedup.attach.attachments import Attachment
+from dedup.attach.ddl import MARKS, original_names
+from dedup.attach.functions import FIELDS, TELLS_CHUNKS, TIMES, Shape, mark_columns
 from dedup.base.errors import InputError
 from dedup.db.database import Cursor
 from dedup.db.rendering import raw, schema_of
