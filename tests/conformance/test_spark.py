@@ -25,7 +25,7 @@ def test_spark_gives_the_oracles_answer(spark: Any, tmp_path: Path, name: str) -
     corpus = Abstract(entries(given.articles, settings), dict(said(given.pairs)), pins)
     # By turns as a run begins and with small windows, so that rounds and stars are met, but not by the dozen.
     window = max(2, len(corpus.entries) // 8)
-    small = {} if sum(map(ord, name)) % 2 else {"window_minimum": window, "budget": 0}
+    small = {} if sum(map(ord, name)) % 2 else {"head_minimum": window, "budget": 0}
     found = answer(settle(spark, tmp_path / "work", corpus, settings, **small))
     assert_equal(found.answer, reference(name))
     assert found.best_match == best_match_of(found.answer, corpus.entries, settings)
