@@ -18,7 +18,7 @@ from dedup.base.settings import Settings
 from dedup.rules.marks import OrderKey
 from dedup.rules.pair import Rule, Scores
 from dedup.text.fingerprint import Fingerprint
-from dedup.text.signature import estimates
+from dedup.text.signature import jaccards
 
 WORK_AT_ONCE = 4_000_000  # Pairs laid side by side at a time before those named twice are dropped: 64 MB
 SCORED_AT_ONCE = 100_000  # Pairs whose sentences and signatures are laid side by side at a time: about 100 MB
@@ -184,15 +184,13 @@ class Profiles:
         return found
 
     def _estimated(self, pairs: Pairs) -> Shares:
-        size = self._signatures.shape[1]
         found = np.zeros(len(pairs))
         signed = self._shingles > 0
         rows = np.flatnonzero(signed[pairs[:, 0]] & signed[pairs[:, 1]])
         for start in range(0, len(rows), SCORED_AT_ONCE):
             part = rows[start : start + SCORED_AT_ONCE]
             a, b = pairs[part, 0], pairs[part, 1]
-            equal = np.count_nonzero(self._signatures[a] == self._signatures[b], axis=1)
-            found[part] = estimates(equal, size)
+            found[part] = jaccards(self._signatures[a], self._signatures[b])
         return found
 
 

@@ -19,7 +19,7 @@ from dedup.db.arrays import Bigints
 from dedup.rules.pair import Profile, Related, Relation, relate
 from dedup.rules.pairs import RULES, Codes, Scored, score
 from dedup.store.settling import FingerprintRow, PairPins
-from dedup.text.signature import estimates
+from dedup.text.signature import jaccards
 
 MANY = 48  # From so many candidates, one that shares several keys counted each time, arrays are quicker
 Places = npt.NDArray[np.int32]  # Shape (m,): places of articles in canonical order, ascending
@@ -257,7 +257,5 @@ class _Arrays:
         size = int(self._sizes[place])
         found = np.zeros(len(others))
         signed = np.flatnonzero(self._sizes[others] == size) if size else np.empty(0, np.int64)
-        same = self._signatures[others[signed], :size] == self._signatures[place, :size]
-        equal = np.bitwise_count(np.packbits(same, axis=1)).sum(axis=1, dtype=np.int64)
-        found[signed] = estimates(equal, size)
+        found[signed] = jaccards(self._signatures[others[signed], :size], self._signatures[place, :size])
         return found

@@ -19,7 +19,7 @@ from dedup.rules.pair import Relation, Rule
 from dedup.rules.pairs import RULES, Scored, score
 from dedup.spark.kinds import BUCKET, CONTENT, PIN_KINDS
 from dedup.spark.schema import EDGE, columns
-from dedup.text.signature import estimates
+from dedup.text.signature import jaccards
 
 Bigints = npt.NDArray[np.int64]
 
@@ -72,8 +72,7 @@ def _scored(table: dict[str, pa.Array], kinds: Bigints, settings: Settings) -> S
 def _jaccard(a: pa.Array, b: pa.Array, size: int) -> Shares:
     """`signature.jaccard` of each pair; 0 where either signature is empty."""
     (one, signed), (other, signed_too) = (_signatures(column, size) for column in (a, b))
-    equal = np.count_nonzero(one == other, axis=1)
-    return np.where(signed & signed_too, estimates(equal, size), 0.0)
+    return np.where(signed & signed_too, jaccards(one, other), 0.0)
 
 
 def _signatures(column: pa.Array, size: int) -> tuple[npt.NDArray[np.uint8], Flags]:

@@ -154,6 +154,14 @@ def jaccard(a: Signature, b: Signature) -> float:
     return estimate(int(np.count_nonzero(a == b)), len(a))
 
 
+def jaccards(a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
+    """`jaccard` of many pairs, to the last bit; shape (n,). `a`: shape (n, k); `b` too, or one for all: (k,).
+    None is empty unless n is 0. Bits are counted: a byte for each value would be eight times as much.
+    """
+    equal = np.bitwise_count(np.packbits(a == b, axis=1)).sum(axis=1, dtype=np.int64)
+    return estimates(equal, a.shape[1])
+
+
 @cache
 def _functions(count: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """Multipliers (odd) and increments of the hash functions: xxh3_64 of their names, no hidden choice."""

@@ -20,7 +20,7 @@ from dedup.rules.pair import Relation, Rule
 from dedup.rules.pairs import SCORED_AT_ONCE, Codes, Scored, score
 from dedup.settling.index import CODE
 from dedup.settling.memory.keys import Bigints, Entries, Groups, Places, code, pair
-from dedup.text.signature import BYTE_VALUES
+from dedup.text.signature import jaccards
 
 COMPARED_AT_ONCE = 4_000_000
 """Earlier members of groups looked at at a time, about 100 MB; an article that has more is decided alone."""
@@ -240,11 +240,8 @@ class _Decider:
     def _signature_jaccard(self, a: Places, b: Places) -> Shares:
         signature, shingles = self._profiles.signature, self._profiles.shingles
         found = np.zeros(len(a))
-        size = signature.shape[1]
         signed = np.flatnonzero((shingles[a] > 0) & (shingles[b] > 0))
-        same = np.packbits(signature[a[signed]] == signature[b[signed]], axis=1)
-        equal = np.bitwise_count(same).sum(axis=1, dtype=np.int64)
-        found[signed] = np.maximum(0, BYTE_VALUES * equal - size) / ((BYTE_VALUES - 1) * max(size, 1))
+        found[signed] = jaccards(signature[a[signed]], signature[b[signed]])
         return found
 
     def _find_duplicates(self, start: int, duplicates: PairArrays) -> None:
