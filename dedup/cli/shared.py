@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.util
 import re
 import sys
@@ -113,7 +112,6 @@ def needs(what: str, extra: str, packages: Sequence[str], *, for_developers: boo
 @contextmanager
 def corpus() -> Iterator[dedup.Deduplicator]:
     """The corpus; says so if opening it starts the embedded server."""
-    gc.freeze()  # what is imported stays: no collection need look at it again
     say_if_started()
     with dedup.Deduplicator() as found:
         yield found
