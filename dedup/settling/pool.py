@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from queue import Empty, LifoQueue
 from threading import Lock
 from time import monotonic
+from typing import TypeVar
 
 from dedup.base.errors import BusyError, ClosedError, MachineError, UnreachableError
 from dedup.base.machine import threads
@@ -33,6 +34,9 @@ CHUNKS_AHEAD = 4  # Handed out per thread: enough that none waits while the next
 LOOK_SECONDS = 0.2  # How often a wait looks whether the work is to stop
 
 STOP_SECONDS = 3.0  # For the chunks in hand, once the work is to stop
+
+_Given = TypeVar("_Given")
+_Value = TypeVar("_Value")
 
 SPARE = (
     "nothing was lost and no article is to blame: see that this machine has memory and threads"
@@ -123,10 +127,7 @@ class FingerprintPool:
         with ThreadPoolExecutor(self._workers, "dedup-fingerprints") as executor:
             try:
                 for chunk in chunks:
-                    try:
-                        waiting.add(executor.submit(self._read, chunk))
-                    except RuntimeError:
-                        raise MachineError(f"no more threads; {SPARE}") from None
+                    waiting.add(submitted(executor, self._read, chunk))
                     while len(waiting) >= CHUNKS_AHEAD * self._workers and not self._stop():
                         yield from _finished(waiting)
                     if self._stop():
@@ -228,6 +229,16 @@ class FingerprintPool:
             raise BusyError(
                 f"{self._database.location} gives no more connections; use fewer threads"
             ) from None
+
+
+def submitted(
+    executor: ThreadPoolExecutor, work: Callable[[_Given], _Value], given: _Given
+) -> Future[_Value]:
+    """Have a thread do work. Raises MachineError: there is no thread to be had."""
+    try:
+        return executor.submit(work, given)
+    except RuntimeError:
+        raise MachineError(f"no more threads; {SPARE}") from None
 
 
 def _finished(waiting: set[Future[Part]]) -> Iterator[Part]:

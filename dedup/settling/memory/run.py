@@ -29,6 +29,7 @@ from dedup.settling.memory import settle
 from dedup.settling.memory.decide import decide
 from dedup.settling.memory.settle import Chunk, Plan, profiles
 from dedup.settling.memory.snapshot import Kept, Snapshot, fitting, read
+from dedup.settling.pool import submitted
 from dedup.settling.refresh import Counted, Refreshed
 from dedup.store import common_sentences, memory_engine, settling, window
 from dedup.store.memory_engine import MARK_INDEXES
@@ -119,7 +120,7 @@ class MemoryRun:
                 share = min(-(-entries // segments.LOADED_SEGMENTS), self._memory // segments.SORTED_BYTES)
                 at_once = max(segments.SORTED_ENTRIES, share)
                 with ThreadPoolExecutor(1, "dedup-tidying") as aside:
-                    tidied = aside.submit(self._tidy, waiting)
+                    tidied = submitted(aside, self._tidy, waiting)
                     made = segments.build(
                         self._database, "fingerprint_bulk", self._stop, snapshot.held(), at_once
                     )
