@@ -113,6 +113,8 @@ NARROWEST_COLUMNS = 80  # Columns of a terminal from which two sentences stand s
 def print_explanation(found: dedup.Explanation) -> None:
     console = output.console()
     console.print(Text(printable(found.decision), style="bold"), soft_wrap=True)
+    for reason in found.why_not:
+        console.print(Text(printable(f"why not: {reason}")), soft_wrap=True)
     console.print()
     articles = (("earlier", found.earlier), ("later", found.later))
     output.table(

@@ -19,6 +19,7 @@ from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate, score
+from dedup.settling.why_not import Marked, why_not
 from dedup.store import articles, pins, settling
 from dedup.store.pins import PairPin
 from dedup.store.questions.article import PairJudgement, Text, said_of, text_of
@@ -73,6 +74,8 @@ class Explanation(Answer):
         shared: the sentences that count and that both have, as the earlier prints them.
         differing: the sentences that count and that only one of them has.
         related: None where they are not related, or where one cannot be read.
+        why_not: where scores are high enough and the later one is still no duplicate of the earlier one: why,
+            each reason in a sentence.
     """
 
     decision: str
@@ -82,6 +85,7 @@ class Explanation(Answer):
     differing: tuple[DifferingSentence, ...] = field(repr=False)
     scores: Scores | None
     related: Related | None
+    why_not: tuple[str, ...]
 
     def __str__(self) -> str:
         return f"{self.earlier.id}, {self.later.id}: {self.decision}"
@@ -94,11 +98,13 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
     common = set(settling.common_among(cursor, everything).tolist())
     both = (first.counted & second.counted) - common
     scores = related = None
+    reasons: tuple[str, ...] = ()
     pin = pins.relation_of(cursor, a, b)
     if first.fingerprint and second.fingerprint:
         profiles = Profile.of(first.fingerprint, common), Profile.of(second.fingerprint, common)
         scores = score(*profiles, rulebook.settings)
         related = relate(*profiles, rulebook.settings, pin)
+        reasons = tuple(why_not(first.mark, second.mark, profiles, rulebook.settings, pin))
     return Explanation(
         decision=_decision(first, second, scores, related, pin, rulebook.settings),
         earlier=first.article(common),
@@ -107,6 +113,7 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
         differing=tuple(_differing(first.alone(both | common), second.alone(both | common))),
         scores=scores,
         related=related,
+        why_not=reasons,
     )
 
 
@@ -129,12 +136,11 @@ class _Loaded:
     id: str
     title: str | None
     publication: str | None
-    status: str
+    mark: Marked
     order: tuple[datetime, bytes]
     sentences: list[tuple[str, int | None]]
     fingerprint: Fingerprint | None
     unreadable: str | None
-    archived: bool
 
     @property
     def counted(self) -> set[int]:
@@ -162,7 +168,7 @@ class _Loaded:
             self.id,
             self.title,
             self.publication,
-            self.status,
+            self.mark.status,
             self.order[0],
             tuple(dict.fromkeys(ignored)),
             self.fingerprint.word_count if self.fingerprint else 0,
@@ -175,14 +181,15 @@ def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Loaded:
     row = cursor.execute(query, {"source_id": source_id}).fetchone()
     if row is None:
         raise NotFoundError.of(source_id)
-    title, publication, status, published_at, added_at, language, text, archived = row
+    title, publication, published_at, added_at, language, text, *mark = row
+    marked = Marked(source_id, *mark)
     order = order_key(rulebook.settings, published_at, added_at, source_id)
     try:
         made = rulebook.fingerprinter.fingerprint(text, language, title)
     except UnreadableError as error:
-        return _Loaded(source_id, title, publication, status, order, [], None, str(error), archived)
+        return _Loaded(source_id, title, publication, marked, order, [], None, str(error))
     sentences = rulebook.fingerprinter.sentences(text, language)
-    return _Loaded(source_id, title, publication, status, order, sentences, made, None, archived)
+    return _Loaded(source_id, title, publication, marked, order, sentences, made, None)
 
 
 def _decision(
@@ -194,7 +201,7 @@ def _decision(
     settings: Settings,
 ) -> str:
     for article in (a, b):
-        if article.archived:
+        if article.mark.archived:
             return f"not compared: {article.id} is archived, before the horizon (`dedup status`)"
         if article.unreadable:
             return f"not compared: {article.id} could not be read ({article.unreadable})"

@@ -46,7 +46,8 @@ WHERE a.source_id = %(source_id)s
 
 -- name: explained
 -- An article with its text, for an explanation.
-SELECT a.title, a.publication, k.status, a.published_at, a.added_at, a.language, ${text}, k.archived
+SELECT a.title, a.publication, a.published_at, a.added_at, a.language, ${text}, k.status, k.stale, k.archived,
+       (SELECT o.source_id FROM dedup.article o WHERE o.id = k.duplicate_of)
 FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE a.source_id = %(source_id)s
 

@@ -82,3 +82,13 @@ def test_a_hostile_text_cannot_drive_the_terminal(dedup: Dedup, tmp_path: Path) 
     shown = dedup("explain", "first", "evil").out
     assert "\x1b" not in shown
     assert "[bold]fish[/bold]" in shown
+
+
+def test_why_a_pair_above_a_threshold_is_no_duplicate(edited: Dedup) -> None:
+    edited("backfill")
+    assert "why not" not in edited("explain", "first", "edit").out
+    edited("pin", "set", "first", "edit", "similar", "--as", "ed")
+    shown = edited("explain", "first", "edit").out.splitlines()
+    assert shown[1].startswith("why not: a person has pinned the two as only similar")
+    found = json.loads(edited("explain", "first", "edit", "--json").out)
+    assert [f"why not: {reason}" for reason in found["why_not"]] == [shown[1]]

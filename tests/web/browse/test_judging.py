@@ -86,3 +86,10 @@ def test_a_sentence_is_pinned_and_unpinned(opening: Opening, corpus_url: str) ->
     editing.send(editing.page("/sentence", hash=str(found.sentence_hash)), "/sentences", say="unpin")
     with Deduplicator(corpus_url) as dd:
         assert [one.pin for one in dd.common_sentences.list() if one.pin] == []
+
+
+def test_the_page_of_a_pair_says_why_it_is_no_duplicate(editing: Browser) -> None:
+    page = editing.page("/compare", a=STORM, b=UPDATE)
+    assert "Why not" not in page
+    said = editing.follow(editing.send(page, "/judge", by="Ann", reason="", say="similar"))
+    assert "Why not: a person has pinned the two as only similar" in " ".join(Document(said).words.split())

@@ -1,0 +1,149 @@
+"""Why two articles that are alike enough are no duplicates: each reason, and nothing where there is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from dedup.db.database import Database
+from dedup.rules.pair import Profile, Relation
+from dedup.settling.backfill import backfill
+from dedup.settling.explain import Explanation, explain
+from dedup.settling.why_not import Marked, why_not
+from dedup.store import rulebooks
+from tests.corpora import article, deduplicator, load, window
+from tests.rules.test_pair import RULES, agreeing
+
+A = Marked("a", "unique", False, False, None)
+B = Marked("b", "unique", False, False, None)
+COPY = Marked("b", "duplicate", False, False, "a")
+
+
+def reasons(
+    pair: tuple[Profile, Profile], a: Marked = A, b: Marked = B, pin: Relation | None = None
+) -> list[str]:
+    return list(why_not(a, b, pair, RULES, pin))
+
+
+ALIKE = agreeing(250, shared=8)
+
+
+def test_a_duplicate_needs_no_reason() -> None:
+    assert reasons(ALIKE, b=COPY) == []
+
+
+@pytest.mark.parametrize("pair", [agreeing(0, fewer=9, more=9), agreeing(100, shared=4, fewer=3, more=3)])
+def test_where_no_score_is_high_enough_the_scores_say_it_all(pair: tuple[Profile, Profile]) -> None:
+    assert reasons(pair) == []
+
+
+def test_no_shared_bucket() -> None:
+    assert reasons(agreeing(200, fewer=5, more=5, buckets=(2,))) == [
+        "signature Jaccard 0.780 would make a duplicate, but the two share no bucket, and only articles in a"
+        " shared bucket are compared by it"
+    ]
+
+
+def test_too_few_shingles() -> None:
+    assert reasons(agreeing(200, fewer=5, more=5, shingles=(7, 60))) == [
+        "signature Jaccard 0.780 would make a duplicate, but the shorter one has 7 shingles,"
+        " which is too little evidence: 8 are needed"
+    ]
+
+
+def test_too_few_sentences() -> None:
+    assert reasons(agreeing(10, shared=1)) == [
+        "sentence Jaccard 1.000 would make a duplicate, but 1 shared sentence is too little evidence: 2 are"
+        " needed"
+    ]
+
+
+def test_inside_the_longer_one_without_enough_evidence() -> None:
+    (reason,) = reasons(agreeing(10, shared=2, more=9, shingles=(20, 100)))
+    assert reason == (
+        "containment 1.000 would make them similar, but 2 shared sentences and 20 shingles"
+        " of the shorter one are too little evidence: 3 sentences or 30 shingles are needed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pin", "said"), [(Relation.UNRELATED, "unrelated"), (Relation.SIMILAR, "only similar")]
+)
+def test_pinned_as_something_else(pin: Relation, said: str) -> None:
+    (reason,) = reasons(ALIKE, pin=pin)
+    assert reason.startswith(f"a person has pinned the two as {said},")
+
+
+def test_a_pin_that_says_duplicate_is_no_reason() -> None:
+    assert reasons(agreeing(0, fewer=9, more=9), b=COPY, pin=Relation.DUPLICATE) == []
+
+
+def test_archived() -> None:
+    outside = Marked("a", "unique", False, True, None)
+    assert reasons(ALIKE, a=outside) == ["a is before the horizon, and so compared with nothing any more"]
+
+
+def test_not_settled_yet() -> None:
+    assert reasons(ALIKE, b=Marked("b", "pending", False, False, None)) == [
+        "b is not settled yet: run `dedup backfill`"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("original", "rest"),
+    [("o", ", and so is b"), (None, ", which b is not like enough"), ("other", "")],
+    ids=["both copy one", "b is an original", "b copies another"],
+)
+def test_the_earlier_one_is_not_canonical(original: str | None, rest: str) -> None:
+    copy = Marked("a", "duplicate", False, False, "o")
+    status = "unique" if original is None else "duplicate"
+    assert reasons(ALIKE, a=copy, b=Marked("b", status, False, False, original)) == [
+        "only canonical articles are originals, and a is a duplicate of o" + rest
+    ]
+
+
+def test_another_original_is_more_like_it() -> None:
+    (reason,) = reasons(ALIKE, b=Marked("b", "duplicate", False, False, "o"))
+    assert reason == "b is a duplicate of o, which is more like it, or as much and earlier"
+
+
+# --- as `explain` says it, of what is stored
+
+
+def explained(database: Database, a: str, b: str) -> Explanation:
+    with database.transaction() as cursor:
+        return explain(cursor, rulebooks.load_rulebook(cursor), a, b)
+
+
+@pytest.fixture
+def chain(database: Database) -> Database:
+    """`a`, its copy `b`, and `c`, which is like `b` but not like enough to `a`; `d` copies `b` and so `a`."""
+    load(database, *(article(name, window(start, 6), start) for start, name in enumerate("abc")))
+    load(database, article("d", window(1, 6), 9))
+    return database
+
+
+def test_explain_says_it_of_stored_articles(chain: Database) -> None:
+    assert explained(chain, "b", "c").why_not == ("b and c are not settled yet: run `dedup backfill`",)
+    backfill(chain, workers=0)
+    assert explained(chain, "a", "b").why_not == ()
+    assert explained(chain, "a", "c").why_not == ()  # similar, and its score is that of similar ones
+    (reason,) = explained(chain, "c", "b").why_not
+    assert reason.endswith("b is a duplicate of a, which c is not like enough")
+    assert explained(chain, "c", "b").decision.startswith("duplicate by sentences")
+
+
+def test_explain_names_the_pin(chain: Database) -> None:
+    backfill(chain, workers=0)
+    deduplicator(chain).pins.set("a", "b", "unrelated", by="ed")
+    found = explained(chain, "a", "b")
+    assert found.decision.startswith("unrelated: a person has said so")
+    assert found.why_not[0].startswith("a person has pinned the two as unrelated")
+
+
+def test_explain_names_what_is_archived(chain: Database) -> None:
+    load(chain, article("new", window(30, 6, ring=100), 60 * 24 * 100))
+    backfill(chain, workers=0)
+    deduplicator(chain).prune("90d")
+    found = explained(chain, "a", "b")
+    assert found.decision == "not compared: a is archived, before the horizon (`dedup status`)"
+    assert found.why_not == ("a and b are before the horizon, and so compared with nothing any more",)
