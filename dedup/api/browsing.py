@@ -131,8 +131,8 @@ class Browsing(OfCorpus):
     ) -> Page:
         """Articles that meet every condition, the newest first. Days are in UTC, both included.
 
-        `words` must all be in the title or the text, whatever their case, and need `dedup init --search`.
-        Raises InputError without that index, or if `after` is of no page.
+        `words` must all be in the title or the text, whatever their case and accents, and need
+        `dedup init --search`. Raises InputError without that index, or if `after` is of no page.
         """
         for name, value in (("words", words), ("publication", publication), ("url", url)):
             if value is not None:

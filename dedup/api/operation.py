@@ -22,7 +22,7 @@ from dedup.db.database import URL_VARIABLE, Database
 from dedup.db.rendering import written_out
 from dedup.db.roles import Role
 from dedup.store import opening, removal
-from dedup.store.questions import search
+from dedup.store.questions import word_index
 from dedup.store.removal import Contents
 
 __all__ = ["Contents", "Operation", "printed_schema"]
@@ -143,7 +143,7 @@ class Operation(OfCorpus):
         with self._database.transaction() as cursor:
             revision.require_head(revision.current(cursor), self._database)
             roles.require_owner(cursor, self.location)
-        return search.change_index(self._database, wanted=wanted)
+        return word_index.change_index(self._database, wanted=wanted)
 
     def contents(self) -> Contents:
         """What `uninstall` would remove. Raises SchemaError: there is no schema."""

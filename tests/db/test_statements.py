@@ -14,7 +14,7 @@ from dedup.db import statements
 from dedup.db.database import Database
 from dedup.db.statements import Statements
 from dedup.store.articles import body, fields
-from dedup.store.questions import day, search
+from dedup.store.questions import day, search, word_index
 from dedup.store.questions.reading import LABEL
 from dedup.store.stories import delay, known
 
@@ -35,7 +35,8 @@ PARTS = {
         "delay": delay("c.known_at", "o.known_at"),
         "column": "url",
         "condition": "true",
-        "indexed": search.WORDS,
+        "indexed": word_index.WORDS,
+        "words": search.GIVEN,
         "order": "carriers",
         "page": "1",
     },
@@ -140,7 +141,7 @@ IN_PYTHON = {
     "store/removal.py": "no value can be bound in DDL",
     "db/embedded.py": "no value can be bound in DDL",
     "db/revision.py": "for people to type",
-    "store/questions/search.py": "no value can be bound in DDL",
+    "store/questions/word_index.py": "no value can be bound in DDL",
     "db/server_upgrade.py": "for every database of a server",
     "store/story_export.py": "SQLite's",
 }

@@ -25,7 +25,7 @@ from dedup.store import common_sentences, opening, rulebooks, settling, stories,
 from dedup.store.fingerprints import count, waiting_page
 from dedup.store.questions import article as articles
 from dedup.store.questions import day as days
-from dedup.store.questions import health, outlets, queue, reading, search, sentences, story
+from dedup.store.questions import health, outlets, queue, reading, search, sentences, story, word_index
 from tests.conftest import Server
 from tests.corpora import article, make_function, window
 
@@ -424,7 +424,8 @@ def test_a_story_reads_its_articles(large: Database, statistics: str) -> None:
 @pytest.mark.parametrize("statistics", STATISTICS)
 def test_words_are_found_by_their_index(large: Database, statistics: str) -> None:
     with rolled_back(large) as cursor:
-        cursor.execute(f"CREATE INDEX {search.INDEX} ON dedup.article USING gin ({search.WORDS})".encode())
+        index = f"{word_index.INDEX} ON dedup.article USING gin ({word_index.WORDS})"
+        cursor.execute(f"CREATE INDEX {index}".encode())
         built, _ = rows_read(cursor)["article"]
         believe(cursor, statistics)
         reading.begin(cursor)

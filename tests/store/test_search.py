@@ -9,13 +9,15 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from dedup import Article, Deduplicator
 from dedup.api.operation import Operation
 from dedup.base.errors import BusyError, InputError
 from dedup.cli import main
 from dedup.db.database import URL_VARIABLE, Database
-from dedup.store.questions import search
+from dedup.store.questions import word_index
 from tests.attached import COLUMNS, news, owned
 from tests.corpora import code, wait_until
 from tests.corpora import text as text_of
@@ -57,7 +59,7 @@ def test_what_was_broken_off_is_made_again(owner: Operation, corpus: Deduplicato
     with corpus._database.transaction() as cursor:
         cursor.execute(
             "UPDATE pg_index SET indisvalid = false WHERE indexrelid = (SELECT oid FROM pg_class"
-            " WHERE relname = 'article_words' AND relnamespace = 'dedup'::regnamespace)"
+            " WHERE relname = 'article_folded_words' AND relnamespace = 'dedup'::regnamespace)"
         )
     with pytest.raises(InputError, match="cannot be searched yet"):
         names(corpus, "rain")
@@ -89,6 +91,62 @@ def waits(corpus: Deduplicator) -> bool:
             " AND query LIKE 'CREATE INDEX CONCURRENTLY%' AND wait_event_type = 'Lock')"
         ).fetchone()
     return bool(row and row[0])
+
+
+@pytest.mark.parametrize(
+    ("stored", "typed", "shown"),
+    [
+        ("Im März in München.", "munchen", "München"),
+        ("In Munchen.", "MÜNCHEN", "Munchen"),
+        ("Die Straße ist leer.", "STRASSE leer", "Straße"),
+        ("Die STRASSE ist leer.", "straße", "STRASSE"),
+        ("L'E\u0301COLE e\u0301tait finie.", "école", "E\u0301COLE"),
+        ("Wieś pod Łodzią.", "lodzia", "Łodzią"),
+        ("An æsthetic affair.", "aesthetic", "æsthetic"),
+        ("Московские новости", "НОВОСТИ", "новости"),
+        ("がくせい が いる", "がくせい", "がくせい"),
+        ("हिन्दी में समाचार", "हिन्दी", None),
+    ],
+)
+def test_case_and_accents_make_no_difference(
+    owner: Operation, corpus: Deduplicator, stored: str, typed: str, shown: str | None
+) -> None:
+    owner.make_searchable()
+    corpus.load([Article("a", f"It began there. {stored}"), Article("b", "Something else.")])
+    page = corpus.browsing.search(typed)
+    assert [found.article.source_id for found in page.found] == ["a"]
+    snippet = page.found[0].snippet
+    if shown is not None:
+        assert snippet is not None
+        assert snippet.word == shown
+
+
+SCRIPTS = st.text(
+    st.characters(min_codepoint=32, max_codepoint=0x24F)
+    | st.characters(codec="utf-8", categories=["L", "M", "N"])
+)
+
+
+@given(SCRIPTS)
+@example("ẞßÆæŒœØøŁłĐđı")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_words_are_folded_in_sql_as_in_python(database: Database, text: str) -> None:
+    with database.transaction() as cursor:
+        query = f"SELECT {word_index.FOLDED.format('%(text)s::text')}".encode()
+        (found,) = cursor.execute(query, {"text": text}).fetchone() or ("",)
+    assert found == word_index.folded(text)
+
+
+def test_an_index_of_before_is_replaced(owner: Operation, corpus: Deduplicator) -> None:
+    corpus.load([Article("a", "Rain in Norfolk.")])
+    with corpus._database.transaction() as cursor:
+        cursor.execute(
+            "CREATE INDEX article_words ON dedup.article USING gin (to_tsvector('simple'::regconfig, title))"
+        )
+    assert owner.make_searchable()
+    with corpus._database.transaction() as cursor:
+        assert word_index.index_is_complete(cursor)
+        assert cursor.execute("SELECT to_regclass('dedup.article_words')").fetchone() == (None,)
 
 
 HOSTILE = {
@@ -126,7 +184,7 @@ def test_texts_of_any_kind_are_taken(owner: Operation, corpus: Deduplicator) -> 
 def test_days_have_the_marks_that_sql_gives_them(database: Database, first: date) -> None:
     days = [first + timedelta(days=n) for n in range(120)]
     query = f"""
-        SELECT {search.WORDS}::text, at FROM (
+        SELECT {word_index.WORDS}::text, at FROM (
             SELECT '' AS title, '' AS text, NULL::text AS publication, at AS published_at, at AS added_at, at
             FROM unnest(%s::timestamptz[]) AS at) AS article
     """
@@ -134,15 +192,15 @@ def test_days_have_the_marks_that_sql_gives_them(database: Database, first: date
     with database.transaction() as cursor:
         found = cursor.execute(query.encode(), [times]).fetchall()
     for marks, at in found:
-        block = search.block(at.date())
+        block = word_index.block(at.date())
         assert set(marks.split()) == {
-            f"'{mark}'" for mark in (search.mark(at.date()), search.mark(block), "@o")
+            f"'{mark}'" for mark in (word_index.mark(at.date()), word_index.mark(block), "@o")
         }
-        start = search.block_start(block)
+        start = word_index.block_start(block)
         assert start <= at
         if start.date() > date.min:
-            assert search.block((start - timedelta(days=1)).date()) == block - 1
-        assert search.block(start.date()) == block
+            assert word_index.block((start - timedelta(days=1)).date()) == block - 1
+        assert word_index.block(start.date()) == block
 
 
 def test_of_an_attached_table_titles_are_searched(

@@ -14,7 +14,7 @@ from dedup.runs import monitoring, runs
 from dedup.runs.monitoring import Vitals
 from dedup.runs.runs import PastRun
 from dedup.store import overview, rulebooks
-from dedup.store.questions import search
+from dedup.store.questions import word_index
 
 _sql = Statements("store/questions/questions")
 
@@ -83,6 +83,6 @@ def health(cursor: Cursor) -> Health:
         database_bytes=database_bytes,
         settings=tuple(lines),
         horizon=horizon,
-        searchable=search.index_is_complete(cursor) is True,
+        searchable=word_index.index_is_complete(cursor) is True,
         attachments=tuple(attachments),
     )

@@ -70,7 +70,7 @@ SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE duplicate_of = %(stor
 
 -- name: count_words
 -- How many words there are in what is searched for.
-SELECT numnode(plainto_tsquery('simple', %(words)s))
+SELECT numnode(plainto_tsquery('simple', ${words}))
 
 -- name: day
 -- Figures of a range of days, of its newest articles: one row. Times are microseconds since 1970.
@@ -205,7 +205,7 @@ LEFT JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = a.duplicate_of
 -- Articles with some words and marks, and whether all that is wanted holds of each.
 SELECT at, id, at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition}
 FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
-      WHERE ${indexed} @@ (plainto_tsquery('simple', %(words)s) && %(marks)s::text::tsquery)
+      WHERE ${indexed} @@ (plainto_tsquery('simple', ${words}) && %(marks)s::text::tsquery)
       LIMIT %(limit)s) AS matching
 
 -- name: named

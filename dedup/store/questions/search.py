@@ -1,33 +1,35 @@
 """Articles by words, outlet, date, address or source_id, the newest first, page by page.
 
-`dedup init --search` makes the index of words. Words are those of Postgres' configuration 'simple': a corpus
-has many languages and is full of names, so nothing is stemmed and no word is left out. Beside them each
-article has marks that are no words: its day, 32 days around it, and its outlet. So the newest articles with a
-common word are found without reading all of them.
-
-Of an attached table the corpus keeps no texts: only the titles of its articles are in the index.
+`dedup init --search` makes the index of words that this needs (`word_index.py`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 
 from dedup.base.answer import Answer
-from dedup.base.errors import BusyError, InputError
-from dedup.base.schema import migration_lock, program
+from dedup.base.errors import InputError
+from dedup.base.schema import program
 from dedup.base.times import microseconds
 from dedup.base.verdict import StatusName
 from dedup.db.arrays import bigints
-from dedup.db.connection import set_values
-from dedup.db.database import Cursor, Database, translated
+from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.store.questions import reading
 from dedup.store.questions.reading import ArticleLine, lines_of
+from dedup.store.questions.word_index import (
+    FOLDED,
+    WORDS,
+    block,
+    block_start,
+    index_is_complete,
+    mark,
+    pattern_of,
+)
 
 _sql = Statements("store/questions/questions")
 
@@ -51,6 +53,9 @@ SNIPPET_FROM = 20_000
 
 AROUND = 120
 """Characters of a snippet before the word, and behind it."""
+
+GIVEN = FOLDED.format("%(words)s::text")
+"""SQL: what is searched for, as the index has it."""
 
 Position = tuple[datetime, int]
 """Of an article in the order of pages: its time and its id."""
@@ -182,7 +187,7 @@ def _in_order(cursor: Cursor, what: Wanted) -> tuple[list[Position], Position | 
 
 def _with_words(cursor: Cursor, what: Wanted, given: str) -> tuple[list[Position], Position | None]:
     """The newest articles with these words; and where to go on after `STEPS` looks."""
-    row = cursor.execute(_sql("count_words"), {"words": given}).fetchone()
+    row = cursor.execute(_sql("count_words", words=GIVEN), {"words": given}).fetchone()
     if row is None or not row[0]:
         raise InputError("there is no word in what is searched for")
     marks = [] if what.publication is None else [mark(what.publication)]
@@ -218,7 +223,7 @@ def _matching(
     condition, values = what.others
     quoted = (mark.replace("\\", "\\\\").replace("'", "''") for mark in marks)
     found = cursor.execute(
-        _sql("matching", condition=condition, indexed=WORDS),
+        _sql("matching", condition=condition, indexed=WORDS, words=GIVEN),
         {**values, "words": what.words, "marks": " & ".join(f"'{mark}'" for mark in quoted),
          "limit": None if limit is None else limit + 1},
     ).fetchall()  # fmt: skip
@@ -238,8 +243,7 @@ def _snippets(cursor: Cursor, ids: Sequence[int], given: str) -> dict[int, Snipp
     """Of each text the words around the first of those that were searched for."""
     values = {"characters": SNIPPET_FROM, "ids": bigints(list(ids))}
     rows = cursor.execute(_sql("beginnings"), values).fetchall()
-    found = "|".join(map(re.escape, re.findall(r"\w+", given)))
-    pattern = re.compile(rf"(?<!\w)(?:{found})(?!\w)", re.IGNORECASE)
+    pattern = pattern_of(given)
     return {id: snippet for id, text in rows if (snippet := _snippet(text, pattern))}
 
 
@@ -255,89 +259,3 @@ def _snippet(text: str, pattern: re.Pattern[str]) -> Snippet | None:
     if last < len(text):
         behind = behind.rpartition(" ")[0] + "…"
     return Snippet(before, hit[0], behind)
-
-
-# --- the index of words
-
-INDEX = "article_words"
-
-TITLE_CHARACTERS, TEXT_CHARACTERS = 1_000, 50_000
-"""Of a title and a text that are searched: what Postgres makes of them may have 1 MB, whatever they hold."""
-
-OUTLET_CHARACTERS = 100
-"""Of an outlet's name in its mark; two outlets that begin so are told apart afterwards."""
-
-BLOCK_DAYS = 32
-"""Days that have a mark in common."""
-
-PATIENCE = 7 * 86_400.0
-"""Seconds within which the index must be made: of 1,000,000 articles it takes minutes."""
-
-_ZERO = date(2000, 1, 1)
-_DAY = "((coalesce(published_at, added_at) AT TIME ZONE 'UTC')::date - date '2000-01-01')"
-
-WORDS = f"""(
-    to_tsvector('simple'::regconfig,
-        left(coalesce(title, ''), {TITLE_CHARACTERS}) || ' ' || left(coalesce(text, ''), {TEXT_CHARACTERS}))
-    || array_to_tsvector(ARRAY['@d' || {_DAY}::text, '@b' || ({_DAY} / {BLOCK_DAYS})::text,
-                               '@o' || left(coalesce(publication, ''), {OUTLET_CHARACTERS})]))"""
-"""What is indexed, of the table of articles. No word begins with @."""
-
-
-def mark(of: date | int | str) -> str:
-    """The mark of a day, of a block of days by its number, or of an outlet."""
-    match of:
-        case date():
-            return f"@d{(of - _ZERO).days}"
-        case int():
-            return f"@b{of}"
-        case _:
-            return f"@o{of[:OUTLET_CHARACTERS]}"
-
-
-def block(day: date) -> int:
-    """The number of the block of days that a day is in; as in SQL, the one around day 0 is twice as long."""
-    number = (day - _ZERO).days
-    return abs(number) // BLOCK_DAYS * (-1 if number < 0 else 1)
-
-
-def block_start(number: int) -> datetime:
-    first = number * BLOCK_DAYS if number > 0 else (number - 1) * BLOCK_DAYS + 1
-    start = _ZERO + timedelta(days=max(first, (date.min - _ZERO).days))
-    return datetime(start.year, start.month, start.day, tzinfo=UTC)
-
-
-def change_index(database: Database, *, wanted: bool) -> bool:
-    """Make the index, or drop it; others read and write meanwhile. What was broken off is made again.
-
-    Returns:
-        Whether anything was done.
-
-    Raises:
-        BusyError: someone else is at it.
-        RightsError: the schema is not this role's own.
-    """
-    connection = database.connect(patient=True)
-    with translated(database.location), closing(connection), connection.cursor() as cursor:
-        # To wait for those who are at work is part of it, and nobody waits for it.
-        patient = {"lock_timeout": "0", "statement_timeout": "0"}
-        cursor.execute(set_values(patient, local=False))
-        connection.patience = PATIENCE
-        # Not to wait for it: who waits has a snapshot, and the index waits for all of these to end.
-        row = cursor.execute("SELECT pg_try_advisory_lock(%s)", [migration_lock(f"{database.schema} words")])
-        if row.fetchone() != (True,):
-            raise BusyError(f"{database.location}: another `init` makes or drops the index of words just now")
-        present = index_is_complete(cursor)
-        if present is wanted or (present is None and not wanted):
-            return False
-        if present is not None:
-            cursor.execute(f"DROP INDEX CONCURRENTLY dedup.{INDEX}".encode())
-        if wanted:
-            cursor.execute(f"CREATE INDEX CONCURRENTLY {INDEX} ON dedup.article USING gin ({WORDS})".encode())
-        return True
-
-
-def index_is_complete(cursor: Cursor) -> bool | None:
-    """Whether the index is complete; None where there is none."""
-    row = cursor.execute(_sql("index_of_words"), {"index": INDEX}).fetchone()
-    return bool(row[0]) if row else None
