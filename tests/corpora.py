@@ -165,7 +165,7 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
     with database.transaction() as cursor:
         settings = rulebooks.load_settings(cursor)
         rows = cursor.execute(
-            "SELECT id, source_id, published_at, added_at, language, t.text, title, archived"
+            "SELECT id, source_id, published_at, added_at, language, t.text, t.html, title, archived"
             " FROM dedup.marked_article a JOIN dedup.article_text t ON t.article_id = a.id"
         ).fetchall()
         horizon = window_of.load(cursor).horizon
@@ -177,7 +177,8 @@ def expected(database: AnyDatabase, common: Iterable[int] | None = None) -> Answ
     names: dict[int, str] = {}
     subjects = []
     outside = set()
-    for article_id, source_id, published_at, added_at, language, body, title, archived in rows:
+    for article_id, source_id, published_at, added_at, language, stored_body, html, title, archived in rows:
+        body = articles.readable(stored_body, html)
         order = order_key(settings, published_at, added_at, source_id)
         if horizon is not None and order[0] < horizon:
             assert archived or isinstance(fingerprint(settings, body, language, title), str), source_id
@@ -360,7 +361,7 @@ def fingerprint_waiting(cursor: Cursor, limit: int = 1_000) -> int:
     """Fingerprint some articles that wait for it; returns how many. The caller holds the settle lock."""
     settings = rulebooks.load_settings(cursor)
     chunk = fingerprints.waiting_page(cursor, None, limit).articles
-    tasks = fingerprints.waiting_texts(cursor, chunk, settings.text_max_characters)
+    tasks = [task for task, _ in fingerprints.waiting_texts(cursor, chunk, settings.text_max_characters)]
     if tasks:
         made = make_function(settings, {})(tasks)
         fingerprints.Batch([(task.id, task.revision) for task in tasks], made).store(cursor)

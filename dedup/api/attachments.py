@@ -38,6 +38,7 @@ class Attachments(OfCorpus):
         where: str | None = None,
         mark_columns: bool = False,
         triggers: bool = True,
+        html: bool | None = None,
         dry_run: bool = False,
     ) -> Attached:
         """Attach a table; the next backfill reads its rows.
@@ -50,6 +51,8 @@ class Attachments(OfCorpus):
             where: which rows are articles, as SQL over the columns of the table.
             mark_columns: add columns for the marks to the table, and write them there too.
             triggers: have triggers note changes; without them `sync` finds what changed.
+            html: whether to take the articles out of bodies that are HTML, and tags out of titles, which
+                needs `newsdedup[html]`. None refuses a table whose bodies look like HTML.
             dry_run: only say which statements would run.
 
         Raises:
@@ -64,6 +67,7 @@ class Attachments(OfCorpus):
             None if where is None else checks.text("the condition", where),
             mark_columns,
             triggers,
+            html,
         )
         attachment, statements = attaching.attach(self._database, wanted, dry_run=dry_run)
         return Attached(attachment.name, statements)

@@ -42,6 +42,7 @@ class Attachment(Answer):
     where: str | None  # which rows are articles, as SQL; None: all
     mark_columns: bool  # whether marks are written into the table
     triggers: bool  # whether triggers note its changes
+    html: bool = False  # whether its bodies are HTML, of which only the text of the article counts
     leaving: bool = False  # it is being detached
     attached_at: datetime | None = None
     # the table when it was last compared (`drift.py`)

@@ -3,7 +3,7 @@
 -- name: attachments
 -- Every attachment.
 SELECT id, name, schema_name, table_name, key_columns, key_types, columns, where_clause, mark_columns, triggers,
-       leaving, attached_at, seen
+       html, leaving, attached_at, seen
 FROM dedup.attachment ORDER BY id
 
 -- name: known

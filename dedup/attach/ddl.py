@@ -144,6 +144,7 @@ def kept(attachment: Attachment, *, again: bool) -> Part:
         "where_clause": attachment.where,
         "mark_columns": attachment.mark_columns,
         "triggers": attachment.triggers,
+        "html": attachment.html,
         "seen": Jsonb(attachment.seen),
     }
     statement = "UPDATE {} SET ({}) = ROW ({}) WHERE id = {}"

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 import psycopg
 from psycopg import sql
 
-from dedup.attach import drift
+from dedup.attach import drift, survey
 from dedup.attach.attachments import Attachment
 from dedup.attach.ddl import MARKS, original_names
 from dedup.attach.functions import FIELDS, TELLS_CHUNKS, TIMES, Shape, mark_columns
 from dedup.base.errors import InputError
+from dedup.base.html import need_trafilatura
 from dedup.db.database import Cursor
 from dedup.db.rendering import raw, schema_of
 from dedup.db.statements import Statements
@@ -49,6 +50,7 @@ class Wanted:
     where: str | None = None  # SQL; None for all rows
     mark_columns: bool = False
     triggers: bool = True
+    html: bool | None = None  # whether bodies are HTML; None: find out, and refuse them if they look like it
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
         row = cursor.execute(_sql("next_id")).fetchone()
         number, name = int(row[0]) if row else 1, _name(cursor, table if wanted.name is None else wanted.name)
     types = tuple(columns[key].type for key in keys)
-    more = wanted.where, wanted.mark_columns, wanted.triggers
+    more = wanted.where, wanted.mark_columns, wanted.triggers, bool(wanted.html)
     attachment = Attachment(number, name, schema, table, keys, types, mapped, *more)
     _check_marks(attachment, columns, None if again else schema_of(cursor))
     published = mapped.get("published_at")
@@ -91,6 +93,10 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
     numbers = tuple(columns[key].number for key in keys)
     row = cursor.execute(_sql("shape"), {"oid": oid}).fetchone()
     assert row is not None
+    if attachment.html:
+        need_trafilatura()
+    elif wanted.html is None:
+        survey.refuse_html(cursor, attachment)
     partitioned, owner, creator, home, lends, version = row
     lends, chunks = lends and owner != creator, version >= TELLS_CHUNKS
     shape = Shape(zoned, partitioned, watched, numbers, owner, creator, home, lends, chunks)
@@ -304,5 +310,5 @@ def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attac
     mapped = {field: column for field, column in mapped.items() if field == "text" or field not in lost}
     where = attachment.where if told.where is None else told.where or None
     quoted = sql.Identifier(schema, table).as_string(cursor)
-    more = attachment.name, where, attachment.mark_columns, attachment.triggers
+    more = attachment.name, where, attachment.mark_columns, attachment.triggers, attachment.html
     return examine(cursor, Wanted(quoted, keys, {**mapped, **(told.columns or {})}, *more), attachment)

@@ -93,14 +93,28 @@ def note_freed(cursor: Cursor) -> None:
 def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> Synced:
     """Make articles what their rows are now. Needs the settle lock."""
     cursor.execute(_FOLLOWING)
-    query = _sql("follow", rows=attachment.call("rows", "%(source_ids)s::text[]"))
+    rows = attachment.call("rows", "%(source_ids)s::text[]")
     values = {"id": attachment.id, "source_ids": list(source_ids), "marked": attachment.mark_columns}
-    row = cursor.execute(query, values | {"longest": MAX_SOURCE_ID_BYTES}).fetchone()
+    values |= {"longest": MAX_SOURCE_ID_BYTES, **_titles(cursor, attachment, rows, values)}
+    row = cursor.execute(_sql("follow", rows=rows), values).fetchone()
     assert row is not None
     *counts, ids, before, after = row
     if len(ids):  # the trigger left it to us, for all at once
         cursor.execute(_sql("edited"), {"ids": ids, "before": before, "after": after})
     return Synced(0, *counts)
+
+
+def _titles(
+    cursor: Cursor, attachment: Attachment, rows: str, values: Mapping[str, object]
+) -> dict[str, object]:
+    """Titles of some rows that have tags or entities, and what they are without, where bodies are HTML."""
+    plain: dict[str, str] = {}
+    if attachment.html and "title" in attachment.columns:
+        from dedup.base.html import plain_title
+
+        found = cursor.execute(_sql("titles", rows=rows), values).fetchall()
+        plain = {title: plain_title(title) for (title,) in found}
+    return {"titles": list(plain), "plain": list(plain.values())}
 
 
 def changed(
@@ -110,9 +124,9 @@ def changed(
     Without rows that cannot be articles. `after`: the source_id of the last row of the page before. Returns
     source_ids and what is the matter, and the source_id of the last row; None after the last page.
     """
-    query = _sql("changed", page=attachment.call("page", "%(after)s::text, %(limit)s::integer"))
+    page = attachment.call("page", "%(after)s::text, %(limit)s::integer")
     values = {"id": attachment.id, "after": after, "limit": limit, "marked": attachment.mark_columns}
-    return _found(cursor, query, values)
+    return _found(cursor, _sql("changed", page=page), values | _titles(cursor, attachment, page, values))
 
 
 def gone(

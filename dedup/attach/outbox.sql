@@ -45,17 +45,22 @@ SELECT attachment_id, count(*), array_agg(source_id) FROM freed GROUP BY attachm
 -- The original of an article `a` as columns of marks name it.
 SELECT source_id FROM dedup.article WHERE id = a.duplicate_of AND attachment_id = a.attachment_id OFFSET 0
 
+-- name: titles
+-- Titles that may hold tags or entities of HTML. `rows`: some rows, by a function that was made for the table.
+SELECT DISTINCT title FROM ${rows} AS r WHERE title ~ '[<&]'
+
 -- name: follow
--- Make articles what their rows are now. `rows`: them, by the function that was made for the table. Returns how many
--- are new, changed, gone and refused; and of those that settling must hear of the ids, and the revisions before and
--- after.
+-- Make articles what their rows are now. `rows`: them, by the function that was made for the table. Titles that had
+-- tags come with what they are without. Returns how many are new, changed, gone and refused; and of those that settling
+-- must hear of the ids, and the revisions before and after.
 WITH state AS MATERIALIZED (
     SELECT g.source_id, v.source_id IS NOT NULL AS present, a.id, a.attachment_id, a.revision,
-           a.published_at AS was_published_at, v.text_hash, v.title, v.url, v.publication, v.language, v.published_at,
-           octet_length(g.source_id) <= %(longest)s AS fits,
+           a.published_at AS was_published_at, v.text_hash, coalesce(h.plain, v.title) AS title, v.url, v.publication, v.language,
+           v.published_at, octet_length(g.source_id) <= %(longest)s AS fits,
            (v.status, v.original, v.score) IS DISTINCT FROM (a.status, o.source_id, a.score) AS otherwise
     FROM (SELECT DISTINCT given.id COLLATE "C" AS source_id FROM unnest(%(source_ids)s::text[]) AS given (id)) AS g
     LEFT JOIN (SELECT DISTINCT ON (source_id) * FROM ${rows} AS r) AS v ON v.source_id = g.source_id
+    LEFT JOIN unnest(%(titles)s::text[], %(plain)s::text[]) AS h (title, plain) ON h.title = v.title
     LEFT JOIN LATERAL (
         SELECT own.*, k.status, k.duplicate_of, k.score
         FROM (SELECT id, attachment_id, revision, published_at
@@ -114,11 +119,13 @@ WITH page AS MATERIALIZED (
            CASE WHEN a.id IS NULL THEN 'the row has no article'
                 WHEN a.attachment_id IS DISTINCT FROM %(id)s
                     OR (a.text_hash, a.title, a.url, a.publication, a.language, a.published_at)
-                       IS DISTINCT FROM (p.text_hash, p.title, p.url, p.publication, p.language, p.published_at)
+                       IS DISTINCT FROM (p.text_hash, coalesce(h.plain, p.title), p.url, p.publication, p.language,
+                                         p.published_at)
                 THEN 'the row is not what its article is'
                 WHEN %(marked)s AND (p.status, p.original, p.score) IS DISTINCT FROM (a.status, o.source_id, a.score)
                 THEN 'the row has not the marks of its article' END AS matter
     FROM page p
+    LEFT JOIN unnest(%(titles)s::text[], %(plain)s::text[]) AS h (title, plain) ON h.title = p.title
     LEFT JOIN LATERAL (
         SELECT own.*, k.status, k.duplicate_of, k.score
         FROM (SELECT * FROM dedup.article WHERE source_id = p.source_id OFFSET 0) AS own

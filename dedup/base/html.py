@@ -98,6 +98,22 @@ def extract(html: str) -> str:
     return text
 
 
+def readable(body: str) -> str:
+    """The text of a body that may be HTML, and is kept elsewhere as it is: that of the article where it looks
+    like HTML, and nothing where there are no words in it.
+
+    One above MAX_HTML_CHARACTERS stays as it is: too long for any text. Raises InputError: trafilatura is not
+    installed.
+    """
+    if not looks_like_html(body) or len(body) > MAX_HTML_CHARACTERS:
+        return body
+    need_trafilatura()
+    try:
+        return extract(body)
+    except InputError:  # there is no text in it
+        return ""
+
+
 def plain_title(title: str) -> str:
     """A title without the tags and entities of HTML, on one line; one that has none is not changed.
 

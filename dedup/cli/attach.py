@@ -46,6 +46,16 @@ def attach(
             "--triggers/--no-triggers", help="Have triggers note what changes, or leave that to `dedup sync`."
         ),
     ] = True,
+    html: Annotated[
+        bool | None,
+        Option(
+            "--html/--no-html",
+            help="Take the article out of bodies that are HTML, and tags out of titles, whenever they are"
+            " read; needs `pip install 'newsdedup[html]'`. Or take bodies as they are, tags and all. Without"
+            " either a table whose bodies look like HTML is refused.",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: DryRunOption = False,
 ) -> None:
     """Make the rows of a table articles, without copying their texts.
@@ -67,6 +77,7 @@ def attach(
             where=where,
             mark_columns=mark_columns,
             triggers=triggers,
+            html=html,
             dry_run=dry_run,
         )
     if dry_run:

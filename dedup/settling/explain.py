@@ -177,11 +177,12 @@ class _Loaded:
 
 
 def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Loaded:
-    query = _sql("explained", text=articles.body("a"))
+    query = _sql("explained", text=articles.body("a"), html=articles.html("a"))
     row = cursor.execute(query, {"source_id": source_id}).fetchone()
     if row is None:
         raise NotFoundError.of(source_id)
-    title, publication, published_at, added_at, language, text, *mark = row
+    title, publication, published_at, added_at, language, body, html, *mark = row
+    text = articles.readable(body, html)
     marked = Marked(source_id, *mark)
     order = order_key(rulebook.settings, published_at, added_at, source_id)
     try:

@@ -20,6 +20,7 @@ from dedup.base.machine import threads
 from dedup.base.settings import Settings
 from dedup.db.database import Connection, Cursor, Database, Session, retried, translated
 from dedup.store import fingerprints
+from dedup.store.articles import readable
 from dedup.store.fingerprints import Batch, Chunk, Stored, Target
 from dedup.store.rulebooks import Rulebook
 from dedup.text.fingerprint import Fingerprinter, TextTask
@@ -171,7 +172,8 @@ class FingerprintPool:
         Raises as `run`, and ClosedError: `_cancel` was called.
         """
         patience = self._database.timeouts.lock
-        tasks = retried(lambda: self._texts(chunk), patience)
+        found = retried(lambda: self._texts(chunk), patience)
+        tasks = [task._replace(text=readable(task.text, html)) if html else task for task, html in found]
         failed: dict[int, str] = {}
         gone = {i for i, _ in chunk} - {task.id for task in tasks}
         stored = None
@@ -182,7 +184,7 @@ class FingerprintPool:
             failed = {i: reason for (i, _), reason in batch.failed.items() if i not in gone}
         return Part(chunk, failed, sorted(gone), stored)
 
-    def _texts(self, chunk: Chunk) -> list[TextTask]:
+    def _texts(self, chunk: Chunk) -> list[tuple[TextTask, bool]]:
         with self._transaction() as cursor:
             return fingerprints.waiting_texts(cursor, chunk, self._rulebook.settings.text_max_characters)
 

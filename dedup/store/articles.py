@@ -111,22 +111,48 @@ def count(cursor: Cursor) -> int:
 
 
 def body(row: str) -> str:
-    """The present text of a row of `dedup.article`, as SQL; empty where it was in a row that is gone."""
+    """The present body of a row of `dedup.article`, as SQL; empty where it was in a row that is gone. What is
+    HTML, as `html` says, is to be made `readable`.
+    """
     elsewhere = f"(SELECT t.text FROM dedup.article_text t WHERE t.article_id = {row}.id)"
     return f"coalesce({row}.text, {elsewhere}, '')"
 
 
+def html(row: str) -> str:
+    """Whether the body of a row of `dedup.article` is HTML in a table of others, as SQL."""
+    elsewhere = f"(SELECT t.html FROM dedup.article_text t WHERE t.article_id = {row}.id)"
+    return f"CASE WHEN {row}.attachment_id IS NULL THEN false ELSE {elsewhere} END"
+
+
+def readable(text: str, html: bool) -> str:
+    """A body as it is read and compared. Raises InputError: it is HTML, and trafilatura is not installed."""
+    if not html:
+        return text
+    from dedup.base.html import readable as read
+
+    return read(text)
+
+
 def fields(row: str) -> str:
-    """The fields of `Article` from a row of `dedup.article`, as SQL."""
-    return ", ".join(body(row) if name == "text" else f"{row}.{name}" for name in ARTICLE_FIELDS)
+    """The columns of `article_of` from a row of `dedup.article`, as SQL."""
+    names = (body(row) if name == "text" else f"{row}.{name}" for name in ARTICLE_FIELDS)
+    return ", ".join([*names, html(row)])
+
+
+def article_of(row: Sequence[Any]) -> Article:
+    """The article of what `fields` selects."""
+    *values, markup = row
+    given = dict(zip(ARTICLE_FIELDS, values, strict=True))
+    return Article(**given | {"text": readable(given["text"], markup)})
 
 
 def texts(cursor: Cursor, ids: Sequence[int]) -> list[TextTask]:
     """What the fingerprints of some articles are made from. Without those in attached tables that have
     changed since the article was last brought up to date.
     """
-    rows = cursor.execute(_sql("texts", text=body("a")), {"ids": bigints(ids)}).fetchall()
-    return [TextTask(*row) for row in rows]
+    query = _sql("texts", text=body("a"), html=html("a"))
+    rows = cursor.execute(query, {"ids": bigints(ids)}).fetchall()
+    return [TextTask(*row[:5])._replace(text=readable(row[4], row[5])) for row in rows]
 
 
 def partners(cursor: Cursor, source_ids: Sequence[str]) -> list[int]:
@@ -161,7 +187,7 @@ def newest(cursor: Cursor, count: int) -> list[Article]:
     """The newest articles that can be read, the latest first."""
     values = {"ids": bigints(newest_ids(cursor, count))}
     rows = cursor.execute(_sql("newest", fields=fields("a")), values).fetchall()
-    return [Article(**dict(zip(ARTICLE_FIELDS, row, strict=True))) for row in rows]
+    return [article_of(row) for row in rows]
 
 
 def newest_ids(cursor: Cursor, count: int) -> list[int]:

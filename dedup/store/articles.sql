@@ -46,14 +46,14 @@ WHERE a.source_id = %(source_id)s
 
 -- name: explained
 -- An article with its text, for an explanation.
-SELECT a.title, a.publication, a.published_at, a.added_at, a.language, ${text}, k.status, k.stale, k.archived,
-       (SELECT o.source_id FROM dedup.article o WHERE o.id = k.duplicate_of)
+SELECT a.title, a.publication, a.published_at, a.added_at, a.language, ${text}, ${html}, k.status, k.stale,
+       k.archived, (SELECT o.source_id FROM dedup.article o WHERE o.id = k.duplicate_of)
 FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE a.source_id = %(source_id)s
 
 -- name: texts
 -- What fingerprints are made from. Without articles of attached tables whose rows have changed since.
-SELECT a.id, a.revision, a.language, a.title, b.text
+SELECT a.id, a.revision, a.language, a.title, b.text, ${html}
 FROM dedup.article a CROSS JOIN LATERAL (SELECT ${text} AS text OFFSET 0) AS b
 WHERE a.id = ANY (%(ids)s) AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(b.text, 'UTF8')))
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from dedup.attach import attachments
+from dedup.base.errors import InputError
 from dedup.base.settings import Settings
 from dedup.base.times import microseconds
 from dedup.db.database import Cursor
@@ -53,6 +55,13 @@ class Wanted:
 
 
 def wanted(cursor: Cursor) -> Wanted:
+    """Raises InputError: a cluster would read other texts than this corpus does."""
+    for attachment in attachments.present(cursor):
+        if attachment.html:
+            raise InputError(
+                f"{attachment.name} is attached with --html, and a cluster takes no article out of HTML:"
+                " settle this corpus with `dedup backfill`"
+            )
     settings, models = rulebooks.load_wanted(cursor), rulebooks.load_models(cursor, wanted=True)
     rows = cursor.execute(_sql("pair_pins")).fetchall()
     pairs = {(row[0], row[1]): Relation(row[2]) for row in rows}

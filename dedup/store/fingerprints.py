@@ -59,20 +59,23 @@ def waiting_page(cursor: Cursor, after: Place | None, limit: int) -> Page:
     return Page(list(zip(ids.tolist(), revisions.tolist(), strict=True)), sizes.tolist(), (time, last))
 
 
-def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[TextTask]:
-    """The texts of some articles, except of those that changed, went or no longer wait. Of an attached table
-    the row may have changed and the article not yet: that is noted in the outbox. `too_long`: texts that are
-    surely longer than so many characters come without their words.
+def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[TextTask, bool]]:
+    """The texts of some articles, except of those that changed, went or no longer wait; and whether they are
+    HTML that is to be made `readable`. Of an attached table the row may have changed and the article not yet:
+    that is noted in the outbox. `too_long`: texts that are surely longer than so many characters come without
+    their words.
     """
+    from dedup.base.html import MAX_HTML_CHARACTERS  # a hook does without
+
     ids, revisions = _columns(chunk)
     prefer_indexes(cursor)
-    rows = cursor.execute(
-        _sql("waiting_texts"), {"ids": ids, "revisions": revisions, "too_long": too_long}
-    ).fetchall()
+    bounds = {"too_long": too_long, "html": max(too_long, MAX_HTML_CHARACTERS)}
+    values = {"ids": ids, "revisions": revisions, **bounds}
+    rows = cursor.execute(_sql("waiting_texts", html=articles.html("a")), values).fetchall()
     if len(rows) < len(chunk):
         read = bigints([row[0] for row in rows])
         cursor.execute(_sql("note_moved"), {"ids": ids, "revisions": revisions, "read": read})
-    return [TextTask(*row) for row in rows]
+    return [(TextTask(*row[:6]), row[6]) for row in rows]
 
 
 def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:

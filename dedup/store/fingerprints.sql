@@ -119,15 +119,18 @@ CROSS JOIN (SELECT time, id FROM page ORDER BY time DESC, id DESC LIMIT 1) AS la
 
 -- name: waiting_texts
 -- Of some articles the texts to be fingerprinted: of those that have not changed and still wait, wherever their
--- texts are. A text that is too long stays here, and comes as its length. OFFSET 0: looked up one by one, whatever
--- the statistics say.
+-- texts are. A text that is too long stays here, and comes as its length; HTML has more room for it. OFFSET 0: looked
+-- up one by one, whatever the statistics say.
 SELECT a.id, a.revision, a.language, a.title, CASE WHEN size.too_long THEN '' ELSE body.text END,
-       CASE WHEN size.too_long THEN char_length(body.text) END
+       CASE WHEN size.too_long THEN char_length(body.text) END, body.html
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)
 CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSET 0) AS a
 CROSS JOIN LATERAL (
-    SELECT coalesce(a.text, (SELECT t.text FROM dedup.article_text t WHERE t.article_id = a.id)) AS text
+    SELECT coalesce(a.text, (SELECT t.text FROM dedup.article_text t WHERE t.article_id = a.id)) AS text,
+           ${html} AS html
     OFFSET 0) AS body
-CROSS JOIN LATERAL (SELECT octet_length(body.text) > 4 * %(too_long)s::bigint AS too_long) AS size
+CROSS JOIN LATERAL (
+    SELECT octet_length(body.text) > 4 * CASE WHEN body.html THEN %(html)s ELSE %(too_long)s END::bigint AS too_long
+) AS size
 WHERE a.revision = given.revision AND (a.status = 'pending' OR a.stale)
   AND (a.text_hash IS NULL OR a.text_hash = sha256(convert_to(body.text, 'UTF8')))

@@ -18,7 +18,7 @@ from psycopg.types.json import Jsonb
 from dedup.base.errors import InputError, NotFoundError
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.store.articles import body
+from dedup.store.articles import body, html, readable
 
 _sql = Statements("store/judgements")
 _BODIES = {"body": body("a"), "other_body": body("o")}
@@ -133,10 +133,15 @@ class ReviewPair:
 
 def read(cursor: Cursor, pair: Key, judge: str) -> ReviewPair:
     values = {"judge": judge, "a": pair[0], "b": pair[1]}
-    row = cursor.execute(_sql("read", **_BODIES), values).fetchone()
+    query = _sql("read", **_BODIES, html=html("a"), other_html=html("o"))
+    row = cursor.execute(query, values).fetchone()
     if row is None:
         raise NotFoundError(f"the pair {pair[0]!r}, {pair[1]!r} is gone: run `dedup judge review` again")
-    return ReviewPair(ReviewArticle(*row[:6]), ReviewArticle(*row[6:12]), *row[12:])
+    a, b = (
+        ReviewArticle(id_, title, publication, time, readable(text, markup), text_hash)
+        for id_, title, publication, time, text, text_hash, markup in (row[:7], row[7:14])
+    )
+    return ReviewPair(a, b, *row[14:])
 
 
 def record(

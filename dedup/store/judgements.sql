@@ -39,9 +39,9 @@ ${own}
 
 -- name: read
 -- A pair with both texts, and what a judge said of it.
-SELECT a.source_id, a.title, a.publication, coalesce(a.published_at, a.added_at), ${body}, dedup.text_hash(${body}),
+SELECT a.source_id, a.title, a.publication, coalesce(a.published_at, a.added_at), ${body}, dedup.text_hash(${body}), ${html},
        o.source_id, o.title, o.publication, coalesce(o.published_at, o.added_at), ${other_body},
-       dedup.text_hash(${other_body}),
+       dedup.text_hash(${other_body}), ${other_html},
        p.stratum, p.scores, CASE WHEN judged THEN j.label END, CASE WHEN judged THEN j.note END
 ${own}
 WHERE stored AND p.source_id = %(a)s AND p.other_source_id = %(b)s

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dedup.base.answer import Answer
-from dedup.base.article import ARTICLE_FIELDS, Article
+from dedup.base.article import Article
 from dedup.base.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Match, Verdict
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
@@ -53,8 +53,7 @@ def marked_article(cursor: Cursor, source_id: str) -> MarkedArticle | None:
     row = cursor.execute(_sql("article", fields=articles.fields("a")), {"source_id": source_id}).fetchone()
     if mark is None or row is None:
         return None
-    article = Article(**dict(zip(ARTICLE_FIELDS, row[1:], strict=True)))
-    return MarkedArticle(article, verdict(cursor, source_id, mark), mark.stale, row[0])
+    return MarkedArticle(articles.article_of(row[1:]), verdict(cursor, source_id, mark), mark.stale, row[0])
 
 
 def stored_mark(cursor: Cursor, source_id: str) -> StoredMark | None:

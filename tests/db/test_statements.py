@@ -13,7 +13,7 @@ import pytest
 from dedup.db import statements
 from dedup.db.database import Database
 from dedup.db.statements import Statements
-from dedup.store.articles import body, fields
+from dedup.store.articles import body, fields, html
 from dedup.store.questions import day, search, word_index
 from dedup.store.questions.reading import LABEL
 from dedup.store.stories import delay, known
@@ -26,7 +26,12 @@ FEATURES = sorted(
 )
 
 PARTS = {
-    "store/articles": {"fields": fields("a"), "text": body("a"), "tables": "dedup.article"},
+    "store/articles": {
+        "fields": fields("a"),
+        "text": body("a"),
+        "html": html("a"),
+        "tables": "dedup.article",
+    },
     "attach/attachments": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
     "store/questions/questions": {
         "counts": day._COUNTS,
@@ -58,10 +63,13 @@ PARTS = {
     ),
     "db/server_upgrade": {"table": "dedup.article"},
     "store/removal": {"table": "article"},
-    "store/fingerprints": {"table": "fingerprint"},
+    "store/fingerprints": {"table": "fingerprint", "html": html("a")},
     "store/key_segments": {"table": "fingerprint"},
     "store/exports": {"conditions": "true"},
-    "store/judgements": {"body": body("a"), "other_body": body("o")},
+    "store/judgements": {
+        **{"body": body("a"), "other_body": body("o")},
+        **{"html": html("a"), "other_html": html("o")},
+    },
     "runs/monitoring": {"table": "dedup.deferred_article"},
     "store/stories": {"known": known("m"), "delay": delay("at", "top.first_at")},
     "store/verdicts": {"fields": "a.id"},

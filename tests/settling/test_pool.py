@@ -337,7 +337,7 @@ def test_an_error_of_one_thread_ends_what_the_others_wait_for(
 ) -> None:
     given, real = tasks(database, 20), fingerprints.waiting_texts
 
-    def fail(cursor: Any, chunk: Chunk, too_long: int) -> list[TextTask]:
+    def fail(cursor: Any, chunk: Chunk, too_long: int) -> list[tuple[TextTask, bool]]:
         if chunk == given[10:]:
             wait_until(lambda: blocked(database))
             raise KeyError
@@ -450,7 +450,7 @@ def test_a_text_that_is_too_long_is_never_sent_anywhere(database: Database) -> N
     stored(database, ["very long " * 410_000, article("good", window(0, 6)).text])
     with database.transaction() as cursor:
         waiting = waiting_page(cursor, None, 9).articles
-        texts = [task.text for task in fingerprints.waiting_texts(cursor, waiting, 10**6)]
+        texts = [task.text for task, _ in fingerprints.waiting_texts(cursor, waiting, 10**6)]
     assert max(len(text) for text in texts) < 1_000
     backfill(database, workers=1)
     assert answer(database).marks["t1"][3] == "too long: 4,100,000 characters, the limit is 1,000,000"

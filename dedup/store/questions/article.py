@@ -11,6 +11,7 @@ from dedup.base.verdict import Match, Verdict
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.store import verdicts
+from dedup.store.articles import readable
 from dedup.store.judgements import key
 from dedup.store.pins import PairPin
 from dedup.store.questions.reading import ArticleLine, lines_of
@@ -138,7 +139,10 @@ def article(cursor: Cursor, source_id: str) -> ArticlePage:
 def text_of(cursor: Cursor, article_id: int) -> Text | None:
     """The text of an article; None where it is in an attached table and no longer there."""
     row = cursor.execute(_sql("text"), {"characters": TEXT_CHARACTERS, "id": article_id}).fetchone()
-    return Text(*row) if row else None
+    if row is None or row[0] is None or not row[2]:
+        return Text(*row[:2]) if row else None
+    text = readable(row[0], html=True)
+    return Text(text[:TEXT_CHARACTERS], len(text))
 
 
 def said_of(cursor: Cursor, a: str, b: str) -> tuple[PairPin | None, tuple[PairJudgement, ...]]:

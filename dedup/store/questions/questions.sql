@@ -377,8 +377,9 @@ FROM dedup.article a CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE 
 WHERE a.source_id = %(source_id)s
 
 -- name: text
--- How a text begins, and how long it is.
-SELECT left(text, %(characters)s), length(text) FROM dedup.article_text WHERE article_id = %(id)s
+-- How a text begins, and how long it is; of HTML all of it.
+SELECT CASE WHEN html THEN text ELSE left(text, %(characters)s) END, length(text), html
+FROM dedup.article_text WHERE article_id = %(id)s
 
 -- name: unsaid
 -- The articles of the pairs m. OFFSET 0: one by one, until there are enough.
