@@ -80,6 +80,11 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     "outbox": {"worker": ("SELECT", "INSERT", "DELETE"), "reader": _READ},
     "mark_change": {"worker": ("SELECT", "INSERT", "UPDATE (failed)", "DELETE"), "reader": _READ},
     "refused_row": {"worker": ("SELECT", "INSERT", "DELETE")},
+    # Triggers write it.
+    **dict.fromkeys(
+        ("journal", "journal_mark", "journal_deleted"),
+        dict.fromkeys(("worker", "analyst", "reader"), _READ),
+    ),
     # What people say is written by the owner.
     "judgement": {"reader": _READ},
     "review_pair": {"reader": _READ},
@@ -115,8 +120,12 @@ FUNCTIONS: Mapping[str, frozenset[Role]] = {
     "text_hash": VIEW_READERS,
     # So does the view of all texts.
     "attached_text": VIEW_READERS,
+    **dict.fromkeys(("changes", "journal_triggers"), VIEW_READERS),
     # Called by others with the rights of the owner.
     **dict.fromkeys(("note_bulk_change", "waiting_went", "fire_always"), frozenset()),
+    **dict.fromkeys(("journal_next", "journal_note"), frozenset()),
+    # Called by the owner.
+    **dict.fromkeys(("start_journal", "stop_journal"), frozenset()),
 }
 """Function to the roles that may call it. Those of triggers are called by nobody."""
 
