@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from dedup.settling.explain import Explanation as Explanation
     from dedup.settling.verify import Verification as Verification
     from dedup.settling.window import PrunePreview as PrunePreview
+    from dedup.store.changes import MarkChange as MarkChange
     from dedup.store.exports import MarkRow as MarkRow
     from dedup.store.exports import MatchRow as MatchRow
     from dedup.store.load import LoadPreview as LoadPreview
@@ -85,6 +86,7 @@ _HOMES = {
         "dedup.settling.explain": "DifferingSentence ExplainedArticle Explanation",
         "dedup.settling.verify": "Verification",
         "dedup.settling.window": "PrunePreview",
+        "dedup.store.changes": "MarkChange",
         "dedup.store.exports": "MarkRow MatchRow",
         "dedup.store.load": "LoadPreview",
         "dedup.store.overview": "Overview",

@@ -17,6 +17,7 @@ from dedup.base.article import Article
 from dedup.base.errors import ClosedError
 from dedup.base.timeouts import Timeouts
 from dedup.base.verdict import Verdict
+from dedup.store.changes import MarkChange
 from dedup.store.stories import Story
 from dedup.store.verdicts import MarkedArticle
 
@@ -149,6 +150,13 @@ class AsyncDeduplicator:
         Raises NotFoundError: the article is unknown.
         """
         return await self._in_thread(partial(self._opened().story, source_id))
+
+    async def changes(self, since: str | None = None, *, limit: int = 1_000) -> list[MarkChange]:
+        """The marks that changed since a cursor, in order; see `Deduplicator.changes`.
+
+        Raises InputError, or CursorError where all marks are to be read again.
+        """
+        return await self._in_thread(partial(self._opened().changes, since, limit=limit))
 
     async def delete(self, source_id: str) -> bool:
         """Delete an article; its duplicates and partners are judged again. False if it is unknown.

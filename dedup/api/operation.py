@@ -1,4 +1,4 @@
-"""What the owner of a corpus does: rights for others, the statements of the schema, and its end.
+"""What the owner of a corpus does: rights for others, the statements of the schema, the journal, and its end.
 
     with Operation() as owner:
         owner.grant(worker=["night"], analyst=["ann"])
@@ -10,7 +10,7 @@ It works as the role it connects as, which must own the schema. What everyone do
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 from dedup.api import OfCorpus
@@ -18,10 +18,11 @@ from dedup.base.errors import InputError
 from dedup.base.schema import chosen
 from dedup.base.timeouts import Timeouts
 from dedup.db import revision, roles
-from dedup.db.database import URL_VARIABLE, Database
+from dedup.db.database import URL_VARIABLE, Cursor, Database
 from dedup.db.rendering import written_out
 from dedup.db.roles import Role
-from dedup.store import opening, removal
+from dedup.settling.locked import held
+from dedup.store import changes, opening, removal
 from dedup.store.questions import word_index
 from dedup.store.removal import Contents
 
@@ -144,6 +145,28 @@ class Operation(OfCorpus):
             revision.require_head(revision.current(cursor), self._database)
             roles.require_owner(cursor, self.location)
         return word_index.change_index(self._database, wanted=wanted)
+
+    def start_journal(self) -> bool:
+        """Keep the journal of marks, which `Deduplicator.changes` tells; False where it is on already.
+
+        Raises:
+            RightsError: the schema is not this role's own.
+            BusyError: others held its tables all the time.
+        """
+        return self._switch(changes.start)
+
+    def stop_journal(self) -> bool:
+        """Drop the journal of marks; False where it was off. No cursor counts after that.
+
+        Raises: as `start_journal`.
+        """
+        return self._switch(changes.stop)
+
+    def _switch(self, work: Callable[[Cursor], bool]) -> bool:
+        with self._database.transaction() as cursor:
+            revision.require_head(revision.current(cursor), self._database)
+            roles.require_owner(cursor, self.location)
+        return held(self._database, work)
 
     def contents(self) -> Contents:
         """What `uninstall` would remove. Raises SchemaError: there is no schema."""

@@ -19,7 +19,8 @@ from dedup.db import revision
 from dedup.runs import monitoring, runs
 from dedup.runs.monitoring import Vitals
 from dedup.runs.runs import PastRun
-from dedup.store import articles, exports, overview, rulebooks, stories, verdicts
+from dedup.store import articles, changes, exports, overview, rulebooks, stories, verdicts
+from dedup.store.changes import MOST_CHANGES, MarkChange
 from dedup.store.exports import MarkRow, MatchRow
 from dedup.store.overview import Overview
 from dedup.store.stories import Story, StorySummary
@@ -78,6 +79,24 @@ class Questions(OfCorpus):
     def matches(self) -> Iterator[MatchRow]:
         """Every scored pair, by both source_ids; memory does not grow with them."""
         return exports.matches(self._database)
+
+    def changes(self, since: str | None = None, *, limit: int = 1_000) -> list[MarkChange]:
+        """The marks that changed since a cursor, in order; [] where there are none, or none yet.
+
+        Who keeps marks elsewhere stores those of a call and the last `cursor` in one transaction, and asks
+        again with that. Of a mark that changed several times only the last change is told.
+
+        Args:
+            since: the `cursor` of the last change that was stored; None tells every mark, and then changes.
+            limit: at most so many, up to 100,000.
+
+        Raises:
+            InputError: no journal of marks is kept, or this is no cursor.
+            CursorError: the cursor is of another history of the marks, or too old: forget the marks that are
+                kept, and begin again with None.
+        """
+        given = None if since is None else checks.text("since", since)
+        return self._transact(changes.changes, given, checks.whole_number("limit", limit, 1, MOST_CHANGES))
 
     def export_corpus(
         self,

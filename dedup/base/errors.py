@@ -2,6 +2,7 @@
 
     DedupError
     ├── InputError            a file, a row or an argument cannot be used
+    │   └── CursorError           of changes: all marks are to be read again
     ├── SettingError          an unknown setting, or a value out of range
     ├── NotFoundError         no article with that source_id
     ├── MachineError          this machine has no memory or no thread to spare
@@ -34,6 +35,10 @@ class DedupError(Exception):
 
 class InputError(DedupError):
     """A file, a row or an argument cannot be used."""
+
+
+class CursorError(InputError):
+    """A cursor of changes is of another history, or too old: all marks are to be read again."""
 
 
 class SettingError(DedupError):

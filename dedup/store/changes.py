@@ -1,0 +1,84 @@
+"""The journal of marks: which marks changed, in order, for those who keep marks elsewhere (docs/changes.md).
+
+All of it is in `migrations/sql/journal.sql`; here it is asked, started and stopped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import psycopg
+
+from dedup.base.answer import Answer
+from dedup.base.errors import CursorError, InputError
+from dedup.base.timeouts import milliseconds
+from dedup.db.connection import set_values
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
+
+_sql = Statements("store/changes")
+
+MOST_CHANGES = 100_000  # At a time: 20 MB
+
+LOCK_SECONDS = 1.5
+"""For the tables, at one try: half a second longer than an automatic vacuum takes to give way."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkChange(Answer):
+    """A mark that changed, as it is now.
+
+    Attributes:
+        cursor: asks for what comes after this one; text that means nothing else.
+        id: the article's source_id.
+        status: as of `Verdict`; "pending" where the last mark no longer counts, "deleted" where there is no
+            such article any more.
+        duplicate_of, score, reason: as of `Verdict`.
+    """
+
+    cursor: str
+    id: str
+    status: str
+    duplicate_of: str | None
+    score: float | None
+    reason: str | None
+
+
+def changes(cursor: Cursor, since: str | None, limit: int) -> list[MarkChange]:
+    """The next marks that changed since a cursor, or all marks; raises as `Questions.changes`."""
+    try:
+        rows = cursor.execute(_sql("changes"), {"since": since, "limit": limit}).fetchall()
+    except psycopg.Error as error:
+        match error.sqlstate:
+            case "DJ001":
+                raise InputError(
+                    "no journal of marks is kept, so nothing tells what changed; the owner of the schema"
+                    " starts it: `dedup changes --start`"
+                ) from None
+            case "DJ002":
+                raise InputError("that is no cursor of changes; give the last one that was told") from None
+            case "DJ003":
+                raise CursorError(
+                    "the cursor is of another history of the marks (after a restore, a failover, TRUNCATE or"
+                    " another start of the journal), or older than the deletions that are told; forget the"
+                    " marks that you keep, and read all of them: `dedup changes` without --since"
+                ) from None
+        raise
+    return [MarkChange(*row) for row in rows]
+
+
+def start(cursor: Cursor) -> bool:
+    """Keep the journal from now on; False where it is on already. Needs the settle lock, and the owner."""
+    return _switch(cursor, "start")
+
+
+def stop(cursor: Cursor) -> bool:
+    """Drop the journal; False where it was off. Needs the settle lock, and the owner."""
+    return _switch(cursor, "stop")
+
+
+def _switch(cursor: Cursor, statement: Literal["start", "stop"]) -> bool:
+    cursor.execute(set_values({"lock_timeout": milliseconds(LOCK_SECONDS)}, local=True))
+    row = cursor.execute(_sql("start" if statement == "start" else "stop")).fetchone()
+    return bool(row and row[0])

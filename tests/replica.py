@@ -1,0 +1,79 @@
+"""Marks kept elsewhere: a reader of `changes` that stores what it is told, and is compared with the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Protocol
+
+from dedup.api.operation import Operation
+from dedup.db.database import Database
+from dedup.store.changes import MarkChange, changes
+from tests.corpora import AnyDatabase, answer
+
+Mark = tuple[str, str | None, float | None, str | None]
+
+PENDING: Mark = ("pending", None, None, None)
+
+
+@contextmanager
+def journal(database: Database) -> Iterator[None]:
+    """The journal of marks is kept as long as this lasts."""
+    with Operation(database.url, schema=database.schema) as owner:
+        owner.start_journal()
+        try:
+            yield
+        finally:
+            with suppress(Exception):  # the database may be gone by now
+                owner.stop_journal()
+
+
+def place(change: MarkChange) -> tuple[int, int]:
+    """Position and article of a change: what its cursor has between the first dots. Readers need not know."""
+    _, position, number, *_ = change.cursor.split(".")
+    return int(position), int(number)
+
+
+def apply(marks: dict[str, Mark], change: MarkChange) -> None:
+    if change.status == "deleted":
+        marks.pop(change.id, None)
+    else:
+        marks[change.id] = (change.status, change.duplicate_of, change.score, change.reason)
+
+
+class Asks(Protocol):
+    def __call__(self, since: str | None = None, *, limit: int = 1_000) -> list[MarkChange]: ...
+
+
+class Replica:
+    """A reader, and what it was told."""
+
+    def __init__(self, database: AnyDatabase) -> None:
+        self.database = database
+        self.marks: dict[str, Mark] = {}
+        self.since: str | None = None
+        self.told: list[tuple[int, int]] = []
+
+    def read(self, limit: int = 1_000) -> list[MarkChange]:
+        """Be told some changes; what comes is in order, and new."""
+        with self.database.transaction() as cursor:
+            found = changes(cursor, self.since, limit)
+        assert len(found) <= limit
+        for change in found:
+            assert not self.told or place(change) > self.told[-1]
+            self.told.append(place(change))
+            apply(self.marks, change)
+            self.since = change.cursor
+        return found
+
+    def read_all(self, limit: int = 1_000) -> list[MarkChange]:
+        heard: list[MarkChange] = []
+        while found := self.read(limit):
+            heard += found
+        return heard
+
+    def assert_equal(self) -> None:
+        """What it keeps is what the table holds; what it was never told of is pending."""
+        stored = answer(self.database).marks
+        assert self.marks.keys() <= stored.keys()
+        assert {name: self.marks.get(name, PENDING) for name in stored} == stored
