@@ -23,6 +23,7 @@ from dedup.base.errors import DedupError, InputError, SettingError
 from dedup.base.schema import DEFAULT, VARIABLE, chosen
 from dedup.cli import (
     attach,
+    changes,
     completion,
     exports,
     judge,
@@ -76,7 +77,7 @@ SIGTERM or SIGHUP before all was done: what was finished is kept, and the same c
 # In the order of the help.
 for command in (
     *(operate.init, load.load, write.backfill, write.retry, write.check, write.delete, worker.worker),
-    *(read.marks, read.matches, read.show, read.stories, read.explain, read.verify),
+    *(read.marks, read.matches, changes.changes, read.show, read.stories, read.explain, read.verify),
     *(
         monitor.status,
         monitor.runs,

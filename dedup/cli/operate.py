@@ -1,4 +1,4 @@
-"""Commands of the corpus' owner: init, grant, uninstall."""
+"""Commands of the corpus' owner: init, grant, uninstall; and the switch of the journal, for `changes`."""
 
 from __future__ import annotations
 
@@ -214,3 +214,16 @@ def uninstall(
         output.write_json(found.as_dict())
     else:
         output.say("removed")
+
+
+def switch_journal(*, wanted: bool) -> None:
+    """Start or stop the journal of marks, and say so."""
+    say_if_started()
+    with dedup.operation.Operation() as owner:
+        changed = owner.start_journal() if wanted else owner.stop_journal()
+        place = owner.location
+    if wanted:
+        output.say(f"{place}: the journal of marks is kept{'' if changed else ' already'}")
+        output.say("next: dedup changes")
+    else:
+        output.say(f"{place}: the journal of marks {'is dropped' if changed else 'was off'}")

@@ -26,6 +26,7 @@ from dedup.db import roles
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.settling.backfill import backfill
 from tests.corpora import article, assert_right, at, code, load, make_function, text, window
+from tests.replica import journal
 from tests.settling.results import result_of
 
 GOLDEN = Path(__file__).parent / "rights.txt"
@@ -146,6 +147,8 @@ def test_the_analyst_reads_views_and_marks_and_nothing_else(database: Database, 
     assert {line for line in lines if not line.startswith("view ")} == {
         "schema dedup: USAGE",
         "table article_mark: SELECT",  # what a view would not find by the index of copies
+        *(f"table {name}: SELECT" for name in ("journal", "journal_mark", "journal_deleted")),
+        *(f"function {name}: EXECUTE" for name in ("changes", "journal_triggers")),
         "function text_hash: EXECUTE",  # views call these for their reader
         "function attached_text: EXECUTE",
     }
@@ -335,14 +338,15 @@ def run(
 
 
 @pytest.fixture
-def settled(database: Database) -> Database:
-    """A settled corpus with duplicates, similar articles, a pin and a judgement."""
+def settled(database: Database) -> Iterator[Database]:
+    """A settled corpus with duplicates, similar articles, a pin and a journal of its marks."""
     load(database, *(article(f"a{i}", [*window(i, 6), code(99)], i) for i in range(8)))
     backfill(database, workers=0, factory=make_function)
     with Deduplicator(database.url) as dd:
         dd.pins.set("a1", "a6", "similar")
         dd.backfill(workers=0, engine="postgres")
-    return database
+    with journal(database):
+        yield database
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -378,6 +382,7 @@ def files(tmp_path: Path) -> dict[str, str]:
 ANALYST = [
     *(["marks"], ["matches"], ["stories"], ["common"], ["pin", "list"], ["runs"], ["db", "url"]),
     ["export", "stories", "news.sqlite"],
+    ["changes"],
 ]
 SCRAPER = [
     ["check", "new.jsonl"],
@@ -419,6 +424,7 @@ WORKER = [
     ["report", "--story", "a1", "-o", "story.html"],
 ]
 OWNER = [
+    ["changes", "--start"],
     ["pin", "set", "a1", "a2", "similar"],
     ["common", "pin", "A sentence of some words.", "--always"],
     ["settings", "set", "bands=16"],

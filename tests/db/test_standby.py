@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from dedup.base.errors import RightsError
 from dedup.cli import main
 from dedup.db.database import URL_VARIABLE, Database
 from tests.corpora import answer, article, code, load, window
+from tests.replica import journal
 
 ASKED = [
     ["marks"],
@@ -21,6 +23,7 @@ ASKED = [
     ["explain", "a1", "a2"],
     ["common"],
     ["pin", "list"],
+    ["changes"],
     ["status"],
     ["settings"],
     ["verify"],
@@ -38,7 +41,7 @@ WRITING = [
 
 
 @pytest.fixture
-def standby(database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Database:
+def standby(database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Database]:
     """A settled corpus, that commands reach through sessions that may only read."""
     load(database, *(article(f"a{i}", [*window(i, 6), code(99)], i) for i in range(8)))
     with Deduplicator(database.url) as dd:
@@ -47,7 +50,8 @@ def standby(database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setenv(URL_VARIABLE, url)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "new.jsonl").write_text('{"id": "new", "text": "A short text that is new here."}\n')
-    return database
+    with journal(database):
+        yield database
 
 
 @pytest.mark.long("dedup", "migrations")

@@ -1,0 +1,101 @@
+"""The command `changes`: the marks that changed, in order, as JSON lines; and the journal behind it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import ExitStack
+from typing import Annotated
+
+from typer import Option
+
+from dedup.base.errors import InputError
+from dedup.cli import output
+from dedup.cli.operate import switch_journal
+from dedup.cli.shared import JsonOption, corpus
+from dedup.cli.signals import Leave, leaving
+
+PAGE = 1_000  # Changes read at a time
+LOOK_SECONDS = 0.1  # So often a command that waits looks whether it is to end
+
+
+def changes(
+    since: Annotated[
+        str | None,
+        Option(
+            metavar="CURSOR", help="Only what changed after the line with this cursor; default: every mark."
+        ),
+    ] = None,
+    limit: Annotated[int | None, Option(min=1, help="At most so many changes.")] = None,
+    endless: Annotated[
+        bool, Option("--follow", help="Go on: print what changes as it changes, until stopped.")
+    ] = False,
+    poll: Annotated[
+        float, Option(min=0.1, max=3600, help="With --follow: seconds after which it asks again.")
+    ] = 1.0,
+    json: JsonOption = False,
+    start: Annotated[
+        bool, Option("--start", help="Keep the journal of marks from now on; for the owner of the schema.")
+    ] = False,
+    stop: Annotated[
+        bool, Option("--stop", help="Drop the journal; no cursor counts after that. For the owner.")
+    ] = False,
+) -> None:
+    """Print the marks that changed, in order, for those who keep marks elsewhere.
+
+    A line of JSON each: `cursor`, `id`, `status`, `duplicate_of`, `score`, `reason`. `id` and `duplicate_of`
+    are the articles' own source_ids. The status `deleted` says that there is no such article any more, and
+    `pending` that the last mark no longer counts. Without --since every mark is printed, and then what
+    changed meanwhile. Of a mark that changed several times only the last change is there.
+
+    Store what you take from a line together with its cursor, and go on with that one: then nothing is missed
+    and nothing told twice, whatever is killed. Where a cursor is refused (exit code 2; after a restore, or
+    after 30 days), forget the marks that you keep, and begin again without it.
+
+    `--json` prints one document with `changes` and `cursor` in place of lines, at most 1,000 changes unless
+    `--limit` says otherwise. `--follow` ends with exit code 0 at SIGTERM or Ctrl-C.
+
+    The journal is off until `--start`, and costs nothing until then.
+
+    **Examples**
+
+        dedup changes --start
+
+        dedup changes > marks.jsonl
+
+        dedup changes --since "$CURSOR" --follow
+    """
+    if start or stop:
+        if (start and stop) or endless or json or since is not None or limit is not None:
+            raise InputError("--start and --stop go alone")
+        switch_journal(wanted=start)
+        return
+    if json and endless:
+        raise InputError("--json is one document, which --follow would never end: take the lines")
+    with corpus() as dd, ExitStack() as stack:
+        if json:
+            found = dd.changes(since, limit=limit or PAGE)
+            listed = [change.as_dict() for change in found]
+            output.write_json({"changes": listed, "cursor": found[-1].cursor if found else since})
+            return
+        leave = stack.enter_context(leaving()) if endless else Leave()
+        told, last = 0, since
+        while not leave.is_set() and (limit is None or told < limit):
+            size = PAGE if limit is None else min(PAGE, limit - told)
+            found = dd.changes(last, limit=size)
+            output.write_jsonl((change.as_dict() for change in found), sys.stdout)
+            sys.stdout.flush()
+            told += len(found)
+            last = found[-1].cursor if found else last
+            if len(found) < size:
+                if not endless:
+                    break
+                _wait(poll, leave)
+    if last is not None:
+        output.say(f"next: dedup changes --since {last}")
+
+
+def _wait(seconds: float, leave: Leave) -> None:
+    until = time.monotonic() + seconds
+    while not leave.is_set() and (left := until - time.monotonic()) > 0:
+        time.sleep(min(left, LOOK_SECONDS))
