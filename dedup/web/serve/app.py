@@ -114,6 +114,16 @@ class Service:
         found = await self._handling.worked(lambda: self._dd.explain(*ids))
         return explanation(found, text=query["text"])
 
+    async def changes(self, _request: Request, query: dict[str, Any]) -> dict[str, Any]:
+        since, limit = query["since"] or None, query["limit"]
+        if not 1 <= limit <= self._limits.changes:
+            raise ProblemError(400, f"limit is a whole number from 1 to {self._limits.changes:,}")
+        found = await self._handling.worked(lambda: self._dd.changes(since, limit=limit))
+        told = [_named(change.as_dict()) for change in found]
+        for change in told:
+            del change["cursor"]
+        return {"changes": told, "cursor": found[-1].cursor if found else since}
+
     async def health(self, _request: Request, _query: dict[str, Any]) -> dict[str, Any]:
         await self._probe.check()
         return {"status": "ok"}

@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import dedup
-from dedup import Explanation, MarkedArticle, Story, Verdict
+from dedup import Explanation, MarkChange, MarkedArticle, Story, Verdict
 from dedup.base.article import ARTICLE_FIELDS, MAX_FIELD_BYTES
 from dedup.files.body import FIELDS
 from dedup.web.serve.limits import BATCH_ARTICLES
@@ -31,7 +31,7 @@ class Parameter:
     name: str
     about: str
     kind: str = "string"  # `string`, `boolean` or `integer`, as JSON Schema names them
-    default: bool | int | None = None  # what it is if it is not given; None if it has to be
+    default: bool | int | str | None = None  # what it is if it is not given; None if it has to be
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,20 @@ ENDPOINTS = (
             ),
         ),
         refusals=(403, 404),
+    ),
+    Endpoint(
+        "changes",
+        "GET",
+        "/v1/changes",
+        "The marks that changed since a cursor, in order, and the cursor to go on from.",
+        "Changes",
+        (
+            Parameter(
+                "since", "The cursor of the last answer; none: every mark, and then changes.", default=""
+            ),
+            Parameter("limit", "At most so many changes, up to 10,000.", "integer", 1_000),
+        ),
+        refusals=(410,),
     ),
     Endpoint(
         "health", "GET", "/v1/health", "Whether the database answers and has the right schema.", "State"
@@ -235,12 +249,17 @@ def _schemas() -> dict[str, Schema]:
     for name in ("earlier", "later"):
         _without_text(explanation["properties"][name], "ignored")
     story = _and(schema_of(Story), count=COUNT)
+    changed = schema_of(MarkChange)
+    del changed["properties"]["cursor"]
+    changed["required"].remove("cursor")
+    changed["properties"]["status"] = {"enum": [*STATUSES, "deleted"]}
     reason: Schema = {"anyOf": [TEXT, {"type": "null"}]}
     batch = _object(verdicts=_list(_reference("Submitted")), left=COUNT, reason=reason)
     return {
         "Article": _article(),
         "Articles": _list(_reference("Article")) | {"maxItems": BATCH_ARTICLES},
         "Batch": batch,
+        "Changes": _object(changes=_list(changed), cursor={"anyOf": [TEXT, {"type": "null"}]}),
         "Deleted": _object(source_id=TEXT),
         "Document": {"type": "object", "description": "OpenAPI 3.1."},
         "Explanation": explanation,

@@ -28,6 +28,7 @@ from dedup.base.errors import (
     BusyError,
     ClosedError,
     CollisionError,
+    CursorError,
     DatabaseError,
     DedupError,
     InputError,
@@ -83,6 +84,8 @@ def problem_of(error: Exception, place: str) -> ProblemError:
         return ProblemError(500, f"unexpected {type(error).__name__}; the log of the server says where")
     words = str(error).replace(place, "the database")
     match error:
+        case CursorError():
+            return ProblemError(410, words)
         case InputError():
             return ProblemError(400, words)
         case NotFoundError():

@@ -47,6 +47,7 @@ class Limits:
     work_seconds: float = WORK_SECONDS
     batch_articles: int = BATCH_ARTICLES
     batch_seconds: float = BATCH_SECONDS
+    changes: int = 10_000  # in one answer; 2 MB
 
 
 class Rates:

@@ -16,6 +16,7 @@ from dedup.db.database import Database
 from dedup.files.readers import read_articles
 from tests.cli.conftest import HARBOUR, MUSEUM
 from tests.corpora import article, assert_right, window
+from tests.replica import journal
 from tests.web.serve.conftest import LINES, SECONDS, Door, Serving, is_problem
 
 FIRST = {"source_id": "first", "text": HARBOUR, "published_at": "2026-03-11T08:00Z", "publication": "Courier"}
@@ -121,6 +122,26 @@ def test_a_mark_a_story_and_an_explanation(serving: Serving) -> None:
     full = door.ask("GET", "/v1/explanation", source_id="first", other_source_id="copy", text="true").json
     assert full["shared"] == door.dd.explain("first", "copy").as_dict()["shared"]
     assert full | {"shared_sentences": 6, "differing_sentences": 0} == full
+
+
+def test_changes_are_told_with_the_cursor_to_go_on_from(database: Database, door: Door) -> None:
+    is_problem(door.ask("GET", "/v1/changes"), 400, "`dedup changes --start`")
+    with journal(database):
+        assert door.ask("GET", "/v1/changes").json == {"changes": [], "cursor": None}
+        for given in (FIRST, COPY, OTHER):
+            door.submit(given)
+        told, cursor = [], ""
+        while found := door.ask("GET", "/v1/changes", limit="2", since=cursor).json["changes"]:
+            cursor = door.ask("GET", "/v1/changes", limit="2", since=cursor).json["cursor"]
+            told += found
+        wanted = [renamed(change.as_dict()) for change in door.dd.changes()]
+        assert [{**change, "cursor": ""} for change in told] == [
+            {**change, "cursor": ""} for change in wanted
+        ]
+        assert door.ask("GET", "/v1/changes", since=cursor).json == {"changes": [], "cursor": cursor}
+        is_problem(door.ask("GET", "/v1/changes", since="soon"), 400, "no cursor")
+        is_problem(door.ask("GET", "/v1/changes", limit="10001"), 400, "1 to 10,000")
+        is_problem(door.ask("GET", "/v1/changes", since="0123456789ab.1.2.3.4"), 410, "read all of them")
 
 
 def test_texts_are_told_only_by_a_server_that_may(door: Door) -> None:

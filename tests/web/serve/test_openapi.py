@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from dedup.db.database import Database
 from dedup.web.serve.app import Service
 from dedup.web.serve.endpoints import ANY_REFUSAL, ENDPOINTS, document, schema_of
 from dedup.web.serve.guard import Access
 from tests.cli.conftest import HARBOUR, MUSEUM
+from tests.replica import journal
 from tests.web.serve.conftest import LINES, Door, Reply, Serving
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -108,6 +110,7 @@ GOOD: list[tuple[str, str, Any, dict[str, str]]] = [
     ("GET", "/v1/explanation", None, {"source_id": "a", "other_source_id": "b", "text": "true"}),
     ("GET", "/v1/explanation", None, {"source_id": "a", "other_source_id": "d"}),
     ("DELETE", "/v1/articles", None, {"source_id": "a"}),
+    ("GET", "/v1/changes", None, {"limit": "2"}),
     ("GET", "/v1/health", None, {}),
     ("GET", "/v1/ready", None, {}),
     ("GET", "/openapi.json", None, {}),
@@ -119,6 +122,14 @@ def ask(door: Door, method: str, path: str, body: Any, query: dict[str, str]) ->
     return door.ask(method, path, body, None, kind=kind, **query)
 
 
+@pytest.fixture
+def kept(database: Database) -> Iterator[None]:
+    """The journal of marks is kept."""
+    with journal(database):
+        yield
+
+
+@pytest.mark.usefixtures("kept")
 def test_every_operation_answers_as_described(serving: Serving) -> None:
     door = serving(texts=True)
     asked = set()
@@ -130,6 +141,7 @@ def test_every_operation_answers_as_described(serving: Serving) -> None:
     assert asked == {(endpoint.method, endpoint.path) for endpoint in ENDPOINTS}
 
 
+@pytest.mark.usefixtures("kept")
 def test_every_operation_refuses_as_described(serving: Serving) -> None:
     door, guarded = serving(), serving(access=Access(b"0123456789abcdef"))
     for method, path, body, query in GOOD:
