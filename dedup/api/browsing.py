@@ -19,14 +19,17 @@ from dedup.store import rulebooks
 from dedup.store.questions import article as articles
 from dedup.store.questions import day as days
 from dedup.store.questions import health as conditions
+from dedup.store.questions import outlet as of_outlets
 from dedup.store.questions import outlets as matrices
 from dedup.store.questions import queue as queues
 from dedup.store.questions import reading, sentences
 from dedup.store.questions import search as searching
 from dedup.store.questions import story as stories
 from dedup.store.questions.article import ArticlePage, FingerprintFigures, MatchedArticle, PairJudgement, Text
-from dedup.store.questions.day import SPREAD_OUTLETS, Day, DayMarks, Marks, OutletMarks, Trouble
+from dedup.store.questions.counting import Grouping, Marks, Only, PeriodMarks, end_of
+from dedup.store.questions.day import SPREAD_OUTLETS, Day, LanguageMarks, OutletMarks, Trouble
 from dedup.store.questions.health import Health, SettingLine
+from dedup.store.questions.outlet import OutletPage, Partner
 from dedup.store.questions.outlets import Cell, Copied, CopiedPage, Matrix
 from dedup.store.questions.queue import DoubtfulPair, PinsPage, QueueKind
 from dedup.store.questions.reading import ArticleLine, CopyLine, StoryLine
@@ -46,17 +49,22 @@ __all__ = [
     "CopiedPage",
     "CopyLine",
     "Day",
-    "DayMarks",
     "DoubtfulPair",
     "FingerprintFigures",
     "Found",
+    "Grouping",
     "Health",
+    "LanguageMarks",
     "Marks",
     "MatchedArticle",
     "Matrix",
+    "Only",
     "OutletMarks",
+    "OutletPage",
     "Page",
     "PairJudgement",
+    "Partner",
+    "PeriodMarks",
     "PinsPage",
     "QueueKind",
     "SentenceOrder",
@@ -68,7 +76,11 @@ __all__ = [
     "StoryPage",
     "Text",
     "Trouble",
+    "end_of",
 ]
+
+ROWS = 10_000
+"""Of one answer at most, whatever is asked for."""
 
 READ_SECONDS = 10.0  # A page that takes longer has failed: something else is wrong with the server
 
@@ -90,19 +102,32 @@ class Browsing(OfCorpus):
         """The day of the newest article, in UTC, that is not in the future; None where there is none."""
         return self._transact(days.newest_day)
 
-    def day(self, first: date, last: date | None = None) -> Day:
-        """A day, or a range of days with both ends.
+    def day(
+        self,
+        first: date | None = None,
+        last: date | None = None,
+        *,
+        by: Grouping | None = None,
+        publication: str | None = None,
+        language: str | None = None,
+        rows: int | None = None,
+    ) -> Day:
+        """A day, a range of days with both ends, or without any the whole corpus.
 
-        Raises InputError: the last day is before the first, or the range is longer than `RANGE_DAYS`.
+        `by`: what its articles are counted by; the next larger grouping takes its place where a page would
+        have too many periods, and None takes the finest that makes few. `publication`, `language`: only these
+        articles. `rows`: of every list at most, in place of what a page shows. Raises InputError: the last
+        day is before the first, or there is no such grouping.
         """
-        return self._transact(days.day, first, last)
+        only = _only(publication, language)
+        return self._transact(days.day, first, last, by=by, only=only, rows=_rows(rows))
 
-    def story(self, source_id: str, after: str | None = None) -> StoryPage:
-        """The story of an article, its copies 200 at a time.
+    def story(self, source_id: str, after: str | None = None, *, rows: int | None = None) -> StoryPage:
+        """The story of an article, its copies 200 at a time, or so many.
 
         Raises NotFoundError: the article is not stored. InputError: `after` is of no page.
         """
-        return self._transact(stories.story, checks.text("source_id", source_id), after)
+        return self._transact(stories.story, checks.text("source_id", source_id), after, _rows(rows))
 
     def article(self, source_id: str) -> ArticlePage:
         """An article with all that is known of it. Raises NotFoundError: it is not stored."""
@@ -122,47 +147,112 @@ class Browsing(OfCorpus):
         words: str | None = None,
         *,
         publication: str | None = None,
+        language: str | None = None,
         status: StatusName | None = None,
+        dated: bool | None = None,
         first: date | None = None,
         last: date | None = None,
         url: str | None = None,
         source_id: str | None = None,
         after: str | None = None,
+        rows: int | None = None,
     ) -> Page:
         """Articles that meet every condition, the newest first. Days are in UTC, both included.
 
         `words` must all be in the title or the text, whatever their case and accents, and need
-        `dedup init --search`. Raises InputError without that index, or if `after` is of no page.
+        `dedup init --search`. `dated`: with a time of publication that can be true, or without. `rows`: of
+        the page, where it is not 50. Raises InputError without that index, or if `after` is of no page.
         """
-        for name, value in (("words", words), ("publication", publication), ("url", url)):
+        texts = {"words": words, "publication": publication, "language": language, "url": url}
+        for name, value in {**texts, "source_id": source_id}.items():
             if value is not None:
                 checks.text(name, value)
-        if source_id is not None:
-            checks.text("source_id", source_id)
-        what = searching.wanted(words, publication, status, first, last, url, source_id, after)
+        what = searching.wanted(
+            **texts,
+            status=status,
+            dated=dated,
+            first=first,
+            last=last,
+            source_id=source_id,
+            after=after,
+            rows=_rows(rows),
+        )
         return self._transact(searching.search, what, self._database.schema)
 
-    def outlets(self, first: date, last: date | None = None) -> Matrix:
-        """Who copies whom among the outlets. Raises InputError: the last day is before the first."""
-        return self._transact(matrices.outlets, first, last)
+    def outlets(
+        self,
+        first: date | None = None,
+        last: date | None = None,
+        *,
+        publication: str | None = None,
+        language: str | None = None,
+        rows: int | None = None,
+    ) -> Matrix:
+        """Who copies whom among the outlets; `first` and `last` as of `day`.
+
+        `publication`, `language`: only these copies. `rows`: outlets at most, in place of what a page shows.
+        Raises InputError: the last day is before the first.
+        """
+        only = _only(publication, language)
+        return self._transact(matrices.outlets, first, last, only=only, rows=_rows(rows))
+
+    def outlet(
+        self,
+        publication: str,
+        first: date | None = None,
+        last: date | None = None,
+        *,
+        by: Grouping | None = None,
+        language: str | None = None,
+        rows: int | None = None,
+    ) -> OutletPage:
+        """One outlet: how much of it is original, from whom it copies, who copies it; arguments as of `day`.
+
+        An outlet that nothing is stored of has no articles.
+        """
+        checks.text("publication", publication)
+        only = _only(None, language).language
+        return self._transact(
+            of_outlets.outlet, publication, first, last, by=by, language=only, rows=_rows(rows)
+        )
+
+    def outlet_names(self) -> tuple[str, ...]:
+        """The outlets that there are, by name, 1,000 at most."""
+        return self._transact(of_outlets.names)
+
+    def languages(self) -> tuple[str, ...]:
+        """The languages of the newest articles."""
+        return self._transact(of_outlets.languages)
 
     def copied(
-        self, copier: str, original: str, first: date, last: date | None = None, after: str | None = None
+        self,
+        copier: str,
+        original: str,
+        first: date | None = None,
+        last: date | None = None,
+        after: str | None = None,
+        *,
+        language: str | None = None,
+        rows: int | None = None,
     ) -> CopiedPage:
         """The copies behind a cell of the matrix, the newest first.
 
         Raises InputError: the last day is before the first, or `after` is of no page.
         """
-        checks.text("copier", copier)
-        checks.text("original", original)
-        return self._transact(matrices.copied, copier, original, first, last, after)
+        for name, value in (("copier", copier), ("original", original)):
+            checks.text(name, value)
+        last = first if last is None else last
+        only = _only(None, language).language
+        return self._transact(matrices.copied, copier, original, first, last, after, only, _rows(rows))
 
-    def common_sentences(self, order: SentenceOrder = "carriers", after: str | None = None) -> SentencesPage:
+    def common_sentences(
+        self, order: SentenceOrder = "carriers", after: str | None = None, *, rows: int | None = None
+    ) -> SentencesPage:
         """The sentences that are ignored, and the pinned ones.
 
         Raises InputError: there is no such order, or `after` is of no page.
         """
-        return self._transact(sentences.common_sentences, order, after)
+        return self._transact(sentences.common_sentences, order, after, _rows(rows))
 
     def sentence(self, sentence_hash: int) -> SentencePage:
         """A common or pinned sentence with some of its articles. Raises NotFoundError: it is neither."""
@@ -177,9 +267,21 @@ class Browsing(OfCorpus):
         """
         return self._transact(queues.queue, kind)
 
-    def pins(self, after: str | None = None) -> PinsPage:
+    def pins(self, after: str | None = None, *, rows: int | None = None) -> PinsPage:
         """What people have said of pairs. Raises InputError: `after` is of no page."""
-        return self._transact(queues.pins, after)
+        return self._transact(queues.pins, after, _rows(rows))
 
     def health(self) -> Health:
         return self._transact(conditions.health)
+
+
+def _only(publication: str | None, language: str | None) -> Only:
+    for name, value in (("publication", publication), ("language", language)):
+        if value is not None:
+            checks.text(name, value)
+    return Only(publication, language)
+
+
+def _rows(given: int | None) -> int | None:
+    """How many rows are asked for, up to `ROWS`."""
+    return None if given is None else min(checks.whole_number("rows", given, 1), ROWS)

@@ -14,7 +14,7 @@ from dedup.db import statements
 from dedup.db.database import Database
 from dedup.db.statements import Statements
 from dedup.store.articles import body, fields, html
-from dedup.store.questions import day, search, word_index
+from dedup.store.questions import counting, search, word_index
 from dedup.store.questions.reading import LABEL
 from dedup.store.stories import delay, known
 
@@ -34,7 +34,7 @@ PARTS = {
     },
     "attach/attachments": {"write": "(SELECT 0::bigint AS written, m.ids AS held)"},
     "store/questions/questions": {
-        "counts": day._COUNTS,
+        "counts": counting.COUNTS,
         "publication": LABEL.format("publication"),
         "known": known("a"),
         "delay": delay("c.known_at", "o.known_at"),
@@ -44,6 +44,12 @@ PARTS = {
         "words": search.GIVEN,
         "order": "carriers",
         "page": "1",
+        "only": "true",
+        "label": LABEL.format("other"),
+        "language": LABEL.format("language"),
+        "known_other": known("o"),
+        "delay_from": delay("c.known_at", "o.known_at"),
+        "delay_by": delay("o.known_at", "c.known_at"),
     },
     "store/memory_engine": {"place": "1"},
     "store/cluster": {

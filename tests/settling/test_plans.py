@@ -24,8 +24,19 @@ from dedup.settling.settle import settle
 from dedup.store import common_sentences, opening, rulebooks, settling, stories, verdicts
 from dedup.store.fingerprints import count, waiting_page
 from dedup.store.questions import article as articles
+from dedup.store.questions import (
+    counting,
+    health,
+    outlet,
+    outlets,
+    queue,
+    reading,
+    search,
+    sentences,
+    story,
+    word_index,
+)
 from dedup.store.questions import day as days
-from dedup.store.questions import health, outlets, queue, reading, search, sentences, story, word_index
 from tests.conftest import Server
 from tests.corpora import article, make_function, window
 
@@ -344,10 +355,13 @@ ARTICLES_OF_A_DAY = 24 * 60
 FIRST, LAST = date(2020, 1, 1), date(2020, 1, 31)
 
 
-def found(cursor: Cursor, text: str | None = None, **fields: object) -> int | None:
+OF_AN_OUTLET, OF_A_LANGUAGE = counting.Only("Outlet 7"), counting.Only(language="de")
+NONE = counting.Marks()
+
+
+def found(cursor: Cursor, text: str | None = None, **fields: Any) -> int | None:
     """How many articles a page of a search has; None for a full page."""
-    given = dict.fromkeys(("publication", "status", "first", "last", "url", "source_id", "after")) | fields
-    page = search.search(cursor, search.wanted(text, **given), "dedup")
+    page = search.search(cursor, search.wanted(text, **fields), "dedup")
     return None if page.after and not page.more else len(page.found)
 
 
@@ -355,6 +369,14 @@ QUESTIONS: dict[str, tuple[Callable[[Cursor], object], int]] = {
     "newest day": (days.newest_day, 5),
     "day": (lambda c: days.day(c, DAY).biggest[0], 2 * ARTICLES_OF_A_DAY),
     "a part of a range": (lambda c: days.day(c, FIRST, LAST, counted=500).counted_from, 2 * 500),
+    "a part of the whole corpus": (lambda c: days.day(c, counted=500).counted_from, 2 * 500),
+    "an outlet's day": (lambda c: days.day(c, only=OF_AN_OUTLET, counted=500).outlets[0], 2 * ARTICLES // 50),
+    "a part of an outlet's": (lambda c: days.day(c, only=OF_AN_OUTLET, counted=50).counted_from, 2 * 50 + 10),
+    "a language's day": (lambda c: days.day(c, DAY, only=OF_A_LANGUAGE).marks == NONE, 2 * ARTICLES_OF_A_DAY),
+    "outlet": (lambda c: outlet.outlet(c, "Outlet 7").copied_by[0], 8 * ARTICLES // 50),
+    "a part of an outlet": (lambda c: outlet.outlet(c, "Outlet 7", counted=50).copied_by[0], 8 * 50),
+    "names of outlets": (lambda c: len(outlet.names(c)) == 50, 52),
+    "languages": (lambda c: outlet.languages(c) == (), outlet.RECENT),
     "story": (lambda c: story.story(c, "synthetic 4711").original, 50),
     "story of a copy": (lambda c: story.story(c, "real 1").copies[0], 50),
     "article": (lambda c: articles.article(c, "synthetic 4711").matches[0], 50),
@@ -368,6 +390,8 @@ QUESTIONS: dict[str, tuple[Callable[[Cursor], object], int]] = {
     ),
     "of no outlet": (lambda c: found(c, publication="Outlet") == 0, 10),
     "of a status": (lambda c: found(c, status="failed") == 0, 2 * search.SCANNED + 10),
+    "undated": (lambda c: found(c, dated=False) == 0, 2 * search.SCANNED + 10),
+    "of a language": (lambda c: found(c, language="de") == 0, 2 * search.SCANNED + 10),
     "of an address": (lambda c: found(c, url="https://example.com/4711") == 1, 10),
     "of an id": (lambda c: found(c, source_id="synthetic 4711") == 1, 10),
     "outlets": (lambda c: outlets.outlets(c, DAY).cells[0], 2 * ARTICLES_OF_A_DAY),

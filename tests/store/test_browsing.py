@@ -8,17 +8,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
 from statistics import median
-from typing import Any
+from typing import Any, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup import Article, Deduplicator
+from dedup.api import browsing
 from dedup.api.operation import Operation
 from dedup.base.errors import InputError, NotFoundError
 from dedup.store.pins import PairPin
-from dedup.store.questions import outlets, queue, reading, search, sentences, story
+from dedup.store.questions import counting, outlets, queue, reading, search, sentences, story
+from dedup.store.questions import day as days
 from dedup.store.questions.reading import LABEL_CHARACTERS
 from dedup.store.stories import delay_between
 from tests.conftest import Server
@@ -100,6 +102,7 @@ class Row:
     url: str | None
     text: str
     known_at: datetime | None
+    language: str | None
 
     def after(self, other: Row) -> timedelta | None:
         return delay_between(self.known_at, other.known_at)
@@ -121,7 +124,7 @@ def rows(newsroom: Deduplicator) -> dict[int, Row]:
     )
     with newsroom._database.transaction() as cursor:
         found = cursor.execute(
-            f"SELECT {columns} reason, limit_fired, url, text, published_at"
+            f"SELECT {columns} reason, limit_fired, url, text, published_at, language"
             " FROM dedup.marked_article".encode()
         )
         return {row[0]: Row(*row) for row in found.fetchall()}
@@ -172,11 +175,14 @@ def test_a_day(newsroom: Deduplicator, rows: dict[int, Row], first: date, last: 
         day = days_of(cursor, first, last, counted)
     assert day.counted_from == (found[-1].at if more else None)
     assert values(day.marks) == tallied(found)
-    assert sum(day.hours) == len(found)
-    assert all(n == sum(row.at.hour == hour for row in found) for hour, n in enumerate(day.hours))
+    dated = [row for row in found if row.known_at]
+    assert values(day.undated) == tallied([row for row in found if not row.known_at])
+    assert all(n == sum(row.at.hour == hour for row in dated) for hour, n in enumerate(day.hours))
     start = found[-1].at.date() if more else first
-    assert [d.day for d in day.days] == [start + timedelta(days=n) for n in range((last - start).days + 1)]
-    assert all(values(d.marks) == tallied([r for r in found if r.at.date() == d.day]) for d in day.days)
+    days = [start + timedelta(days=n) for n in range((last - start).days + 1)]
+    assert [period.first for period in day.periods] == days
+    for period in day.periods:
+        assert values(period.marks) == tallied([r for r in dated if r.at.date() == period.first])
     by_outlet: dict[str | None, list[Row]] = defaultdict(list)
     for row in found:
         by_outlet[row.publication].append(row)
@@ -184,6 +190,8 @@ def test_a_day(newsroom: Deduplicator, rows: dict[int, Row], first: date, last: 
         cut(name): tallied(of) for name, of in by_outlet.items()
     }
     assert day.other_outlets == 0
+    languages = Counter(row.language for row in found)
+    assert {one.language: one.marks.articles for one in day.languages} == languages
     check_stories(day, rows, found)
     check_troubles(day, found)
 
@@ -191,7 +199,7 @@ def test_a_day(newsroom: Deduplicator, rows: dict[int, Row], first: date, last: 
 def days_of(cursor: Any, first: date, last: date, counted: int) -> Any:
     from dedup.store.questions import day
 
-    return day.day(cursor, first, last, counted=counted)
+    return day.day(cursor, first, last, by="day", counted=counted)
 
 
 def check_stories(day: Any, rows: dict[int, Row], found: list[Row]) -> None:
@@ -240,13 +248,168 @@ def check_troubles(day: Any, found: list[Row]) -> None:
         assert names == expected[trouble.kind, trouble.reason][:5]
 
 
-def test_a_range_of_days_is_bounded(newsroom: Deduplicator) -> None:
+def test_what_is_no_range(newsroom: Deduplicator) -> None:
     for ask in (newsroom.browsing.day, newsroom.browsing.outlets):
         with pytest.raises(InputError, match="before it begins"):
             ask(LAST, FIRST)
-        with pytest.raises(InputError, match="at most 366 days"):
-            ask(date(2020, 1, 1), LAST)
+    with pytest.raises(InputError, match="no grouping 'hour'"):
+        newsroom.browsing.day(by="hour")  # type: ignore[arg-type]
     assert newsroom.browsing.newest_day() is not None
+
+
+def test_the_whole_corpus(newsroom: Deduplicator, rows: dict[int, Row]) -> None:
+    every = newsroom.browsing.day()
+    assert (every.first, every.last, every.counted_from) == (None, None, None)
+    assert values(every.marks) == tallied(list(rows.values()))
+    assert [period.first for period in every.periods] == [FIRST + timedelta(days=n) for n in range(DAYS)]
+    until = newsroom.browsing.day(None, FIRST)
+    assert values(until.marks) == tallied(within(rows, date.min, FIRST))
+    matrix = newsroom.browsing.outlets()
+    assert matrix.copies == sum(row.duplicate_of is not None for row in rows.values())
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "by", "chosen", "starts"),
+    [
+        (date(2026, 11, 18), date(2026, 11, 22), None, "day", 5),
+        (date(2026, 11, 18), date(2026, 11, 22), "week", "week", 1),
+        (date(2026, 11, 15), date(2026, 11, 23), "week", "week", 3),
+        (date(2026, 11, 15), date(2026, 12, 1), "month", "month", 2),
+        (date(2026, 1, 1), date(2026, 12, 31), None, "week", 53),
+        (date(2026, 1, 1), date(2026, 12, 31), "day", "day", 365),
+        (date(2025, 1, 1), date(2026, 12, 31), "day", "week", 105),
+        (date(2000, 1, 1), date(2026, 12, 31), "week", "month", 324),
+        (date(2026, 12, 31), date(2027, 1, 1), "year", "year", 2),
+        (date.min, date.max, None, "day", 5),
+    ],
+)
+def test_articles_are_counted_by_week_and_month(
+    newsroom: Deduplicator,
+    rows: dict[int, Row],
+    first: date,
+    last: date,
+    by: counting.Grouping | None,
+    chosen: str,
+    starts: int,
+) -> None:
+    day = newsroom.browsing.day(first, last, by=by)
+    assert (day.by, len(day.periods)) == (chosen, starts)
+    dated = [row for row in within(rows, first, last) if row.known_at]
+    for period in day.periods:
+        end = counting.end_of(period.first, day.by)
+        wanted = [row for row in dated if period.first <= row.at.date() <= end]
+        assert values(period.marks) == tallied(wanted)
+    assert sum(period.marks.articles for period in day.periods) == len(dated)
+
+
+@given(st.dates(), st.sampled_from(get_args(counting.Grouping)))
+@example(date.min, "week")
+@example(date.max, "year")
+@example(date(2024, 2, 29), "month")
+def test_every_day_is_in_one_period(day: date, by: counting.Grouping) -> None:
+    start, end = counting.start_of(day, by), counting.end_of(day, by)
+    assert start <= day <= end
+    assert counting.start_of(start, by) == start
+    assert counting.start_of(end, by) == start
+    if end < date.max:
+        assert counting.start_of(end + timedelta(days=1), by) == end + timedelta(days=1)
+
+
+FILTERS: list[dict[str, Any]] = [
+    {"publication": "Wire"},
+    {"publication": LONG},
+    {"publication": "nobody"},
+    {"language": "de"},
+    {"language": "de", "publication": "Herald"},
+]
+
+
+@pytest.mark.parametrize("only", FILTERS, ids=str)
+@pytest.mark.parametrize("counted", [60, 1_000])
+def test_only_some_articles_are_counted(
+    newsroom: Deduplicator, rows: dict[int, Row], only: dict[str, Any], counted: int
+) -> None:
+    every = within(rows, FIRST, LAST)
+    read = [row for row in every if only.get("publication") in (None, row.publication)]
+    found = [row for row in read[:counted] if only.get("language") in (None, row.language)]
+    chosen = counting.Only(**only)
+    with newsroom.browsing._transaction() as cursor:
+        day = days.day(cursor, FIRST, LAST, only=chosen, counted=counted)
+        matrix = outlets.outlets(cursor, FIRST, LAST, only=chosen, counted=counted)
+    from_when = read[counted - 1].at if len(read) > counted else None
+    assert (day.counted_from, matrix.counted_from) == (from_when, from_when)
+    assert (day.only, values(day.marks)) == (chosen, tallied(found))
+    assert matrix.copies == sum(row.duplicate_of is not None for row in found)
+    assert matrix.copies == matrix.unknown + matrix.undated + matrix.other + sum(
+        c.copies for c in matrix.cells
+    )
+
+
+def test_lists_are_as_long_as_is_asked(newsroom: Deduplicator, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = newsroom.browsing.day(rows=1_000)
+    short = newsroom.browsing.day(rows=2)
+    assert short.biggest == every.biggest[:2]
+    assert short.outlets == every.outlets[:2]
+    assert short.other_outlets == len(every.outlets) - 2
+    story_ids = {story.original.source_id for story in every.biggest}
+    assert len(story_ids) > days.LISTED
+    monkeypatch.setattr(browsing, "ROWS", 3)
+    assert len(newsroom.browsing.day(rows=1_000).biggest) == 3
+
+
+def middle(delays: list[timedelta]) -> timedelta | None:
+    seconds = [delay.total_seconds() for delay in delays]
+    return timedelta(seconds=median(seconds)) if seconds else None
+
+
+@pytest.mark.parametrize("language", [None, "de"])
+@pytest.mark.parametrize("name", ["Wire", "O'Brien \\ Söhne", LONG, "nobody"])
+def test_an_outlet(newsroom: Deduplicator, rows: dict[int, Row], name: str, language: str | None) -> None:
+    page = newsroom.browsing.outlet(name, language=language, rows=1_000)
+    own = [row for row in rows.values() if row.publication == name and language in (None, row.language)]
+    assert values(page.marks) == tallied(own)
+    assert values(page.undated) == tallied([row for row in own if not row.known_at])
+    ids = {row.id for row in own if row.status in ("unique", "similar")}
+    made = [(row, rows[row.duplicate_of]) for row in own if row.duplicate_of is not None]
+    given_away = [(row, rows[row.duplicate_of]) for row in rows.values() if row.duplicate_of in ids]
+    for told, between, pairs, place in (
+        (page.copies_from, page.delay_from, made, 1),
+        (page.copied_by, page.delay_by, given_away, 0),
+    ):
+        delays: dict[str | None, list[timedelta | None]] = defaultdict(list)
+        for pair in pairs:
+            delays[cut(pair[place].publication)].append(pair[0].after(pair[1]))
+        assert {one.publication for one in told} == set(delays)
+        for one in told:
+            known = [delay for delay in delays[one.publication] if delay is not None]
+            assert (one.copies, one.undated) == (len(known), len(delays[one.publication]) - len(known))
+            assert one.median_delay == (middle(known))
+        totals = [one.copies + one.undated for one in told]
+        assert totals == sorted(totals, reverse=True)
+        others = [d for other, of in delays.items() if other != cut(name) for d in of if d is not None]
+        assert between == (middle(others))
+    assert (page.copied_counted, page.more_copied) == (len(given_away), False)
+    copies = Counter(original.id for _, original in given_away)
+    biggest = sorted(copies, key=lambda id: (-copies[id], id))
+    assert [(s.original.source_id, s.copies) for s in page.biggest] == [
+        (rows[id].source_id, copies[id]) for id in biggest
+    ]
+    few = newsroom.browsing.outlet(name, language=language, rows=1)
+    assert few.copies_from == page.copies_from[:1]
+    assert few.other_from == max(0, len(page.copies_from) - 1)
+
+
+def test_an_outlet_in_a_range(newsroom: Deduplicator, rows: dict[int, Row]) -> None:
+    page = newsroom.browsing.outlet("Wire", FIRST, FIRST + timedelta(days=1), by="week")
+    wanted = [r for r in within(rows, FIRST, FIRST + timedelta(days=1)) if r.publication == "Wire"]
+    assert (page.by, values(page.marks)) == ("week", tallied(wanted))
+
+
+def test_outlets_and_languages_are_offered(newsroom: Deduplicator) -> None:
+    names = {name for name in OUTLETS if name is not None and len(name) < 100}
+    assert set(newsroom.browsing.outlet_names()) == names
+    assert list(newsroom.browsing.outlet_names()) == sorted(names, key=str.encode)
+    assert newsroom.browsing.languages() == ("de",)
 
 
 def test_a_story(newsroom: Deduplicator, rows: dict[int, Row], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,6 +507,12 @@ def all_pages(ask: Callable[[str | None], Any], items: str) -> list[Any]:
         {"words": "storm", "first": FIRST, "last": FIRST},
         {"words": "storm", "status": "duplicate"},
         {"publication": "Herald"},
+        {"language": "de"},
+        {"language": "de", "words": "storm"},
+        {"dated": False},
+        {"dated": True, "publication": "Herald"},
+        {"dated": False, "words": "storm"},
+        {"dated": False, "source_id": "a 10"},
         {"publication": LONG, "status": "unique"},
         {"status": "pending"},
         {"first": LAST},
@@ -382,6 +551,7 @@ def holds(row: Row, fields: dict[str, Any]) -> bool:
         "words": lambda v: all(word in words for word in v.casefold().split()),
         "first": lambda v: row.at.date() >= v,
         "last": lambda v: row.at.date() <= v,
+        "dated": lambda v: (row.known_at is not None) == v,
     }
     return all(
         known[name](value) if name in known else getattr(row, name) == value for name, value in fields.items()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from dedup import Article, Deduplicator
 from dedup.api.operation import Operation
 from dedup.base.errors import BusyError, InputError
+from dedup.base.folding import folded
 from dedup.cli import main
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.store.questions import word_index
@@ -134,7 +135,7 @@ def test_words_are_folded_in_sql_as_in_python(database: Database, text: str) -> 
     with database.transaction() as cursor:
         query = f"SELECT {word_index.FOLDED.format('%(text)s::text')}".encode()
         (found,) = cursor.execute(query, {"text": text}).fetchone() or ("",)
-    assert found == word_index.folded(text)
+    assert found == folded(text)
 
 
 def test_an_index_of_before_is_replaced(owner: Operation, corpus: Deduplicator) -> None:

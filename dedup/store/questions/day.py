@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, Literal
 
@@ -12,8 +12,9 @@ from dedup.base.times import from_microseconds
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.store.questions import reading
-from dedup.store.questions.reading import COUNTED, LABEL, ArticleLine, StoryLine, cut, lines_of
-from dedup.store.stories import delay, known
+from dedup.store.questions.counting import COUNTS, Grouping, Marks, Only, PeriodMarks, grouped, range_of
+from dedup.store.questions.reading import LABEL, ArticleLine, StoryLine, cut, lines_of
+from dedup.store.stories import delay
 
 _sql = Statements("store/questions/questions")
 
@@ -25,43 +26,6 @@ OUTLETS, TROUBLES, EXAMPLES = 20, 20, 5
 
 SPREAD_OUTLETS = 3
 """Outlets but its own that a story has to reach to be one of the fastest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Marks(Answer):
-    """Articles by mark. `stale`: of those that are unique, similar or duplicates: with a mark that is to be
-    settled again.
-    """
-
-    articles: int
-    unique: int
-    similar: int
-    duplicate: int
-    pending: int
-    failed: int
-    stale: int
-
-    @property
-    def new(self) -> int:
-        """Articles that are no copies."""
-        return self.unique + self.similar
-
-    @property
-    def share_new(self) -> float | None:
-        """Of the articles that have a mark those that are no copies, from 0 to 1; None without any."""
-        marked = self.new + self.duplicate
-        return self.new / marked if marked else None
-
-
-_NONE = Marks(0, 0, 0, 0, 0, 0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class DayMarks(Answer):
-    """The marks of one day, in UTC."""
-
-    day: date
-    marks: Marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,44 +50,53 @@ class Trouble(Answer):
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageMarks(Answer):
+    """What was printed in a language; `language` is None for articles of which that is not said."""
+
+    language: str | None
+    marks: Marks
+
+
+@dataclass(frozen=True, slots=True)
 class Day(Answer):
     """A day, or a range of days, in UTC. An article counts on the day of its time (`ArticleLine.time`).
 
     Attributes:
-        first, last: both days are in it.
+        first, last: both days are in it. Without a first one it begins with the corpus; without a last one it
+            is the whole corpus.
+        only: which articles are counted.
         counted_from: None: all is counted. Else the range has more articles than are counted, and every
-            figure is of those from this time on (the first day of `days` may be a part of a day).
+            figure is of those from this time on (the first of `periods` may be a part of one).
+        marks: of all that is counted.
+        undated: of those without a time of publication that can be true. They have a time, of storing, and so
+            are in `marks`, but neither in `hours` nor in `periods`.
         hours: articles by hour of the day, 24 numbers.
-        days: the days that are counted, the earliest first, those without articles too.
+        by: what `periods` are.
+        periods: days, weeks, months or years that are counted, the earliest first, those without articles
+            too.
         outlets: those of the most articles.
         other_outlets: how many outlets more there are.
+        languages: those of the most articles.
         biggest: the stories of the most copies among the articles counted.
         fastest: stories that began in what is counted, those that reached `SPREAD_OUTLETS` soonest.
         troubles: of the articles counted.
     """
 
-    first: date
-    last: date
+    first: date | None
+    last: date | None
+    only: Only
     counted_from: datetime | None
     marks: Marks
+    undated: Marks
     hours: tuple[int, ...]
-    days: tuple[DayMarks, ...]
+    by: Grouping
+    periods: tuple[PeriodMarks, ...]
     outlets: tuple[OutletMarks, ...]
     other_outlets: int
+    languages: tuple[LanguageMarks, ...]
     biggest: tuple[StoryLine, ...]
     fastest: tuple[StoryLine, ...]
     troubles: tuple[Trouble, ...]
-
-
-_COUNTS = ", ".join(
-    f"(coalesce(sum(articles) FILTER (WHERE {which}), 0))::bigint"
-    for which in (
-        "true",
-        *(f"status = '{name}'" for name in ("unique", "similar", "duplicate", "pending", "failed")),
-        "stale",
-    )
-)
-"""The fields of `Marks`, of a tally of articles."""
 
 
 def newest_day(cursor: Cursor) -> date | None:
@@ -132,39 +105,53 @@ def newest_day(cursor: Cursor) -> date | None:
     return row[0].date() if row else None
 
 
-def day(cursor: Cursor, first: date, last: date | None = None, *, counted: int = COUNTED) -> Day:
-    """A day, or a range of days. `counted`: articles that are counted at most."""
-    last = first if last is None else last
-    since, until = reading.days(first, last)
+def day(
+    cursor: Cursor,
+    first: date | None = None,
+    last: date | None = None,
+    *,
+    by: Grouping | None = None,
+    only: Only | None = None,
+    counted: int | None = None,
+    rows: int | None = None,
+) -> Day:
+    """A day, a range of days, or without any the whole corpus.
+
+    `by`: the finest grouping that few periods have, where it is None. `counted`: articles that are counted at
+    most. `rows`: of every list, in place of what a page shows.
+    """
+    what = range_of(first, last, only, counted)
     reading.allow(cursor, hashjoin=True)  # of what was read with itself, and not of tables
-    columns = {"publication": LABEL.format("publication"), "known": known("a")}
+    columns = {"publication": LABEL.format("publication"), "language": LABEL.format("language")}
     columns["delay"] = delay("c.known_at", "o.known_at")
-    bounds = {"limit": counted, "listed": LISTED, "outlets": OUTLETS, "troubles": TROUBLES}
+    bounds = {"listed": rows or LISTED, "outlets": rows or OUTLETS, "troubles": rows or TROUBLES}
     bounds |= {"examples": EXAMPLES, "spread": SPREAD_OUTLETS}
-    values = {"first": first, "since": since, "until": until, **bounds}
-    row = cursor.execute(_sql("day", counts=_COUNTS, **columns), values).fetchone()
+    statement = _sql("day", counts=COUNTS, **columns, **what.parts)
+    row = cursor.execute(statement, {**what.values, **bounds}).fetchone()
     assert row is not None
     reading.allow(cursor, hashjoin=False)
-    number, earliest, hours, days, outlets, biggest, fastest, troubles = row
-    counted_from = reading.counted_from(cursor, since, earliest) if number == counted else None
+    number, earliest, hours, tally, outlets, languages, biggest, fastest, troubles = row
+    counted_from = what.counted_from(cursor, number, earliest)
     stories = (biggest or []) + (fastest or [])
     ids = {story[0] for story in stories} | {id for trouble in troubles or [] for id in trouble[3]}
     lines = lines_of(cursor, ids)
     by_hour = dict(hours or [])
-    by_day = {number: Marks(*counts) for number, *counts in days or []}
-    start = (counted_from.date() - first).days if counted_from else 0
-    each = [by_day.get(number, _NONE) for number in range(start, (last - first).days + 1)]
+    found = grouped(tally, what, counted_from, by)
     return Day(
-        first=first,
-        last=last,
+        first=what.first,
+        last=what.last,
+        only=what.only,
         counted_from=counted_from,
-        marks=Marks(*(sum(getattr(marks, item.name) for marks in each) for item in fields(Marks))),
+        marks=found.marks,
+        undated=found.undated,
         hours=tuple(by_hour.get(hour, 0) for hour in range(24)),
-        days=tuple(DayMarks(first + timedelta(days=n), marks) for n, marks in enumerate(each, start)),
+        by=found.by,
+        periods=found.periods,
         outlets=tuple(OutletMarks(cut(name), Marks(*counts)) for name, _, *counts in outlets or []),
-        other_outlets=max(0, outlets[0][1] - OUTLETS) if outlets else 0,
-        biggest=tuple(_stories(biggest or [], lines)),
-        fastest=tuple(_stories(fastest or [], lines)),
+        other_outlets=max(0, outlets[0][1] - len(outlets)) if outlets else 0,
+        languages=tuple(LanguageMarks(cut(name), Marks(*counts)) for name, *counts in languages or []),
+        biggest=tuple(stories_of(biggest or [], lines)),
+        fastest=tuple(stories_of(fastest or [], lines)),
         troubles=tuple(
             Trouble(kind, cut(reason), articles, tuple(lines[id] for id in examples if id in lines))
             for kind, reason, articles, examples in troubles or []
@@ -172,7 +159,8 @@ def day(cursor: Cursor, first: date, last: date | None = None, *, counted: int =
     )
 
 
-def _stories(rows: Iterable[list[Any]], lines: dict[int, ArticleLine]) -> Iterable[StoryLine]:
+def stories_of(rows: Iterable[list[Any]], lines: dict[int, ArticleLine]) -> Iterable[StoryLine]:
+    """Stories as they were counted: id, copies, outlets, and two times in microseconds, or None."""
     for id, copies, outlets, last_at, reached in rows:
         if id in lines:
             spread = None if reached is None else timedelta(microseconds=reached)

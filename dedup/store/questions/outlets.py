@@ -10,8 +10,9 @@ from dedup.base.times import microseconds
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.store.questions import reading
-from dedup.store.questions.reading import COUNTED, ArticleLine, CopyLine, lines_of
-from dedup.store.stories import delay, known
+from dedup.store.questions.counting import Only, range_of
+from dedup.store.questions.reading import ArticleLine, CopyLine, lines_of
+from dedup.store.stories import delay
 
 _sql = Statements("store/questions/questions")
 
@@ -42,8 +43,7 @@ class Matrix(Answer):
     """Copies that appeared in a range of days, by the outlets of both articles.
 
     Attributes:
-        first, last: days in UTC, both are in it.
-        counted_from: as of `Day`: None where all is counted.
+        first, last, only, counted_from: as of `Day`; what is counted are the copies.
         copies: duplicates that are counted.
         outlets: at most `MATRIX_OUTLETS`, those of the most copies first.
         cells: those with a copy, the most copies first; both outlets are in `outlets`.
@@ -52,8 +52,9 @@ class Matrix(Answer):
             not tell who was first. Neither is among `other` or in `cells`.
     """
 
-    first: date
-    last: date
+    first: date | None
+    last: date | None
+    only: Only
     counted_from: datetime | None
     copies: int
     outlets: tuple[str, ...]
@@ -82,12 +83,22 @@ class CopiedPage(Answer):
     more: bool
 
 
-def outlets(cursor: Cursor, first: date, last: date | None = None, *, counted: int = COUNTED) -> Matrix:
-    """Who copies whom. `counted`: articles that are looked at, at most."""
-    since, until = reading.days(first, last)
+def outlets(
+    cursor: Cursor,
+    first: date | None = None,
+    last: date | None = None,
+    *,
+    only: Only | None = None,
+    counted: int | None = None,
+    rows: int | None = None,
+) -> Matrix:
+    """Who copies whom. `counted`: articles that are looked at, at most. `rows`: outlets of the matrix, in
+    place of those that a page shows.
+    """
+    what = range_of(first, last, only, counted)
     row = cursor.execute(
-        _sql("outlets", known=known("a"), delay=delay("c.known_at", "o.known_at")),
-        {"since": since, "until": until, "limit": counted, "outlets": MATRIX_OUTLETS},
+        _sql("outlets", delay=delay("c.known_at", "o.known_at"), **what.parts),
+        {**what.values, "outlets": rows or MATRIX_OUTLETS},
     ).fetchone()
     assert row is not None
     number, earliest, copies, unknown, undated, names, cells = row
@@ -96,9 +107,10 @@ def outlets(cursor: Cursor, first: date, last: date | None = None, *, counted: i
         for copier, original, count, seconds in cells or []
     )
     return Matrix(
-        first=first,
-        last=first if last is None else last,
-        counted_from=reading.counted_from(cursor, since, earliest) if number == counted else None,
+        first=what.first,
+        last=what.last,
+        only=what.only,
+        counted_from=what.counted_from(cursor, number, earliest),
         copies=copies,
         outlets=tuple(names),
         cells=shown,
@@ -109,17 +121,26 @@ def outlets(cursor: Cursor, first: date, last: date | None = None, *, counted: i
 
 
 def copied(
-    cursor: Cursor, copier: str, original: str, first: date, last: date | None, after: str | None
+    cursor: Cursor,
+    copier: str,
+    original: str,
+    first: date | None,
+    last: date | None,
+    after: str | None,
+    language: str | None = None,
+    rows: int | None = None,
 ) -> CopiedPage:
+    page = rows or CELL_PAGE
     since, end = reading.days(first, last)
     until = min((end, 0), reading.moment_place(after, end, 0))
     bounds = {"since": since, "until": until[0], "before": until[1]}
-    given = {"copier": copier, "original": original, **bounds, "scanned": CELL_SCANNED, "page": CELL_PAGE + 1}
-    rows = cursor.execute(_sql("copied"), given).fetchall()
-    shown = rows[:CELL_PAGE]
+    given = {"copier": copier, "original": original, **bounds, "language": language}
+    given |= {"scanned": CELL_SCANNED, "page": page + 1}
+    found = cursor.execute(_sql("copied"), given).fetchall()
+    shown = found[:page]
     lines = lines_of(cursor, {id for row in shown for id in row[:2]})
     place, more = None, False
-    if len(rows) > CELL_PAGE:
+    if len(found) > page:
         final = shown[-1][0]
         place = lines[final].time, final
     else:

@@ -9,10 +9,10 @@ source_id, other_source_id, relation, pinned_by, reason, pinned_at
 source_id, other_source_id, judged_by, label, note, judged_at, stale IS NOT FALSE
 
 -- name: any_before
--- Whether a range has articles before these: of a time, and among them of an id.
+-- Whether a range, or an outlet in it, has articles before these: of a time, and among them of an id.
 SELECT EXISTS (
     SELECT FROM dedup.article
-    WHERE coalesce(published_at, added_at) >= %(since)s
+    WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
       AND (coalesce(published_at, added_at), id) < (%(time)s, %(id)s))
 
 -- name: article
@@ -47,7 +47,8 @@ ${unsaid}
 SELECT c.id, c.duplicate_of, p.sentence_jaccard, p.signature_jaccard, p.containment
 FROM (SELECT c.id, c.duplicate_of FROM (${of_copier}) AS c
       CROSS JOIN LATERAL (SELECT publication FROM dedup.article WHERE id = c.duplicate_of OFFSET 0) AS o
-      WHERE c.publication = %(copier)s AND o.publication = %(original)s LIMIT %(page)s) AS c
+      WHERE c.publication = %(copier)s AND o.publication = %(original)s
+        AND (%(language)s::text IS NULL OR language = %(language)s) LIMIT %(page)s) AS c
 LEFT JOIN LATERAL (
     SELECT * FROM dedup.match WHERE article_id = c.id AND other_id = c.duplicate_of OFFSET 0) AS p ON true
 
@@ -72,25 +73,43 @@ SELECT count(*) FROM (SELECT FROM dedup.article_mark WHERE duplicate_of = %(stor
 -- How many words there are in what is searched for.
 SELECT numnode(plainto_tsquery('simple', ${words}))
 
+-- name: read
+-- The newest articles of a range, or those of an outlet. OFFSET 0: marks are looked up by key, whatever the
+-- statistics say.
+SELECT a.id, coalesce(published_at, added_at) AS at, ${known} AS known_at, publication, language, status, stale,
+       duplicate_of, reason, limit_fired
+FROM dedup.article a
+CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
+WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s AND coalesce(published_at, added_at) < %(until)s
+ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
+
+-- name: read_and_earliest
+-- How many articles were read, and the first of them.
+(SELECT count(*) FROM read),
+(SELECT jsonb_build_array((extract(epoch FROM at) * 1000000)::bigint, id)
+ FROM (SELECT at, id FROM read ORDER BY at, id LIMIT 1) AS earliest)
+
+-- name: tally
+-- What marks are summed up from: few rows. Days are counted from 2000 on; undated articles have none.
+SELECT (known_at AT TIME ZONE 'UTC')::date - date '2000-01-01' AS day, publication, language, status, stale,
+       count(*) AS articles
+FROM counted GROUP BY 1, 2, 3, 4, 5
+
+-- name: by_day
+-- The marks by day.
+(SELECT jsonb_agg(jsonb_build_array(day) || to_jsonb(counts)) FROM (
+    SELECT day, ARRAY[${counts}] AS counts FROM tally GROUP BY day) AS d)
+
 -- name: day
 -- Figures of a range of days, of its newest articles: one row. Times are microseconds since 1970.
-WITH counted AS MATERIALIZED (
-    SELECT a.id, coalesce(published_at, added_at) AS at, ${known} AS known_at, publication, status, stale, duplicate_of,
+WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
+    SELECT *,
            -- Who names no outlet counts as one of his own; no outlet is called so.
-           coalesce(publication, chr(1) || a.id) AS outlet,
+           coalesce(publication, chr(1) || id) AS outlet,
            CASE WHEN status = 'failed' THEN split_part(reason, ':', 1)
                 WHEN status = 'pending' OR stale THEN limit_fired END AS why
-    FROM dedup.article a
-    -- OFFSET 0: each looked up by its key, whatever the statistics say.
-    CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
-    WHERE coalesce(published_at, added_at) >= %(since)s AND coalesce(published_at, added_at) < %(until)s
-    ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
-), tally AS MATERIALIZED (  -- what days and outlets are summed up from: few rows
-    SELECT (at AT TIME ZONE 'UTC')::date - %(first)s::date AS day, publication, status, stale, count(*) AS articles
-    FROM counted GROUP BY 1, 2, 3, 4
-), earliest AS (
-    SELECT at, id FROM counted ORDER BY at, id LIMIT 1
-), story AS (
+    FROM read WHERE ${only}
+), tally AS MATERIALIZED (${tally}), story AS (
     SELECT duplicate_of AS id, count(*) AS copies, count(DISTINCT outlet) AS outlets,
            CASE WHEN bool_and(known_at IS NOT NULL) THEN max(known_at) END AS last_at
     FROM counted WHERE duplicate_of IS NOT NULL GROUP BY duplicate_of
@@ -108,17 +127,18 @@ WITH counted AS MATERIALIZED (
            (extract(epoch FROM r.reached) * 1000000)::bigint AS reached
     FROM story s LEFT JOIN reached r ON r.id = s.id
 )
-SELECT (SELECT count(*) FROM counted),
-    (SELECT jsonb_build_array((extract(epoch FROM at) * 1000000)::bigint, id) FROM earliest),
+SELECT ${read_and_earliest},
     (SELECT jsonb_agg(jsonb_build_array(hour, articles)) FROM (
-        SELECT extract(hour FROM at AT TIME ZONE 'UTC')::integer AS hour, count(*) AS articles
-        FROM counted GROUP BY 1) AS h),
-    (SELECT jsonb_agg(jsonb_build_array(day) || to_jsonb(counts) ORDER BY day) FROM (
-        SELECT day, ARRAY[${counts}] AS counts FROM tally GROUP BY day) AS d),
+        SELECT extract(hour FROM known_at AT TIME ZONE 'UTC')::integer AS hour, count(*) AS articles
+        FROM counted WHERE known_at IS NOT NULL GROUP BY 1) AS h),
+    ${by_day},
     (SELECT jsonb_agg(jsonb_build_array(name, outlets) || to_jsonb(counts) ORDER BY counts[1] DESC, place) FROM (
         SELECT ${publication} AS name, count(*) OVER () AS outlets, ARRAY[${counts}] AS counts,
                row_number() OVER (ORDER BY sum(articles) DESC, publication COLLATE "C") AS place
         FROM tally GROUP BY publication ORDER BY place LIMIT %(outlets)s) AS o),
+    (SELECT jsonb_agg(jsonb_build_array(name) || to_jsonb(counts) ORDER BY counts[1] DESC, name) FROM (
+        SELECT ${language} AS name, ARRAY[${counts}] AS counts
+        FROM tally GROUP BY language ORDER BY sum(articles) DESC, language COLLATE "C" LIMIT %(outlets)s) AS l),
     (SELECT jsonb_agg(jsonb_build_array(id, copies, outlets, last_at, reached)
                       ORDER BY copies DESC, outlets DESC, id) FROM (
         SELECT * FROM told ORDER BY copies DESC, outlets DESC, id LIMIT %(listed)s) AS b),
@@ -167,7 +187,7 @@ FROM dedup.corpus_state
 
 -- name: in_order
 -- The newest articles, or those of an outlet, of which all that is wanted holds.
-SELECT at, id FROM (${scanned}) AS scanned WHERE ${condition} LIMIT ${page}
+SELECT at, id FROM (${scanned}) AS found WHERE ${condition} LIMIT ${page}
 
 -- name: in_order_until
 -- The last article that was looked at for such a page, where there may be more.
@@ -206,13 +226,13 @@ LEFT JOIN LATERAL (SELECT source_id FROM dedup.article WHERE id = a.duplicate_of
 SELECT at, id, at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition}
 FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
       WHERE ${indexed} @@ (plainto_tsquery('simple', ${words}) && %(marks)s::text::tsquery)
-      LIMIT %(limit)s) AS matching
+      LIMIT %(limit)s) AS found
 
 -- name: named
 -- The articles of an address or a source_id, the newest first. OFFSET 0: looked up by that alone, and not by time.
 SELECT at, id
 FROM (SELECT *, coalesce(published_at, added_at) AS at FROM dedup.marked_article
-      WHERE ${column} = %(value)s LIMIT %(limit)s OFFSET 0) AS named
+      WHERE ${column} = %(value)s LIMIT %(limit)s OFFSET 0) AS found
 WHERE at >= %(since)s AND (at, id) < (%(until)s, %(before)s) AND ${condition} ORDER BY at DESC, id DESC LIMIT ${page}
 
 -- name: newest
@@ -229,7 +249,7 @@ ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
 
 -- name: of_copier
 -- The newest articles of an outlet, by the index of outlets.
-SELECT a.id, coalesce(published_at, added_at) AS at, publication, duplicate_of FROM dedup.article a
+SELECT a.id, coalesce(published_at, added_at) AS at, publication, language, duplicate_of FROM dedup.article a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE left(publication, 100) COLLATE "C" = left(%(copier)s, 100) AND publication IS NOT NULL
   AND coalesce(published_at, added_at) >= %(since)s
@@ -242,15 +262,10 @@ left(publication, 100) COLLATE "C" = left(%(publication)s, 100) AND publication 
 
 -- name: outlets
 -- Who copied whom in a range of days, of its newest articles: cells of the outlets of most copies, and what is left.
-WITH counted AS MATERIALIZED (
-    SELECT a.id, coalesce(published_at, added_at) AS at, ${known} AS known_at, publication, duplicate_of
-    FROM dedup.article a
-    CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
-    WHERE coalesce(published_at, added_at) >= %(since)s AND coalesce(published_at, added_at) < %(until)s
-    ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(limit)s
-), copy AS MATERIALIZED (
+WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
+    SELECT publication, known_at, duplicate_of FROM read WHERE duplicate_of IS NOT NULL AND ${only}), copy AS MATERIALIZED (
     SELECT c.publication AS copier, o.publication AS original, ${delay} AS delay
-    FROM (SELECT * FROM counted WHERE duplicate_of IS NOT NULL) AS c
+    FROM counted c
     -- OFFSET 0: each looked up by its key, whatever the statistics say.
     CROSS JOIN LATERAL (
         SELECT publication, ${known} AS known_at FROM dedup.article a
@@ -268,15 +283,75 @@ WITH counted AS MATERIALIZED (
     SELECT copier, original, copies, median_delay FROM cell
     WHERE copier = ANY (ARRAY(SELECT name FROM outlet)) AND original = ANY (ARRAY(SELECT name FROM outlet))
 )
-SELECT (SELECT count(*) FROM counted),
-    (SELECT jsonb_build_array((extract(epoch FROM at) * 1000000)::bigint, id)
-     FROM (SELECT at, id FROM counted ORDER BY at, id LIMIT 1) AS earliest),
+SELECT ${read_and_earliest},
     (SELECT count(*) FROM copy),
     (SELECT count(*) FROM copy WHERE copier IS NULL OR original IS NULL),
     (SELECT count(*) FROM copy WHERE copier IS NOT NULL AND original IS NOT NULL AND delay IS NULL),
     ARRAY(SELECT name FROM outlet ORDER BY copies DESC, name COLLATE "C"),
     (SELECT jsonb_agg(jsonb_build_array(copier, original, copies, median_delay)
                       ORDER BY copies DESC, copier COLLATE "C", original COLLATE "C") FROM shown)
+
+-- name: outlet
+-- An outlet: its marks, from whom it copies, who copies it, and the stories that it began. One row.
+WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (SELECT * FROM read WHERE ${only}),
+tally AS MATERIALIZED (${tally}
+), copy AS MATERIALIZED (
+    SELECT o.publication AS other, ${delay_from} AS delay
+    FROM counted c
+    -- OFFSET 0: each looked up by its key, whatever the statistics say.
+    CROSS JOIN LATERAL (
+        SELECT publication, ${known_other} AS known_at FROM dedup.article o WHERE o.id = c.duplicate_of OFFSET 0) AS o
+    WHERE c.duplicate_of IS NOT NULL
+), copied AS MATERIALIZED (
+    SELECT c.id, o.publication AS other, o.known_at, ${delay_by} AS delay
+    FROM counted c
+    CROSS JOIN LATERAL (SELECT id FROM dedup.article_mark WHERE duplicate_of = c.id OFFSET 0) AS k
+    CROSS JOIN LATERAL (
+        SELECT publication, ${known_other} AS known_at FROM dedup.article o WHERE o.id = k.id OFFSET 0) AS o
+    WHERE c.status IN ('unique', 'similar') LIMIT %(copied)s
+), pair AS MATERIALIZED (
+    SELECT 'from' AS side, other, delay FROM copy UNION ALL SELECT 'by', other, delay FROM copied
+), partner AS MATERIALIZED (
+    SELECT side, ${label} AS name, count(delay) AS copies, count(*) - count(delay) AS undated,
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM delay)::double precision) AS median,
+           count(*) OVER (PARTITION BY side) AS partners,
+           row_number() OVER (PARTITION BY side ORDER BY count(*) DESC, other COLLATE "C") AS place
+    FROM pair GROUP BY side, other
+), every AS MATERIALIZED (
+    SELECT side, percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM delay)::double precision) AS median
+    FROM pair WHERE other IS DISTINCT FROM %(publication)s GROUP BY side
+), story AS (
+    SELECT id, count(*) AS copies, count(DISTINCT coalesce(other, '')) AS outlets,
+           CASE WHEN bool_and(known_at IS NOT NULL) THEN max(known_at) END AS last_at
+    FROM copied GROUP BY id ORDER BY count(*) DESC, id LIMIT %(listed)s
+)
+SELECT ${read_and_earliest},
+    ${by_day},
+    (SELECT count(*) FROM copied),
+    (SELECT jsonb_agg(jsonb_build_array(side, name, copies, undated, partner.median, partners, every.median)
+                      ORDER BY side, place)
+     FROM partner LEFT JOIN every USING (side) WHERE place <= %(partners)s),
+    (SELECT jsonb_agg(jsonb_build_array(id, copies, outlets, (extract(epoch FROM last_at) * 1000000)::bigint, null)
+                      ORDER BY copies DESC, id) FROM story)
+
+-- name: outlet_names
+-- The outlets that there are, one step through their index for each. Longer names than its part of them are left out.
+WITH RECURSIVE outlet AS (
+    (SELECT left(publication, 100) COLLATE "C" AS name FROM dedup.article
+     WHERE publication IS NOT NULL ORDER BY left(publication, 100) COLLATE "C" LIMIT 1)
+    UNION ALL
+    SELECT (SELECT left(publication, 100) COLLATE "C" FROM dedup.article
+            WHERE publication IS NOT NULL AND left(publication, 100) COLLATE "C" > outlet.name
+            ORDER BY left(publication, 100) COLLATE "C" LIMIT 1)
+    FROM outlet WHERE name IS NOT NULL
+)
+SELECT name FROM outlet WHERE length(name) < 100 LIMIT %(limit)s
+
+-- name: language_names
+-- The languages of the newest articles.
+SELECT language FROM (SELECT left(language, 100) AS language FROM dedup.article
+    ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT %(recent)s) AS recent
+WHERE language IS NOT NULL GROUP BY language ORDER BY language COLLATE "C" LIMIT %(limit)s
 
 -- name: pair
 -- A pair as it is stored.
@@ -319,7 +394,8 @@ ORDER BY pinned_at DESC, source_id DESC, other_source_id DESC LIMIT %(limit)s
 
 -- name: scanned
 -- The newest articles of a range, or those of an outlet.
-SELECT coalesce(published_at, added_at) AS at, a.id, publication, status FROM dedup.article a
+SELECT coalesce(published_at, added_at) AS at, a.id, publication, language, published_at, added_at, status
+FROM dedup.article a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s
   AND (coalesce(published_at, added_at), a.id) < (%(until)s, %(before)s)

@@ -130,14 +130,17 @@ def _picked(cursor: Cursor) -> tuple[DoubtfulPair, ...]:
     return tuple(found)
 
 
-def pins(cursor: Cursor, after: str | None) -> PinsPage:
-    """What people have said of pairs, the newest first. Raises InputError: `after` is of no page."""
+def pins(cursor: Cursor, after: str | None, rows: int | None = None) -> PinsPage:
+    """What people have said of pairs, the newest first. `rows`: so many, where it is not `PINS_PAGE`. Raises
+    InputError: `after` is of no page.
+    """
     until = {"time": datetime.max.replace(tzinfo=UTC), "a": "", "b": ""}
     if after is not None:
         time, a, b = reading.position(after, int, str, str)
         until = {"time": reading.moment_of(time), "a": a, "b": b}
-    rows = cursor.execute(_sql("pins_page"), {**until, "limit": PINS_PAGE + 1}).fetchall()
-    found = [PairPin(*row) for row in rows[:PINS_PAGE]]
-    last = found[-1] if len(rows) > PINS_PAGE else None
+    page = rows or PINS_PAGE
+    said = cursor.execute(_sql("pins_page"), {**until, "limit": page + 1}).fetchall()
+    found = [PairPin(*row) for row in said[:page]]
+    last = found[-1] if len(said) > page else None
     goes_on = reading.token(microseconds(last.pinned_at), last.id, last.other_id) if last else None
     return PinsPage(tuple(found), goes_on)

@@ -31,12 +31,6 @@ _WAYS = {
 TOKEN_CHARACTERS = 20_000
 """A longer word for the next page is none of ours: it names two source_ids at most."""
 
-RANGE_DAYS = 366
-"""Days of a range at most."""
-
-COUNTED = 30_000
-"""Articles of a range that are counted at most, the newest: 80 ms. A day of a large newsroom has 5,000."""
-
 _NO_PAGE = "that is no page of this list: begin with the first one"
 
 
@@ -53,14 +47,11 @@ def allow(cursor: Cursor, **ways: bool) -> None:
     cursor.execute(set_values(values, local=True))
 
 
-def days(first: date, last: date | None) -> tuple[datetime, datetime]:
-    """A range of days in UTC: its first moment, and the first one after it."""
-    last = first if last is None else last
-    if last < first:
+def days(first: date | None, last: date | None) -> tuple[datetime, datetime]:
+    """A range of days in UTC: its first moment, and the first one after it; None: there is no such bound."""
+    if first is not None and last is not None and last < first:
         raise InputError(f"the range ends on {last}, before it begins on {first}")
-    if (last - first).days >= RANGE_DAYS:
-        raise InputError(f"a range has at most {RANGE_DAYS} days, not {(last - first).days + 1:,}")
-    return moment(first), after(last)
+    return moment(first or date.min), after(last or date.max)
 
 
 def moment(day: date) -> datetime:
@@ -110,15 +101,6 @@ def moment_of(given: int) -> datetime:
         return from_microseconds(given)
     except OverflowError:
         raise InputError(_NO_PAGE) from None
-
-
-def counted_from(cursor: Cursor, since: datetime, earliest: list[int]) -> datetime | None:
-    """From when on the articles of a range are counted; None where it has none before these. `earliest`: of
-    those that are counted: its time in microseconds, and its id.
-    """
-    time, id = from_microseconds(earliest[0]), earliest[1]
-    row = cursor.execute(_sql("any_before"), {"since": since, "time": time, "id": id}).fetchone()
-    return time if row and row[0] else None
 
 
 # --- lines

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 
 from dedup.base.answer import Answer
@@ -30,6 +30,7 @@ from dedup.store.questions.word_index import (
     mark,
     pattern_of,
 )
+from dedup.store.stories import known
 
 _sql = Statements("store/questions/questions")
 
@@ -92,46 +93,54 @@ class Page(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is searched for; None: whatever it is. `since`: the first moment; `until`: the place that all that
-    is found is before.
+    """What is searched for; None: whatever it is. `dated`: whether it has a time of publication that can be
+    true. `since`: the first moment; `until`: the place that all that is found is before. `page`: articles of
+    a page.
     """
 
     words: str | None
     publication: str | None
+    language: str | None
     status: StatusName | None
+    dated: bool | None
     url: str | None
     source_id: str | None
     since: datetime
     until: Position
+    page: int
 
     @property
     def others(self) -> tuple[str, dict[str, Any]]:
         """What no index of articles by time tells, as a condition; and the values of statements."""
-        names = ("status", "publication", "url", "source_id")
+        names = ("status", "publication", "language", "url", "source_id")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        condition = " AND ".join(f"{name} = %({name})s" for name in given) or "true"
+        conditions = [f"{name} = %({name})s" for name in given]
+        if self.dated is not None:
+            conditions.append(f"({known('found')}) IS {'NOT ' if self.dated else ''}NULL")
+        condition = " AND ".join(conditions) or "true"
         return condition, {**given, "since": self.since, "until": self.until[0], "before": self.until[1]}
 
 
 def wanted(
-    given: str | None,
-    publication: str | None,
-    status: StatusName | None,
-    first: date | None,
-    last: date | None,
-    url: str | None,
-    source_id: str | None,
-    after: str | None,
+    words: str | None = None,
+    publication: str | None = None,
+    language: str | None = None,
+    status: StatusName | None = None,
+    dated: bool | None = None,
+    first: date | None = None,
+    last: date | None = None,
+    url: str | None = None,
+    source_id: str | None = None,
+    after: str | None = None,
+    rows: int | None = None,
 ) -> Wanted:
     """What is searched for; see `Browsing.search`. Raises InputError: as of `Browsing.search`."""
-    if given is not None and len(given) > WORDS_CHARACTERS:
+    if words is not None and len(words) > WORDS_CHARACTERS:
         raise InputError(f"at most {WORDS_CHARACTERS:,} characters can be searched for")
-    if first is not None and last is not None and last < first:
-        raise InputError(f"the range ends on {last}, before it begins on {first}")
-    since = datetime.min.replace(tzinfo=UTC) if first is None else reading.moment(first)
-    end = reading.after(date.max if last is None else last)
+    since, end = reading.days(first, last)
     until = min((end, 0), reading.moment_place(after, end, 0))
-    return Wanted(given, publication, status, url, source_id, since, until)
+    named = (words, publication, language, status, dated, url, source_id)
+    return Wanted(*named, since, until, rows or SEARCH_PAGE)
 
 
 def search(cursor: Cursor, what: Wanted, schema: str) -> Page:
@@ -148,14 +157,14 @@ def search(cursor: Cursor, what: Wanted, schema: str) -> Page:
         positions = _named(cursor, what)
     else:
         positions, goes_on = _in_order(cursor, what)
-    last = positions[SEARCH_PAGE - 1] if len(positions) > SEARCH_PAGE else goes_on
-    shown = [id for _, id in positions[:SEARCH_PAGE]]
+    last = positions[what.page - 1] if len(positions) > what.page else goes_on
+    shown = [id for _, id in positions[: what.page]]
     lines = lines_of(cursor, shown)
     snippets = _snippets(cursor, shown, what.words) if what.words else {}
     return Page(
         tuple(Found(lines[id], snippets.get(id)) for id in shown if id in lines),
         reading.token(microseconds(last[0]), last[1]) if last else None,
-        more=goes_on is not None and len(positions) <= SEARCH_PAGE,
+        more=goes_on is not None and len(positions) <= what.page,
     )
 
 
@@ -164,7 +173,7 @@ def _named(cursor: Cursor, what: Wanted) -> list[Position]:
     column, value = ("url", what.url) if what.source_id is None else ("source_id", what.source_id)
     condition, values = what.others
     rows = cursor.execute(
-        _sql("named", column=column, condition=condition, page=str(SEARCH_PAGE + 1)),
+        _sql("named", column=column, condition=condition, page=str(what.page + 1)),
         {**values, "value": value, "limit": SCANNED},
     )
     return [(at, id) for at, id in rows.fetchall()]
@@ -176,10 +185,10 @@ def _in_order(cursor: Cursor, what: Wanted) -> tuple[list[Position], Position | 
     outlet = {"of_outlet": "true"} if what.publication is None else {}
     given = {**values, "limit": SCANNED}
     rows = cursor.execute(
-        _sql("in_order", condition=condition, page=str(SEARCH_PAGE + 1), **outlet), given
+        _sql("in_order", condition=condition, page=str(what.page + 1), **outlet), given
     ).fetchall()
     positions = [(at, id) for at, id in rows]
-    if len(positions) > SEARCH_PAGE or condition == "true":
+    if len(positions) > what.page or condition == "true":
         return positions, None
     ends = cursor.execute(_sql("in_order_until", **outlet), given).fetchone()
     return positions, (ends[0], ends[1]) if ends else None
@@ -197,12 +206,12 @@ def _with_words(cursor: Cursor, what: Wanted, given: str) -> tuple[list[Position
         marks.append(mark(day))
     found, all_of_them = _matching(cursor, what, marks, None if on_a_day else FEW)
     if all_of_them:
-        return found[: SEARCH_PAGE + 1], None
+        return found[: what.page + 1], None
     positions: list[Position] = []
     until, full = what.until, None
     for _ in range(STEPS):
         newest = _newest(cursor, until, what.since)
-        if newest is None or len(positions) > SEARCH_PAGE:
+        if newest is None or len(positions) > what.page:
             return positions, None
         number, all_of_them = block(newest.date()), False
         if number != full:

@@ -52,21 +52,26 @@ class SentencePage(Answer):
     articles: tuple[ArticleLine, ...]
 
 
-def common_sentences(cursor: Cursor, order: SentenceOrder, after: str | None) -> SentencesPage:
-    """A page of common sentences. Raises InputError: there is no such order, or `after` is of no page."""
+def common_sentences(
+    cursor: Cursor, order: SentenceOrder, after: str | None, rows: int | None = None
+) -> SentencesPage:
+    """A page of common sentences. `rows`: so many, where it is not `SENTENCES_PAGE`. Raises InputError: there
+    is no such order, or `after` is of no page.
+    """
     if order not in _ORDERS:
         raise InputError(f"there is no order {order!r}; there are {', '.join(get_args(SentenceOrder))}")
     column, kind = _ORDERS[order]
-    values = {"limit": SENTENCES_PAGE + 1}
+    page = rows or SENTENCES_PAGE
+    values = {"limit": page + 1}
     if after is None:
         statement = _sql("sentences", order=column)
     else:
         statement = _sql("sentences_after", order=column)
         values["place"], values["hash"] = reading.position(after, kind, int)
     found = cursor.execute(statement, values).fetchall()
-    shown = [CommonSentence(*row) for row in found[:SENTENCES_PAGE]]
-    last = shown[-1] if len(found) > SENTENCES_PAGE else None
-    pinned = [] if after else cursor.execute(_sql("pinned"), {"limit": SENTENCES_PAGE}).fetchall()
+    shown = [CommonSentence(*row) for row in found[:page]]
+    last = shown[-1] if len(found) > page else None
+    pinned = [] if after else cursor.execute(_sql("pinned"), {"limit": page}).fetchall()
     goes_on = reading.token(getattr(last, column), last.sentence_hash) if last else None
     return SentencesPage(tuple(shown), tuple(CommonSentence(*row) for row in pinned), goes_on)
 

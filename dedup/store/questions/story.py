@@ -91,21 +91,23 @@ class StoryPage(Answer):
         return [tuple(lines) for lines in of.values() if len(lines) > 1]
 
 
-def story(cursor: Cursor, source_id: str, after: str | None = None) -> StoryPage:
+def story(cursor: Cursor, source_id: str, after: str | None = None, rows: int | None = None) -> StoryPage:
+    """`rows`: copies of a page, where it is not `STORY_PAGE`."""
+    page = rows or STORY_PAGE
     since = reading.moment_place(after, _FIRST, 0)
     row = cursor.execute(_sql("story_of"), {"source_id": source_id}).fetchone()
     if row is None:
         raise NotFoundError.of(source_id)
     number = row[0]
-    values = {"story": number, "time": since[0], "id": since[1], "limit": STORY_PAGE + 1}
+    values = {"story": number, "time": since[0], "id": since[1], "limit": page + 1}
     found = cursor.execute(_sql("copies"), values).fetchall()
-    shown = found[:STORY_PAGE]
+    shown = found[:page]
     prints: list[int] = []  # the canonical article and its earliest copies
     if not after:
         earliest = cursor.execute(_sql("earliest_copies"), {"story": number, "limit": STORY_PRINTS - 1})
         prints = [number, *(id for (id,) in earliest.fetchall())]
     lines = lines_of(cursor, {number, *prints, *(row[0] for row in shown)})
-    original, last = lines[number], shown[-1][0] if len(found) > STORY_PAGE else None
+    original, last = lines[number], shown[-1][0] if len(found) > page else None
     row = cursor.execute(_sql("count_copies"), {"story": number, "limit": COPIES_COUNTED + 1}).fetchone()
     counted = int(row[0]) if row else 0
     return StoryPage(

@@ -12,12 +12,12 @@ Of an attached table the corpus keeps no texts: only the titles of its articles 
 from __future__ import annotations
 
 import re
-import unicodedata
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
 from dedup.base.errors import BusyError
+from dedup.base.folding import ACCENTS, LETTERS, folded
 from dedup.base.schema import migration_lock
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor, Database, translated
@@ -43,30 +43,6 @@ PATIENCE = 7 * 86_400.0
 """Seconds within which the index must be made: of 1,000,000 articles it takes minutes."""
 
 # --- words without accents
-
-ACCENTS = "\u0300-\u036f"
-"""The combining marks that are left out, as a range; those of other scripts are parts of letters."""
-
-LETTERS = {
-    **{"ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE"},
-    **{"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i"},
-}
-"""Letters that Unicode does not take apart, and what stands for them."""
-
-
-_IN_PLACE = {ord(letter): plain for letter, plain in LETTERS.items()}
-
-
-def folded(text: str) -> str:
-    """A text without accents. `FOLDED` says the same in SQL.
-
-    >>> folded("Çağrı, Łódź und die Straße")
-    'Cagri, Lodz und die Strasse'
-    """
-    if text.isascii():
-        return text
-    bare = re.sub(f"[{ACCENTS}]+", "", unicodedata.normalize("NFKD", text))
-    return unicodedata.normalize("NFKC", bare.translate(_IN_PLACE))
 
 
 def _fold_in_sql() -> str:
