@@ -35,7 +35,7 @@ from dedup import Article, Deduplicator
 from dedup.api.operation import Operation
 from dedup.files.readers import read_articles
 from dedup.web.browse.app import make_app
-from dedup.web.browse.views import go
+from dedup.web.browse.asking import go
 from dedup.web.browse.visitors import Visitors
 from dedup.web.serve import server
 from dedup.web.serve.guard import LOOPBACK_NAMES

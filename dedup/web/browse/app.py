@@ -19,8 +19,9 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Scope
 
 from dedup.api.deduplicator import Deduplicator
+from dedup.web.browse.asking import EXACT, View, go
 from dedup.web.browse.editing import ACTIONS, DONE, Action
-from dedup.web.browse.views import EXACT, PLACES, Position, View, go, new
+from dedup.web.browse.views import PLACES, Position, new
 from dedup.web.browse.visitors import ENTER, STATIC, Visitor, Visitors
 from dedup.web.pages.environment import environment
 from dedup.web.serve.guard import HEADERS, Guard, ProblemError

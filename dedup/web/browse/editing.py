@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
-from dedup.web.browse.views import KINDS, go, hash_of
-
-Fields = Mapping[str, str]
+from dedup.web.browse.asking import Fields, go
+from dedup.web.browse.views import KINDS, hash_of
 
 DONE = {
     "said": "Noted. Both articles were judged again; below is what they are now.",

@@ -12,7 +12,9 @@ from markupsafe import Markup
 from dedup.api.browsing import StoryPage
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.words import line
-from dedup.web.browse.views import SEARCHED, Fields, day_values, found_by, side_by_side, story_values
+from dedup.web.browse.asking import Fields
+from dedup.web.browse.ranges import day_values
+from dedup.web.browse.views import SEARCHED, found_by, side_by_side, story_values
 from dedup.web.pages.environment import environment
 
 STORIES = 3  # Stories of a day that are told in full

@@ -18,7 +18,7 @@ import pytest
 from dedup import Deduplicator
 from dedup.db.database import Database
 from dedup.web.browse import report
-from dedup.web.browse.views import go
+from dedup.web.browse.asking import go
 from tests.web.browse.conftest import Browser, fill, newsroom_articles, opened
 
 pytestmark = pytest.mark.browser

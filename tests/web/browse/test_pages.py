@@ -7,10 +7,12 @@ from http.client import HTTPConnection
 
 import pytest
 
+from dedup import Article
 from dedup.web.browse.app import POLICY
+from dedup.web.browse.asking import go
 from dedup.web.browse.editing import ACTIONS
-from dedup.web.browse.views import PLACES, go, outside
-from tests.web.browse.conftest import Browser, Document, Opening, crawl, form_of, words_of
+from dedup.web.browse.views import PLACES, outside
+from tests.web.browse.conftest import Browser, Document, Opening, crawl, fill, form_of, words_of
 from tests.web.serve.conftest import SECONDS
 
 DAM = "vantage-0311-tarnhollow"
@@ -112,6 +114,64 @@ def test_search_by_words_shows_where_they_are(reading: Browser) -> None:
 
 def test_search_by_words_without_the_index_says_what_to_do(opening: Opening, corpus_url: str) -> None:
     assert "dedup init --search" in opening(corpus_url).page("/search", words="storm")
+
+
+def test_today_is_one_outlet_one_language_or_everything(reading: Browser) -> None:
+    days = {"first": "2026-03-11", "last": "2026-03-13"}
+    words = words_on(reading.page("/", publication="vantage wire", **days))
+    assert "Only articles of Vantage Wire" in words
+    assert "Newsbasket" not in words.partition("Outlets")[2]
+    assert "Did you mean Vantage Wire" in words_on(reading.page("/", publication="VANTAGE", **days))
+    every = reading.page("/", whole="yes", by="day", language="EN")
+    words = words_on(every)
+    assert "The whole corpus" in words
+    assert "2026-03-12" in words
+    assert "in the language en" in words
+    assert go("/", first="2026-03-12", last="2026-03-12", language="en").replace("&", "&amp;") in every
+
+
+def test_forms_offer_the_outlets_that_there_are(reading: Browser) -> None:
+    for path in ("/", "/search", "/outlets", go("/outlet", publication="Newsbasket")):
+        document = Document(reading.page(path))
+        lists = {attrs.get("list") for tag, attrs in document.tags if tag == "input"} - {None}
+        assert lists == {"outlets", "languages"}
+        offered = {attrs.get("value") for tag, attrs in document.tags if tag == "option"}
+        assert {"Vantage Wire", "Newsbasket", "en"} <= offered
+
+
+def test_an_outlet_says_how_much_of_it_is_original(reading: Browser) -> None:
+    words = words_on(reading.page("/outlet", publication="Vantage Wire"))
+    assert "In the whole corpus" in words
+    assert "It copied nobody." not in words.partition("Who copies it")[2]
+    assert "Thousands leave homes below Tarn Hollow dam" in words
+    page = reading.page("/outlet", publication="Newsbasket")
+    assert "From whom it copies" in page
+    assert go("/copied", copier="Newsbasket", original="Vantage Wire").replace("&", "&amp;") in page
+    assert "was first" not in words_on(reading.page("/outlet", publication="nobody"))
+
+
+def test_undated_articles_have_a_heap_of_their_own(opening: Opening, corpus_url: str) -> None:
+    body = "The council voted for night trams on Monday and said that repairs take nine days. "
+    fill(
+        corpus_url,
+        [
+            Article("dated", body * 3, "Dated", published_at="2026-03-11T10:00Z"),
+            Article("undated", "A lighthouse keeper counted the gulls on the pier. " * 3, "Undated"),
+        ],
+    )
+    pages = opening(corpus_url)
+    every = pages.page("/", whole="yes", by="year")
+    assert "20261100 %0 undated1100 %0" in words_on(every)
+    assert go("/search", dated="no") in every
+    heap = words_on(pages.page("/search", dated="no"))
+    assert "Undated unique" in heap
+    assert "Dated unique" not in heap.replace("Undated unique", "")
+    assert pages.get("/search", None, dated="perhaps").status == 200
+
+
+def words_on(page: str) -> str:
+    """What a page says, on one line."""
+    return " ".join(Document(page).words.split())
 
 
 def test_is_this_new(reading: Browser) -> None:

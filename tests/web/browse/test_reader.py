@@ -23,6 +23,7 @@ QUERIES: dict[str, dict[str, str]] = {
     "/story": {"id": STORM},
     "/article": {"id": UPDATE},
     "/compare": {"a": STORM, "b": UPDATE},
+    "/outlet": {"publication": "Newsbasket", **DAYS},
     "/copied": {"copier": "Newsbasket", "original": "Vantage", **DAYS},
 }
 """Of the pages that need one."""
