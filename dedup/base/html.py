@@ -10,6 +10,7 @@ import html as entities
 import logging
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -28,6 +29,8 @@ LOOKED_AT_CHARACTERS = 100_000  # Where a text is HTML, its beginning shows it
 _DOCUMENT = re.compile(
     r"\s*(?:<!--.{0,1000}?-->\s*)?(?:<\?xml[^<>]*>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
 )
+_PAGE = re.compile(r"<(?:html|head|body|header|footer|nav|main|article)\b", re.I)
+"""What a page has around an article; HTML without any of it is the body of one, and all its text counts."""
 _BLOCKS = (
     "address|article|aside|blockquote|br|caption|dd|div|dl|dt|figcaption|figure|footer|form|h[1-6]|header|hr|"
     "li|main|nav|ol|p|pre|section|table|tbody|td|tfoot|th|thead|tr|ul"
@@ -85,13 +88,12 @@ def extract(html: str) -> str:
     if len(html) > MAX_HTML_CHARACTERS:
         raise InputError(f"its HTML is longer than {MAX_HTML_CHARACTERS:,} characters")
     html = html.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
-    found: Any
-    try:
-        found = trafilatura.extract(
-            _rewritten(_tokens(html)), output_format="txt", favor_recall=True, include_comments=False
-        )
-    except Exception:  # whatever strangers' HTML makes of its parsers, there is the text
-        found = None
+    found: Any = None
+    if _PAGE.search(html):
+        with suppress(Exception):  # whatever strangers' HTML makes of its parsers, there is the text
+            found = trafilatura.extract(
+                _rewritten(_tokens(html)), output_format="txt", favor_recall=True, include_comments=False
+            )
     text = (found or "").strip() or _all_text(_tokens(html))
     if not text:
         raise InputError("no text in its HTML")

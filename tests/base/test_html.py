@@ -85,6 +85,9 @@ def test_the_text_of_a_page_is_its_article() -> None:
         ("<!-- no --><p>yes</p><style>no</style><script>no</script>", "yes"),
         ("<p>1 < 2</p>", "1 < 2"),
         ("<p title='a > b'>c</p>", "c"),
+        ("Lead.<p>Two.</p>Tail.", "Lead.\nTwo.\nTail."),
+        ("Lead<br>two <img src='x'>three", "Lead\ntwo three"),
+        ("<h3>Head</h3><p>One.</p><p>One.</p>", "Head\nOne.\nOne."),
     ],
 )
 def test_a_fragment_has_all_its_text(html: str, text: str) -> None:
