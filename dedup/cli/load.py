@@ -25,7 +25,10 @@ TEXT_CHARACTERS = 200  # Of a text, what a dry run shows
 HEAPS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired", "lost_dates")
 """Counts of a report that are summed over files."""
 
-_FORMATS = {"jsonl": "JSONL", "csv": "CSV", "tsv": "TSV", "parquet": "Parquet"}
+_FORMATS = {
+    **{"jsonl": "JSONL", "csv": "CSV", "tsv": "TSV", "parquet": "Parquet", "xml": "XML"},
+    **{"rss": "RSS", "atom": "Atom", "wxr": "WordPress export (WXR)"},
+}
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 Unusable = list[tuple[str, InputError]]  # Files that cannot be used, and why
@@ -42,7 +45,8 @@ RejectsOption = Annotated[
 
 def load(
     files: Annotated[
-        list[str], Argument(metavar="FILE", help="JSONL, CSV, TSV or Parquet; `.gz` is fine; `-` is stdin.")
+        list[str],
+        Argument(metavar="FILE", help="JSONL, CSV, TSV, Parquet or a feed; `.gz` is fine; `-` is stdin."),
     ],
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
@@ -77,6 +81,10 @@ def load(
     `--map` gives other names; `source.name` is a name within an object. `--dry-run` shows what is found
     where. CSV may have commas, semicolons, tabs or bars.
 
+    Files of XML are feeds, RSS and Atom, or exports of WordPress (WXR), whatever their name says; they need
+    `pip install 'newsdedup[html]'`, since their texts are HTML. The id is the guid, with the site before it
+    where it is a mere number, else the link. Of an export of WordPress only published posts and pages count.
+
     Times are ISO 8601, those of RSS, dates with the name of the month in any language, days of a spreadsheet,
     or seconds since 1970. Whether 05/06/2018 is in May or June is told by the other dates of the file: where
     one of two numbers is above 12, it is the day. Where none tells, dates with full stops are day first; of
@@ -100,6 +108,8 @@ def load(
         dedup load export.csv --map source_id=nid --map text=fulltxt --publication Courier
 
         dedup load crawl.jsonl --map text=page --html --dry-run
+
+        dedup load wordpress.2026-03-20.xml
     """
     wanted: dict[str, Any] = {
         "fields": shared.field_map(map_),
@@ -277,6 +287,9 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
     if found.empty:
         empty = shared.counted(found.empty, "text is empty", "texts are empty")
         yield f"  {empty}, which the backfill marks as failed"
+    if found.left_out:
+        names = [f"{count:,} {kind}" for kind, count in found.left_out.items()]
+        yield f"  left out, as no published posts or pages: {', '.join(names[:NAMES_SHOWN])}"
     if found.extracted:
         yield f"  text taken out of HTML: {found.extracted:,}"
     if found.html:

@@ -32,7 +32,8 @@ MapOption = Annotated[
     ),
 ]
 FormatOption = Annotated[
-    str | None, Option("--format", help="jsonl, csv, tsv or parquet, where the file name does not say it.")
+    str | None,
+    Option("--format", help="jsonl, csv, tsv, parquet or xml, where the file name does not say it."),
 ]
 PublicationOption = Annotated[
     str | None, Option("--publication", help="Publication of articles that name none.")

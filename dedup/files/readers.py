@@ -1,4 +1,4 @@
-"""Files become articles: JSONL, CSV, TSV or Parquet, plain or gzipped, or JSONL on standard input.
+"""Files become articles: JSONL, CSV, TSV, Parquet or feeds, plain or gzipped, or JSONL on standard input.
 
     with read_articles("news.jsonl.gz", fields={"text": "body"}) as reader:
         for item in reader:                  # an Article, a Reject with line and reason, or a Repair
@@ -7,8 +7,9 @@
 What cannot be an article becomes a Reject, a repaired field a Repair right before its article; what makes the
 whole file unusable is an InputError before the first article. Memory holds one record, whose size is bounded.
 
-`source.py`, `jsonl.py`, `delimited.py` and `parquet.py` know lines and rows, `naming.py` the names of fields;
-none knows the database. Texts stay as they are, unless `html` asks to take articles out of HTML.
+`source.py`, `jsonl.py`, `delimited.py` and `parquet.py` know lines and rows, `feeds.py` the entries of XML,
+`naming.py` the names of fields; none knows the database. Texts stay as they are, unless `html` asks to take
+articles out of HTML; those of feeds are HTML always.
 """
 
 from __future__ import annotations
@@ -46,14 +47,18 @@ from dedup.files.source import LineSource, open_file
 
 # CSV, Parquet and HTML are imported by the first file that needs them; most commands read none.
 if TYPE_CHECKING:
+    from dedup.files.feeds import FeedSource
     from dedup.files.parquet import ParquetSource
+
+    Source = LineSource | ParquetSource | FeedSource
 
 Item = Article | Reject | Repair  # What a reader yields
 
-FORMATS = ("jsonl", "csv", "tsv", "parquet")
+FORMATS = ("jsonl", "csv", "tsv", "parquet", "xml")
 SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".jsonl", ".jsonlines", ".ndjson", ".json"), "jsonl"),
     **{".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"},
+    **dict.fromkeys((".xml", ".rss", ".atom", ".wxr"), "xml"),
 }
 
 FIRST_RECORDS = 500
@@ -103,16 +108,17 @@ class ArticleReader(Iterator[Item]):
     ) -> None:
         name = str(path)
         self._html = html
-        if html:
-            from dedup.base.html import need_trafilatura
-
-            need_trafilatura()
         fields = fields or {}
         for field in fields:
             _check_field(field)
         self.format = _format_of(name, format)
+        if html or self.format == "xml":
+            from dedup.base.html import need_trafilatura
+
+            need_trafilatura()
         plan = {
-            field: (fields[field],) if field in fields else names for field, names in DEFAULT_FIELDS.items()
+            field: (fields[field],) if field in fields else names
+            for field, names in _usual_names(self.format).items()
         }
         self._source = self._opened(name, max_record_bytes)
         self.file, self.close = self._source.file, self._source.close
@@ -131,16 +137,20 @@ class ArticleReader(Iterator[Item]):
             records = self._after_the_first(records)
         self._items = self._articles(records)
 
-    def _opened(self, name: str, max_record_bytes: int) -> LineSource | ParquetSource:
+    def _opened(self, name: str, max_record_bytes: int) -> Source:
         if self.format == "parquet":
             from dedup.files.parquet import ParquetSource
 
             return ParquetSource(name, max_record_bytes)
+        if self.format == "xml":
+            from dedup.files.feeds import FeedSource
+
+            return FeedSource(name, max_record_bytes)
         return LineSource(name, max_record_bytes)
 
     def _records(
         self,
-        source: LineSource | ParquetSource,
+        source: Source,
         plan: Plan,
         needed: Collection[str],
         understood: Understanding,
@@ -243,7 +253,11 @@ class ArticleReader(Iterator[Item]):
                 try:
                     text = found.get("text")
                     markup = False
-                    if self._html or (isinstance(text, str) and "<" in text):
+                    if self.format == "xml":
+                        from dedup.files import feeds
+
+                        understood.extracted += feeds.take_out(found)
+                    elif self._html or (isinstance(text, str) and "<" in text):
                         from dedup.base.html import looks_like_html, take_out
 
                         markup = isinstance(text, str) and looks_like_html(text)
@@ -288,6 +302,14 @@ read_articles = ArticleReader
 def _check_field(field: str) -> None:
     if field not in ARTICLE_FIELDS:
         raise InputError(f"unknown field '{field}'; the fields are {', '.join(ARTICLE_FIELDS)}")
+
+
+def _usual_names(format: str) -> Mapping[str, tuple[str, ...]]:
+    if format != "xml":
+        return DEFAULT_FIELDS
+    from dedup.files.feeds import FIELDS
+
+    return FIELDS
 
 
 def _format_of(path: str, format: str | None) -> str:

@@ -37,7 +37,7 @@ class Reading:
 
     # article field to the name of the key or column that has it, in place of the usual names.
     fields: Mapping[str, str] = field(default_factory=dict)
-    format: str | None = None  # jsonl, csv, tsv or parquet; None goes by the name of the file
+    format: str | None = None  # jsonl, csv, tsv, parquet or xml; None goes by the name of the file
     publication: str | None = None  # publication, language: of articles that name none
     language: str | None = None
     html: bool = False  # extract the texts from those that are HTML

@@ -19,7 +19,8 @@ MAX_NAME_CHARACTERS = 100  # Of a name; a longer one is shown by its beginning
 class Understanding:
     """How a file is read, counted while it is read; `dataclasses.asdict` makes it fit for JSON."""
 
-    file: str  # the name used in messages; format: one of FORMATS
+    # the name used in messages; format: one of FORMATS, or for XML what it was: rss, atom or wxr.
+    file: str
     format: str
     delimiter: str | None = None  # of CSV, as found in its header; None for other formats
     # article field -> name as written in the file -> records that had the field's value there.
@@ -34,6 +35,8 @@ class Understanding:
     empty: int = 0  # articles whose text is blank; they are stored, and marked `failed`
     html: int = 0  # articles whose text looks like HTML and was taken as it is
     extracted: int = 0  # articles whose text was extracted from HTML
+    # entries of a WordPress export that are no published posts or pages, by type or status: how many.
+    left_out: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.seen: set[str] = set()  # the fields of which some record had a name, if only with null
@@ -47,6 +50,12 @@ class Understanding:
         names = self.fields.setdefault(field, {})
         if name in names or len(names) < MAX_NAMES:
             names[name] = names.get(name, 0) + 1
+
+    def leave_out(self, kind: str) -> None:
+        """An entry is of a kind that is no article."""
+        kind = shown(kind)
+        if kind in self.left_out or len(self.left_out) < MAX_NAMES:
+            self.left_out[kind] = self.left_out.get(kind, 0) + 1
 
     def passed_over(self, name: str) -> None:
         """A record had a name that is not used."""

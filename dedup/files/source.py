@@ -99,7 +99,7 @@ class LineSource:
             raw, self.bytes_total = open_file(path)
             self._read, self.close = raw.read, raw.close
         try:
-            self._chunks = self._from_bom()
+            self.chunks = self._from_bom()  # all its bytes, unpacked, for who does not want lines; once
         except BaseException:
             self.close()
             raise
@@ -110,7 +110,7 @@ class LineSource:
         The line that a broken gzip stream ends in is not among them.
         """
         pending = _Line(self.max_line_bytes)
-        for chunk in self._chunks:
+        for chunk in self.chunks:
             first, *others = chunk.split(b"\n")
             pending.add(first)
             if others:

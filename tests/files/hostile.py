@@ -399,6 +399,51 @@ def parquet_nested(maker: Maker) -> Case:
     return Case(".parquet", b"", lines=3, write=parquet_of(columns))
 
 
+def feed(items: Iterable[bytes]) -> bytes:
+    return b"<rss version='2.0'><channel><title>T</title>" + b"\n".join(items) + b"</channel></rss>"
+
+
+def item(record: dict[str, Any]) -> bytes:
+    return f"<item><guid>{record['id']}</guid><description>{record['text']}</description></item>".encode()
+
+
+def xml_bad(maker: Maker) -> Case:
+    records = maker.few()
+    bad = [
+        b"<item>",
+        b"<item><guid>x</guid>",
+        b"<item>&&& < <<</x></item>",
+        b"<item>\xff\0\x0b</item>",
+        b"</rss>",
+    ]
+    chosen = maker.rng.choices(bad, k=6)
+    return Case(".xml", feed([*chosen, *map(item, records), *chosen]), good(records))
+
+
+def xml_bomb(maker: Maker) -> Case:
+    records = maker.few()
+    rules = b"".join(b'<!ENTITY e%d "%s">' % (n + 1, b"&e%d;" % n * 50) for n in range(maker.size(5, 20)))
+    bomb = b'<!DOCTYPE rss [<!ENTITY e0 "ha">' + rules + b"]>"
+    bad = [b"<item><guid>x</guid><description a='&e5;'>&e5;</description></item>"]
+    return Case(".xml", bomb + feed([*map(item, records), *bad]), good(records), len(records) + 1)
+
+
+def xml_deep(maker: Maker) -> Case:
+    before, after, depth = maker.few(), maker.few(), maker.size(5_000, 300_000)
+    bad = maker.rng.choice([b"<a>" * depth, b"<a>" * depth + b"</a>" * depth, b"<a b='1'/>" * depth])
+    items = [*map(item, before), b"<item>" + bad + b"</item>", *map(item, after)]
+    return Case(".rss", feed(items), good(before, after), len(before) + 1 + len(after))
+
+
+def xml_long(maker: Maker) -> Case:
+    before, after = maker.few(), maker.few()
+    bad = b"<item><![CDATA[" + b"long " * maker.size(4, 40) * MIB + b"]]></item>"
+    return Case(
+        ".atom.gz", gzip.compress(feed([*map(item, before), bad, *map(item, after)]), 1), good(before, after),
+        len(before) + 1 + len(after),
+    )  # fmt: skip
+
+
 def directory(maker: Maker) -> Case:
     return Case(maker.rng.choice([".jsonl", ".csv", ".parquet"]), codes=(2,), write=Path.mkdir)
 
@@ -432,8 +477,8 @@ KINDS: tuple[Callable[[Maker], Case], ...] = (
     carriage_returns, repeated, encoded, latin, noise, empty, long_line, long_texts, escaped_text, wide_text,
     long_titles, packed_bomb, packed_blanks, packed_twice, packed_in_parts, packed_and_garbage,
     packed_and_cut, packed_with_long_name, sparse, csv_wide, csv_head, csv_rows, csv_long, csv_open_quote,
-    parquet_good, parquet_broken, parquet_bomb, parquet_nested, directory, missing, unknown, pipe,
-    pipe_parquet,
+    parquet_good, parquet_broken, parquet_bomb, parquet_nested, xml_bad, xml_bomb, xml_deep, xml_long,
+    directory, missing, unknown, pipe, pipe_parquet,
 )  # fmt: skip
 
 NAMES = (

@@ -251,10 +251,10 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_unknown_formats(folder: Folder) -> None:
-    assert "unknown format '.xml'" in folder.refuse("a.xml", b"")
+    assert "unknown format '.doc'" in folder.refuse("a.doc", b"")
     assert "unknown format '.txt'" in folder.refuse("a.txt.gz", b"")
     assert "unknown format ''" in folder.refuse("news", b"")
-    assert "the formats are jsonl, csv" in folder.refuse("a.jsonl", b"", format="xml")
+    assert "the formats are jsonl, csv" in folder.refuse("a.jsonl", b"", format="doc")
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])

@@ -1,0 +1,296 @@
+"""XML becomes entries, one at a time: the items of a feed, an export or a sitemap, each parsed by itself.
+
+A document is cut at the tags of its entries before anything is parsed. So one bad entry leaves the others as
+they are, and memory holds one entry, whose size is bounded. What stands before the root is never parsed: no
+document type is read, hence no entity is expanded, and no file or address opened.
+
+An entry that is no XML is mended where feeds usually break: bare `&` and `<`, entities of HTML, tags such as
+`<br>`, prefixes that nobody declared. What the names mean is in `feeds.py` and `sitemaps.py`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from html.entities import html5
+from itertools import chain
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from dedup.base.errors import InputError
+from dedup.files.record import (
+    MAX_RAW_BYTES,
+    MAX_RECORD_BYTES,
+    MAX_RECORD_VALUES,
+    TOO_MANY_VALUES,
+    beginning,
+    too_long,
+)
+
+ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry", "urlset": "url", "sitemapindex": "sitemap"}
+"""Local name of a root -> that of its entries."""
+
+SITEMAPS = ("urlset", "sitemapindex")
+
+NAMESPACES = {
+    "atom": "http://www.w3.org/2005/Atom",
+    "content": "http://purl.org/rss/1.0/modules/content/",
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "excerpt": "http://wordpress.org/export/1.2/excerpt/",
+    "feedburner": "http://rssnamespace.org/feedburner/ext/1.0",
+    "news": "http://www.google.com/schemas/sitemap-news/0.9",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "wp": "http://wordpress.org/export/1.2/",
+}
+"""What a prefix means where a document forgets to say it."""
+
+MAX_PROLOG_CHARACTERS = 1_000_000  # Before the root: comments and a document type
+DECLARED_BYTES = 400  # Within which a document names its encoding
+LONGEST_MARK = 300  # Characters of a tag that a chunk may end within
+
+NO_XML = "the entry is no XML that could be mended"
+CUT_OFF = "the XML ends within this entry: the rest of the file is missing"
+
+# Compiled when first used: every command may import this, and few read XML.
+_ENCODING = rb"""<\?xml[^>]*?\bencoding\s*=\s*["']([A-Za-z0-9._:-]+)["']"""
+_PROLOG = r"(?is)\s*(?:<\?.*?\?>|<!--.*?-->|<!doctype\b(?:[^\[>]|\[.*?\]\s*(?=>))*>)"
+_ROOT = r"\s*<([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)((?:\s[^<>]*)?)>"
+_NAMESPACE = r"""\bxmlns(?::([\w.-]+))?\s*=\s*(?:"([^"<]*)"|'([^'<]*)')"""
+_CONTROL = "[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
+_CDATA = r"(?s)(<!\[CDATA\[.*?(?:\]\]>|\Z))"
+_AMPERSAND = r"&(?:(#[0-9]{1,7}|#x[0-9a-fA-F]{1,6}|amp|lt|gt|quot|apos);|([A-Za-z][A-Za-z0-9]{1,31};)?)"
+_BARE = r"<(?![A-Za-z_/!?])"
+_VOID = r"(?i)<(br|hr|img|input|wbr|source|embed)\b([^<>]*?)/?>"
+_PREFIXED = r"[<\s/]([A-Za-z_][\w.-]*):(?=[A-Za-z_])"
+
+Entry = tuple[int, bytes, Any]
+"""The line it begins at, its bytes in UTF-8, and its element, or a text: the reason why there is none."""
+
+
+@dataclass
+class Document:
+    """A document of XML; `entries` reads it to its end, once.
+
+    Attributes:
+        root: the local name of its root, one of ENTRIES.
+        tag: the start tag of its root as written.
+        head: an element that has all that stands before the first entry: titles, addresses, languages.
+        truncated: it ended before its root did. Known at the end.
+    """
+
+    root: str
+    tag: str
+    head: Any
+    entries: Iterator[Entry]
+    truncated: bool = False
+
+
+def read_document(
+    name: str, chunks: Iterable[bytes], *, charset: str | None = None, max_entry_bytes: int = MAX_RECORD_BYTES
+) -> Document:
+    """Read a document as far as its first entry.
+
+    `name` is that of the file, for messages; `charset` the encoding that HTTP names, which counts where the
+    document names none. Raises InputError: this is no XML, or its root is none of ENTRIES.
+    """
+    texts = _decoded(chunks, charset)
+    text = ""
+    for more in texts:
+        text += more
+        at = 0
+        while found := re.compile(_PROLOG).match(text, at):
+            at = found.end()
+        if (tag := re.compile(_ROOT).match(text, at)) or len(text) > MAX_PROLOG_CHARACTERS:
+            break
+    else:
+        tag = None
+    if tag is None:
+        raise InputError(f"{name}: no XML; it begins with neither a declaration nor a root")
+    prefix, root = tag[1] or "", tag[2]
+    of_entry = "" if root == "RDF" else prefix
+    if root not in ENTRIES:
+        raise InputError(f"{name}: its XML is <{root}>, and neither RSS, Atom nor a WordPress export")
+    rest = text[tag.end() :]
+    cutter = _Cutter(chain([rest], texts), f"{of_entry}{ENTRIES[root]}", f"{prefix}{root}", max_entry_bytes)
+    cutter.line += text.count("\n", 0, tag.end())
+    pieces = cutter.pieces()
+    _, head, _ = next(pieces)
+    opening = _opening(f"{tag[3]} {head[: head.find('>')] if 'xmlns' in head[:2_000] else ''}")
+    document = Document(root, tag[0], _parsed(opening, head), iter(()))
+
+    def entries() -> Iterator[Entry]:
+        for line, piece, length in pieces:
+            raw = piece.encode("utf-8", "replace")
+            if length > len(piece) or len(raw) > max_entry_bytes:
+                length = max(length, len(raw))
+                yield line, beginning(raw, length, 0), too_long(length, max_entry_bytes)
+            elif raw.count(b"<") > MAX_RECORD_VALUES:
+                yield line, raw, TOO_MANY_VALUES
+            elif cutter.cut:
+                document.truncated = True
+                yield line, raw, CUT_OFF
+            else:
+                found = _parsed(opening, piece)
+                yield line, raw, NO_XML if found is None or not len(found) else found[0]
+        document.truncated |= not cutter.closed
+
+    document.entries = entries()
+    return document
+
+
+class _Cutter:
+    """Cuts the text of a document at the tags of its entries, whatever is between them."""
+
+    def __init__(self, texts: Iterable[str], entry: str, root: str, most: int) -> None:
+        self.line = 1  # of the beginning of what is held
+        self.closed = False  # the root was
+        self.cut = False  # the last piece is an entry that was never closed
+        self._texts, self._most = texts, most
+        self._entry, self._root = entry, root
+
+    def pieces(self) -> Iterator[tuple[int, str, int]]:
+        """First what stands before the entries, then each entry: line, text, and length, which is larger
+        where the text is a beginning only.
+        """
+        entry, root = re.escape(self._entry), re.escape(self._root)
+        mark = re.compile(rf"<!\[CDATA\[|<!--|<{entry}(?=[\s/>])|</{entry}\s*>|</{root}\s*>")
+        held, at = "", 0  # what is held, and how far it was looked through
+        start, begun = 0, False  # where the piece begins, and whether it is an entry
+        first, lost = "", 0  # of a piece that is too long, the beginning, and how much is no longer held
+        within = ""  # what ends the CDATA section or the comment that we are in
+        is_head = True
+        for more in self._texts:
+            held += more
+            while True:
+                if within:
+                    end = held.find(within, at)
+                    if end < 0:
+                        at = max(at, len(held) - len(within) + 1)
+                        break
+                    at, within = end + len(within), ""
+                found = mark.search(held, at)
+                if found is None:
+                    tail = held.rfind("<", max(at, len(held) - LONGEST_MARK))
+                    at = tail if tail >= 0 else len(held)
+                    break
+                tag, at = found[0], found.end()
+                if tag.startswith("<!"):
+                    within = "]]>" if tag[2] == "[" else "-->"
+                    continue
+                opens = not tag.startswith("</")
+                if begun or is_head:  # an entry that another one follows has lost its end
+                    end = found.start() if opens or is_head else found.end()
+                    line = self.line + held.count("\n", 0, start)
+                    yield line, first or held[start:end], lost + end - start
+                self.closed |= not opens and found[0][2:].rstrip("> \t\r\n") == self._root
+                start, begun, is_head, first, lost = found.start(), opens, False, "", 0
+            if not begun and not is_head:
+                start = at
+            elif at - start > self._most:
+                first = first or held[start : start + MAX_RAW_BYTES]
+                lost += at - start
+                start = at
+            self.line += held.count("\n", 0, start)
+            held, at, start = held[start:], at - start, 0
+        self.cut = begun
+        if begun or is_head:
+            yield self.line, first or held, lost + len(held)
+
+
+def _opening(tag: str) -> str:
+    """The start tag that entries are parsed within, with the prefixes of the document and the usual ones."""
+    declared = {found[1]: found[2] or found[3] or "" for found in re.finditer(_NAMESPACE, tag)}
+    names = {**NAMESPACES, **declared}
+    return f"<root{''.join(_declaration(name, uri) for name, uri in names.items())}>"
+
+
+def _declaration(prefix: str | None, uri: str) -> str:
+    from html import unescape
+
+    return f" xmlns{f':{prefix}' if prefix else ''}={quoteattr(unescape(uri))}"
+
+
+def _parsed(opening: str, text: str) -> Any:
+    """A root with the elements of a text, which is mended if it must be; None if nothing can be read."""
+    from lxml import etree
+
+    def parser(recover: bool) -> Any:
+        # What is parsed is bounded and has no document type, so its texts may be long: `huge_tree`.
+        return etree.XMLParser(
+            recover=recover, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True
+        )
+
+    text = re.sub(_CONTROL, "", text)
+    try:
+        return etree.fromstring(f"{opening}{text}</root>".encode(), parser(recover=False))
+    except etree.XMLSyntaxError:
+        pass
+    parts = re.split(_CDATA, text)
+    mended = "".join(part if at % 2 else _mended(part) for at, part in enumerate(parts))
+    unknown = {*re.findall(_PREFIXED, mended)} - {*re.findall(r"xmlns:([\w.-]+)=", opening), "xml", "xmlns"}
+    others = "".join(_declaration(prefix, f"urn:undeclared:{prefix}") for prefix in sorted(unknown))
+    try:
+        return etree.fromstring(f"{opening[:-1]}{others}>{mended}</root>".encode(), parser(recover=True))
+    except etree.XMLSyntaxError:
+        return None
+
+
+def _mended(text: str) -> str:
+    """A text between CDATA sections, without what feeds most often get wrong."""
+    text = re.sub(_AMPERSAND, _ampersand, text)
+    text = re.sub(_BARE, "&lt;", text)
+    return re.sub(_VOID, r"<\1\2/>", text)
+
+
+def _ampersand(found: re.Match[str]) -> str:
+    if found[1]:
+        return found[0]
+    if found[2] in html5:
+        return "".join(f"&#{ord(character)};" for character in html5[found[2]])
+    return f"&amp;{found[2] or ''}"
+
+
+def _decoded(chunks: Iterable[bytes], charset: str | None) -> Iterator[str]:
+    """The text of a document, which names its encoding; what is not of it is taken for Windows-1252."""
+    chunks = iter(chunks)
+    start = b""
+    for chunk in chunks:
+        start += chunk
+        if len(start) >= DECLARED_BYTES:
+            break
+    encoding = _encoding(start, charset)
+    codecs.register_error("dedup.windows", _windows)
+    decoder = codecs.getincrementaldecoder(encoding)(
+        "dedup.windows" if encoding == "utf-8-sig" else "replace"
+    )
+    for chunk in chain([start], chunks):
+        if text := decoder.decode(chunk):
+            yield text
+    if text := decoder.decode(b"", final=True):
+        yield text
+
+
+def _encoding(start: bytes, charset: str | None) -> str:
+    for mark, encoding in ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32")):
+        if start.startswith(mark):
+            return encoding
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if start.startswith((b"<\0", b"\0<")):
+        return "utf-16-le" if start[1:2] == b"\0" else "utf-16-be"
+    declared = re.search(_ENCODING, start[:DECLARED_BYTES])
+    try:
+        name = codecs.lookup(declared[1].decode() if declared else charset or "utf-8").name
+    except LookupError:
+        name = "utf-8"
+    if name in ("ascii", "utf-8") or name.startswith(("utf-16", "utf-32")):  # it could be read, so it is not
+        return "utf-8-sig"
+    return {"iso8859-1": "cp1252"}.get(name, name)
+
+
+def _windows(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end

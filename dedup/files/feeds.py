@@ -1,0 +1,297 @@
+"""Entries of feeds become records: RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0, and WordPress exports (WXR).
+
+A feed is known by its root, not by the name of its file. Names are those of the document, with the usual
+prefixes: `content:encoded`, `dc:creator`, `wp:post_id`. Two that every entry has come from what stands before
+the entries: `channel title` and `channel language`. `FIELDS` says which name is which field.
+
+Texts are HTML here, also where a feed means plain text, until `take_out` makes plain text of them. Of an
+export of WordPress only what is published counts: posts and pages.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Collection, Iterator
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from dedup.base import html as base
+from dedup.base.errors import InputError
+from dedup.files.entries import NAMESPACES, SITEMAPS, Document, read_document
+from dedup.files.naming import DEFAULT_FIELDS, Shapes, values_of
+from dedup.files.record import Plan, Record
+from dedup.files.report import Understanding
+from dedup.files.source import LineSource
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(DEFAULT_FIELDS, ()),
+    "source_id": ("guid", "id", "rdf:about", "wp:post_id", "link"),
+    "text": ("content:encoded", "content", "description", "summary", "excerpt:encoded"),
+    "title": ("title", "dc:title"),
+    "url": ("feedburner:origLink", "link"),
+    "publication": ("source", "channel title"),
+    "published_at": (
+        "wp:post_date_gmt", "pubDate", "published", "issued", "dc:date", "updated", "modified",
+        "wp:post_date",
+    ),
+    "language": ("dc:language", "xml:lang", "channel language"),
+}  # fmt: skip
+"""Article field -> the names it goes by in feeds, in the order they are tried."""
+if "byline" in DEFAULT_FIELDS:
+    FIELDS["byline"] = ("dc:creator", "author")
+
+FULL = ("content:encoded", "content")  # Names of a text that is meant to be the whole article
+POST_TYPES = ("post", "page")  # What of WordPress is an article
+UNREAD = ("wp:postmeta", "wp:comment")  # Of these an entry has many, and they say nothing about it
+
+_XML = "{http://www.w3.org/XML/1998/namespace}"
+_PREFIXES = {uri: prefix for prefix, uri in NAMESPACES.items()}
+_BODIES = frozenset(FIELDS["text"])
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*:"
+_MAIL = r"\S+@\S+\s+\((.+)\)"
+
+# Shortcodes of WordPress. Words in brackets, such as [sic], are none: a shortcode has attributes, or an end.
+_EMBEDDED = (
+    r"\[(audio|caption|embed|gallery|playlist|video|wp_caption)\b[^\[\]]*\]"  # Gone with what is inside
+)
+_ATTRIBUTE = r"""\s+[\w-]+=(?:"[^"\]]*"|'[^'\]]*'|[^\s"'\]]+)"""
+_SHORTCODE = rf"\[(?:/[a-zA-Z][\w-]*|[a-zA-Z][\w-]*(?:{_ATTRIBUTE})+\s*/?|gallery|playlist)\]"
+_CLOSED = r"\[/([a-zA-Z][\w-]*)\]"
+_PARAGRAPHS = r"\n[ \t\r]*\n"
+
+MAX_EMBEDDED_CHARACTERS = 5_000  # Between the tags of a caption
+MAX_SHORTCODES = 100  # Names of shortcodes in a text
+
+
+class Feed:
+    """What the head of a document says of all its entries.
+
+    Attributes:
+        kind: `rss`, `atom` or `wxr`.
+        title, link, language: of the feed; None where it says none.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.kind = "atom" if document.root == "feed" else "rss"
+        if "wordpress.org/export/" in document.tag:
+            self.kind = "wxr"
+        found: dict[str, str] = {}
+        self._authors: dict[str, str] = {}
+        head = document.head if document.head is not None else ()
+        channel = next((child for child in head if _local(child) == "channel"), head)
+        for child in channel:
+            name = _name(child, channel)
+            if name == "wp:author":
+                names = {_local(part): _text(part) for part in child}
+                self._authors[names.get("author_login", "")] = names.get("author_display_name", "")
+            elif name and (value := _address(child) if name == "link" else _text(child)):
+                found.setdefault(name, value)
+        self.title = found.get("title") or None
+        self.link = found.get("link") or found.get("wp:base_blog_url") or None
+        tagged = re.search(r"""\bxml:lang\s*=\s*["']([\w-]+)""", document.tag)
+        self.language = found.get("language") or found.get("dc:language") or (tagged and tagged[1]) or None
+        self._site = urlsplit(self.link or "").hostname
+
+    def values(self, entry: Any) -> dict[str, str]:
+        """The values of an entry by name; of several with one name the first, of authors all."""
+        found: dict[str, str] = {}
+        for child in entry:
+            name = _name(child, entry)
+            if not name or name in UNREAD:
+                continue
+            if name == "link":
+                value = _address(child)
+            elif name in _BODIES:
+                value = _body(child)
+            else:
+                value = _person_or_text(child)
+            if not value or value.startswith("0000-00-00"):  # WordPress has no other time for a draft
+                continue
+            if name in ("author", "dc:creator"):
+                value = self._authors.get(value) or value
+                value = f"{found[name]}, {value}" if name in found else value
+                found[name] = value
+            elif found.setdefault(name, value) is value and name == "guid" and _is_address(child, value):
+                found.setdefault("link", value)
+        self._complete(entry, found)
+        return found
+
+    def _complete(self, entry: Any, found: dict[str, str]) -> None:
+        """Add what stands elsewhere, and make ids and addresses good for more than this feed."""
+        of_entry = {
+            "rdf:about": entry.get(f"{{{NAMESPACES['rdf']}}}about"),
+            "xml:lang": entry.get(f"{_XML}lang"),
+            "channel title": self.title,
+            "channel language": self.language,
+        }
+        found.update({name: value for name, value in of_entry.items() if value and name not in found})
+        if self.link and "link" in found:
+            found["link"] = urljoin(self.link, found["link"])
+        for name in ("guid", "id"):
+            if self._site and name in found and not re.match(_SCHEME, found[name]):
+                found[name] = f"{self._site}/{found[name]}"
+        if self.link and "wp:post_id" in found:
+            found["wp:post_id"] = f"{self.link.rstrip('/')}/?p={found['wp:post_id']}"
+        if self.kind == "wxr":
+            for name in _BODIES & found.keys():
+                found[name] = without_shortcodes(found[name])
+
+    def left_out(self, found: dict[str, str]) -> str | None:
+        """Why an entry of WordPress is no article: its type, or its status, which are taken out; None if it
+        is one.
+        """
+        if self.kind != "wxr":
+            return None
+        kind, status = found.pop("wp:post_type", "post"), found.pop("wp:status", "publish")
+        if kind not in POST_TYPES:
+            return kind
+        return None if status == "publish" else status
+
+
+class FeedSource:
+    """A file of XML, for `dedup.files.readers`; raises InputError as `read_document` does."""
+
+    def __init__(self, path: str, max_record_bytes: int) -> None:
+        self._lines = LineSource(path, max_record_bytes)
+        self.file, self.close = self._lines.file, self._lines.close
+        try:
+            self._document = read_document(self.file, self._lines.chunks, max_entry_bytes=max_record_bytes)
+        except BaseException:
+            self.close()
+            raise
+        if self._document.root in SITEMAPS:
+            self.close()
+            raise InputError(
+                f"{self.file} is a sitemap: it has addresses of articles and no texts; load the pages instead"
+            )
+        self._feed = Feed(self._document)
+
+    @property
+    def bytes_read(self) -> int:
+        return self._lines.bytes_read
+
+    @property
+    def bytes_total(self) -> int | None:
+        return self._lines.bytes_total
+
+    @property
+    def truncated(self) -> bool:
+        return self._document.truncated or self._lines.truncated
+
+    def records(self, plan: Plan, _needed: Collection[str], understood: Understanding) -> Iterator[Record]:
+        """One record per entry; what is no article of WordPress is counted and left out."""
+        understood.format = self._feed.kind
+        shapes = Shapes(plan, understood)
+        for line, raw, entry in self._document.entries:
+            if isinstance(entry, str):
+                yield line, raw, entry
+                continue
+            found = self._feed.values(entry)
+            if kind := self._feed.left_out(found):
+                understood.leave_out(kind)
+                continue
+            yield line, raw, values_of(found, shapes.of(found), understood)
+
+
+def take_out(found: dict[str, Any]) -> bool:
+    """Put a text, and a plain title, in the place of HTML; returns whether the text had tags.
+
+    Raises InputError as `dedup.base.html.extract` does.
+    """
+    body = found.get("text")
+    base.take_out(found, body if isinstance(body, str) and "<" in body else None)
+    if not isinstance(body, str) or "<" in body:
+        return isinstance(body, str)
+    found["text"] = html.unescape(body).strip()
+    return False
+
+
+def without_shortcodes(body: str) -> str:
+    """A body as WordPress keeps it: without shortcodes, and with tags where it has only blank lines."""
+    if "[" in body:
+        body = _without_embedded(body)
+        closed = sorted({*re.findall(_CLOSED, body)})[:MAX_SHORTCODES]
+        body = re.sub(_SHORTCODE, " ", body)
+        if closed:
+            body = re.sub(rf"\[(?:{'|'.join(map(re.escape, closed))})\]", " ", body)
+    if "<p" not in body and re.search(_PARAGRAPHS, body):
+        body = "<p>" + re.sub(_PARAGRAPHS, "</p>\n<p>", body) + "</p>"
+    return body
+
+
+def _without_embedded(body: str) -> str:
+    kept, at = [], 0
+    for opening in re.finditer(_EMBEDDED, body):
+        if opening.start() < at:
+            continue
+        closing = f"[/{opening[1]}]"
+        end = body.find(closing, opening.end(), opening.end() + MAX_EMBEDDED_CHARACTERS)
+        if end >= 0:
+            kept.append(body[at : opening.start()])
+            at = end + len(closing)
+    return " ".join([*kept, body[at:]])
+
+
+def _local(element: Any) -> str:
+    """The name of an element without its namespace; "" for a comment."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def _name(element: Any, parent: Any) -> str:
+    """The name of an element with the usual prefix; without one if it is of its parent's namespace."""
+    if not isinstance(element.tag, str):
+        return ""
+    uri, _, local = element.tag.rpartition("}")
+    if uri == (parent.tag.rpartition("}")[0] if isinstance(parent.tag, str) else ""):
+        return str(local)
+    uri = uri.removeprefix("{")
+    if uri.startswith("http://wordpress.org/export/"):
+        prefix = "excerpt" if "/excerpt" in uri else "wp"
+    else:
+        prefix = _PREFIXES.get(uri) or element.prefix or ""
+    return f"{prefix}:{local}" if prefix else str(local)
+
+
+def _text(element: Any) -> str:
+    return "".join(element.itertext()).strip()
+
+
+def _person_or_text(element: Any) -> str:
+    """The name of a person or of a source of Atom, or the text of an element; `mail (name)` is the name."""
+    named = next((child for child in element if _local(child) in ("name", "title")), None)
+    value = _text(element if named is None else named)
+    mail = re.fullmatch(_MAIL, value)
+    return mail[1] if mail else value
+
+
+def _address(element: Any) -> str:
+    """What a link leads to: in Atom only one that is the article itself."""
+    href = element.get("href")
+    if href is None:
+        return _text(element)
+    return str(href).strip() if element.get("rel", "alternate") == "alternate" else ""
+
+
+def _is_address(guid: Any, value: str) -> bool:
+    return guid.get("isPermaLink") != "false" and value.startswith(("http://", "https://"))
+
+
+def _body(element: Any) -> str:
+    """The text of an entry as HTML: what stands there escaped, as elements, or as plain text."""
+    kind = element.get("type") or ""
+    plain = kind in ("text", "text/plain") or (not kind and _is_atom(element))
+    if plain or not len(element):
+        text = _text(element)
+        return html.escape(text, quote=False) if plain else text
+    from lxml import etree
+
+    for child in element.iter():
+        child.tag = _local(child) or "span"
+    inner = (etree.tostring(child, encoding="unicode", method="html") for child in element)
+    return f"{html.escape(element.text or '', quote=False)}{''.join(inner)}".strip()
+
+
+def _is_atom(element: Any) -> bool:
+    return isinstance(element.tag, str) and "atom" in element.tag.rpartition("}")[0].lower()
