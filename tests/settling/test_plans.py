@@ -21,7 +21,7 @@ from dedup.settling import explain, hook, segments
 from dedup.settling.backfill import backfill
 from dedup.settling.lookup import lookup
 from dedup.settling.settle import settle
-from dedup.store import common_sentences, opening, rulebooks, settling, stories, verdicts
+from dedup.store import changes, common_sentences, opening, rulebooks, settling, stories, verdicts
 from dedup.store.fingerprints import count, waiting_page
 from dedup.store.questions import article as articles
 from dedup.store.questions import (
@@ -476,3 +476,17 @@ def assert_few(cursor: Cursor, most: int, name: str) -> None:
         assert articles <= most, (name, table, articles)
     assert set(read) <= set(LARGE)
     assert all(rows <= 2_000 for _, rows in read.values()), (name, read)
+
+
+def test_a_page_of_changes_reads_what_it_tells(large: Database) -> None:
+    """Those before it and after it are not read, wherever it is, and no table from end to end."""
+    with rolled_back(large, settling=True) as cursor:
+        assert changes.start(cursor)
+        cursor.execute("UPDATE dedup.article_mark SET score = 0.9")
+        since = changes.changes(cursor, None, ARTICLES // 2)[-1].cursor
+        before = rows_read(cursor)
+        assert len(changes.changes(cursor, since, 100)) == 100
+        after = rows_read(cursor)
+    for table, (by_scan, by_index) in after.items():
+        assert by_scan == before[table][0]
+        assert by_index - before[table][1] <= 2 * 100  # with the originals
