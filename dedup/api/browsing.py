@@ -38,6 +38,7 @@ from dedup.store.questions.sentences import SentenceOrder, SentencePage, Sentenc
 from dedup.store.questions.story import Beside, StoryPage
 
 __all__ = [
+    "ROWS",
     "SPREAD_OUTLETS",
     "ArticleLine",
     "ArticlePage",
@@ -161,7 +162,8 @@ class Browsing(OfCorpus):
 
         `words` must all be in the title or the text, whatever their case and accents, and need
         `dedup init --search`. `dated`: with a time of publication that can be true, or without. `rows`: of
-        the page, where it is not 50. Raises InputError without that index, or if `after` is of no page.
+        the page, where it is not 50; such a page has no snippets. Raises InputError without that index, or if
+        `after` is of no page.
         """
         texts = {"words": words, "publication": publication, "language": language, "url": url}
         for name, value in {**texts, "source_id": source_id}.items():

@@ -95,7 +95,7 @@ class Page(Answer):
 class Wanted:
     """What is searched for; None: whatever it is. `dated`: whether it has a time of publication that can be
     true. `since`: the first moment; `until`: the place that all that is found is before. `page`: articles of
-    a page.
+    a page. `snippets`: whether it shows the words in their texts.
     """
 
     words: str | None
@@ -108,6 +108,7 @@ class Wanted:
     since: datetime
     until: Position
     page: int
+    snippets: bool
 
     @property
     def others(self) -> tuple[str, dict[str, Any]]:
@@ -140,7 +141,7 @@ def wanted(
     since, end = reading.days(first, last)
     until = min((end, 0), reading.moment_place(after, end, 0))
     named = (words, publication, language, status, dated, url, source_id)
-    return Wanted(*named, since, until, rows or SEARCH_PAGE)
+    return Wanted(*named, since, until, rows or SEARCH_PAGE, snippets=rows is None)
 
 
 def search(cursor: Cursor, what: Wanted, schema: str) -> Page:
@@ -160,7 +161,7 @@ def search(cursor: Cursor, what: Wanted, schema: str) -> Page:
     last = positions[what.page - 1] if len(positions) > what.page else goes_on
     shown = [id for _, id in positions[: what.page]]
     lines = lines_of(cursor, shown)
-    snippets = _snippets(cursor, shown, what.words) if what.words else {}
+    snippets = _snippets(cursor, shown, what.words) if what.words and what.snippets else {}
     return Page(
         tuple(Found(lines[id], snippets.get(id)) for id in shown if id in lines),
         reading.token(microseconds(last[0]), last[1]) if last else None,

@@ -6,7 +6,9 @@ Requests pass `web/serve/guard.py` first, with the check of `visitors.py`. `view
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from hashlib import sha256
 from http import HTTPStatus
 from importlib import resources
@@ -14,13 +16,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Scope
 
 from dedup.api.deduplicator import Deduplicator
-from dedup.web.browse.asking import EXACT, View, go
+from dedup.web.browse.asking import EXACT, Fields, View, go
+from dedup.web.browse.data import MEDIA_TYPES, MOST_ROWS, MOST_SECONDS, AsCSV, AsJSON, Part, Table, form_of
 from dedup.web.browse.editing import ACTIONS, DONE, Action
+from dedup.web.browse.tables import table_of
 from dedup.web.browse.views import PLACES, Position, new
 from dedup.web.browse.visitors import ENTER, STATIC, Visitor, Visitors
 from dedup.web.pages.environment import environment
@@ -106,17 +110,53 @@ class Site:
 
     def _page(self, place: Position) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            given = _fields(request.scope["query_string"], (*place.fields, "done"), "the query")
+            known = (*place.fields, "done", "table", "format")
+            given = _fields(request.scope["query_string"], known, "the query")
             visitor = self._visitors.met(request.scope)
             fields = {name: given.get(name, "") for name in place.fields}
             fields = {name: value if name in EXACT else value.strip() for name, value in fields.items()}
+            if "format" in given or "table" in given:
+                return await self._data(request, place, fields, given)
             done = DONE.get(given.get("done", ""), "")
             body = await self._handling.worked(
-                lambda: self._rendered(place.view(self._dd, fields), place.path, visitor, done)
+                lambda: self._rendered(place.view(self._dd, fields), place.path, visitor, done, fields)
             )
             return self._html(body, visitor)
 
         return endpoint
+
+    async def _data(self, request: Request, place: Position, fields: Fields, given: Fields) -> Response:
+        """A table of a page, row by row; what goes wrong with the first of them is a page."""
+        table = table_of(place.path, given.get("table", ""))
+        form = form_of(given.get("format", ""), table)
+        first = await self._handling.worked(lambda: table.read(self._dd, fields))
+        days = "-".join(fields[name] for name in ("first", "last") if fields.get(name))
+        name = "-".join(filter(None, (place.path.strip("/") or "today", table.name, days)))
+        ending = given["format"]
+        headers = SAFE_HEADERS | {
+            "Content-Type": MEDIA_TYPES[ending],
+            "Content-Disposition": f'attachment; filename="{name}.{ending}"',
+        }
+        if request.method == "HEAD":
+            return Response(headers=headers)
+        return StreamingResponse(self._rows(table, form, fields, first), headers=headers)
+
+    async def _rows(
+        self, table: Table, form: AsCSV | AsJSON, fields: Fields, part: Part
+    ) -> AsyncIterator[bytes]:
+        """What a table is in a form, part by part, until it ends or there is too much."""
+        until, told = time.monotonic() + MOST_SECONDS, len(part.rows)
+        yield form.begin() + form.rows(part)
+        while part.after is not None and told < MOST_ROWS and time.monotonic() < until:
+            goes_on = {**fields, "after": part.after}
+            part = await self._handling.worked(partial(table.read, self._dd, goes_on))
+            told += len(part.rows)
+            yield form.rows(part)
+        if part.after is not None and told < MOST_ROWS and isinstance(form, AsCSV):
+            raise ProblemError(
+                503, "there is no time for the rest"
+            )  # too late to be said: the answer is cut off
+        yield form.end(part)
 
     async def _new(self, request: Request) -> Response:
         """Whether a pasted text is new. Nothing changes, but a text does not belong in an address."""
@@ -161,10 +201,19 @@ class Site:
         given |= _fields(request.scope["query_string"], known, "the query")
         return visitor, {name: given.get(name, "") for name in known}
 
-    def _rendered(self, view: View, path: str, visitor: Visitor | None, done: str) -> bytes:
+    def _rendered(
+        self, view: View, path: str, visitor: Visitor | None, done: str, fields: Fields | None = None
+    ) -> bytes:
+        asked = {name: value for name, value in (fields or {}).items() if name != "after"}
         values: Mapping[str, Any] = {
-            **self._common, "here": path, "visitor": visitor, "done": done, **view.values,
-        }  # fmt: skip
+            **self._common,
+            "here": path,
+            "visitor": visitor,
+            "done": done,
+            # The address of a table of this page as data.
+            "data": lambda table, form: go(path, **asked, table=table, format=form),
+            **view.values,
+        }
         return self._templates.get_template(view.template).render(values).encode("utf-8", "replace")
 
     def _html(self, body: bytes, visitor: Visitor) -> Response:

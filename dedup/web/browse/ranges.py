@@ -13,7 +13,17 @@ from typing import Any, get_args
 
 from markupsafe import Markup
 
-from dedup.api.browsing import SPREAD_OUTLETS, Day, Grouping, Marks, PeriodMarks, end_of
+from dedup.api.browsing import (
+    SPREAD_OUTLETS,
+    CopiedPage,
+    Day,
+    Grouping,
+    Marks,
+    Matrix,
+    OutletPage,
+    PeriodMarks,
+    end_of,
+)
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.base.folding import same_word
@@ -114,11 +124,14 @@ def named(typed: str, names: Sequence[str]) -> tuple[str | None, tuple[str, ...]
     return typed, tuple(name for name in names if word.strip() and word.strip() in same_word(name))[:NEAR]
 
 
-def today(dd: Deduplicator, given: Fields) -> View:
+def day_of_query(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, Day]:
     what = asked(dd, given, None)
-    day = dd.browsing.day(
-        what.first, what.last, by=what.by, publication=what.publication, language=what.language
-    )
+    chosen = {"publication": what.publication, "language": what.language}
+    return what, dd.browsing.day(what.first, what.last, by=what.by, rows=rows, **chosen)
+
+
+def today(dd: Deduplicator, given: Fields) -> View:
+    what, day = day_of_query(dd, given)
     return View("day.html.j2", {**day_values(day, what), "asked": what})
 
 
@@ -195,11 +208,16 @@ def _linked(path: str, first: date, by: Grouping, what: Asked | None) -> str:
     return Markup('<a href="{}">{}</a>').format(go(path, **query), name)
 
 
-def outlets(dd: Deduplicator, given: Fields) -> View:
+def matrix_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, Matrix]:
     newest = dd.browsing.newest_day() or datetime.now(UTC).date()
     days = moved(newest, timedelta(days=1 - OUTLET_DAYS)), newest
     what = asked(dd, given, days, by=False)
-    matrix = dd.browsing.outlets(what.first, what.last, publication=what.publication, language=what.language)
+    chosen = {"publication": what.publication, "language": what.language}
+    return what, dd.browsing.outlets(what.first, what.last, rows=rows, **chosen)
+
+
+def outlets(dd: Deduplicator, given: Fields) -> View:
+    what, matrix = matrix_of(dd, given)
     most = max((cell.copies for cell in matrix.cells), default=1)
     by = {(cell.original, cell.copier): cell for cell in matrix.cells}
     rows = []  # of cells with their shade
@@ -212,25 +230,34 @@ def outlets(dd: Deduplicator, given: Fields) -> View:
     return View("outlets.html.j2", values)
 
 
-def outlet(dd: Deduplicator, given: Fields) -> View:
+def outlet_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, OutletPage]:
     what = asked(dd, given, (None, None))
     if what.publication is None:
         raise InputError("no outlet is named: /outlet?publication=NAME")
-    page = dd.browsing.outlet(what.publication, what.first, what.last, by=what.by, language=what.language)
+    return what, dd.browsing.outlet(
+        what.publication, what.first, what.last, by=what.by, language=what.language, rows=rows
+    )
+
+
+def outlet(dd: Deduplicator, given: Fields) -> View:
+    what, page = outlet_of(dd, given)
     pictures = period_pictures("/outlet", page.by, page.periods, page.undated, what)
     return View("outlet.html.j2", {"page": page, "asked": what, "pictures": pictures})
 
 
-def copied(dd: Deduplicator, given: Fields) -> View:
-    first, last = day_of(given["first"]), day_of(given["last"])
+def copied_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> CopiedPage:
     if not (given["copier"] and given["original"]):
         raise InputError("copier and original are needed")
-    page = dd.browsing.copied(
+    return dd.browsing.copied(
         given["copier"],
         given["original"],
-        first,
-        last,
+        day_of(given["first"]),
+        day_of(given["last"]),
         given["after"] or None,
         language=given["language"] or None,
+        rows=rows,
     )
-    return View("copied.html.j2", {**given, "first": first, "last": last, "page": page})
+
+
+def copied(dd: Deduplicator, given: Fields) -> View:
+    return View("copied.html.j2", {**given, "page": copied_by(dd, given)})

@@ -77,6 +77,7 @@ def _page(**values: Any) -> str:
     return templates.get_template("report.html.j2").render(
         **given,
         go=lambda _path, **_query: None,  # no address: the file stands alone
+        data=lambda _table, _form: None,
         style=Markup(style),  # noqa: S704 - our own files
         policy=f"default-src 'none'; style-src 'sha256-{digest}'",
     )

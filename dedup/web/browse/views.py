@@ -90,9 +90,8 @@ SEARCHED = ("words", "publication", "language", "status", "dated", "first", "las
 def search(dd: Deduplicator, given: Fields) -> View:
     asked = any(given[name] for name in SEARCHED)
     outlets, languages = dd.browsing.outlet_names(), dd.browsing.languages()
-    publication, near = named(given["publication"], outlets)
-    language, _ = named(given["language"], languages)
-    given = {**given, "publication": publication or "", "language": language or ""}
+    _, near = named(given["publication"], outlets)
+    given = searched(dd, given)
     page, refused = None, ""
     if asked:
         try:
@@ -104,6 +103,13 @@ def search(dd: Deduplicator, given: Fields) -> View:
     values = {"given": given, "searched": asked, "page": page, "next": more, "refused": refused}
     values |= {"near": near, "outlets": outlets, "languages": languages}
     return View("search.html.j2", values)
+
+
+def searched(dd: Deduplicator, given: Fields) -> Fields:
+    """What is searched for, with outlet and language as they are stored."""
+    publication, _ = named(given["publication"], dd.browsing.outlet_names() if given["publication"] else ())
+    language, _ = named(given["language"], dd.browsing.languages() if given["language"] else ())
+    return {**given, "publication": publication or "", "language": language or ""}
 
 
 def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:

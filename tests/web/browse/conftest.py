@@ -144,6 +144,11 @@ EACH = 12
 """Pages of a kind that are opened: all stories come from one template."""
 
 
+def pages_of(page: str) -> list[str]:
+    """The links of a page that lead to pages, and not to a table as data."""
+    return [link for link in Document(page).links if "format=" not in link]
+
+
 def crawl(browser: Browser, *, start: str = "/", days: bool = True) -> dict[str, str]:
     """Pages that links of pages lead to, by address: of each kind as many as `EACH`.
 
@@ -162,7 +167,7 @@ def crawl(browser: Browser, *, start: str = "/", days: bool = True) -> dict[str,
         if opened[kind] > EACH:
             continue
         page = seen[address] = browser.page(address)
-        for link in Document(page).links:
+        for link in pages_of(page):
             parts = urlsplit(urljoin(browser.origin, link))
             if f"{parts.scheme}://{parts.netloc}" == browser.origin:
                 waiting.append(f"{parts.path}?{parts.query}" if parts.query else parts.path)
