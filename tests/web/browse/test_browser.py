@@ -34,6 +34,12 @@ RANGE = {"first": "2026-03-11", "last": "2026-03-13"}
 PAGES = {
     "day": "/",
     "days": go("/", **RANGE),
+    "everything by day": go("/", whole="yes", by="day", language="en"),
+    "an outlet's days": go("/", publication="Newsbasket", **RANGE),
+    "nearly an outlet": go("/", publication="vantage", **RANGE),
+    "outlet": go("/outlet", publication="Newsbasket"),
+    "outlet copied": go("/outlet", publication="Vantage Wire", **RANGE),
+    "undated": go("/search", dated="no"),
     "empty day": go("/", first="2020-01-01"),
     "story": go("/story", id=DAM),
     "article": go("/article", id=UPDATE),
