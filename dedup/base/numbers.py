@@ -33,7 +33,11 @@ class Columns:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
+        """The rows of one part after the other, of one at least."""
+        filled = [part for part in parts if len(part)]
+        if len(filled) < 2:
+            return filled[0] if filled else parts[0]
+        return cls(*(np.concatenate([getattr(part, name) for part in filled]) for name in cls.__slots__))
 
 
 def pair_keys(pairs: Pairs, size: int) -> Keys:
@@ -64,7 +68,8 @@ def distinct(values: Keys) -> Keys:
 def runs(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Where each run of equal rows of some columns starts, and how many rows it has."""
     starts = np.flatnonzero(begins_run(*columns))
-    return starts, np.diff(starts, append=len(columns[0]))
+    ends = np.append(starts[1:], len(columns[0])) if len(starts) else starts
+    return starts, ends - starts
 
 
 def ranges(
