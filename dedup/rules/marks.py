@@ -1,7 +1,7 @@
 """Canonical order, and the mark of an article given what it is related to (docs/semantics.md, section 5).
 
 Pure. `order_key` has a set-wise twin in the database, the SQL function `dedup.canonical_time`; `decide` and
-the pairs that are kept have one over arrays, in `../settling/settle.py`.
+the pairs that are kept have one over arrays, in `decide.py`.
 """
 
 from __future__ import annotations

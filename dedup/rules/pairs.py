@@ -28,7 +28,7 @@ Bigints = npt.NDArray[np.int64]
 
 RULES = tuple(sorted(Rule))  # The rules by name; their places stand for them in arrays
 
-_CODE = {rule: place for place, rule in enumerate(RULES)}
+CODE = {rule: place for place, rule in enumerate(RULES)}  # A rule to its place in `RULES`
 
 Codes = npt.NDArray[np.int8]  # Shape (m,): a rule for each pair
 
@@ -79,14 +79,14 @@ class Scored:
 
     def rules(self, settings: Settings) -> Codes:
         """Which rule decides about each pair, as its place in `RULES`; of duplicates those of duplicates."""
-        found = np.full(len(self.pairs), _CODE[Rule.CONTAINMENT], np.int8)
+        found = np.full(len(self.pairs), CODE[Rule.CONTAINMENT], np.int8)
         near = self.same_bucket & (self.signature_jaccard >= settings.similar_signature_jaccard)
-        found[near] = _CODE[Rule.SIGNATURE]
-        found[self.sentence_jaccard >= settings.similar_sentence_jaccard] = _CODE[Rule.SENTENCES]
+        found[near] = CODE[Rule.SIGNATURE]
+        found[self.sentence_jaccard >= settings.similar_sentence_jaccard] = CODE[Rule.SENTENCES]
         by_sentences, by_signature = self._duplicates_by(settings)
-        found[by_signature] = _CODE[Rule.SIGNATURE]
-        found[by_sentences] = _CODE[Rule.SENTENCES]
-        found[self.same_content] = _CODE[Rule.CONTENT]
+        found[by_signature] = CODE[Rule.SIGNATURE]
+        found[by_sentences] = CODE[Rule.SENTENCES]
+        found[self.same_content] = CODE[Rule.CONTENT]
         return found
 
     def related(self, settings: Settings) -> Flags:

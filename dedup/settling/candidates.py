@@ -1,8 +1,8 @@
-"""Which articles have to be compared with given ones, and by which sentences."""
+"""Which articles have to be compared with given ones, by which sentences, and what the rules see of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -11,8 +11,12 @@ from dedup.base.numbers import distinct
 from dedup.base.settings import Settings
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor
+from dedup.rules.decide import Profiles
+from dedup.rules.keys import Entries, shared
+from dedup.rules.marks import Partner
+from dedup.rules.pair import Profile, Relation, relate
 from dedup.store import settling
-from dedup.store.settling import Among, FingerprintRow
+from dedup.store.settling import Among, FingerprintRow, PairPins
 
 
 def sharing(
@@ -54,3 +58,54 @@ def without_common(cursor: Cursor, rows: Sequence[FingerprintRow]) -> list[Bigin
         found.append(row.sentence_hashes[kept[start:stop]])
         start = stop
     return found
+
+
+def profiles(rows: Sequence[FingerprintRow], sentences: Sequence[Bigints], pins: PairPins) -> Profiles:
+    """What is compared, of articles in canonical order, given the sentences of each that are not common."""
+    size = max((len(row.signature) for row in rows), default=0)
+    signature = np.zeros((len(rows), size), np.uint8)
+    for place, row in enumerate(rows):
+        signature[place, : len(row.signature)] = row.signature
+    places = {row.order[1]: place for place, row in enumerate(rows)} if pins else {}
+    contents = [bigints([] if len(row.buckets) else [row.content_hash]) for row in rows]
+    said = ((sorted((places[n] for n in pair if n in places), reverse=True), r) for pair, r in pins.items())
+    return Profiles(
+        bigints([row.content_hash for row in rows]),
+        np.array([len(own) for own in sentences], np.int32),
+        np.array([row.shingle_count for row in rows], np.int32),
+        signature,
+        (_entries(sentences), _entries([row.buckets for row in rows]), _entries(contents)),
+        {(found[0], found[1]): relation for found, relation in said if len(found) == 2},
+    )
+
+
+def _entries(keys: Sequence[Bigints]) -> Entries:
+    places = np.repeat(np.arange(len(keys), dtype=np.int32), [len(own) for own in keys])
+    return shared(np.concatenate(keys), places)
+
+
+def related(
+    own: Profile,
+    rows: Sequence[FingerprintRow],
+    sentences: Sequence[Bigints],
+    settings: Settings,
+    pins: Mapping[bytes, Relation],
+) -> list[Partner]:
+    """Which of some articles one is related to, by the rules for pairs; `pins` are those of this article."""
+    found: list[Partner] = []
+    for row, kept in zip(rows, sentences, strict=True):
+        relation = relate(own, profile(row, kept), settings, pins.get(row.order[1]))
+        if relation:
+            found.append((row.order, row.id, relation))
+    return found
+
+
+def profile(row: FingerprintRow, sentences: Bigints) -> Profile:
+    """What the rules for pairs see of an article, given those of its sentences that are not common."""
+    return Profile(
+        row.content_hash,
+        frozenset(sentences.tolist()),
+        row.signature,
+        frozenset(row.buckets.tolist()),
+        row.shingle_count,
+    )

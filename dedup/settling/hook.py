@@ -17,8 +17,8 @@ from dedup.base.verdict import Verdict
 from dedup.db.database import Cursor, Database
 from dedup.db.statements import Statements
 from dedup.rules.marks import Mark, Partner, Status, decide, kept_originals
-from dedup.rules.pair import Profile, Relation, relate
-from dedup.settling.index import profile_of
+from dedup.rules.pair import Profile, Relation
+from dedup.settling.candidates import related
 from dedup.settling.lookup import copies_among, mark_of, related_to, verdict_of, with_copies
 from dedup.settling.settle import Settled, TooManyCandidatesError, settle
 from dedup.store import articles, fast_path, fingerprints, rulebooks, settling, verdicts, window
@@ -85,12 +85,7 @@ def _related(made: Fingerprint, met: Met, settings: Settings) -> list[Partner]:
         frozenset(made.buckets),
         made.shingle_count,
     )
-    found: list[Partner] = []
-    for row, sentences in zip(met.others, met.other_sentences, strict=True):
-        related = relate(own, profile_of(row, sentences), settings)
-        if related:
-            found.append((row.order, row.id, related))
-    return found
+    return related(own, met.others, met.other_sentences, settings, {})
 
 
 def submit(cursor: Cursor, rulebook: Rulebook, article: Article, made: Fingerprinted) -> Verdict:

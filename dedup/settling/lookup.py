@@ -10,8 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import numpy as np
-
 from dedup.base.article import Article, storable
 from dedup.base.settings import Settings
 from dedup.base.verdict import COPIES_LIMIT, MATCHES_LIMIT, UNSETTLED_LIMIT, Copy, Match, Verdict
@@ -19,8 +17,7 @@ from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, prefer_indexes
 from dedup.rules.marks import Mark, OrderKey, Partner, Status, decide, order_key
 from dedup.rules.pair import Relation
-from dedup.settling.candidates import sharing, without_common
-from dedup.settling.index import Nodes
+from dedup.settling.candidates import profile, related, sharing, without_common
 from dedup.store import settling, window
 from dedup.store.rulebooks import Rulebook
 from dedup.store.settling import FingerprintRow
@@ -69,12 +66,9 @@ def related_to(cursor: Cursor, settings: Settings, row: FingerprintRow, *, every
     pinned = settling.named(cursor, settings, {n for pair in pins for n in pair} - {name})
     others += [other for other in pinned if other.canonical or (everything and not other.settled)]
     unique = list({other.id: other for other in others if other.order[1] != name}.values())
-    nodes = Nodes([row, *unique], [*own, *without_common(cursor, unique)], pins, settings)
-    place = next(i for i, other in enumerate(nodes.rows) if other is row)
-    rest = np.ones(len(nodes), np.bool_)
-    rest[place] = False
-    found = ((i, nodes.relation(place, i)) for i in nodes.related(place, rest).places.tolist())
-    return [(nodes.orders[i], nodes.rows[i].id, relation) for i, relation in found if relation]
+    said = {next(iter(pair - {name})): relation for pair, relation in pins.items() if name in pair}
+    sentences = without_common(cursor, unique)
+    return related(profile(row, own[0]), unique, sentences, settings, said)
 
 
 def mark_of(row: FingerprintRow, found: Sequence[Partner]) -> Mark:

@@ -14,10 +14,13 @@ then both its articles are known, and settled again where they may need another.
 It ends: an article becomes stale only because another one became canonical or stopped being it. Whether it
 is depends on earlier articles alone, so by induction along the canonical order these changes come to an end.
 From then on each call leaves fewer unsettled articles.
+
+`../rules/decide.py` decides marks and pairs. Here it is said what is compared, and what changes around it.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,18 +28,19 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
+from dedup.base.numbers import Flags, runs
 from dedup.base.settings import Settings
-from dedup.db.arrays import Bigints, bigints
+from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
+from dedup.rules.decide import BestMatches, Comparison, Decisions, Outside, PairArrays, Profiles, decide
 from dedup.rules.marks import Mark, Status
-from dedup.rules.pair import Related, Relation, Rule
-from dedup.rules.pairs import RULES
-from dedup.settling.best_match import BestMatch, by_likeness
-from dedup.settling.candidates import sharing, without_common
-from dedup.settling.index import CODE, NO_RELATIONS, Nodes, Relations
+from dedup.rules.pair import Rule
+from dedup.rules.pairs import CODE, RULES
+from dedup.settling.candidates import profiles, sharing, without_common
 from dedup.store import settling
 from dedup.store.settling import Among, FingerprintRow, Outcome, PairRows
 
+COMPARED_AT_ONCE = 20_000  # As in `rules/decide.py`; in smaller steps fewer copies are compared with copies
 MAX_WORK = 1_000_000  # Work that one transaction takes up, in keys shared with candidates: about 0.3 s
 ROW_WORK = 200  # Work of writing one pair
 
@@ -94,10 +98,10 @@ def settle(
 
 
 class _Batch:
-    """The articles of one transaction, what shares something with them, and the decisions about them.
+    """The articles of one transaction, what shares something with them, and what follows.
 
     `rows` are to be settled, in canonical order: they are *inside*. What shares something with them is
-    *outside*.
+    *outside*. A place is one among both in canonical order.
     """
 
     def __init__(
@@ -116,227 +120,177 @@ class _Batch:
         names = {name for pair in self._pins for name in pair} - {row.order[1] for row in rows}
         self._pinned = settling.named(cursor, settings, names)
         self._ids = {row.id for row in rows}
-        others = self._others(rows, "canonical")
-        sentences = [*self._sentences.values(), *without_common(cursor, others)]
-        self._nodes = nodes = Nodes([*rows, *others], sentences, self._pins, settings)
-        self._place = {row.id: place for place, row in enumerate(nodes.rows)}
+        self._rows, self._profiles = self._compared(rows, self._others(rows, "canonical"))
+        self._place = {row.id: place for place, row in enumerate(self._rows)}
         given = np.array([self._place[row.id] for row in rows])
-        self._inside = given[: self._enough(nodes.hits[given], nodes.most[given], max_work)]
-        self._ids = {nodes.rows[place].id for place in self._inside}
-
-        size = len(nodes)
-        self._is_inside = np.zeros(size, np.bool_)
-        self._is_inside[self._inside] = True
-        taking_part = np.array([bool(row.canonical) for row in nodes.rows], np.bool_)
-        # Which are canonical by the decisions made so far; nobody inside before it is decided.
-        self._canonical = taking_part & ~self._is_inside
-        self._settled = np.array([row.settled for row in nodes.rows], np.bool_) & self._canonical
-        self._best_match = BestMatch(nodes.rows, self._is_inside, self._settled)
-        self._kept: dict[int, Relations] = {}
-        self._late: list[tuple[int, int, bool, float]] = []
+        self._inside = np.zeros(len(self._rows), np.bool_)
+        self._inside[given[: self._enough(given, max_work)]] = True
+        self._ids = self._named(self._inside)
+        self._canonical = np.array([bool(row.canonical) for row in self._rows], np.bool_)
+        self._settled = np.array([row.settled for row in self._rows], np.bool_)
+        self._settled &= self._canonical & ~self._inside
         self._unsettled: set[int] = set()
-        self._compared = 0
         self._through: datetime | None = None
-
-    @property
-    def compared(self) -> int:
-        """Pairs scored."""
-        return self._nodes.compared + self._compared
+        self.compared = 0  # pairs scored
 
     @property
     def left(self) -> list[int]:
         """The articles that were left out, since the others are work enough."""
         return [id for id in self._sentences if id not in self._ids]
 
-    def _enough(self, hits: Bigints, most: Bigints, max_work: int) -> int:
-        """How many of the articles are work enough for one transaction, the earliest first; one at least."""
-        work = np.cumsum(hits + ROW_WORK * np.minimum(most, self._settings.similar_pairs))
+    def _enough(self, given: npt.NDArray[np.int64], max_work: int) -> int:
+        """How many of the articles are work enough for one transaction, the earliest first; one at least.
+
+        The work of one is how many articles its keys lead to, and to write the pairs that it may keep.
+        """
+        if len(given) == 1:
+            return 1
+        hits, most = np.zeros((2, len(self._rows)), np.int64)
+        for keys, places in self._profiles.shared:
+            _, sizes = runs(keys)
+            others = np.repeat(sizes - 1, sizes)
+            np.add.at(hits, places, others)
+            np.maximum.at(most, places, others)
+        work = np.cumsum((hits + ROW_WORK * np.minimum(most, self._settings.similar_pairs))[given])
         return max(1, int(np.searchsorted(work, max_work, side="right")))
 
     def decide(self) -> Outcome:
-        """Decide every article of the batch, the earliest first."""
-        rows, cursor = self._nodes.rows, self._cursor
-        duplicates: dict[int, Mark] = {}
-        canonical: list[int] = []
-        flags: dict[int, bool] = {}
-        displaced: list[int] = []
-        appeared: list[int] = []
-        self._through = settling.reach(cursor, self._settings, rows[self._inside[-1]].order[0])
-        if self._through is not None and rows[self._inside[0]].order[0] <= self._through:
-            outside = [rows[place].id for place in np.flatnonzero(self._settled).tolist()]
-            self._best_match.know_places(settling.best_match_later(cursor, self._settings, outside))
-        for place in self._inside.tolist():
-            row = rows[place]
-            mark = self._decide(place)
-            if mark:
-                duplicates[row.id] = mark
-            else:
-                canonical.append(place)
-            if row.stored_canonical is not (mark is None):
-                flags[row.id] = mark is None
-            if mark and row.canonical:
-                displaced.append(row.id)
-            elif not mark and not row.canonical:
-                appeared.append(place)
-        self._unsettled |= settling.decided_by(cursor, displaced) - self._ids
-        self._unsettled |= self._unsettled_duplicates(appeared)
-        retained = self._retained()
-        entered = self._entered()
-        gained = [place for place in self._best_match.gained() if rows[place].id not in self._unsettled]
-        marks = {rows[place].id: self._best_match.mark(place) for place in [*canonical, *gained]}
-        same = {row.id for row in map(rows.__getitem__, gained) if _same(row, marks[row.id])}
+        """Decide every article of the batch, and what that changes around it."""
+        rows, inside = self._rows, self._inside
+        outside = self._outside()
+        found = decide(self._profiles, self._settings, outside, at_once=COMPARED_AT_ONCE)
+        self.compared += found.compared
+        canonical = np.where(inside, found.original < 0, self._canonical)
+        appeared = canonical & ~self._canonical
+        displaced = self._named(self._canonical & ~canonical)
+        self._unsettled |= settling.decided_by(self._cursor, displaced) - self._ids
+        self._unsettled |= self._unsettled_duplicates([rows[p] for p in np.flatnonzero(appeared).tolist()])
+        across = found.across
+        late = appeared[across.earlier]  # their later ones are outside
+        self._unsettled |= {rows[p].id for p in across.later[late & across.duplicate].tolist()}
+        has_gained = ~inside & (found.best_place != outside.best.place)
+        similar = across[~across.duplicate]
+        retained = self._retained(similar, canonical & self._canonical, has_gained)
+        entered = self._entered(similar[appeared[similar.earlier] & self._settled[similar.later]])
+        pairs, best_match = found.pairs.united(PairArrays.joined([retained, entered]))
+        best_match &= np.isin(pairs.codes(), retained.codes())
+        best_match[: len(found.pairs)] |= found.best_match
+        marks = {rows[place].id: self._mark(found, place) for place in np.flatnonzero(inside).tolist()}
+        gained = [rows[place] for place in np.flatnonzero(has_gained).tolist()]
+        for row in gained:
+            mark = self._mark(found, self._place[row.id])
+            if row.id not in self._unsettled and (row.score, row.reason) != (mark.score, mark.reason):
+                marks[row.id] = mark
+        stored = np.array([row.stored_canonical for row in rows], np.bool_)
+        changed = inside & (canonical != stored)
         return Outcome(
-            duplicates,
-            {id: mark for id, mark in marks.items() if id not in same},
-            flags,
-            self._pairs([*canonical, *gained], retained, entered),
+            {id: mark for id, mark in marks.items() if mark.status is Status.DUPLICATE},
+            {id: mark for id, mark in marks.items() if mark.status is not Status.DUPLICATE},
+            {rows[place].id: bool(canonical[place]) for place in np.flatnonzero(changed).tolist()},
+            PairRows.of(bigints([row.id for row in rows]), pairs, best_match),
             frozenset(self._ids),
-            [*self._ids, *(rows[place].id for place in gained)],
+            [*self._ids, *(row.id for row in gained)],
             self._unsettled,
         )
 
-    def _decide(self, place: int) -> Mark | None:
-        """Decide one article; its mark if it is a duplicate."""
-        nodes, settings, row = self._nodes, self._settings, self._nodes.rows[place]
-        found = nodes.related(place, self._canonical)
-        if not len(found):
-            self._canonical[place] = True
-            return None
-        earlier = found.places < place
-        originals = found[earlier & found.duplicate]
-        if len(originals):
-            ranked = np.lexsort((originals.places, -originals.score))
-            self._kept[place] = self._best(originals, ranked)
-            best = ranked[0]
-            original = nodes.rows[originals.places[best]].id
-            rule = RULES[originals.rule[best]].value
-            return Mark(Status.DUPLICATE, original, float(originals.score[best]), rule)
-        self._canonical[place] = True
-        similar = found[~found.duplicate]
-        before = similar[similar.places < place]
-        self._kept[place] = self._best(before, by_likeness(before, settings.similar_pairs))
-        if not row.canonical:
-            self._appear(place, found[~earlier])
-        self._best_match.compare(place, similar, appeared=not row.canonical)
-        return None
+    def _outside(self) -> Outside:
+        """What is known of the articles outside: if they are settled, their marks tell of their best matches.
 
-    def _best(self, found: Relations, ranked: npt.NDArray[np.int64]) -> Relations:
-        """Of what an article is related to, those whose pairs with it are kept: the best, and pinned ones."""
-        kept = np.zeros(len(found), np.bool_)
-        kept[ranked[: self._settings.similar_pairs]] = True
-        return found[kept | (found.rule == CODE[Rule.PINNED])]
+        So only what appears can be a better one. In a tie exact places decide; they need be known only where
+        what is settled now may come before what was.
+        """
+        rows, times = self._rows, [self._rows[place].order[0] for place in np.flatnonzero(self._inside)]
+        best = BestMatches.none(len(rows))
+        best.score[~self._inside & ~self._settled] = np.inf
+        for place in np.flatnonzero(self._settled).tolist():
+            row = rows[place]
+            if row.score is not None and row.reason is not None:
+                best.score[place], best.rule[place] = row.score, CODE[Rule(row.reason)]
+        self._through = settling.reach(self._cursor, self._settings, times[-1])
+        if self._through is not None and times[0] <= self._through:
+            settled = self._named(self._settled)
+            later = settling.best_match_later(self._cursor, self._settings, settled)
+            for id, order in later.items():
+                other = bisect_left(rows, order, key=lambda row: row.order)
+                # It may be none of these articles; then it is between two of them.
+                known = other < len(rows) and rows[other].order == order
+                best.place[self._place[id]] = other if known else other - 0.5
+        return Outside(self._inside, self._canonical & ~self._inside, best)
 
-    def _appear(self, place: int, later: Relations) -> None:
-        """An article becomes canonical before articles outside that may be settled already."""
-        rows = self._nodes.rows
-        self._unsettled.update(rows[other].id for other in later.places[later.duplicate].tolist())
-        for i in np.flatnonzero(~later.duplicate & self._settled[later.places]).tolist():
-            pinned = bool(later.rule[i] == CODE[Rule.PINNED])
-            self._late.append((int(later.places[i]), place, pinned, float(later.score[i])))
+    def _mark(self, found: Decisions, place: int) -> Mark:
+        original, score = int(found.original[place]), float(found.score[place])
+        rule = RULES[found.rule[place]].value
+        if original >= 0:
+            return Mark(Status.DUPLICATE, self._rows[original].id, score, rule)
+        return Mark(Status.SIMILAR, None, score, rule) if score >= 0 else Mark(Status.UNIQUE)
 
-    def _retained(self) -> list[tuple[int, int]]:
+    def _retained(self, similar: PairArrays, stay: Flags, gained: Flags) -> PairArrays:
         """Pairs of the batch with earlier articles outside that were, and still are, most like them.
 
-        An article outside whose best match is no longer, or no longer sure, has to be settled again.
+        An article outside whose best match is no longer, or no longer sure, has to be settled again. `stay`:
+        the articles that were canonical and are.
         """
-        rows, found = self._nodes.rows, []
-        for id, other_id in settling.kept_for_best_match(self._cursor, self._ids):
+        kept = settling.kept_for_best_match(self._cursor, self._ids)
+        known = {number: i for i, number in enumerate(similar.codes().tolist())} if kept else {}
+        found: list[int] = []
+        for id, other_id in kept:
             if other_id in self._ids:
                 continue
             place, other = self._place[id], self._place.get(other_id)
-            stays = rows[place].canonical and self._canonical[place]
-            if not stays or other is None or not self._similar(place, other):
+            pair = None if other is None else known.get(place << 32 | other)
+            if other is None or pair is None or not stay[place]:
                 self._unsettled.add(other_id)
-            elif not self._best_match.has_gained(other):
-                found.append((place, other))
-        return found
+            elif not gained[other]:
+                found.append(pair)
+        return similar[np.array(found, np.int64)]
 
-    def _relation(self, place: int, other: int) -> Related:
-        found = self._nodes.relation(place, other)
-        assert found is not None
-        return found
-
-    def _similar(self, place: int, other: int) -> bool:
-        related = self._nodes.relation(place, other) if self._canonical[other] else None
-        return related is not None and related.relation is Relation.SIMILAR
-
-    def _entered(self) -> list[tuple[int, int]]:
-        """Pairs of settled articles outside with earlier ones that appeared.
+    def _entered(self, late: PairArrays) -> PairArrays:
+        """Of the pairs of settled articles outside with earlier ones that appeared those that they keep.
 
         A settled article that has all the pairs it may keep is settled again if one of these may be better.
         """
-        rows, found = self._nodes.rows, []
-        late = [pair for pair in self._late if rows[pair[0]].id not in self._unsettled]
-        by_later: dict[int, list[tuple[int, bool, float]]] = {}
-        for later, place, pinned, score in late:
-            by_later.setdefault(later, []).append((place, pinned, score))
-        kept = settling.lowest_kept(self._cursor, self._settings, [rows[later].id for later in by_later])
-        for later, pairs in by_later.items():
-            number, lowest = kept[rows[later].id]
-            wanted = [place for place, pinned, score in pairs if pinned or score >= lowest]
+        by_later: dict[int, list[int]] = {}
+        for i, later in enumerate(late.later.tolist()):
+            if self._rows[later].id not in self._unsettled:
+                by_later.setdefault(self._rows[later].id, []).append(i)
+        kept = settling.lowest_kept(self._cursor, self._settings, by_later)
+        found: list[int] = []
+        for id, pairs in by_later.items():
+            number, lowest = kept[id]
+            wanted = [i for i in pairs if late.rule[i] == CODE[Rule.PINNED] or late.score[i] >= lowest]
             if number + len(wanted) <= self._settings.similar_pairs:
-                found += [(later, place) for place in wanted]
+                found += wanted
             elif wanted:
-                self._unsettled.add(rows[later].id)
-        return found
+                self._unsettled.add(id)
+        return late[np.array(found, np.int64)]
 
-    def _pairs(
-        self, known: list[int], retained: list[tuple[int, int]], entered: list[tuple[int, int]]
-    ) -> PairRows:
-        """The rows of the batch, and new ones of others; of the canonical ones in `known` the best match was
-        decided."""
-        rows = self._nodes.rows
-        best_match = {
-            (other, place) for place in known if (other := self._best_match.later(place)) is not None
-        }
-        extra = {*retained, *entered, *best_match}
-        articles: list[Bigints] = []
-        parts: list[Relations] = []
-        for place, kept in self._kept.items():
-            extra -= {(place, other) for other in kept.places.tolist()}
-            articles.append(np.full(len(kept), place))
-            parts.append(kept)
-        for place, other in sorted(extra):
-            articles.append(np.array([place]))
-            parts.append(Relations.of([(other, self._relation(place, other))]))
-        if not parts:
-            return NO_PAIRS
-        found, later = Relations.joined(parts), np.concatenate(articles)
-        best_match |= set(retained)
-        ids = bigints([row.id for row in rows])
-        return PairRows(
-            ids[later],
-            ids[found.places],
-            found.duplicate,
-            found.rule,
-            found.score,
-            found.sentence_jaccard,
-            found.signature_jaccard,
-            found.containment,
-            np.array(
-                [pair in best_match for pair in zip(later.tolist(), found.places.tolist(), strict=True)]
-            ),
-        )
-
-    def _unsettled_duplicates(self, appeared: list[int]) -> set[int]:
+    def _unsettled_duplicates(self, appeared: list[FingerprintRow]) -> set[int]:
         """Settled duplicates, not of this batch, whose grounds change because these became canonical."""
-        rows = self._nodes.rows
-        early = [rows[p] for p in appeared if self._through is not None and rows[p].order[0] <= self._through]
+        early = [row for row in appeared if self._through is not None and row.order[0] <= self._through]
         if not early:
             return set()
         others = self._others(early, "duplicate", after=early[0].order[0])
-        sentences = [*(self._sentences[row.id] for row in early), *without_common(self._cursor, others)]
-        nodes = Nodes([*early, *others], sentences, self._pins, self._settings)
+        rows, profiles = self._compared(early, others)
         ids = {row.id for row in early}
-        duplicates = np.array([row.id not in ids for row in nodes.rows], np.bool_)
+        among = np.array([row.id in ids for row in rows], np.bool_)
+        comparison = Comparison(profiles, self._settings, ~among, COMPARED_AT_ONCE)
         found: set[int] = set()
-        for place in np.flatnonzero(~duplicates).tolist():
-            later = duplicates.copy()
-            later[:place] = False
-            relations = nodes.related(place, later)
-            found.update(nodes.rows[other].id for other in relations.places[relations.duplicate].tolist())
-        self._compared += nodes.compared
+        for start, stop in comparison.steps():
+            pairs = comparison.related(start, stop, among)
+            later = pairs.later[pairs.duplicate & among[pairs.earlier]]
+            found |= {rows[place].id for place in later.tolist()}
+        self.compared += comparison.compared
         return found
+
+    def _compared(
+        self, rows: list[FingerprintRow], others: list[FingerprintRow]
+    ) -> tuple[list[FingerprintRow], Profiles]:
+        """Articles of this batch and others, in canonical order, and what is compared of them."""
+        sentences = [*(self._sentences[row.id] for row in rows), *without_common(self._cursor, others)]
+        everything = [*rows, *others]
+        order = sorted(range(len(everything)), key=lambda i: everything[i].order)
+        ordered = [everything[i] for i in order]
+        return ordered, profiles(ordered, [sentences[i] for i in order], self._pins)
 
     def _others(
         self, rows: list[FingerprintRow], among: Among, *, after: datetime | None = None
@@ -351,19 +305,6 @@ class _Batch:
         pinned = [row for row in self._pinned if row.canonical is wanted]
         return list({row.id: row for row in [*found, *pinned] if row.id not in self._ids}.values())
 
-
-def _same(row: FingerprintRow, mark: Mark) -> bool:
-    return (row.score, row.reason) == (mark.score, mark.reason)
-
-
-NO_PAIRS = PairRows(
-    bigints([]),
-    bigints([]),
-    NO_RELATIONS.duplicate,
-    NO_RELATIONS.rule,
-    NO_RELATIONS.score,
-    NO_RELATIONS.sentence_jaccard,
-    NO_RELATIONS.signature_jaccard,
-    NO_RELATIONS.containment,
-    NO_RELATIONS.duplicate,
-)
+    def _named(self, places: Flags) -> set[int]:
+        """The ids of the articles at some places."""
+        return {self._rows[place].id for place in np.flatnonzero(places).tolist()}

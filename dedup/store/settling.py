@@ -1,6 +1,6 @@
 """What settling reads and writes: articles to settle, what shares something with them, marks and pairs.
 
-Every statement works on sets; none is called per article. It decides nothing; see `../settling/settle.py`.
+Every statement works on sets; none is called per article. It decides nothing; see `../rules/decide.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dedup.base.settings import Settings
 from dedup.db.arrays import Bigints, bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
+from dedup.rules.decide import PairArrays
 from dedup.rules.marks import Mark, OrderKey
 from dedup.rules.pair import Relation
 from dedup.rules.pairs import RULES, Codes
@@ -164,6 +165,21 @@ class PairRows(Columns):
     signature_jaccard: Shares
     containment: Shares
     best_match: Flags  # whether the later article is, of all, the one most like the earlier
+
+    @classmethod
+    def of(cls, ids: Bigints, pairs: PairArrays, best_match: Flags) -> PairRows:
+        """The rows of pairs, given the ids of the articles by place."""
+        return cls(
+            ids[pairs.later],
+            ids[pairs.earlier],
+            pairs.duplicate,
+            pairs.rule,
+            pairs.score,
+            pairs.sentence_jaccard,
+            pairs.signature_jaccard,
+            pairs.containment,
+            best_match,
+        )
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """The memory engine's decisions over the corpora of all engines, without a database: so cheap that each
 corpus is decided in steps of several sizes, as it is and with many more pins.
 
-`tests/settling/test_decide.py` does the same with corpora that Hypothesis makes.
+`tests.rules.test_decide.py` does the same with corpora that Hypothesis makes.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import pytest
 
 from dedup.base.settings import Settings
+from dedup.rules.decide import COMPARED_AT_ONCE
 from dedup.rules.marks import order_key
 from dedup.rules.oracle import Subject
-from dedup.settling.memory.decide import COMPARED_AT_ONCE
 from tests.conformance.corpora import CORPORA, Corpus, many_pins
 from tests.corpora import fingerprint
-from tests.settling.test_decide import check
+from tests.rules.test_decide import check
 
 STEPS = (1, 7, COMPARED_AT_ONCE)
 

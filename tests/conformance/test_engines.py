@@ -20,9 +20,9 @@ from dedup.base.machine import EngineName
 from dedup.base.settings import Settings
 from dedup.db.database import Database
 from dedup.rules import oracle
+from dedup.rules.decide import COMPARED_AT_ONCE
 from dedup.rules.marks import order_key
 from dedup.settling.backfill import backfill
-from dedup.settling.memory.decide import COMPARED_AT_ONCE
 from dedup.store import pins, window
 from tests.conformance.corpora import CORPORA, Corpus
 from tests.corpora import (
@@ -128,7 +128,7 @@ class InMemory:
     def run(self, database: Database, corpus: Corpus) -> None:
         pin(database, corpus)
         load(database, *corpus.articles)
-        with patch.dict("dedup.settling.memory.decide.decide.__kwdefaults__", at_once=self._at_once):
+        with patch.dict("dedup.rules.decide.decide.__kwdefaults__", at_once=self._at_once):
             backfill(database, workers=0, factory=make_function, engine="memory", memory=self._memory)
 
 

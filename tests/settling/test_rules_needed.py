@@ -49,13 +49,8 @@ class Mutant:
 
 
 SETTLE, SETTLING, COMMON = "dedup.settling.settle", "dedup.store.settling", "dedup.store.common_sentences"
-BEST_MATCH, CANDIDATES = "dedup.settling.best_match", "dedup.settling.candidates"
-HOOK, RULEBOOKS, INDEX, LOOKUP = (
-    "dedup.settling.hook",
-    "dedup.store.rulebooks",
-    "dedup.settling.index",
-    "dedup.settling.lookup",
-)
+DECIDE, CANDIDATES = "dedup.rules.decide", "dedup.settling.candidates"
+HOOK, RULEBOOKS, LOOKUP = "dedup.settling.hook", "dedup.store.rulebooks", "dedup.settling.lookup"
 
 SETTLING_MUTANTS = [
     Mutant(
@@ -67,13 +62,13 @@ SETTLING_MUTANTS = [
     Mutant(
         "canonical articles are not looked up when an earlier one becomes canonical",
         SETTLE,
-        "self._unsettled.update(rows[other].id for other in later.places[later.duplicate].tolist())",
-        "pass",
+        "for p in across.later[late & across.duplicate].tolist()",
+        "for p in ()",
     ),
     Mutant(
         "partners of a displaced article stay settled",
         SETTLE,
-        "self._unsettled |= settling.decided_by(cursor, displaced) - self._ids",
+        "self._unsettled |= settling.decided_by(self._cursor, displaced) - self._ids",
         "pass",
     ),
     Mutant(
@@ -91,9 +86,9 @@ SETTLING_MUTANTS = [
     ),
     Mutant(
         "an article that gains a similar one is not marked again",
-        BEST_MATCH,
-        "self._gained[others[~self._inside[others]]] = True",
-        "pass",
+        SETTLE,
+        "has_gained = ~inside & (found.best_place != outside.best.place)",
+        "has_gained = ~inside & False",
     ),
     Mutant("it is not known what is settled", SETTLING, "return row and row[0]", "return None"),
     Mutant(
@@ -106,39 +101,39 @@ SETTLING_MUTANTS = [
     Mutant(
         "canonical flags are not written",
         SETTLE,
-        "row.stored_canonical is not (mark is None)",
-        "row.stored_canonical is None",
+        "changed = inside & (canonical != stored)",
+        "changed = inside & False",
     ),
     Mutant(
         "of equal originals the latest is chosen",
-        SETTLE,
-        "np.lexsort((originals.places, -originals.score))",
-        "np.lexsort((-originals.places, -originals.score))",
+        DECIDE,
+        "np.lexsort((originals.earlier, -originals.score",
+        "np.lexsort((-originals.earlier, -originals.score",
         rare=True,
     ),
     Mutant(
         "a displaced article is still found",
         SETTLE,
-        "self._canonical = taking_part & ~self._is_inside",
-        "self._canonical = taking_part.copy()",
+        "row.id not in self._ids}.values())",
+        "True}.values())",
     ),
     Mutant(
         "a new canonical article is not found in its batch",
-        SETTLE,
-        "        self._canonical[place] = True\n        similar",
-        "        similar",
+        DECIDE,
+        "self._canonical = outside.inside | outside.canonical",
+        "self._canonical = outside.canonical.copy()",
     ),
     Mutant(
-        "a batch is decided in the order of arrival",
+        "articles are decided in the order of arrival",
         SETTLE,
-        "sorted(rows, key=lambda row: row.order)",
-        "sorted(rows, key=lambda row: row.id)",
+        "key=lambda i: everything[i].order",
+        "key=lambda i: everything[i].id",
     ),
     Mutant(
-        "at the same time nothing is earlier",
+        "at the same time the name decides nothing",
         SETTLE,
-        "earlier = found.places < place",
-        "earlier = np.array([nodes.orders[i][0] < row.order[0] for i in found.places.tolist()])",
+        "key=lambda i: everything[i].order",
+        "key=lambda i: (everything[i].order[0], -everything[i].id)",
     ),
     Mutant(
         "a canonical article does not take part",
@@ -149,8 +144,8 @@ SETTLING_MUTANTS = [
     Mutant(
         "a stale article that gains a similar one passes for settled",
         SETTLE,
-        "self._settled = np.array([row.settled for row in nodes.rows], np.bool_)",
-        "self._settled = np.array([True for row in nodes.rows], np.bool_)",
+        "self._settled = np.array([row.settled for row in self._rows], np.bool_)",
+        "self._settled = np.array([True for row in self._rows], np.bool_)",
         theme="dates",
         rare=True,
     ),
@@ -158,40 +153,40 @@ SETTLING_MUTANTS = [
 FAMILY_MUTANTS = [
     Mutant(
         "too many pairs are kept",
-        SETTLE,
-        "kept[ranked[: self._settings.similar_pairs]] = True",
-        "kept[ranked] = True",
+        DECIDE,
+        "best = ranges(0, sizes) < self._settings.similar_pairs",
+        "best = ranges(0, sizes) >= 0",
     ),
     Mutant(
         "pinned pairs are dropped",
-        SETTLE,
-        "return found[kept | (found.rule == CODE[Rule.PINNED])]",
-        "return found[kept]",
+        DECIDE,
+        "best | (ranked.rule == CODE[Rule.PINNED])",
+        "best",
         rare=True,
     ),
     Mutant(
         "not the best pairs are kept",
-        BEST_MATCH,
-        "found.rule[among], -found.score",
-        "found.rule[among], found.score",
+        DECIDE,
+        "np.lexsort((similar.earlier, similar.rule, -similar.score",
+        "np.lexsort((similar.earlier, similar.rule, similar.score",
     ),
     Mutant(
         "of equal pairs the latest are kept",
-        BEST_MATCH,
-        "np.lexsort((found.places[among], found.rule",
-        "np.lexsort((-found.places[among], found.rule",
+        DECIDE,
+        "np.lexsort((similar.earlier, similar.rule",
+        "np.lexsort((-similar.earlier, similar.rule",
         rare=True,
     ),
     Mutant(
         "an article that appears gives later ones no pairs",
         SETTLE,
-        "found += [(later, place) for place in wanted]",
+        "found += wanted",
         "pass",
     ),
     Mutant(
         "later articles that have all their pairs are not settled again",
         SETTLE,
-        "self._unsettled.add(rows[later].id)",
+        "self._unsettled.add(id)",
         "pass",
         rare=True,
     ),
@@ -204,15 +199,15 @@ FAMILY_MUTANTS = [
     ),
     Mutant(
         "the best_match article of all is not kept",
-        SETTLE,
-        "(other := self._best_match.later(place)) is not None",
-        "(other := None)",
+        DECIDE,
+        "self._best_match = PairArrays.joined([self._best_match[stay], better])",
+        "pass",
     ),
     Mutant(
         "the best_match article of before is not kept",
         SETTLE,
-        "extra = {*retained, *entered, *best_match}",
-        "extra = {*entered, *best_match}",
+        "PairArrays.joined([retained, entered])",
+        "entered",
     ),
     Mutant(
         "pairs that are the best_match no more stay",
@@ -230,15 +225,15 @@ FAMILY_MUTANTS = [
     Mutant(
         "of two best_match articles any is kept",
         SETTLE,
-        "self._best_match.know_places(settling.best_match_later(cursor, self._settings, outside))",
-        "pass",
+        "later = settling.best_match_later(self._cursor, self._settings, settled)",
+        "later = {}",
         rare=True,
     ),
     Mutant(
         "an article that takes part again is retained as the best_match",
         SETTLE,
-        "stays = rows[place].canonical and self._canonical[place]",
-        "stays = self._canonical[place]",
+        "canonical & self._canonical, has_gained",
+        "canonical, has_gained",
         rare=True,
     ),
 ]
@@ -329,17 +324,17 @@ PIN_MUTANTS = [
     ),
     Mutant(
         "pinned articles are not compared",
-        INDEX,
-        "others.update(pins)",
-        "pass",
+        DECIDE,
+        "[by_sentence, by_bucket, by_content, pinned]",
+        "[by_sentence, by_bucket, by_content]",
         theme="pins",
         rare=True,
     ),
     Mutant(
         "a pin does not hold",
-        INDEX,
-        "relate(profile, self._profile(other), settings, pins.get(other))",
-        "relate(profile, self._profile(other), settings, None)",
+        DECIDE,
+        "np.flatnonzero(np.isin(codes, self._pinned)).tolist()",
+        "()",
         theme="pins",
     ),
     Mutant(
@@ -396,9 +391,9 @@ SHORT_MUTANTS = [
     ),
     Mutant(
         "containment is not tried",
-        INDEX,
-        "            if relation:",
-        "            if relation and relation.rule.value != 'containment':",
+        DECIDE,
+        "*scores)[related]",
+        "*scores)[related & (rule != CODE[Rule.CONTAINMENT])]",
         theme="containment",
     ),
     Mutant(

@@ -22,11 +22,11 @@ from dedup.base.errors import BusyError
 from dedup.base.progress import Progress
 from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, Database, translated
+from dedup.rules.decide import decide
 from dedup.settling import refresh, segments
 from dedup.settling.fingerprinting import analyze
 from dedup.settling.locked import held
 from dedup.settling.memory import settle
-from dedup.settling.memory.decide import decide
 from dedup.settling.memory.settle import Chunk, Plan, profiles
 from dedup.settling.memory.snapshot import Kept, Snapshot, fitting, read
 from dedup.settling.pool import submitted

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dedup.base.numbers import Flags, begins_run
+from dedup.rules.decide import Decisions, Profiles
+from dedup.rules.keys import Bigints, Entries, Places, code
 from dedup.rules.marks import Status
 from dedup.rules.pair import Relation
-from dedup.settling.memory.decide import Decisions, Profiles
-from dedup.settling.memory.keys import Bigints, Entries, Places, code
 from dedup.settling.memory.snapshot import Snapshot
 from dedup.store.memory_engine import NO_RULE, STATUSES, StoredMarks
 from dedup.store.settling import PairRows
@@ -187,24 +187,13 @@ class Plan:
         gone = free(later) & (self.chunk[later] <= chunk.number)
         not_best_match = loses[self.not_best_match[loses] | ~gone]
         new = chunk.pairs[free(pairs.later[chunk.pairs])]
-        chosen = pairs[new]
         closed = chunk.closed[free(chunk.closed)]
         return Part(
             self.marks[go[differs & ~is_open]],
             self.marks[go[differs & is_open]],
             ids[np.concatenate([go[keeps & ~is_open], closed])],
             ids[go[keeps & is_open]],
-            PairRows(
-                ids[chosen.later],
-                ids[chosen.earlier],
-                chosen.duplicate,
-                chosen.rule,
-                chosen.score,
-                chosen.sentence_jaccard,
-                chosen.signature_jaccard,
-                chosen.containment,
-                self.decisions.best_match[new],
-            ),
+            PairRows.of(ids, pairs[new], self.decisions.best_match[new]),
             (stored.article_id[drop], stored.other_id[drop]),
             (stored.article_id[not_best_match], stored.other_id[not_best_match]),
             (ids[go[flags & canonical]], ids[go[flags & ~canonical]]),
@@ -249,7 +238,7 @@ def _pair_changes(snapshot: Snapshot, decisions: Decisions) -> tuple[Bigints, Fl
     later, earlier = snapshot.places(stored.article_id), snapshot.places(stored.other_id)
     old = np.stack([later, earlier], axis=1).astype(np.int64)
     # Negative where an article has no fingerprint: no pair of now is that.
-    before, now = code(later, earlier), code(found.later, found.earlier)
+    before, now = code(later, earlier), found.codes()
     order = np.argsort(before)
     at = np.minimum(np.searchsorted(before[order], now), max(len(before) - 1, 0))
     same = np.zeros(len(now), np.bool_)

@@ -18,7 +18,8 @@ import numpy.typing as npt
 from dedup.base.numbers import Flags
 from dedup.base.settings import Settings
 from dedup.db.database import Cursor
-from dedup.settling.memory.keys import Bigints, Entries, Places, count, frequent, in_slices
+from dedup.rules.keys import Bigints, Entries, Places
+from dedup.settling.memory.keys import count, frequent, in_slices
 from dedup.store import key_segments, memory_engine
 from dedup.store.common_sentences import SentenceCount
 from dedup.store.fingerprints import Stored

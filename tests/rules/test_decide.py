@@ -11,14 +11,17 @@ from hypothesis import strategies as st
 
 from dedup.base.settings import Settings
 from dedup.rules import oracle
+from dedup.rules.decide import BestMatches, Comparison, Decisions, Outside, PairArrays, Profiles, decide
+from dedup.rules.keys import Entries, shared
 from dedup.rules.marks import Mark, Pair, Status
 from dedup.rules.oracle import Pins, Subject
-from dedup.rules.pair import Relation
+from dedup.rules.pair import Profile, Relation, relate
 from dedup.rules.pairs import RULES
-from dedup.settling.memory.decide import Decisions, Profiles, decide
-from dedup.settling.memory.keys import Entries, in_slices, shared
+from dedup.settling.memory.keys import in_slices
+from dedup.text.fingerprint import Fingerprint
 from tests.rules.test_oracle import RULES as SETTINGS
 from tests.rules.test_oracle import corpora, fingerprint, subject
+from tests.rules.test_pairs import SETTINGS as SETTINGS_OF_PAIRS
 
 
 def entries(keys: list[list[int]]) -> Entries:
@@ -127,6 +130,74 @@ def test_decisions_are_those_of_the_oracle(
     given: tuple[list[Subject], Pins], at_once: int, kept: int
 ) -> None:
     check(given[0], SETTINGS.with_values({"similar_pairs": kept}), given[1], at_once)
+
+
+@pytest.mark.long("dedup", "migrations")
+@given(pinned(), st.integers(0, 4_095), st.sampled_from([1, 5, 1_000]), st.integers(1, 3))
+def test_some_are_decided_among_settled_ones_as_among_all(
+    given: tuple[list[Subject], Pins], chosen: int, at_once: int, kept: int
+) -> None:
+    """What is outside knows its best matches there; what comes in finds, and tells, the rest."""
+    settings = SETTINGS.with_values({"similar_pairs": kept})
+    subjects, pins = sorted(given[0], key=lambda s: s.order), given[1]
+    common = set(oracle.common_sentences([s.fingerprint for s in subjects], settings))
+    everything = profiles(subjects, common, pins)
+    wanted = decide(everything, settings)
+    inside = np.array([bool(chosen >> i & 1) for i in range(len(subjects))], np.bool_)
+    canonical = ~inside & (wanted.original < 0)
+    before = [s for s, settled in zip(subjects, canonical, strict=True) if settled]
+    ids = {s.id for s in before}
+    known = decide(profiles(before, common, {p: r for p, r in pins.items() if p <= ids}), settings)
+    best = BestMatches.none(len(subjects))
+    places = np.flatnonzero(canonical)
+    best.score[canonical], best.rule[canonical] = known.score, known.rule
+    best.place[canonical] = [places[int(p)] if p >= 0 else -1 for p in known.best_place]
+
+    found = decide(everything, settings, Outside(inside, canonical, best), at_once=at_once)
+
+    told = inside | canonical
+    assert (found.original[inside] == wanted.original[inside]).all()
+    for name in ("score", "rule", "best_place"):
+        assert (getattr(found, name)[told] == getattr(wanted, name)[told]).all(), name
+    kept_inside = {*rows(wanted.pairs[inside[wanted.pairs.later]])}
+    assert kept_inside <= {*rows(found.pairs)}
+    now = {*rows(found.pairs[found.best_match])}
+    told_of = wanted.pairs[wanted.best_match & (inside[wanted.pairs.later] | inside[wanted.pairs.earlier])]
+    assert {*rows(told_of)} == now
+    assert {*rows(found.pairs)} - kept_inside <= now
+    across = found.across
+    assert (inside[across.later] != inside[across.earlier]).all()
+
+
+def rows(pairs: PairArrays) -> list[tuple[object, ...]]:
+    return list(zip(*(getattr(pairs, name).tolist() for name in pairs.__slots__), strict=True))
+
+
+@pytest.mark.long("dedup", "migrations")
+@given(pinned(), SETTINGS_OF_PAIRS)
+def test_relations_are_those_of_the_pair_rule(given: tuple[list[Subject], Pins], settings: Settings) -> None:
+    subjects, pins = sorted(given[0], key=lambda s: s.order), given[1]
+    made = [Profile.of(s.fingerprint, ()) for s in subjects]
+    everything = np.ones(len(subjects), np.bool_)
+    comparison = Comparison(profiles(subjects, set(), pins), settings, everything, 10)
+    found = [row for step in comparison.steps() for row in rows(comparison.related(*step, everything))]
+    expected = []
+    for later, earlier in ((i, j) for i in range(len(subjects)) for j in range(i)):
+        pin = pins.get(frozenset((subjects[later].id, subjects[earlier].id)))
+        if r := relate(made[later], made[earlier], settings, pin):
+            s = r.scores
+            scores = (s.score, s.sentence_jaccard, s.signature_jaccard, s.containment)
+            is_duplicate = r.relation is Relation.DUPLICATE
+            expected.append((later, earlier, is_duplicate, RULES.index(r.rule), *scores))
+    assert sorted(found) == expected
+
+
+def test_nothing_is_compared_with_what_it_shares_nothing_with() -> None:
+    made = [Fingerprint(1, i, (i,), np.full(8, i, np.uint8), (i, i), 50, 9) for i in range(20)]
+    subjects = [subject(id, id, f) for id, f in enumerate(made)]
+    found = decide(profiles(subjects, set(), {}), SETTINGS)
+    assert (found.compared, found.original.max(), found.score.max()) == (0, -1, -1)
+    assert not len(decide(profiles([], set(), {}), SETTINGS).original)
 
 
 def test_a_larger_corpus_is_decided_alike_at_once_and_bit_by_bit() -> None:
