@@ -51,7 +51,11 @@ if TYPE_CHECKING:
     from dedup.settling.explain import DifferingSentence as DifferingSentence
     from dedup.settling.explain import ExplainedArticle as ExplainedArticle
     from dedup.settling.explain import Explanation as Explanation
+    from dedup.settling.sentences import SentencesReport as SentencesReport
     from dedup.settling.verify import Verification as Verification
+    from dedup.settling.versions import Alteration as Alteration
+    from dedup.settling.versions import StoryVersions as StoryVersions
+    from dedup.settling.versions import Version as Version
     from dedup.settling.window import PrunePreview as PrunePreview
     from dedup.store.changes import MarkChange as MarkChange
     from dedup.store.exports import MarkRow as MarkRow
@@ -64,6 +68,7 @@ if TYPE_CHECKING:
     from dedup.store.stories import StorySummary as StorySummary
     from dedup.store.story_export import StoryExport as StoryExport
     from dedup.store.verdicts import MarkedArticle as MarkedArticle
+    from dedup.store.versions import AlterationRow as AlterationRow
 
 _HOMES = {
     name: module
@@ -84,7 +89,9 @@ _HOMES = {
         "dedup.settling.cluster_export": "CorpusExport",
         "dedup.settling.cluster_import": "ImportReport",
         "dedup.settling.explain": "DifferingSentence ExplainedArticle Explanation",
+        "dedup.settling.sentences": "SentencesReport",
         "dedup.settling.verify": "Verification",
+        "dedup.settling.versions": "Alteration StoryVersions Version",
         "dedup.settling.window": "PrunePreview",
         "dedup.store.changes": "MarkChange",
         "dedup.store.exports": "MarkRow MatchRow",
@@ -93,6 +100,7 @@ _HOMES = {
         "dedup.store.stories": "Reprints Story StoryArticle StorySummary",
         "dedup.store.story_export": "StoryExport",
         "dedup.store.verdicts": "MarkedArticle",
+        "dedup.store.versions": "AlterationRow",
     }.items()
     for name in names.split()
 }

@@ -15,7 +15,7 @@ from dedup.base.verdict import StatusName
 from dedup.db.database import Cursor
 from dedup.settling import explain as comparing
 from dedup.settling.explain import Compared
-from dedup.store import rulebooks
+from dedup.store import quotes, rulebooks
 from dedup.store.questions import article as articles
 from dedup.store.questions import day as days
 from dedup.store.questions import health as conditions
@@ -36,6 +36,7 @@ from dedup.store.questions.reading import ArticleLine, CopyLine, StoryLine
 from dedup.store.questions.search import Found, Page, Snippet
 from dedup.store.questions.sentences import SentenceOrder, SentencePage, SentencesPage
 from dedup.store.questions.story import Beside, StoryPage
+from dedup.store.quotes import Quote, QuoteOrder, QuotePage, QuotesPage
 
 __all__ = [
     "ROWS",
@@ -68,6 +69,10 @@ __all__ = [
     "PeriodMarks",
     "PinsPage",
     "QueueKind",
+    "Quote",
+    "QuoteOrder",
+    "QuotePage",
+    "QuotesPage",
     "SentenceOrder",
     "SentencePage",
     "SentencesPage",
@@ -260,6 +265,27 @@ class Browsing(OfCorpus):
         """A common or pinned sentence with some of its articles. Raises NotFoundError: it is neither."""
         checks.whole_number("sentence_hash", sentence_hash, -(2**63))
         return self._transact(sentences.sentence, sentence_hash)
+
+    def quotes(
+        self,
+        order: QuoteOrder = "outlets",
+        *,
+        speech: bool = False,
+        after: str | None = None,
+        limit: int = quotes.QUOTES_PAGE,
+    ) -> QuotesPage:
+        """Sentences that several outlets share, as `keep_sentences` counted them, common ones included.
+
+        `speech`: only those with a quotation mark. Raises InputError: there is no such order, or `after` is
+        of no page.
+        """
+        checks.whole_number("limit", limit, 1)
+        return self._transact(quotes.page, order, speech=speech, after=after, limit=limit)
+
+    def quote(self, sentence_hash: int) -> QuotePage:
+        """A quote, with the earliest articles that have it. Raises NotFoundError: none is kept."""
+        checks.whole_number("sentence_hash", sentence_hash, -(2**63))
+        return self._transact(quotes.one, sentence_hash)
 
     def queue(self, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
         """The pairs most worth judging, of those that nobody has pinned or judged.

@@ -1,6 +1,6 @@
 """The half of a `Deduplicator` that asks: for marks, stories, reasons, the state of a corpus, its proof.
 
-It reads only, but for `repair`.
+It reads only, but for `repair`, and for `keep_sentences`, which fills two views.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from dedup.api.browsing import Browsing
     from dedup.settling.cluster_export import CorpusExport
     from dedup.settling.explain import Explanation
+    from dedup.settling.sentences import SentencesReport
     from dedup.settling.verify import Verification
+    from dedup.settling.versions import Against, StoryVersions
     from dedup.store.story_export import StoryExport
+    from dedup.store.versions import AlterationRow
 
 
 class Questions(OfCorpus):
@@ -135,6 +138,44 @@ class Questions(OfCorpus):
 
         first = None if since is None else checks.moment("since", since)
         return story_export.export(self._database, Path(file), since=first, progress=progress, stop=stop)
+
+    def versions(self, source_id: str, *, against: Against = "before") -> StoryVersions:
+        """How the story of an article was altered along the way, version by version.
+
+        `against`: "before" compares each version with the one before it, "original" with the original.
+        Raises NotFoundError: the article is unknown. InputError: there is no such comparison.
+        """
+        from dedup.settling import versions
+
+        if against not in ("before", "original"):
+            raise InputError(f"against is before or original, not {against!r}")
+        with self._database.transaction() as cursor:
+            rulebook, name = rulebooks.load_rulebook(cursor), checks.text("source_id", source_id)
+            return versions.versions_of(cursor, rulebook, name, against)
+
+    def keep_sentences(
+        self,
+        *,
+        outlets: int = 3,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> SentencesReport:
+        """Cut texts into sentences for the views `alteration` and `quote`, which show what is kept of them.
+
+        Versions that are as they were are not compared again; quotes are counted again. `outlets`: that share
+        a sentence at least. `stop`: asked between transactions; what was done is kept.
+        """
+        from dedup.settling import sentences
+
+        checks.whole_number("outlets", outlets, 2)
+        return sentences.keep(self._database, outlets=outlets, progress=progress, stop=stop)
+
+    def alterations(self) -> Iterator[AlterationRow]:
+        """Every alteration of every version that `keep_sentences` found, story by story; memory does not grow
+        with them."""
+        from dedup.store import versions
+
+        return versions.alterations(self._database)
 
     @property
     def browsing(self) -> Browsing:

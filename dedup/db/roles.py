@@ -53,6 +53,9 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     "match": {"worker": _WRITE, "reader": _READ},
     "common_sentence": {"worker": _WRITE, "scraper": ("SELECT (sentence_hash)",), "reader": _READ},
     "sentence_count": {"worker": _WRITE},
+    # Read as views: the words are those of articles.
+    "compared_version": {"worker": _WRITE, "reader": _READ},
+    "quoted_sentence": {"worker": _WRITE, "reader": _READ},
     # What articles are found by.
     "recent_key": {"worker": ("SELECT", "INSERT", "DELETE"), "scraper": _READ, "reader": _READ},
     "key_segment": {"worker": ("SELECT", "INSERT", "DELETE"), "scraper": _READ, "reader": _READ},

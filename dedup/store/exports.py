@@ -60,7 +60,7 @@ def marks(
     given = {"status": status, "since": since, "marked_since": marked_since, "publication": publication}
     conditions = [condition for name, condition in _CONDITIONS.items() if given[name] is not None]
     query = _sql("marks", conditions=" AND ".join(conditions) or "true")
-    return cast("Iterator[MarkRow]", _rows(database, query, {**given, "limit": limit}))
+    return cast("Iterator[MarkRow]", rows(database, query, {**given, "limit": limit}))
 
 
 _CONDITIONS = {
@@ -72,13 +72,14 @@ _CONDITIONS = {
 
 
 def matches(database: Database) -> Iterator[MatchRow]:
-    return cast("Iterator[MatchRow]", _rows(database, _sql("matches"), {}))
+    return cast("Iterator[MatchRow]", rows(database, _sql("matches"), {}))
 
 
-def _rows(database: Database, query: bytes, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def rows(database: Database, query: bytes, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a query answers, row by row, by the names of its columns."""
     with database.transaction() as cursor:
         cursor.execute(b"DECLARE export NO SCROLL CURSOR FOR " + query, values)
-        while rows := cursor.execute(f"FETCH {PAGE} FROM export".encode()).fetchall():
+        while page := cursor.execute(f"FETCH {PAGE} FROM export".encode()).fetchall():
             names = [column.name for column in cursor.description or ()]
-            for row in rows:
+            for row in page:
                 yield dict(zip(names, row, strict=True))

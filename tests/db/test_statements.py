@@ -72,6 +72,7 @@ PARTS = {
     "store/fingerprints": {"table": "fingerprint", "html": html("a")},
     "store/key_segments": {"table": "fingerprint"},
     "store/exports": {"conditions": "true"},
+    "store/quotes": {"order": "outlets"},
     "store/judgements": {
         **{"body": body("a"), "other_body": body("o")},
         **{"html": html("a"), "other_html": html("o")},

@@ -1,0 +1,145 @@
+"""What views need the words of sentences for, made when somebody asks: alterations of versions, and quotes.
+
+Only texts hold words, and the program cuts them into sentences. So the views `alteration` and `quote` are
+filled here, by `dedup sentences`, and neither a hook nor a backfill does anything for them. Versions that
+were compared before, and are as they were, are not compared again; quotes are counted as a whole. What is
+stopped has kept what it did.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from dedup.base.answer import Answer
+from dedup.base.progress import Progress, SilentProgress
+from dedup.db.database import Database
+from dedup.settling.refresh import EXAMPLE_CHARACTERS
+from dedup.settling.versions import Sentences, altered, sentences_of
+from dedup.store import articles, quotes, rulebooks, versions
+from dedup.store.versions import Difference
+from dedup.text.fingerprint import Fingerprinter
+
+PAGE = 200  # Versions, or texts, of a transaction
+
+MIN_OUTLETS = (
+    3  # Outlets that share a sentence at least: two are as often one owner, or one agency's customer
+)
+
+
+@dataclass(slots=True)
+class SentencesReport(Answer):
+    """What was done.
+
+    Attributes:
+        compared: versions that were compared with the one before; those that are as they were are not.
+        alterations: sentences that these added, removed or changed.
+        quotes: sentences that enough outlets share, and that are kept.
+        stopped: it was asked to stop; the next time goes on.
+    """
+
+    compared: int = 0
+    alterations: int = 0
+    quotes: int = 0
+    stopped: bool = False
+
+    def __str__(self) -> str:
+        return (
+            f"{self.compared:,} versions compared, {self.alterations:,} alterations; {self.quotes:,} quotes"
+        )
+
+
+def keep(
+    database: Database,
+    *,
+    outlets: int = MIN_OUTLETS,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> SentencesReport:
+    """Fill the views `alteration` and `quote`."""
+    bar, report = progress or SilentProgress(), SentencesReport()
+    with database.transaction() as cursor:
+        fingerprinter = rulebooks.load_rulebook(cursor).fingerprinter
+    _compare(database, fingerprinter, report, bar, stop)
+    if not report.stopped:
+        _quote(database, fingerprinter, outlets, report, bar, stop)
+    return report
+
+
+def _compare(
+    database: Database,
+    fingerprinter: Fingerprinter,
+    report: SentencesReport,
+    bar: Progress,
+    stop: Callable[[], bool],
+) -> None:
+    with database.transaction() as cursor:
+        ids, before = versions.to_compare(cursor)
+    bar.start("comparing versions", len(ids))
+    known: dict[int, tuple[int, Sentences]] = {}  # by article: the revision of its text, and its sentences
+    for start in range(0, len(ids), PAGE):
+        if stop():
+            report.stopped = True
+            return
+        pairs = [*zip(ids[start : start + PAGE].tolist(), before[start : start + PAGE].tolist(), strict=True)]
+        wanted = {id for pair in pairs for id in pair}
+        # One version is before the next, also where a page ends.
+        known = {id: found for id, found in known.items() if id in wanted}
+        with database.transaction() as cursor:
+            for task in articles.texts(cursor, sorted(wanted - known.keys())):
+                known[task.id] = task.revision, sentences_of(fingerprinter, task)
+            found = [*_differences(pairs, known)]
+            versions.keep(cursor, found)
+        report.compared += len(found)
+        report.alterations += sum(len(one.earlier) for one in found)
+        bar.advance(len(pairs))
+    with database.transaction() as cursor:
+        versions.forget(cursor)
+
+
+def _differences(
+    pairs: list[tuple[int, int]], known: dict[int, tuple[int, Sentences]]
+) -> Iterator[Difference]:
+    for id, before in pairs:
+        if id in known and before in known:  # else its row of an attached table has changed meanwhile
+            revision, later = known[id]
+            before_revision, earlier = known[before]
+            found = altered(earlier, later)
+            sides = [one for one, _ in found], [other for _, other in found]
+            yield Difference(id, before, revision, before_revision, *sides)
+
+
+def _quote(
+    database: Database,
+    fingerprinter: Fingerprinter,
+    outlets: int,
+    report: SentencesReport,
+    bar: Progress,
+    stop: Callable[[], bool],
+) -> None:
+    bar.start("counting sentences", None)
+    with database.session() as session, session.transaction(snapshot=True) as cursor:
+        counted = quotes.count(cursor, outlets)
+    wanted: dict[int, set[int]] = defaultdict(set)
+    for one in counted:
+        wanted[one.carrier].add(one.sentence_hash)
+    ids = sorted(wanted)
+    bar.start("reading quotes", len(ids))
+    words: dict[int, tuple[int, str]] = {}
+    for start in range(0, len(ids), PAGE):
+        if stop():
+            report.stopped = True
+            return
+        page = ids[start : start + PAGE]
+        with database.transaction() as cursor:
+            tasks = articles.texts(cursor, page)
+        for task in tasks:
+            for key, sentence in sentences_of(fingerprinter, task).items():
+                if key in wanted[task.id]:
+                    words[key] = task.revision, sentence[:EXAMPLE_CHARACTERS]
+        bar.advance(len(page))
+    with database.transaction() as cursor:
+        report.quotes = quotes.replace(cursor, counted, words)
+    with database.transaction() as cursor:  # another one: it sees what others have edited until now
+        quotes.forget_edited(cursor)

@@ -1,0 +1,174 @@
+"""How a story was altered along the way: the sentences that each version added, removed or changed.
+
+A version is compared with the one before: the original of the story, then its duplicates by time. An original
+that is similar to earlier ones is compared with the one that it is most like, as an update that grew beyond
+a duplicate. Compared are the sentences that count, each once, wherever they stand: what only moved is no
+alteration. It reads only; `sentences.py` keeps the same for SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from dedup.base.answer import Answer
+from dedup.base.errors import NotFoundError
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor, prefer_indexes
+from dedup.store import articles, settling, versions
+from dedup.store.rulebooks import Rulebook
+from dedup.text.alignment import Kind, Segment, twins
+from dedup.text.differences import differences
+from dedup.text.fingerprint import Fingerprinter, TextTask, UnreadableError
+
+Against = Literal["before", "original"]
+"""What a version is compared with: the version before it, or the original of its story."""
+
+Sentences = Mapping[int, str]
+"""The sentences of a text that count, each once, in their order: by hash, as the text prints them."""
+
+Told = tuple[int, str]
+"""A sentence with its hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration(Answer):
+    """A sentence that a version has added, removed or changed.
+
+    Attributes:
+        earlier, later: the sentence before and now, in pieces, each with its kind beside the other; None
+            where it was added, or removed.
+        common: whether it is a common sentence, which counts for nothing.
+    """
+
+    kind: Kind
+    earlier: tuple[Segment, ...] | None = field(repr=False)
+    later: tuple[Segment, ...] | None = field(repr=False)
+    common: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Version(Answer):
+    """An article as a version of a story.
+
+    Attributes:
+        id, before: source_ids of the article, and of the one that it is compared with, or None.
+        version: its number in its story; 1 is the original.
+        time: when it was published, or stored where that is unknown; in UTC.
+        published: whether it is the time of publication, and not implausible.
+        sentences: how many it has that count.
+        alterations: what differs from the one it is compared with.
+    """
+
+    id: str
+    version: int
+    before: str | None
+    title: str | None
+    publication: str | None
+    time: datetime
+    published: bool
+    sentences: int
+    alterations: tuple[Alteration, ...] = field(repr=False)
+
+    def count(self, kind: str) -> int:
+        """How many alterations are of a kind: added, removed or changed."""
+        return sum(one.kind.value == kind for one in self.alterations)
+
+
+@dataclass(frozen=True, slots=True)
+class StoryVersions(Answer):
+    """A story as it was altered along the way.
+
+    Attributes:
+        story: source_id of the original.
+        versions: the original, then its duplicates by time; at most `store.versions.MAX_VERSIONS`.
+        updates: originals of other stories that are similar, and more like this one than any earlier one.
+    """
+
+    story: str
+    versions: tuple[Version, ...]
+    updates: tuple[Version, ...]
+
+
+def versions_of(
+    cursor: Cursor, rulebook: Rulebook, source_id: str, against: Against = "before"
+) -> StoryVersions:
+    """The versions of the story of an article. Raises NotFoundError: it is not stored."""
+    prefer_indexes(cursor)
+    rows = versions.of_story(cursor, source_id)
+    if not rows:
+        raise NotFoundError.of(source_id)
+    original = rows[0]
+    before = {row.id: row.before for row in rows}
+    if against == "original":
+        first = (original.id, original.source_id)
+        before = {row.id: first if row.version > 1 else row.before for row in rows}
+    ids = {row.id for row in rows} | {one[0] for one in before.values() if one}
+    cut = {
+        task.id: sentences_of(rulebook.fingerprinter, task) for task in articles.texts(cursor, sorted(ids))
+    }
+    pairs = {
+        row.id: altered(cut.get(one[0], {}), cut.get(row.id, {})) if (one := before[row.id]) else []
+        for row in rows
+    }
+    keys = {told[0] for found in pairs.values() for pair in found for told in pair if told}
+    common = set(settling.common_among(cursor, bigints(keys)).tolist())
+    told = [
+        Version(
+            row.source_id,
+            row.version,
+            one[1] if (one := before[row.id]) else None,
+            row.title,
+            row.publication,
+            row.time,
+            row.published,
+            len(cut.get(row.id, {})),
+            tuple(_alteration(*pair, common) for pair in pairs[row.id]),
+        )
+        for row in rows
+    ]
+    own = [n == 0 or row.version > 1 for n, row in enumerate(rows)]
+    return StoryVersions(
+        original.source_id,
+        tuple(version for version, of_story in zip(told, own, strict=True) if of_story),
+        tuple(version for version, of_story in zip(told, own, strict=True) if not of_story),
+    )
+
+
+def sentences_of(fingerprinter: Fingerprinter, task: TextTask) -> Sentences:
+    found: dict[int, str] = {}
+    try:
+        for sentence, key in fingerprinter.sentences(task.text, task.language):
+            if key is not None:
+                found.setdefault(key, sentence)
+    except UnreadableError:
+        return {}
+    return found
+
+
+def altered(earlier: Sentences, later: Sentences) -> list[tuple[Told | None, Told | None]]:
+    """The sentences that only one of two texts has, each beside its version in the other, if there is one.
+
+    >>> altered({1: "Rain fell on Monday.", 2: "It was cold."}, {2: "It was cold.", 3: "Rain fell at noon."})
+    [((1, 'Rain fell on Monday.'), (3, 'Rain fell at noon.'))]
+    """
+    alone = [
+        [told for told in side.items() if told[0] not in other]
+        for side, other in ((earlier, later), (later, earlier))
+    ]
+    words = [[sentence for _, sentence in side] for side in alone]
+    return [
+        (None if i is None else alone[0][i], None if j is None else alone[1][j]) for i, j in twins(*words)
+    ]
+
+
+def _alteration(earlier: Told | None, later: Told | None, common: set[int]) -> Alteration:
+    ignored = any(told is not None and told[0] in common for told in (earlier, later))
+    if earlier is not None and later is not None:
+        return Alteration(Kind.CHANGED, *differences(earlier[1], later[1]), ignored)
+    if earlier is not None:
+        return Alteration(Kind.REMOVED, (Segment(earlier[1], Kind.REMOVED),), None, ignored)
+    assert later is not None
+    return Alteration(Kind.ADDED, None, (Segment(later[1], Kind.ADDED),), ignored)

@@ -1,0 +1,59 @@
+-- Quotes: sentences that several outlets share.
+
+-- name: count
+-- Sentences that enough outlets share, those of the most outlets, with the earliest article that has them. One pass
+-- over all fingerprints finds those that enough articles have, a second one reads whose they are.
+WITH frequent AS MATERIALIZED (
+    SELECT sentence_hash FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
+    GROUP BY sentence_hash HAVING count(*) >= %(outlets)s
+), carrying AS MATERIALIZED (
+    SELECT s.sentence_hash, a.id, a.publication, coalesce(k.duplicate_of, k.id) AS story, k.time, a.source_id
+    FROM dedup.fingerprint f CROSS JOIN unnest(f.sentence_hashes) AS s (sentence_hash)
+    JOIN frequent USING (sentence_hash)
+    JOIN dedup.article a ON a.id = f.article_id AND a.revision = f.revision
+    JOIN dedup.article_mark k ON k.id = f.article_id
+)
+SELECT sentence_hash, count(DISTINCT publication)::integer, count(DISTINCT story)::integer, count(*)::integer,
+       (array_agg(id ORDER BY time, source_id))[1]
+FROM carrying GROUP BY sentence_hash HAVING count(DISTINCT publication) >= %(outlets)s
+ORDER BY 2 DESC, 3 DESC, 1 LIMIT %(limit)s
+
+-- name: forget_all
+-- Forget the quotes that were counted before.
+DELETE FROM dedup.quoted_sentence
+
+-- name: keep
+-- Keep quotes that were counted.
+INSERT INTO dedup.quoted_sentence (sentence_hash, outlets, stories, articles, article_id, revision, words)
+SELECT * FROM unnest(%(sentences)s::bigint[], %(outlets)s::integer[], %(stories)s::integer[], %(articles)s::integer[],
+                     %(carriers)s::bigint[], %(revisions)s::integer[], %(words)s::text[])
+
+-- name: forget_edited
+-- Forget quotes of articles that were edited or deleted while they were counted.
+DELETE FROM dedup.quoted_sentence q
+WHERE NOT EXISTS (SELECT FROM dedup.article a WHERE a.id = q.article_id AND a.revision = q.revision)
+
+-- name: columns
+-- What is shown of a quote.
+sentence_hash, words, outlets, stories, articles, common, speech, source_id, publication, appeared_at, counted_at
+
+-- name: page
+-- A page of quotes.
+SELECT ${columns} FROM dedup.quote
+WHERE (${order}, sentence_hash) < (%(place)s, %(hash)s) AND (speech OR NOT %(speech)s)
+ORDER BY ${order} DESC, sentence_hash DESC LIMIT %(limit)s
+
+-- name: one
+-- A quote.
+SELECT ${columns} FROM dedup.quote WHERE sentence_hash = %(hash)s
+
+-- name: articles
+-- The earliest articles with a sentence. OFFSET 0: looked up one by one, whatever the statistics say.
+SELECT k.id
+FROM (SELECT DISTINCT h.article_id FROM dedup.holding('{true,false}', ARRAY[%(hash)s::bigint]) AS h
+      LIMIT %(read)s) AS h
+CROSS JOIN LATERAL (
+    SELECT f.article_id FROM dedup.fingerprint f
+    WHERE f.article_id = h.article_id AND %(hash)s = ANY (f.sentence_hashes) OFFSET 0) AS f
+CROSS JOIN LATERAL (SELECT id, time FROM dedup.article_mark WHERE id = f.article_id OFFSET 0) AS k
+ORDER BY k.time, k.id LIMIT %(limit)s
