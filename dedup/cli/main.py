@@ -38,6 +38,7 @@ from dedup.cli import (
     settings,
     signals,
     spark,
+    versions,
     web,
     worker,
     write,
@@ -78,6 +79,7 @@ SIGTERM or SIGHUP before all was done: what was finished is kept, and the same c
 for command in (
     *(operate.init, load.load, write.backfill, write.retry, write.check, write.delete, worker.worker),
     *(read.marks, read.matches, changes.changes, read.show, read.stories, read.explain, read.verify),
+    *(versions.versions, versions.quotes, versions.sentences),
     *(
         monitor.status,
         monitor.runs,

@@ -1,0 +1,157 @@
+"""Commands about sentences: versions of a story, quotes, and sentences, which keeps both for SQL."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from rich.console import Console
+from rich.text import Text
+from typer import Argument, Option
+
+import dedup
+from dedup.cli import output
+from dedup.cli.progress import progress_bar
+from dedup.cli.shared import JsonOption, corpus, counted, shortened, stopping
+from dedup.cli.signals import unfinished
+
+KINDS = ("added", "removed", "changed")
+COLUMNS = ("version", "id", "publication", "published", "against", *KINDS)
+NUMBERS = ("version", "published", *KINDS)
+
+
+def versions(
+    story: Annotated[str, Argument(metavar="STORY", help="The id of any article of the story.")],
+    against: Annotated[
+        Literal["before", "original"],
+        Option(help="What each version is compared with: the one before it, or the original."),
+    ] = "before",
+    json: JsonOption = False,
+) -> None:
+    """Say how a story was altered along the way: what each version added, removed and changed.
+
+    The versions are the original and its duplicates by time, each beside the one before. An update that grew
+    so far that it is `similar` is an original of its own: those most like this story follow at the end,
+    beside its original. Compared are sentences that count, wherever they stand; common ones are marked.
+
+    For all stories at once, and for SQL: `dedup sentences`.
+
+    **Example**
+
+        dedup versions w2 --against original
+    """
+    with corpus() as dd:
+        found = dd.versions(story, against=against)
+    if json:
+        output.write_json(found.as_dict())
+        return
+    output.table(
+        f"versions of {found.story}",
+        COLUMNS,
+        (
+            (
+                *(one.version, one.id, one.publication, one.time, one.before),
+                *(one.count(kind) if one.before else None for kind in KINDS),
+            )
+            for one in (*found.versions, *found.updates)
+        ),
+        NUMBERS,
+        ids=("against",),
+    )
+    console = output.console()
+    for one in (*found.versions, *found.updates):
+        _print_alterations(console, one)
+    if not any(one.before for one in (*found.versions, *found.updates)):
+        output.say("it has one version")
+
+
+def _print_alterations(console: Console, one: dedup.Version) -> None:
+    if one.before is None:
+        return
+    from dedup.cli.side_by_side import EARLIER, LATER, marked
+
+    console.print()
+    where = f"{one.id} against {one.before}"
+    title = f"{where}: {shortened(one.title)}" if one.title else where
+    console.print(Text(output.printable(title), style="bold"), soft_wrap=True)
+    if not one.alterations:
+        console.print(Text("  the same sentences", style="dim"))
+    styles = console.is_terminal and not console.is_dumb_terminal
+    for alteration in one.alterations:
+        note = " (common)" if alteration.common else ""
+        console.print(Text(f"  {alteration.kind.value}{note}", style="dim"))
+        changed = alteration.earlier is not None and alteration.later is not None
+        for sign, segments, marks in (("-", alteration.earlier, EARLIER), ("+", alteration.later, LATER)):
+            if segments is not None:
+                shown = marked(segments, marks if changed and not styles else None)
+                console.print(Text(f"    {sign} ").append(shown), soft_wrap=not console.is_terminal)
+
+
+def quotes(
+    by: Annotated[
+        Literal["outlets", "stories"], Option(help="Those of the most outlets first, or of the most stories.")
+    ] = "outlets",
+    speech: Annotated[bool, Option("--speech", help="Only sentences with a quotation mark.")] = False,
+    limit: Annotated[int, Option(min=1, help="How many to show.")] = 20,
+    json: JsonOption = False,
+) -> None:
+    """List sentences that several outlets share, with their words, as `dedup sentences` counted them.
+
+    A sentence of one story was reprinted with the rest of it; one of several stories was quoted. Common ones,
+    which are ignored where articles are compared, are listed too.
+
+    **Example**
+
+        dedup quotes --by stories --speech
+    """
+    with corpus() as dd:
+        found = dd.browsing.quotes(by, speech=speech, limit=limit).quotes
+    if json:
+        output.write_json([one.as_dict() for one in found])
+        return
+    output.table(
+        "sentences that several outlets share",
+        ("outlets", "stories", "articles", "common", "words", "first in", "published"),
+        (
+            (
+                *(one.outlets, one.stories, one.articles, one.common, one.words),
+                *(one.publication, one.appeared_at or "unknown"),
+            )
+            for one in found
+        ),
+        ("outlets", "stories", "articles", "published"),
+    )
+    output.say(f"counted {found[0].counted_at:%Y-%m-%d %H:%M} UTC" if found else "next: dedup sentences")
+
+
+def sentences(
+    outlets: Annotated[
+        int, Option(min=2, help="Outlets that share a sentence at least, for it to be a quote.")
+    ] = 3,
+    json: JsonOption = False,
+) -> None:
+    """Cut texts into sentences for the views `alteration` and `quote`, and for `dedup quotes`.
+
+    The database has hashes of sentences, and words in whole texts only. This keeps what each version of a
+    story altered, and the sentences that several outlets share (100,000 at most), with their words. Run it
+    after a backfill, as often as you ask. Versions that are as they were are not compared again. Marks do not
+    depend on it, and neither `check` nor `backfill` waits for it. May be stopped at any moment.
+
+    **Examples**
+
+        dedup backfill && dedup sentences
+
+        dedup sentences --outlets 10
+    """
+    with corpus() as dd, stopping() as stop, progress_bar("texts") as bar:
+        report = dd.keep_sentences(outlets=outlets, progress=bar, stop=stop.is_set)
+    if json:
+        output.write_json(report.as_dict())
+    else:
+        compared = counted(report.compared, "version")
+        altered, quoted = counted(report.alterations, "alteration"), counted(report.quotes, "quote")
+        output.say(f"compared {compared}: {altered}; {quoted}")
+    if report.stopped:
+        output.say("stopped as asked; the same command goes on")
+        unfinished()
+    if not json:
+        output.say("next: dedup quotes, or in SQL the views dedup.alteration and dedup.quote")

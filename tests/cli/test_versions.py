@@ -1,0 +1,86 @@
+"""`dedup versions`, `dedup quotes` and `dedup sentences`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import HARBOUR, Dedup, lines
+
+EDITED = HARBOUR.replace("Port Marlow", "Port Marlowe").replace(
+    "The mayor promised", "Rain is expected all week along the coast. The mayor promised"
+)
+
+
+@pytest.fixture
+def story(dedup: Dedup, tmp_path: Path) -> Dedup:
+    """The harbour story in three outlets, one of which edited it."""
+    rows = [
+        {"id": "first", "text": HARBOUR, "publication": "Wire", "published_at": "2026-03-11T08:00Z"},
+        {"id": "copy", "text": HARBOUR, "publication": "Herald", "published_at": "2026-03-11T09:00Z"},
+        {"id": "edit", "text": EDITED, "publication": "Post", "published_at": "2026-03-12T08:00Z"},
+    ]
+    assert dedup("load", str(lines(tmp_path / "three.jsonl", rows))).code == 0
+    assert dedup("backfill").code == 0
+    return dedup
+
+
+def test_versions_are_listed_and_then_what_each_altered(story: Dedup) -> None:
+    shown = story("versions", "edit").out.splitlines()
+    assert shown[0] == "versions of first"
+    assert shown[1].split() == [
+        "version",
+        "id",
+        "publication",
+        "published",
+        "against",
+        "added",
+        "removed",
+        "changed",
+    ]
+    assert shown[3].split()[-4:] == ["first", "0", "0", "0"]
+    assert shown[4].split()[-4:] == ["copy", "1", "0", "1"]
+    assert shown[6:9] == ["copy against first", "  the same sentences", ""]
+    assert shown[9] == "edit against copy"
+    assert shown[10] == "  changed"
+    assert shown[11].startswith("    - The council of Port [-Marlow-] voted")
+    assert shown[12].startswith("    + The council of Port {+Marlowe+} voted")
+    assert shown[13:] == ["  added", "    + Rain is expected all week along the coast."]
+
+
+def test_versions_against_the_original_and_as_json(story: Dedup) -> None:
+    found = json.loads(story("versions", "first", "--against", "original", "--json").out)
+    assert [one["before"] for one in found["versions"]] == [None, "first", "first"]
+    kinds = [one["kind"] for one in found["versions"][2]["alterations"]]
+    assert kinds == ["changed", "added"]
+    assert story("versions", "nobody").code == 1
+
+
+def test_quotes_are_counted_and_listed(story: Dedup) -> None:
+    assert "next: dedup sentences" in story("quotes").err
+    done = story("sentences")
+    assert "compared 2 versions: 2 alterations; 5 quotes" in done.err
+    shown = story("quotes", "--by", "stories").out.splitlines()
+    assert shown[1].split()[:5] == ["outlets", "stories", "articles", "common", "words"]
+    assert len(shown) == 7
+    assert shown[2].split()[:4] == ["3", "1", "3", "no"]
+    (one,) = json.loads(story("quotes", "--limit", "1", "--json").out)
+    assert (one["outlets"], one["publication"]) == (3, "Wire")
+    report = json.loads(story("sentences", "--outlets", "4", "--json").out)
+    assert report == {"compared": 0, "alterations": 0, "quotes": 0, "stopped": False}
+
+
+def test_a_hostile_text_cannot_drive_the_terminal(dedup: Dedup, tmp_path: Path) -> None:
+    evil = HARBOUR.replace("the fish stall", "the \x1b[31m[bold]fish[/bold] stall")
+    rows = [
+        {"id": name, "text": text, "publication": name, "published_at": f"2026-03-1{n}T08:00Z"}
+        for n, (name, text) in enumerate({"one": evil, "two": evil, "three": HARBOUR}.items(), 1)
+    ]
+    assert dedup("load", str(lines(tmp_path / "three.jsonl", rows))).code == 0
+    dedup("backfill")
+    dedup("sentences", "--outlets", "2")
+    for shown in (dedup("versions", "one").out, dedup("quotes").out):
+        assert "\x1b" not in shown
+        assert "fish" in shown
