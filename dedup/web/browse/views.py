@@ -15,6 +15,7 @@ from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.words import later, line, moment
 from dedup.web.browse.asking import Fields, View, day_of, go, id_of, sentence_of
+from dedup.web.browse.quotes import FIELDS, quote_values, quotes_values
 from dedup.web.browse.ranges import RANGE, copied, named, outlet, outlets, today
 from dedup.web.pages.charts import Print, story_timeline
 from dedup.web.pages.comparison import Block, compare
@@ -169,6 +170,14 @@ def sentence(dd: Deduplicator, given: Fields) -> View:
     return View("sentences.html.j2", {"one": dd.browsing.sentence(hash_of(given["hash"]))})
 
 
+def quotes(dd: Deduplicator, given: Fields) -> View:
+    return View("quotes.html.j2", quotes_values(dd, given))
+
+
+def quote(dd: Deduplicator, given: Fields) -> View:
+    return View("quotes.html.j2", quote_values(dd, hash_of(given["hash"])))
+
+
 def hash_of(given: str) -> int:
     if not re.fullmatch(r"-?[0-9]{1,19}", given):
         raise InputError("the hash of a sentence is a whole number")
@@ -209,6 +218,7 @@ PLACES = (
     Position("/new", "Is this new?", (), new),
     Position("/outlets", "Who copies whom", RANGE, outlets),
     Position("/sentences", "Sentences", ("order", "after"), sentences),
+    Position("/quotes", "Quotes", FIELDS, quotes),
     Position("/judge", "Judge", ("kind", "by", "after"), judge),
     Position("/health", "Health", (), health),
     Position("/story", None, ("id", "after"), story),
@@ -217,4 +227,5 @@ PLACES = (
     Position("/outlet", None, (*RANGE, "by"), outlet),
     Position("/copied", None, ("copier", "original", "first", "last", "language", "after"), copied),
     Position("/sentence", None, ("hash",), sentence),
+    Position("/quote", None, ("hash",), quote),
 )

@@ -179,6 +179,8 @@ def corpus_of(server: Server, name: str, articles: list[Article]) -> str:
     url = server.create(name)
     Deduplicator.initialize(url)
     fill(url, articles)
+    with Deduplicator(url) as dd:
+        dd.keep_sentences()
     with Operation(url) as owner:
         owner.make_searchable()
     return url

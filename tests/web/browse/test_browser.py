@@ -52,6 +52,7 @@ PAGES = {
     "outlets": go("/outlets", **RANGE),
     "copied": go("/copied", copier="Newsbasket", original="Vantage Wire", **RANGE),
     "sentences": "/sentences",
+    "quotes": "/quotes",
     "judge": "/judge",
     "health": "/health",
     "nothing": "/nothing",

@@ -38,7 +38,9 @@ def pages(newsroom_url: str) -> Iterator[Browser]:
         yield start(url_of(newsroom_url, names["reader"]), editing=True)
 
 
-@pytest.mark.parametrize("path", [place.path for place in PLACES if place.path != "/sentence"])
+@pytest.mark.parametrize(
+    "path", [place.path for place in PLACES if place.path not in ("/sentence", "/quote")]
+)
 def test_every_page_answers(pages: Browser, path: str) -> None:
     assert "<h1" in pages.page(path, **QUERIES.get(path, {}))
 
@@ -46,6 +48,11 @@ def test_every_page_answers(pages: Browser, path: str) -> None:
 def test_one_sentence_is_shown(pages: Browser) -> None:
     address = re.findall(r'href="(/sentence\?hash=[^"]+)"', pages.page("/sentences"))[0]
     assert "Some of its articles" in pages.page(address)
+
+
+def test_one_quote_is_shown(pages: Browser) -> None:
+    address = re.findall(r'href="(/quote\?hash=[^"]+)"', pages.page("/quotes"))[0]
+    assert "The earliest of its articles" in pages.page(address)
 
 
 def test_a_text_is_looked_up(pages: Browser) -> None:
