@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""How long does each query of docs/analyst.md take?
+
+    scripts/benchmarks/analyst.py [FILE] [--outlets N] [--asked N]
+    scripts/benchmarks/analyst.py --url URL
+
+On an embedded server: the articles of the file, of 60 invented outlets, loaded and settled as anyone's, and
+then `keep_sentences`; or a corpus where all that was done. Each query is asked on a connection of its own;
+printed are the median of its seconds, and how many rows came. Where a query names a story, it is the one of
+the most copies.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+
+from servers import embedded_server
+
+from dedup import Article, Deduplicator
+from dedup.db.database import Database
+from dedup.files.readers import read_articles
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for sandbox, which is beside this folder
+from sandbox import DATA
+
+FILE = "reuters_web_2006_2010.jsonl.gz"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "analyst.md"
+
+
+def queries() -> Iterator[tuple[str, str]]:
+    """What each query of the page answers, and the query."""
+    for block in re.findall(r"^```sql\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        for query in filter(str.strip, block.split(";")):
+            title, _, statement = query.strip().partition("\n")
+            yield title.removeprefix("-- "), statement
+
+
+def news(file: Path, outlets: int) -> Iterator[Article]:
+    with read_articles(file) as reader:
+        for article in reader:
+            if isinstance(article, Article):
+                drawn = int.from_bytes(blake2b(article.source_id.encode(), digest_size=4).digest()) / 2**32
+                yield replace(article, publication=f"Outlet {int(drawn**2 * outlets)}")
+
+
+def measure(database: Database, asked: int) -> None:
+    with Deduplicator(database.url) as dd:
+        story = dd.stories(1)[0].id
+        copy = dd.story(story).copies[0].id
+    named = {"vantage-0312-storm": story, "vantage-0312-storm-update": copy}
+    for title, query in queries():
+        statement = re.sub(r"'(vantage-[\w-]+)'", lambda found: f"'{named[found[1]]}'", query)
+        seconds, rows = [], 0
+        for _ in range(asked):
+            with database.connect() as connection:
+                began = time.perf_counter()
+                rows = len(connection.execute(statement.encode()).fetchall())
+                seconds.append(time.perf_counter() - began)
+        print(f"{statistics.median(seconds):6.3f} s  {rows:>4} rows  {title}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("file", nargs="?", type=Path, default=DATA / FILE)
+    parser.add_argument("--outlets", type=int, default=60)
+    parser.add_argument("--asked", type=int, default=5)
+    parser.add_argument("--url", help="a corpus that is there already, settled, with its sentences")
+    given = parser.parse_args()
+    if given.url:
+        measure(Database(given.url), given.asked)
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="dedup-analyst-") as folder,
+        embedded_server(Path(folder) / "server") as postgres,
+        postgres.database("analyst") as url,
+    ):
+        Path(folder).chmod(0o711)  # as root, the server runs as another user
+        Deduplicator.initialize(url)
+        with Deduplicator(url) as dd:
+            dd.load(news(given.file, given.outlets))
+            dd.backfill()
+            for what in ("first", "again"):
+                began = time.perf_counter()
+                print(f"sentences, {what}: {dd.keep_sentences()} in {time.perf_counter() - began:.1f} s")
+        postgres.settle()
+        measure(Database(url), given.asked)
+
+
+if __name__ == "__main__":
+    main()

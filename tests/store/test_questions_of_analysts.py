@@ -1,0 +1,102 @@
+"""The queries of docs/analyst.md, one for each question, on the articles of the demonstration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup import Article, Deduplicator
+from dedup.api.judgements import key
+from dedup.cli.newsroom import newsroom
+from tests.conftest import Server
+
+PAGE = (Path(__file__).parents[2] / "docs" / "analyst.md").read_text("utf-8")
+BLOCK = next(block for block in re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL) if "-- 1." in block)
+QUERIES = [query.strip() for query in BLOCK.split(";") if query.strip()]
+STORM, UPDATE = "vantage-0312-storm", "vantage-0312-storm-update"
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def corpus(server: Server) -> Iterator[Deduplicator]:
+    """The newsroom, settled, with its sentences, and one pair judged."""
+    url = server.create("dedup_analyst")
+    Deduplicator.initialize(url)
+    known = ("source_id", "text", "title", "url", "publication", "published_at", "language")
+    with Deduplicator(url) as dd:
+        dd.load(Article(**{name: item[name] for name in known if name in item}) for item in newsroom())
+        dd.backfill(workers=0)
+        dd.keep_sentences()
+        dd.judgements.record(key(STORM, UPDATE), "ann", "duplicate", None)
+        yield dd
+
+
+def asked(corpus: Deduplicator, number: int) -> list[Row]:
+    """The rows that the query of a question answers."""
+    (query,) = (query for query in QUERIES if query.startswith(f"-- {number}."))
+    with corpus._database.transaction() as cursor:
+        rows = cursor.execute(query.encode()).fetchall()
+        return [dict(zip([c.name for c in cursor.description or ()], row, strict=True)) for row in rows]
+
+
+def test_each_question_is_one_query_of_at_most_ten_lines() -> None:
+    assert [query.partition(".")[0] for query in QUERIES] == [f"-- {n}" for n in range(1, len(QUERIES) + 1)]
+    assert [
+        query for query in QUERIES if len(query.splitlines()) > 11
+    ] == []  # the first line is the question
+
+
+def test_who_reprints_whom(corpus: Deduplicator) -> None:
+    first = asked(corpus, 1)[0]
+    assert first["duplicates"] > 1
+    assert first["publication"] != first["original_publication"]
+
+
+def test_how_fast(corpus: Deduplicator) -> None:
+    rows = asked(corpus, 2)
+    assert rows == sorted(rows, key=lambda row: row["half_within"])
+    assert any(row["percent_in_an_hour"] > 0 for row in rows)
+
+
+def test_how_a_story_was_altered(corpus: Deduplicator) -> None:
+    rows = asked(corpus, 3)
+    assert {row["version"] for row in rows} == {2}
+    assert {row["kind"] for row in rows} >= {"added", "removed"}
+    assert any("all but 9,000 customers" in (row["later"] or "") for row in rows)
+
+
+def test_original_reporting_of_each_outlet(corpus: Deduplicator) -> None:
+    rows = asked(corpus, 4)
+    assert rows[0]["original_percent"] > 80
+    assert rows[-1]["original_percent"] < 50
+
+
+def test_all_versions_of_a_text(corpus: Deduplicator) -> None:
+    assert [(row["version"], row["source_id"]) for row in asked(corpus, 5)] == [(1, STORM), (2, UPDATE)]
+
+
+def test_the_trend_by_week(corpus: Deduplicator) -> None:
+    assert sum(row["articles"] for row in asked(corpus, 6)) == len(newsroom())
+
+
+def test_boilerplate(corpus: Deduplicator) -> None:
+    rows = asked(corpus, 7)
+    assert rows
+    assert all(row["example"] and row["articles"] > 10 for row in rows)
+
+
+def test_quotes(corpus: Deduplicator) -> None:
+    rows = asked(corpus, 8)
+    assert rows
+    assert all(re.search('["“”«»]', row["words"]) and row["outlets"] >= 3 for row in rows)
+
+
+def test_how_sure_it_is(corpus: Deduplicator) -> None:
+    rows = {row["reason"]: row for row in asked(corpus, 9)}
+    assert sum(row["duplicates"] for row in rows.values()) > 20
+    assert (rows["sentences"]["judged"], rows["sentences"]["found_right"]) == (1, 1)
