@@ -1,22 +1,29 @@
-"""What the pages of quotes show: sentences that several outlets share, and one of them with its articles."""
+"""What the page of quotes asks: sentences that several outlets share, by outlets or by stories."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from dedup.api.browsing import QuotesPage
 from dedup.api.deduplicator import Deduplicator
+from dedup.web.browse.asking import Fields, View
 
 FIELDS = ("by", "speech", "after")
 SPEECH = "only"  # The value of `speech` for sentences with a quotation mark
 
 
-def quotes_values(dd: Deduplicator, given: Mapping[str, str]) -> dict[str, Any]:
-    order: Any = given["by"] or "outlets"
+def quotes(dd: Deduplicator, given: Fields) -> View:
+    speech = SPEECH if given["speech"] == SPEECH else ""
+    values = {"page": quotes_of(dd, given), "order": _order(given), "speech": speech, "only": SPEECH}
+    return View("quotes.html.j2", {**values, "one": None})
+
+
+def quotes_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> QuotesPage:
+    """A page of quotes; `rows`: how many, where it is not as many as pages show."""
+    more = {} if rows is None else {"limit": rows}
     speech = given["speech"] == SPEECH
-    page = dd.browsing.quotes(order, speech=speech, after=given["after"] or None)
-    return {"page": page, "order": order, "speech": SPEECH if speech else "", "only": SPEECH, "one": None}
+    return dd.browsing.quotes(_order(given), speech=speech, after=given["after"] or None, **more)
 
 
-def quote_values(dd: Deduplicator, sentence_hash: int) -> dict[str, Any]:
-    return {"one": dd.browsing.quote(sentence_hash)}
+def _order(given: Fields) -> Any:
+    return given["by"] or "outlets"

@@ -14,6 +14,7 @@ from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.web.browse.asking import Fields, id_of
 from dedup.web.browse.data import Part, Table
+from dedup.web.browse.quotes import quotes_of
 from dedup.web.browse.ranges import copied_by, day_of_query, matrix_of, outlet_of, period_name
 from dedup.web.browse.views import KINDS, found_by, hash_of, searched
 
@@ -47,6 +48,11 @@ STORY = {
 SENTENCE = {
     **{"sentence_hash": "sentence_hash", "sentence": "example", "articles": "carriers"},
     **{"effective_stories": "effective_stories", "ignored": "common", "pin": "pin", "since": "since"},
+}
+QUOTE = {
+    **{"sentence_hash": "sentence_hash", "sentence": "words"},
+    **{name: name for name in ("outlets", "stories", "articles", "common", "speech")},
+    **{name: name for name in ("source_id", "publication", "appeared_at", "counted_at")},
 }
 PARTNER = {
     **{"publication": "publication", "copies": "copies", "median_delay_seconds": "median_delay"},
@@ -230,6 +236,20 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
             "articles",
             ARTICLE,
             whole(lambda dd, given: dd.browsing.sentence(hash_of(given["hash"])), lambda page: page.articles),
+        ),
+    ),
+    "/quotes": (
+        Table(
+            "quotes",
+            QUOTE,
+            paged(lambda dd, given: quotes_of(dd, given, PAGE_ROWS), lambda page: page.quotes),
+        ),
+    ),
+    "/quote": (
+        Table(
+            "articles",
+            ARTICLE,
+            whole(lambda dd, given: dd.browsing.quote(hash_of(given["hash"])), lambda page: page.articles),
         ),
     ),
     "/judge": (

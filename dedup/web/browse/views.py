@@ -15,7 +15,7 @@ from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.words import later, line, moment
 from dedup.web.browse.asking import Fields, View, day_of, go, id_of, sentence_of
-from dedup.web.browse.quotes import FIELDS, quote_values, quotes_values
+from dedup.web.browse.quotes import FIELDS, quotes
 from dedup.web.browse.ranges import RANGE, copied, named, outlet, outlets, today
 from dedup.web.pages.charts import Print, story_timeline
 from dedup.web.pages.comparison import Block, compare
@@ -170,12 +170,8 @@ def sentence(dd: Deduplicator, given: Fields) -> View:
     return View("sentences.html.j2", {"one": dd.browsing.sentence(hash_of(given["hash"]))})
 
 
-def quotes(dd: Deduplicator, given: Fields) -> View:
-    return View("quotes.html.j2", quotes_values(dd, given))
-
-
 def quote(dd: Deduplicator, given: Fields) -> View:
-    return View("quotes.html.j2", quote_values(dd, hash_of(given["hash"])))
+    return View("quotes.html.j2", {"one": dd.browsing.quote(hash_of(given["hash"]))})
 
 
 def hash_of(given: str) -> int:
