@@ -129,9 +129,11 @@ def _day(
         if sign and not re.search(r"\d", text[: sign.start()] + text[sign.end() :]):
             y, m, d = sign.group("y", "m", "d") if "y" in sign.groupdict() else sign.groups()
             return int(y), int(m), int(d)
-    numbers = re.search(rf"(?:^|(?<=[\s,])){_NUMBERS}$", text)
+    words = (word for word in text.split() if word.strip(",.").lower() not in _FILLING)
+    numbered = " ".join(words).rstrip(",")
+    numbers = re.search(rf"(?:^|(?<=[\s,])){_NUMBERS}$", numbered)
     if numbers:
-        if not all(_is_weekday(word) for word in re.split(r"[\s,.]+", text[: numbers.start()]) if word):
+        if not all(_is_weekday(word) for word in re.split(r"[\s,.]+", numbered[: numbers.start()]) if word):
             return None
         first, _, second, last = numbers.groups()
         if len(first) == 4:

@@ -35,6 +35,7 @@ def read(path: Path, dates: Iterable[str], **rule: object) -> tuple[list[datetim
     ("text", "expected"),
     [
         ("01.06.2018 03:30", JUNE),
+        ("Freitag, 01.06.2018, 3:30 Uhr", JUNE),
         ("28/09/2016 14:30", datetime(2016, 9, 28, 14, 30, tzinfo=UTC)),
         ("9/28/16", datetime(2016, 9, 28, tzinfo=UTC)),
         ("5. März 2018", datetime(2018, 3, 5, tzinfo=UTC)),
