@@ -164,6 +164,7 @@ class Deduplicator(Questions):
         date_format: str | None = None,
         day_first: bool | None = None,
         lose_dates: bool = False,
+        encoding: str | None = None,
         rejects: str | Path | None = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
@@ -172,8 +173,7 @@ class Deduplicator(Questions):
         """Store articles; `backfill` then marks them. A known source_id is an edit of that article.
 
         Args:
-            source: a file (JSONL, CSV, TSV, Parquet, RSS, Atom or WXR; `.gz` may follow; "-" is standard
-                input), or articles.
+            source: a file (JSONL, CSV, TSV, Parquet or a feed, packed or not; "-" is stdin), or articles.
             fields: article field to the name it has in the file, where that is not a usual one.
             format: jsonl, csv, tsv, parquet or xml, where the name of the file does not say it.
             publication, language: of articles that name none.
@@ -181,6 +181,7 @@ class Deduplicator(Questions):
             date_format: how dates are written, as `strptime` reads them; others are read as usual.
             day_first: of dates such as 05/06/2018; False: the month; None: the file tells.
             lose_dates: go on where more than a tenth of the dates cannot be read.
+            encoding: such as cp1252, where the file is not UTF-8 and has no byte order mark.
             rejects: where refused records go; None takes `FILE.rejects.jsonl` in the current folder.
             progress: told the bytes of the file, or the articles.
             stop: asked between records; when it says so, what was read is stored and the work ends.
@@ -198,10 +199,12 @@ class Deduplicator(Questions):
         if not isinstance(source, str | Path):
             loading.load_articles(self._database, source, made, progress=progress, stop=stop)
             return made
+        how = (date_format, day_first, lose_dates, encoding)
+        how = (date_format, day_first, lose_dates, encoding)
         loading.load_file(
             self._database,
             source,
-            Reading(fields or {}, format, publication, language, html, date_format, day_first, lose_dates),
+            Reading(fields or {}, format, publication, language, html, *how),
             made,
             max_record_bytes=self.settings.max_record_bytes(),
             rejects=rejects or rejects_path(source),
@@ -222,6 +225,7 @@ class Deduplicator(Questions):
         date_format: str | None = None,
         day_first: bool | None = None,
         lose_dates: bool = False,
+        encoding: str | None = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> LoadPreview:
@@ -232,8 +236,8 @@ class Deduplicator(Questions):
         from dedup.files.reading import Reading
         from dedup.store import load as loading
 
-        dates = (date_format, day_first, lose_dates)
-        reading = Reading(fields or {}, format, publication, language, html, *dates)
+        how = (date_format, day_first, lose_dates, encoding)
+        reading = Reading(fields or {}, format, publication, language, html, *how)
         return loading.preview_file(path, reading, progress=progress, stop=stop)
 
     def backfill(

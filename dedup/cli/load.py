@@ -46,7 +46,10 @@ RejectsOption = Annotated[
 def load(
     files: Annotated[
         list[str],
-        Argument(metavar="FILE", help="JSONL, CSV, TSV, Parquet or a feed; `.gz` is fine; `-` is stdin."),
+        Argument(
+            metavar="FILE",
+            help="JSONL, CSV, TSV, Parquet or a feed; `.gz`, `.zip`, `.xz`, `.zst` are fine; `-` is stdin.",
+        ),
     ],
     map_: shared.MapOption = None,
     format_: shared.FormatOption = None,
@@ -56,6 +59,14 @@ def load(
     date_format: shared.DateFormatOption = None,
     day_first: shared.DayFirstOption = None,
     lose_dates: shared.LoseDatesOption = False,
+    encoding: Annotated[
+        str | None,
+        Option(
+            "--encoding",
+            metavar="NAME",
+            help="Of files that are not UTF-8, such as `cp1252`. UTF-16 is known by its byte order mark.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Show what would be read, with three articles; store nothing.")
     ] = False,
@@ -120,6 +131,7 @@ def load(
         "date_format": date_format,
         "day_first": day_first,
         "lose_dates": lose_dates,
+        "encoding": encoding,
     }
     from dedup.files.reading import Reading
 
@@ -218,7 +230,8 @@ def _way_out(reports: Sequence[dedup.LoadReport]) -> str:
     if "JSON" in reason:
         return "these are no lines of JSON; of another format, say which: --format csv"
     if "UTF-8" in reason:
-        return "convert the file first, for instance: iconv -f WINDOWS-1252 -t UTF-8 < FILE > NEW"
+        likely = next((r.understood.likely_encoding for r in reports if r.understood), None)
+        return f"say in which encoding the file is: --encoding {likely or 'cp1252'}"
     if reason == "source_id is missing":
         urls = any(report.understood and "url" in report.understood.fields for report in reports)
         return f"say which name holds the id: --map source_id={'url' if urls else 'NAME'}"
@@ -263,19 +276,23 @@ def _lines(report: dedup.LoadReport) -> Iterator[str]:
         yield f"  repaired: {noted.count:,} for: {noted.reason} ({_some(noted)})"
     if report.rejects:
         yield f"  each of them: see {report.rejects}"
+    if report.understood.likely_encoding:
+        yield f"  it may be in another encoding: try --encoding {report.understood.likely_encoding}"
     if report.truncated:
-        yield f"{report.file} is damaged and ends early (try `gzip -t`): load it again when it is whole"
+        yield f"{report.file} is damaged and ends early: load it again when it is whole"
 
 
 def _understood(found: Understanding, refused: int) -> Iterator[str]:
     delimiter = f" with {_DELIMITERS[found.delimiter]}" if found.delimiter else ""
-    yield f"{found.file}: {_FORMATS[found.format]}{delimiter}"
+    encoding = f", in {found.encoding}" if found.encoding else ""
+    yield f"{found.file}: {_FORMATS[found.format]}{delimiter}{encoding}"
+    for what, names in (("files within", found.files), ("not read", found.not_read)):
+        if names:
+            yield f"  {what}: {_named(names)}"
     if found.fields:
         yield f"  {', '.join(_origin(field, names) for field, names in found.fields.items())}"
     if found.ignored:
-        names = [*found.ignored]
-        more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
-        yield f"  ignored: {', '.join(shared.shortened(name) for name in names[:NAMES_SHOWN])}{more}"
+        yield f"  ignored: {_named([*found.ignored])}"
     for field, column in found.dates.items():
         if column.order:
             yield f"  {field}: read {column.order}"
@@ -303,6 +320,11 @@ def _origin(field: str, names: Mapping[str, int]) -> str:
     if len(names) == 1:
         return f"{field} ← {next(iter(names))}"
     return f"{field} ← {' or '.join(f'{name} ({count:,})' for name, count in names.items())}"
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_SHOWN:,} more" if len(names) > NAMES_SHOWN else ""
+    return f"{', '.join(shared.shortened(name) for name in names[:NAMES_SHOWN])}{more}"
 
 
 def _some(noted: dedup.Noted) -> str:

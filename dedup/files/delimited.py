@@ -1,7 +1,7 @@
 """Rows of CSV and TSV become records, by the rules of RFC 4180, under a header.
 
 A row may span lines; a broken one is a record with a reason, and reading goes on behind it. A CSV file has
-the delimiter by which most fields of its header are recognised. Encodings are not guessed.
+the delimiter by which most fields of its header are recognised.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dedup.files.record import (
     too_long,
 )
 from dedup.files.report import Understanding
-from dedup.files.source import GZIP_ENDS_EARLY, LineSource
+from dedup.files.source import UTF8, LineSource, likely_encoding
 
 CSV_DELIMITERS = (",", ";", "\t", "|")
 """What separates the values of a file that is called CSV; the first one where it makes no difference."""
@@ -132,6 +132,7 @@ def csv_records(
     source: LineSource, plan: Plan, needed: Collection[str], understood: Understanding
 ) -> Iterator[Record]:
     """One record per row below the header; a format "csv" gets its delimiter set in `understood`."""
+    understood.encoding = source.encoding if source.encoding != UTF8 else None
     read, delimiter = source.lines(), "\t"
     if understood.format == "csv":
         read, delimiter = _delimiter(read, plan)
@@ -146,7 +147,7 @@ def csv_records(
                 lines.start_record()
                 header = next(rows)
         except StopIteration:
-            why = f": {GZIP_ENDS_EARLY}" if source.truncated else ""
+            why = f": {source.ends_early}" if source.truncated else ""
             raise InputError(
                 f"{source.file} has no header{why}; its first row must name the columns"
             ) from None
@@ -156,10 +157,8 @@ def csv_records(
                 "its first row must name the columns, and lines must end in \\n or \\r\\n"
             ) from None
     if not lines.utf8:
-        raise InputError(
-            f"{source.file}: the header is not UTF-8; convert the file first, for instance: "
-            "iconv -f WINDOWS-1252 -t UTF-8 < FILE > NEW"
-        )
+        way_out = f"; try --encoding {likely_encoding(source.start)}" if source.encoding == UTF8 else ""
+        raise InputError(f"{source.file}: the header is not {source.encoding}{way_out}")
     names = [name.strip() for name in header]
     # A column of CSV has nothing within; a dot is a letter of its name.
     shape = columns_of(source.file, names, plan, needed, lambda *_: None, understood)
@@ -209,14 +208,14 @@ def _csv_records(
                 if _is_blank(row, lines.record):
                     continue
                 if not lines.utf8:
-                    outcome = "line is not UTF-8"
+                    outcome = f"line is not {source.encoding}"
                 elif len(row) != width:
                     outcome = f"the row has {len(row)} columns, the header {width}"
                 else:
                     outcome = values_of(row, shape, understood)
             yield lines.first, lines.raw, outcome
     if source.truncated:
-        yield lines.first or source.line + 1, lines.raw_with(source.partial) or None, GZIP_ENDS_EARLY
+        yield lines.first or source.line + 1, lines.raw_with(source.partial) or None, source.ends_early
 
 
 def _is_blank(row: list[str], record: list[bytes]) -> bool:

@@ -20,6 +20,7 @@ from dedup.base import html as base
 from dedup.base.errors import InputError
 from dedup.files.entries import NAMESPACES, SITEMAPS, Document, read_document
 from dedup.files.naming import DEFAULT_FIELDS, Shapes, values_of
+from dedup.files.packed import Archive
 from dedup.files.record import Plan, Record
 from dedup.files.report import Understanding
 from dedup.files.source import LineSource
@@ -152,8 +153,8 @@ class Feed:
 class FeedSource:
     """A file of XML, for `dedup.files.readers`; raises InputError as `read_document` does."""
 
-    def __init__(self, path: str, max_record_bytes: int) -> None:
-        self._lines = LineSource(path, max_record_bytes)
+    def __init__(self, path: str, max_record_bytes: int, archive: Archive | None = None) -> None:
+        self._lines = LineSource(path, max_record_bytes, archive=archive)
         self.file, self.close = self._lines.file, self._lines.close
         try:
             self._document = read_document(self.file, self._lines.chunks, max_entry_bytes=max_record_bytes)

@@ -27,7 +27,7 @@ from dedup.files.record import (
     too_long,
 )
 from dedup.files.report import Understanding
-from dedup.files.source import GZIP_ENDS_EARLY, LineSource
+from dedup.files.source import UTF8, LineSource
 
 LISTS = frozenset(("articles", "data", "docs", "entries", "items", "news", "posts", "results", "stories"))
 """Keys that services give their articles under, one answer holding many."""
@@ -152,10 +152,12 @@ def jsonl_records(
     """
     if not every_line:
         is_pipe = source.bytes_total is None
-        why = why_not_lines(source.file, source.start, packed=source.packed, is_pipe=is_pipe)
+        why = why_not_lines(source.file, source.start, packed=source.packing is not None, is_pipe=is_pipe)
         if why:
             raise InputError(why)
-    return _jsonl_records(source, plan, understood or Understanding(source.file, "jsonl"), every_line)
+    understood = understood or Understanding(source.file, "jsonl")
+    understood.encoding = source.encoding if source.encoding != UTF8 else None
+    return _jsonl_records(source, plan, understood, every_line)
 
 
 def _jsonl_records(
@@ -171,12 +173,12 @@ def _jsonl_records(
             too_large = line.length > source.max_line_bytes
             yield number, line, too_long(line.length, source.max_line_bytes) if too_large else NO_MEMORY
             continue
-        content, reason = json_value(line, "line")
+        content, reason = json_value(line, "line", source.encoding)
         if not reason and not isinstance(content, dict):
             reason = "line is not a JSON object"
         yield number, line, reason or values_of_object(content, shapes, understood)
     if source.truncated:
-        yield source.line + 1, source.partial or None, GZIP_ENDS_EARLY
+        yield source.line + 1, source.partial or None, source.ends_early
 
 
 def values_of_object(
@@ -203,7 +205,7 @@ def _parsed(text: str) -> Any:
     return content if end == len(text) else _decode_json(text)
 
 
-def json_value(raw: bytes, what: str) -> tuple[Any, str | None]:
+def json_value(raw: bytes, what: str, encoding: str = UTF8) -> tuple[Any, str | None]:
     """A value of JSON, or None and the reason, in which it is called `what`."""
     # What has fewer bytes has fewer values, and need not be looked through.
     if len(raw) > MAX_RECORD_VALUES and sum(map(raw.count, (b",", b"[", b"{"))) > MAX_RECORD_VALUES:
@@ -213,7 +215,7 @@ def json_value(raw: bytes, what: str) -> tuple[Any, str | None]:
     except MemoryError:
         return None, NO_MEMORY
     except UnicodeDecodeError:
-        return None, f"{what} is not UTF-8"
+        return None, f"{what} is not {encoding}"
     except json.JSONDecodeError as error:
         return None, f"broken JSON: {error.msg} at column {error.colno}"
     except RecursionError:

@@ -14,6 +14,7 @@ from typing import Any
 
 from dedup.base.errors import InputError
 from dedup.files.naming import Shape, columns_of, flattened, fold, values_of
+from dedup.files.packed import GZIP_MAGIC, open_file
 from dedup.files.record import (
     MAX_RECORD_BYTES,
     NO_MEMORY,
@@ -26,7 +27,6 @@ from dedup.files.record import (
     unreadable,
 )
 from dedup.files.report import Understanding
-from dedup.files.source import GZIP_MAGIC, open_file
 
 PARQUET_ENDS_EARLY = "Parquet data cannot be read: the rest of the file is missing"
 PARQUET_BATCH_ROWS = 64  # Rows held at once; few, since each may be a long article

@@ -1,4 +1,4 @@
-"""Files become articles: JSONL, CSV, TSV, Parquet or feeds, plain or gzipped, or JSONL on standard input.
+"""Files become articles: JSONL, CSV, TSV, Parquet or feeds, packed or not, or JSONL on standard input.
 
     with read_articles("news.jsonl.gz", fields={"text": "body"}) as reader:
         for item in reader:                  # an Article, a Reject with line and reason, or a Repair
@@ -7,24 +7,24 @@
 What cannot be an article becomes a Reject, a repaired field a Repair right before its article; what makes the
 whole file unusable is an InputError before the first article. Memory holds one record, whose size is bounded.
 
-`source.py`, `jsonl.py`, `delimited.py` and `parquet.py` know lines and rows, `feeds.py` the entries of XML,
-`naming.py` the names of fields; none knows the database. Texts stay as they are, unless `html` asks to take
-articles out of HTML; those of feeds are HTML always.
+`opening.py` finds out what a file is; `jsonl.py`, `delimited.py` and `parquet.py` know lines and rows,
+`feeds.py` the entries of XML, `naming.py` the names of fields; none knows the database. Texts stay as they are,
+unless `html` asks to take articles out of HTML; those of feeds are HTML always.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from dedup.base.article import ARTICLE_FIELDS, Article
 from dedup.base.errors import InputError
 from dedup.files.dates import AS_USUAL, TIMES, DateColumn, DateRule, Dates, refuse_many
-from dedup.files.jsonl import jsonl_records
 from dedup.files.naming import DEFAULT_FIELDS as DEFAULT_FIELDS
+from dedup.files.opening import Opened
 from dedup.files.record import (
     MAX_RAW_BYTES,
     MAX_RECORD_BYTES,
@@ -42,24 +42,10 @@ from dedup.files.record import (
 from dedup.files.rejects import Reject as Reject
 from dedup.files.rejects import RejectsFile as RejectsFile
 from dedup.files.rejects import Repair as Repair
-from dedup.files.report import Understanding
-from dedup.files.source import LineSource, open_file
-
-# CSV, Parquet and HTML are imported by the first file that needs them; most commands read none.
-if TYPE_CHECKING:
-    from dedup.files.feeds import FeedSource
-    from dedup.files.parquet import ParquetSource
-
-    Source = LineSource | ParquetSource | FeedSource
+from dedup.files.report import MAX_NAMES, Understanding, shown
+from dedup.files.source import UTF8, likely_encoding
 
 Item = Article | Reject | Repair  # What a reader yields
-
-FORMATS = ("jsonl", "csv", "tsv", "parquet", "xml")
-SUFFIXES: dict[str, str] = {
-    **dict.fromkeys((".jsonl", ".jsonlines", ".ndjson", ".json"), "jsonl"),
-    **{".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"},
-    **dict.fromkeys((".xml", ".rss", ".atom", ".wxr"), "xml"),
-}
 
 FIRST_RECORDS = 500
 FIRST_BYTES = 4_000_000  # Records, and bytes of them, of a pipe that say how its dates are written
@@ -82,13 +68,15 @@ def parse_field_map(pairs: Iterable[str]) -> dict[str, str]:
 class ArticleReader(Iterator[Item]):
     """The articles of one file, or of standard input for "-", in order, once; a context manager.
 
-    The suffix of `path` says the format (see SUFFIXES; `.gz` may follow) unless `format` does; "-" is JSONL.
-    `fields` maps an article field to the key or column that holds it, in place of DEFAULT_FIELDS; in JSONL
-    and Parquet `source.name` is also the name within the object, or struct, `source`. A line or row of more
-    than `max_record_bytes` is refused; reading takes up to 13 times as much memory. `html` extracts articles
-    from texts that look like HTML, else these are only counted, and takes tags and entities out of titles.
-    `every_line` is for whoever has to answer every line of JSONL: a blank one is a Reject, and neither its
-    beginning nor its dates make the file unusable. `dates`: how they are written, and if they may be lost.
+    The name of a file says its format (`opening.py`) unless `format` does; "-" is JSONL. What it is packed
+    with is seen. `fields` maps an article field to the key or column that holds it, in place of
+    DEFAULT_FIELDS; in JSON and Parquet `source.name` is also the name within the object, or struct, `source`.
+    A line or row of more than `max_record_bytes` is
+    refused; reading takes up to 13 times as much memory. `html` extracts articles from texts that look like
+    HTML, else these are only counted, and takes tags and entities out of titles. `every_line` is for whoever
+    has to answer every line of JSONL: a blank one is a Reject, neither its beginning nor its dates make the
+    file unusable. `dates`: how they are written, and if they may be lost. `encoding`: of
+    a file that is not UTF-8 and has no byte order mark.
 
     Raises InputError before any article if the file, its header or an argument cannot be used; with the
     first article if more than a tenth of the dates of a column cannot be read (`dates.py`); later only for a
@@ -105,77 +93,52 @@ class ArticleReader(Iterator[Item]):
         html: bool = False,
         every_line: bool = False,
         dates: DateRule = AS_USUAL,
+        encoding: str | None = None,
     ) -> None:
-        name = str(path)
         self._html = html
-        fields = fields or {}
-        for field in fields:
-            _check_field(field)
-        self.format = _format_of(name, format)
-        if html or self.format == "xml":
+        if html:
             from dedup.base.html import need_trafilatura
 
             need_trafilatura()
+        fields = fields or {}
+        for field in fields:
+            _check_field(field)
+        wanted = (str(path), format, max_record_bytes, encoding)
+        self._opened = Opened(*wanted)
         plan = {
             field: (fields[field],) if field in fields else names
-            for field, names in _usual_names(self.format).items()
+            for field, names in _usual_names(self._opened.format).items()
         }
-        self._source = self._opened(name, max_record_bytes)
-        self.file, self.close = self._source.file, self._source.close
-        self.understood = Understanding(self.file, self.format)
+        self.file, self.close = self._opened.file, self._opened.close
+        self.understood = Understanding(self.file, self._opened.format)
+        self.understood.files = [shown(name) for name in self._opened.names[:MAX_NAMES]]
+        self.understood.not_read = [shown(name) for name in self._opened.passed_over[:MAX_NAMES]]
         needed = {*REQUIRED_FIELDS, *fields}
         try:
-            records = self._records(self._source, plan, needed, self.understood, every_line)
+            records = self._opened.records(plan, needed, self.understood, every_line=every_line)
         except BaseException:
             self.close()
             raise
         self.stop: Callable[[], bool] = lambda: False
         self._dates, self._ask, self._may_lose = Dates(dates), False, dates.lose or every_line
         if self.bytes_total is not None:
-            records = self._after_all(records, name, max_record_bytes, plan, needed)
+            records = self._after_all(records, lambda: Opened(*wanted), plan, needed)
         elif not every_line:
             records = self._after_the_first(records)
         self._items = self._articles(records)
 
-    def _opened(self, name: str, max_record_bytes: int) -> Source:
-        if self.format == "parquet":
-            from dedup.files.parquet import ParquetSource
-
-            return ParquetSource(name, max_record_bytes)
-        if self.format == "xml":
-            from dedup.files.feeds import FeedSource
-
-            return FeedSource(name, max_record_bytes)
-        return LineSource(name, max_record_bytes)
-
-    def _records(
-        self,
-        source: Source,
-        plan: Plan,
-        needed: Collection[str],
-        understood: Understanding,
-        every_line: bool = False,
-    ) -> Iterator[Record]:
-        if not isinstance(source, LineSource):
-            return source.records(plan, needed, understood)
-        if self.format == "jsonl":
-            return jsonl_records(source, plan, understood, every_line=every_line)
-        from dedup.files.delimited import csv_records
-
-        return csv_records(source, plan, needed, understood)
-
     def _after_all(
-        self, records: Iterator[Record], name: str, max_bytes: int, plan: Plan, needed: Collection[str]
+        self, records: Iterator[Record], again: Callable[[], Opened], plan: Plan, needed: set[str]
     ) -> Iterator[Record]:
         """The records, after a look at the dates of the whole file."""
-        source = self._opened(name, max_bytes)
-        if self.format == "parquet":  # of columns, only those that matter are read
-            plan, needed = {field: plan[field] for field in TIMES}, ()
+        opened = again()
+        understood = Understanding(self.file, opened.format)
+        if opened.format == "parquet":  # of columns, only those that matter are read
+            plan, needed = {field: plan[field] for field in TIMES}, set()
         try:
-            again = self._records(source, plan, needed, Understanding(name, self.format))
-            self._look(again)
+            self._look(opened.records(plan, needed, understood))
         finally:
-            source.close()
+            opened.close()
         yield from records
 
     def _after_the_first(self, records: Iterator[Record]) -> Iterator[Record]:
@@ -214,20 +177,20 @@ class ArticleReader(Iterator[Item]):
 
     @property
     def bytes_read(self) -> int:
-        """Position in the file as stored, that is before unpacking; for Parquet an estimate from rows."""
-        return self._source.bytes_read
+        """Position in the file as stored, that is before unpacking; of Parquet and Excel an estimate."""
+        return self._opened.bytes_read
 
     @property
     def bytes_total(self) -> int | None:
         """Size of the file as stored; None for standard input and pipes."""
-        return self._source.bytes_total
+        return self._opened.bytes_total
 
     @property
     def truncated(self) -> bool:
-        """The file broke off (see the last Reject). Its checksum comes at the end, so where gzip is corrupt
-        rather than cut, the last articles before that may be nonsense; `gzip -t` tells beforehand.
+        """The file broke off (see the last Reject). Its checksum comes at the end, so where what is packed is
+        corrupt rather than cut, the last articles before that may be nonsense; `gzip -t` tells beforehand.
         """
-        return self._source.truncated
+        return self._opened.truncated
 
     def __iter__(self) -> Iterator[Item]:
         return self._items
@@ -247,13 +210,14 @@ class ArticleReader(Iterator[Item]):
             for line, raw, found in records:
                 understood.records += 1
                 if isinstance(found, str):
+                    self._note_encoding(found, raw)
                     known = found.source_id if isinstance(found, Refused) else None
                     yield self._reject(line, str(found), raw, known)
                     continue
                 try:
                     text = found.get("text")
                     markup = False
-                    if self.format == "xml":
+                    if self._opened.format == "xml":
                         from dedup.files import feeds
 
                         understood.extracted += feeds.take_out(found)
@@ -282,10 +246,15 @@ class ArticleReader(Iterator[Item]):
                 elif markup:
                     understood.html += 1
                 for field, reason, value in flaws:
-                    yield Repair(self.file, line, article.source_id, field, reason, value)
+                    yield Repair(self._opened.where, line, article.source_id, field, reason, value)
                 yield article
         finally:
             self.close()
+
+    def _note_encoding(self, reason: str, raw: bytes | None) -> None:
+        understood = self.understood
+        if raw and understood.likely_encoding is None and reason.endswith(f" is not {UTF8}"):
+            understood.likely_encoding = likely_encoding(raw)
 
     def _reject(self, line: int, reason: str, raw: bytes | str | None, source_id: Any) -> Reject:
         length: int | None = None
@@ -293,7 +262,7 @@ class ArticleReader(Iterator[Item]):
             whole = raw.length if isinstance(raw, Beginning) else len(raw)  # the JSON of a row is ASCII
             if whole > len(raw) or whole > MAX_RAW_BYTES:
                 raw, length = raw[:MAX_RAW_BYTES], whole
-        return Reject(self.file, line, reason, raw, length, usable_id(source_id))
+        return Reject(self._opened.where, line, reason, raw, length, usable_id(source_id))
 
 
 read_articles = ArticleReader
@@ -310,23 +279,6 @@ def _usual_names(format: str) -> Mapping[str, tuple[str, ...]]:
     from dedup.files.feeds import FIELDS
 
     return FIELDS
-
-
-def _format_of(path: str, format: str | None) -> str:
-    if format is not None:
-        if format not in FORMATS:
-            raise InputError(f"unknown format '{format}'; the formats are {', '.join(FORMATS)}")
-        return format
-    if path == "-":
-        return "jsonl"
-    suffix = Path(path.lower().removesuffix(".gz")).suffix
-    if suffix not in SUFFIXES:
-        open_file(path)[0].close()  # says so if it is missing, or a directory
-        raise InputError(
-            f"{path}: unknown format '{suffix}'; name the format ({', '.join(FORMATS)}) or rename the file "
-            f"to one of {' '.join(SUFFIXES)}, each with or without .gz"
-        )
-    return SUFFIXES[suffix]
 
 
 def _readable(records: Iterable[Record]) -> Iterator[Record]:

@@ -37,13 +37,14 @@ class Reading:
 
     # article field to the name of the key or column that has it, in place of the usual names.
     fields: Mapping[str, str] = field(default_factory=dict)
-    format: str | None = None  # jsonl, csv, tsv, parquet or xml; None goes by the name of the file
+    format: str | None = None  # one of `dedup.files.opening.FORMATS`; None goes by the name of the file
     publication: str | None = None  # publication, language: of articles that name none
     language: str | None = None
     html: bool = False  # extract the texts from those that are HTML
     date_format: str | None = None  # date_format, day_first, lose_dates: see `dedup.files.dates.DateRule`
     day_first: bool | None = None
     lose_dates: bool = False
+    encoding: str | None = None  # where it is not UTF-8, and no byte order mark says so
 
     def open(
         self, path: str | Path, max_record_bytes: int = MAX_RECORD_BYTES, *, every_line: bool = False
@@ -57,6 +58,7 @@ class Reading:
             html=self.html,
             every_line=every_line,
             dates=DateRule(self.date_format, self.day_first, self.lose_dates),
+            encoding=self.encoding,
         )
 
     def try_out(self, path: str | Path, *, every_line: bool = False) -> None:

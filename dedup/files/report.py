@@ -33,6 +33,10 @@ class Understanding:
     dates: dict[str, DateColumn] = field(default_factory=dict)
     without_date: int = 0  # articles that have no `published_at`
     empty: int = 0  # articles whose text is blank; they are stored, and marked `failed`
+    encoding: str | None = None  # what the file is written in, where that is not UTF-8
+    likely_encoding: str | None = None  # to be tried, where records are not in that one
+    files: list[str] = field(default_factory=list)  # of an archive, the files in it that are read
+    not_read: list[str] = field(default_factory=list)  # and those that are not
     html: int = 0  # articles whose text looks like HTML and was taken as it is
     extracted: int = 0  # articles whose text was extracted from HTML
     # entries of a WordPress export that are no published posts or pages, by type or status: how many.

@@ -215,7 +215,7 @@ def test_a_file_whose_every_line_is_refused_is_a_failure(dedup: Dedup, tmp_path:
     ("content", "hint"),
     [
         (b"guid;body\n1;text\n", "--format csv"),
-        ('{"id": "a", "text": "Mär"}\n'.encode("latin-1"), "iconv"),
+        ('{"id": "a", "text": "Mär"}\n'.encode("latin-1"), "--encoding cp1252"),
         (b'{"link": "https://news.example/1", "text": "a"}\n', "--map source_id=url"),
         (b'{"text": "a"}\n', "--map source_id=NAME"),
     ],

@@ -8,19 +8,24 @@ would, and prints what became of each and how much memory it took:
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import gzip
 import io
 import json
+import lzma
 import os
 import random
 import resource
 import sys
 import threading
+import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from backports import zstd
 
 MIB = 1_048_576
 PARAGRAPH = "The ferry to Port Marlow was late again on Monday, and nobody on the pier was surprised. "
@@ -179,7 +184,41 @@ def repeated(maker: Maker) -> Case:
 def encoded(maker: Maker) -> Case:
     encoding = maker.rng.choice(["utf-16", "utf-32", "utf-16-le", "utf-16-be"])
     mark = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"")
-    return Case(".jsonl", mark + jsonl(maker.few()).decode().encode(encoding), codes=(2,))
+    records = maker.few()
+    content = mark + jsonl(records).decode().encode(encoding) + b"\xd8"
+    return Case(".jsonl", content, good(records), len(records) + 1)
+
+
+def packed_otherwise(maker: Maker) -> Case:
+    """Blanks and a long line that are unpacked to gigabytes, in every other way to pack."""
+    packings: list[tuple[str, Callable[[bytes], bytes]]]
+    packings = [(".bz2", bz2.compress), (".xz", lzma.compress), (".zst", zstd.compress)]
+    suffix, pack = maker.rng.choice(packings)
+    before, after = maker.few(), maker.few()
+    content = pack(jsonl(before) + b'{"id": "x", "text": "')
+    content += pack(b"x" * (64 * MIB)) * maker.size(1, 24) + pack(b'"}\n' + jsonl(after))
+    return Case(f".jsonl{suffix}", content, good(before, after), len(before) + 1 + len(after))
+
+
+def zipped(maker: Maker) -> Case:
+    """An archive with a bomb, a broken file, and names that are no paths of its own."""
+    before, after = maker.few(), maker.few()
+    bomb = b'{"id": "x", "text": "' + b"x" * (maker.size(20, 300) * MIB) + b'"}\n'
+    names = ["../../etc/passwd.jsonl", "/etc/x.jsonl", f"{HARMFUL}.jsonl", "a" * 60_000 + ".jsonl"]
+    names = maker.rng.sample(names, 3)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in zip(names, (jsonl(before), bomb, jsonl(after)), strict=True):
+            made.writestr(name, content)
+        made.writestr("other.bin", maker.noise(100))
+    return Case(".zip", file.getvalue(), good(before, after), len(before) + 1 + len(after))
+
+
+def zip_noise(maker: Maker) -> Case:
+    content = bytearray(zipped(maker).content[: maker.rng.choice([-1, -30, 200])])
+    for _ in range(maker.rng.randint(0, 20)):
+        content[maker.rng.randrange(len(content))] = maker.rng.randrange(256)
+    return Case(".zip", bytes(content), codes=(0, 1, 2))
 
 
 def latin(maker: Maker) -> Case:
@@ -478,7 +517,7 @@ KINDS: tuple[Callable[[Maker], Case], ...] = (
     long_titles, packed_bomb, packed_blanks, packed_twice, packed_in_parts, packed_and_garbage,
     packed_and_cut, packed_with_long_name, sparse, csv_wide, csv_head, csv_rows, csv_long, csv_open_quote,
     parquet_good, parquet_broken, parquet_bomb, parquet_nested, xml_bad, xml_bomb, xml_deep, xml_long,
-    directory, missing, unknown, pipe, pipe_parquet,
+    directory, missing, unknown, pipe, pipe_parquet, packed_otherwise, zipped, zip_noise,
 )  # fmt: skip
 
 NAMES = (

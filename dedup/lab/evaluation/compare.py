@@ -28,7 +28,7 @@ from dedup.base.errors import DedupError, InputError
 from dedup.base.machine import cores
 from dedup.base.numbers import NO_PAIRS
 from dedup.base.settings import Settings
-from dedup.files.source import open_file
+from dedup.files.packed import open_file
 from dedup.lab.documents import Corpus
 from dedup.lab.evaluation.results import Result, load, save
 from dedup.lab.method import Method

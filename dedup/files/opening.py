@@ -1,0 +1,199 @@
+"""A path becomes sources of records: one, or one for each file in a zip archive, read as if they were one.
+
+The format is told by the name, or by the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dedup.base.errors import InputError
+from dedup.files.jsonl import jsonl_records
+from dedup.files.packed import PACKED_SUFFIXES, Archive, open_file
+from dedup.files.record import Plan, Record
+from dedup.files.report import Understanding
+from dedup.files.source import LineSource
+
+# Other formats are imported by the first file that needs them; most commands read none.
+if TYPE_CHECKING:
+    from dedup.files.feeds import FeedSource
+    from dedup.files.parquet import ParquetSource
+
+    Source = LineSource | ParquetSource | FeedSource
+
+FORMATS = ("jsonl", "csv", "tsv", "parquet", "xml")
+SUFFIXES: dict[str, str] = {
+    **dict.fromkeys((".jsonl", ".jsonlines", ".ndjson", ".json"), "jsonl"),
+    **{".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"},
+    **dict.fromkeys((".xml", ".rss", ".atom", ".wxr"), "xml"),
+}
+SEEKING = ("parquet",)  # Formats whose files are not read from their beginning to their end
+
+NAMES_SHOWN = 8  # Of an archive, in an error
+
+
+class Opened:
+    """What is read under one path, from its beginning to its end, once."""
+
+    def __init__(
+        self,
+        path: str,
+        format: str | None,
+        max_record_bytes: int,
+        encoding: str | None = None,
+    ) -> None:
+        self.file = "<stdin>" if path == "-" else path
+        self._bound, self._encoding = max_record_bytes, encoding
+        self._archive: Archive | None = None
+        self._names = [path]
+        # of an archive, what is not read: files of no known format.
+        self.passed_over: list[str] = []
+        if path.lower().endswith(".zip"):
+            self._archive = Archive(path)
+        try:
+            self.format = self._format_within(format) if self._archive else _format_of(path, format)
+            if encoding is not None and self.format in (*SEEKING, "xml"):
+                raise InputError(f"{path} says itself how it is written: leave out --encoding")
+            self._source = self._open(self._names[0])
+        except BaseException:
+            if self._archive:
+                self._archive.close()
+            raise
+        self._truncated = False  # one of the files before
+
+    @property
+    def truncated(self) -> bool:
+        return self._truncated or self._source.truncated
+
+    @property
+    def where(self) -> str:
+        """The name, for messages, of the file that is read now: in an archive, that of the file within."""
+        return self._source.file
+
+    @property
+    def bytes_read(self) -> int:
+        return self._source.bytes_read
+
+    @property
+    def bytes_total(self) -> int | None:
+        return self._source.bytes_total
+
+    @property
+    def names(self) -> list[str]:
+        """Of an archive, the files in it that are read."""
+        return self._names if self._archive else []
+
+    def close(self) -> None:
+        self._source.close()
+        if self._archive:
+            self._archive.close()
+
+    def records(
+        self, plan: Plan, needed: Collection[str], understood: Understanding, *, every_line: bool = False
+    ) -> Iterator[Record]:
+        """The records of all sources. Raises InputError now, not later, for one that cannot be used."""
+        first = self._records(self._source, plan, needed, understood, every_line)
+        for name in self._names[1:]:
+            other = self._open(name)
+            try:
+                self._records(other, plan, needed, Understanding(name, self.format), every_line)
+            finally:
+                other.close()
+        return self._all(first, plan, needed, understood, every_line)
+
+    def _all(
+        self,
+        records: Iterator[Record],
+        plan: Plan,
+        needed: Collection[str],
+        understood: Understanding,
+        every_line: bool,
+    ) -> Iterator[Record]:
+        yield from records
+        for name in self._names[1:]:
+            self._truncated = self.truncated
+            self._source.close()
+            self._source = self._open(name)
+            yield from self._records(self._source, plan, needed, understood, every_line)
+
+    def _records(
+        self,
+        source: Source,
+        plan: Plan,
+        needed: Collection[str],
+        understood: Understanding,
+        every_line: bool,
+    ) -> Iterator[Record]:
+        if not isinstance(source, LineSource):
+            return source.records(plan, needed, understood)
+        if self.format == "jsonl":
+            return jsonl_records(source, plan, understood, every_line=every_line)
+        from dedup.files.delimited import csv_records
+
+        return csv_records(source, plan, needed, understood)
+
+    def _open(self, name: str) -> Source:
+        if self.format == "parquet":
+            from dedup.files.parquet import ParquetSource
+
+            return ParquetSource(name, self._bound)
+        if self.format == "xml":
+            from dedup.base.html import need_trafilatura
+            from dedup.files.feeds import FeedSource
+
+            need_trafilatura()
+            return FeedSource(name, self._bound, self._archive)
+        return LineSource(name, self._bound, self._encoding, self._archive)
+
+    def _format_within(self, format: str | None) -> str:
+        """The format of the files in an archive; sets which of them are read."""
+        assert self._archive is not None
+        every = self._archive.names
+        found = {name: SUFFIXES.get(_suffix(name)) for name in every}
+        if format is not None:  # of its files; where no name says that one is, of all
+            found = {name: one if one == format else None for name, one in found.items()}
+            found = found if any(found.values()) else dict.fromkeys(every, format)
+        self._names = [name for name, one in found.items() if one]
+        self.passed_over = [name for name, one in found.items() if not one]
+        formats = sorted({one for one in found.values() if one})
+        if not formats:
+            listed = ", ".join(every[:NAMES_SHOWN]) or "nothing"
+            more = ", …" if len(every) > NAMES_SHOWN else ""
+            raise InputError(
+                f"{self.file} holds no file of a known format, but {listed}{more}; name the format"
+                f" ({', '.join(one for one in FORMATS if one not in SEEKING)}) with --format"
+            )
+        if len(formats) > 1 or formats[0] in SEEKING:
+            raise InputError(
+                f"{self.file} holds files of {' and '.join(formats)}; unpack it first: unzip {self.file}"
+            )
+        return _known(formats[0])
+
+
+def _suffix(name: str) -> str:
+    """What the name of a file says of its format, whatever it is packed with."""
+    path = Path(name.lower())
+    return Path(path.stem).suffix if path.suffix in PACKED_SUFFIXES else path.suffix
+
+
+def _known(format: str) -> str:
+    if format not in FORMATS:
+        raise InputError(f"unknown format '{format}'; the formats are {', '.join(FORMATS)}")
+    return format
+
+
+def _format_of(path: str, format: str | None) -> str:
+    if format is not None:
+        return _known(format)
+    if path == "-":
+        return "jsonl"
+    suffix = _suffix(path)
+    if suffix not in SUFFIXES:
+        open_file(path)[0].close()  # says so if it is missing, or a directory
+        raise InputError(
+            f"{path}: unknown format '{suffix}'; name the format ({', '.join(FORMATS)}) or rename the file "
+            f"to one of {' '.join(SUFFIXES)}, each with or without {' '.join(PACKED_SUFFIXES)} or .zip"
+        )
+    return SUFFIXES[suffix]

@@ -1,0 +1,284 @@
+"""The bytes of a file, unpacked: gzip, bzip2, xz or Zstandard, and files in a zip archive.
+
+What a file unpacks to has no bound: read in steps, a bomb takes time and no memory, while a bound would
+refuse honest dumps. The directory of an archive has one, since it is held.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from dedup.base.errors import InputError
+
+PLAIN_CHUNK_BYTES = 65_536
+PACKED_CHUNK_BYTES = 16_384
+"""Compressed bytes per step. What precedes a corrupt byte within one step is lost, so steps are small;
+larger ones measured no faster."""
+UNPACKED_CHUNK_BYTES = 1_048_576
+"""At most this much comes out of one step, so that a bomb of zeros does not fill the memory."""
+
+GZIP_MAGIC = b"\x1f\x8b"
+_MAGIC = {GZIP_MAGIC: "gzip", b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_ZIP_MAGIC = b"PK\x03\x04"
+
+PACKED_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+
+XZ_MEMORY_BYTES = 128 * 1_048_576
+"""For the dictionary of an xz stream: `xz -9` makes ones of 64 MiB, a forged header may ask for 4 GiB. That
+of Zstandard has a bound of its own, 128 MiB."""
+
+
+class Packed:
+    """The bytes of a file, of standard input ("-") or of a member of an archive."""
+
+    def __init__(self, path: str, archive: Archive | None = None) -> None:
+        self.file = "<stdin>" if path == "-" else path
+        # bytes_read, bytes_total: position and size in the file as stored; no total for pipes.
+        self.bytes_read = 0
+        self.bytes_total: int | None = None
+        self.packing: str | None = None  # gzip, bzip2, xz, zstd or zip
+        self.truncated = False  # what is packed ended early or is corrupt
+        self._archive = archive
+        self._read: Callable[[int], bytes]
+        self.close: Callable[[], None]
+        if archive is not None:
+            self._read, self.close = archive.open(path)
+            self.file, self.packing = f"{archive.file}/{path}", "zip"
+            self.bytes_total = archive.bytes_total
+        elif path == "-":
+            if sys.stdin is None:
+                raise InputError("standard input is closed; name a file instead of -")
+            stdin: Any = sys.stdin.buffer
+            # read1 hands on what a slow producer has written so far, read would wait for a full buffer.
+            self._read, self.close = stdin.read1, lambda: None
+        else:
+            raw, self.bytes_total = open_file(path)
+            self._read, self.close = raw.read, raw.close
+
+    @property
+    def ends_early(self) -> str:
+        """Why the last record of a file that broke off is refused."""
+        what = "file within the archive" if self.packing == "zip" else f"{self.packing} stream"
+        return f"{what} ends early: the rest of the file is missing"
+
+    def _unpacked(self) -> Iterator[bytes]:
+        head = self._take(PACKED_CHUNK_BYTES)
+        while any(magic.startswith(head) for magic in _MAGIC) and (more := self._take(PACKED_CHUNK_BYTES)):
+            head += more
+        if head.startswith(_ZIP_MAGIC):
+            where = "save it to a file" if self.file == "<stdin>" else "rename it to one"
+            raise InputError(f"{self.file} is a zip archive; {where} that is named .zip")
+        packing = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+        if any(magic.startswith(head) for magic in _MAGIC):
+            # An interrupted download may have left nothing, not even the magic bytes, of what was packed.
+            packing = packing or PACKED_SUFFIXES.get(Path(self.file.lower()).suffix)
+        if packing is not None:
+            self.packing = packing
+            yield from self._members(head, _maker(packing, self.file))
+        else:
+            while head:
+                yield head
+                head = self._take(PLAIN_CHUNK_BYTES)
+
+    def _members(self, chunk: bytes, make: Callable[[], Any]) -> Iterator[bytes]:
+        """What is in the streams of a file: those joined with cat have several, and tapes pad with zeros."""
+        member, began = make(), False
+        try:
+            while chunk:
+                if member.eof:
+                    chunk = chunk.lstrip(b"\0")
+                    member = make() if chunk else member
+                if chunk:
+                    unpacked = member.decompress(chunk, UNPACKED_CHUNK_BYTES)
+                    while unpacked:
+                        began = True
+                        yield unpacked
+                        more = not (member.eof or member.needs_input)
+                        unpacked = member.decompress(b"", UNPACKED_CHUNK_BYTES) if more else b""
+                    chunk = member.unused_data if member.eof else b""
+                chunk = chunk or self._take(PACKED_CHUNK_BYTES)
+            self.truncated |= not member.eof
+        except MemoryError:
+            raise
+        except Exception as error:  # each kind has its own, and they have nothing else in common
+            if isinstance(error, InputError):
+                raise
+            if not began and "emory" in str(error):  # a stream that asks for more than its bound
+                raise InputError(
+                    f"{self.file} asks for more memory than is given to unpack a file; unpack it first"
+                ) from None
+            self.truncated = True
+
+    def _take(self, size: int) -> bytes:
+        try:
+            chunk = self._read(size)
+        except OSError as error:
+            raise InputError(
+                f"{self.file}: reading failed after {self.bytes_read} bytes: {error.strerror}"
+            ) from None
+        except _broken_member():
+            self.truncated, chunk = True, b""
+        self.bytes_read = self._archive.bytes_read if self._archive else self.bytes_read + len(chunk)
+        return chunk
+
+
+class _Gzip:
+    """A stream of gzip, as the modules of the other kinds have it."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(wbits=31)  # 31: gzip framing, checksum verified by zlib
+        self._rest = b""
+
+    def decompress(self, chunk: bytes, most: int) -> bytes:
+        unpacked = self._member.decompress(self._rest + chunk, most)
+        self._rest = self._member.unconsumed_tail
+        return unpacked
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._rest
+
+    @property
+    def eof(self) -> bool:
+        return self._member.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._member.unused_data
+
+
+def _maker(packing: str, file: str) -> Callable[[], Any]:
+    """What begins a stream. Each kind is imported by the first file that has it."""
+    if packing == "gzip":
+        return _Gzip
+    if packing == "bzip2":
+        import bz2
+
+        return bz2.BZ2Decompressor
+    if packing == "xz":
+        import lzma
+
+        return lambda: lzma.LZMADecompressor(memlimit=XZ_MEMORY_BYTES)
+    try:
+        from backports import zstd
+    except ImportError:
+        try:
+            from compression import zstd  # type: ignore[import-not-found,no-redef]  # from Python 3.14 on
+        except ImportError:
+            raise InputError(
+                f"{file}: Zstandard needs backports.zstd: pip install 'newsdedup[zstd]'"
+            ) from None
+    return zstd.ZstdDecompressor
+
+
+# Archives
+
+MAX_DIRECTORY_BYTES = 4 * 1_048_576
+"""Of the directory of an archive, which is held: that of about 40,000 files. It takes 15 times the memory."""
+
+_STORED, _DEFLATED = 0, 8  # How files may be packed. Other ways are rare, and Python knows no steps of them
+_ENCRYPTED = 1  # A flag of a member
+
+
+class Archive:
+    """A zip archive, whose members are read one at a time."""
+
+    def __init__(self, path: str) -> None:
+        from zipfile import BadZipFile, ZipFile
+
+        self.file = path
+        raw, size = open_file(path)
+        if size is None:
+            raw.close()
+            raise InputError(f"{path} is not a regular file, which a zip archive needs; save it to one")
+        self.bytes_total = size
+        self._counted = Counted(raw, path, size)
+        try:
+            self._zip = ZipFile(self._counted)
+        except BaseException as error:
+            raw.close()
+            if not isinstance(error, (BadZipFile, OSError, ValueError, NotImplementedError)):
+                raise
+            raise InputError(f"{path} is no whole zip archive; check it with: unzip -t {path}") from None
+        # the files in it, but for hidden ones and those that a Mac adds.
+        self.names = [
+            info.filename
+            for info in self._zip.infolist()
+            if not info.is_dir() and not _is_hidden(info.filename)
+        ]
+
+    @property
+    def bytes_read(self) -> int:
+        return min(self._counted.bytes_read, self.bytes_total)
+
+    def open(self, name: str) -> tuple[Callable[[int], bytes], Callable[[], None]]:
+        """What reads a member, and what closes it."""
+        info = self._zip.getinfo(name)
+        if info.flag_bits & _ENCRYPTED or info.compress_type not in (_STORED, _DEFLATED):
+            why = "needs a password" if info.flag_bits & _ENCRYPTED else "is packed in an unusual way"
+            raise InputError(f"{self.file}/{name} {why}; unpack it first: unzip {self.file}")
+        try:
+            member = self._zip.open(info)
+        except _broken_member():
+            raise InputError(
+                f"{self.file}/{name} cannot be read; check the archive with: unzip -t {self.file}"
+            ) from None
+        return member.read, member.close
+
+    def close(self) -> None:
+        self._zip.close()
+        self._counted.close()
+
+
+def _is_hidden(name: str) -> bool:
+    parts = (part for part in name.split("/") if part not in (".", ".."))
+    return any(part.startswith((".", "__MACOSX")) for part in parts)
+
+
+def _broken_member() -> tuple[type[Exception], ...]:
+    from zipfile import BadZipFile
+
+    return (BadZipFile, EOFError, zlib.error)
+
+
+class Counted:
+    """A file that counts what is read of it, and reads no more than a bound at once."""
+
+    def __init__(self, raw: Any, path: str, size: int) -> None:
+        self._path, self._total = path, size
+        self.bytes_read = 0
+        self.seek, self.tell, self.close = raw.seek, raw.tell, raw.close
+        self.seekable: Callable[[], bool] = lambda: True
+        self._read = raw.read
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0:
+            size = max(0, self._total - self.tell())
+        if size > MAX_DIRECTORY_BYTES:
+            raise InputError(f"{self._path} holds too many files for one archive; unpack it first")
+        found: bytes = self._read(size)
+        self.bytes_read += len(found)
+        return found
+
+
+def open_file(path: str) -> tuple[Any, int | None]:
+    """The file, unbuffered, and its size in bytes (None for what is not a regular file)."""
+    try:
+        raw = Path(path).open("rb", buffering=0)  # noqa: SIM115 (the source closes it)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; check the name, or give - to read standard input") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a directory; name the files in it, such as {path}/*.jsonl") from None
+    except PermissionError:
+        raise InputError(f"{path}: no permission to read it; try: chmod +r {path}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = (error.strerror if isinstance(error, OSError) else None) or "not a file name"
+        raise InputError(f"{path}: cannot be opened: {why}; check the name") from None
+    status = os.fstat(raw.fileno())
+    return raw, status.st_size if stat.S_ISREG(status.st_mode) else None
