@@ -76,7 +76,8 @@ def load(
     """Store articles from files; `dedup backfill` then marks them.
 
     Each article needs an id and a text. One whose id is known already is an edit: its new text replaces the
-    old one. Loading the same file twice changes nothing.
+    old one. Loading the same file twice changes nothing. Where a file names no id, the url of an article is
+    its id; of several with one url the last counts.
 
     Fields, and the usual names that they are found under, in any case and with `-`, `_` or a space:
 
@@ -233,8 +234,7 @@ def _way_out(reports: Sequence[dedup.LoadReport]) -> str:
         likely = next((r.understood.likely_encoding for r in reports if r.understood), None)
         return f"say in which encoding the file is: --encoding {likely or 'cp1252'}"
     if reason == "source_id is missing":
-        urls = any(report.understood and "url" in report.understood.fields for report in reports)
-        return f"say which name holds the id: --map source_id={'url' if urls else 'NAME'}"
+        return "say which name holds the id: --map source_id=NAME"
     if reason == "text is missing":
         return "say which name holds the text: --map text=NAME"
     return "correct the file"
@@ -307,6 +307,8 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
     if found.left_out:
         names = [f"{count:,} {kind}" for kind, count in found.left_out.items()]
         yield f"  left out, as no published posts or pages: {', '.join(names[:NAMES_SHOWN])}"
+    if found.ids_from_url:
+        yield f"  no id is named: the url is the id of {shared.counted(found.ids_from_url, 'article')}"
     if found.extracted:
         yield f"  text taken out of HTML: {found.extracted:,}"
     if found.html:

@@ -101,6 +101,8 @@ def columns_of(
             if names.count(name) > 1:
                 raise InputError(f"{file}: column '{name}' appears twice; rename one of the two")
             understood.seen.add(field)
+        elif field == "source_id" and understood.url_may_be_id and "url" in chosen:
+            continue
         elif field in needed:
             # Without a header the first row is an article: show what can be names, not what may be text.
             listed = [name if len(name) <= _MAX_SHOWN_NAME else "(long)" for name in names[:_MAX_SHOWN_NAMES]]

@@ -71,11 +71,12 @@ class ArticleReader(Iterator[Item]):
     The name of a file says its format (`opening.py`) unless `format` does; "-" is JSONL. What it is packed
     with is seen. `fields` maps an article field to the key or column that holds it, in place of
     DEFAULT_FIELDS; in JSON and Parquet `source.name` is also the name within the object, or struct, `source`.
+    Where no name of an id is known, the url is the id.
     A line or row of more than `max_record_bytes` is
     refused; reading takes up to 13 times as much memory. `html` extracts articles from texts that look like
     HTML, else these are only counted, and takes tags and entities out of titles. `every_line` is for whoever
     has to answer every line of JSONL: a blank one is a Reject, neither its beginning nor its dates make the
-    file unusable. `dates`: how they are written, and if they may be lost. `encoding`: of
+    file unusable, and an id is needed. `dates`: how they are written, and if they may be lost. `encoding`: of
     a file that is not UTF-8 and has no byte order mark.
 
     Raises InputError before any article if the file, its header or an argument cannot be used; with the
@@ -113,6 +114,7 @@ class ArticleReader(Iterator[Item]):
         self.understood = Understanding(self.file, self._opened.format)
         self.understood.files = [shown(name) for name in self._opened.names[:MAX_NAMES]]
         self.understood.not_read = [shown(name) for name in self._opened.passed_over[:MAX_NAMES]]
+        self.understood.url_may_be_id = "source_id" not in fields and not every_line
         needed = {*REQUIRED_FIELDS, *fields}
         try:
             records = self._opened.records(plan, needed, self.understood, every_line=every_line)
@@ -133,6 +135,7 @@ class ArticleReader(Iterator[Item]):
         """The records, after a look at the dates of the whole file."""
         opened = again()
         understood = Understanding(self.file, opened.format)
+        understood.url_may_be_id = self.understood.url_may_be_id
         if opened.format == "parquet":  # of columns, only those that matter are read
             plan, needed = {field: plan[field] for field in TIMES}, set()
         try:
@@ -214,6 +217,9 @@ class ArticleReader(Iterator[Item]):
                     known = found.source_id if isinstance(found, Refused) else None
                     yield self._reject(line, str(found), raw, known)
                     continue
+                if self._by_url(found):
+                    found["source_id"] = found["url"]
+                    understood.ids_from_url += 1
                 try:
                     text = found.get("text")
                     markup = False
@@ -250,6 +256,16 @@ class ArticleReader(Iterator[Item]):
                 yield article
         finally:
             self.close()
+
+    def _by_url(self, found: dict[str, Any]) -> bool:
+        """Whether the id of an article is its url: no record so far had a name for an id."""
+        understood = self.understood
+        return (
+            understood.url_may_be_id
+            and "source_id" not in found
+            and "source_id" not in understood.seen
+            and usable_id(found.get("url")) is not None
+        )
 
     def _note_encoding(self, reason: str, raw: bytes | None) -> None:
         understood = self.understood

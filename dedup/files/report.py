@@ -33,6 +33,7 @@ class Understanding:
     dates: dict[str, DateColumn] = field(default_factory=dict)
     without_date: int = 0  # articles that have no `published_at`
     empty: int = 0  # articles whose text is blank; they are stored, and marked `failed`
+    ids_from_url: int = 0  # articles whose id is their url, since the file names none
     encoding: str | None = None  # what the file is written in, where that is not UTF-8
     likely_encoding: str | None = None  # to be tried, where records are not in that one
     files: list[str] = field(default_factory=list)  # of an archive, the files in it that are read
@@ -43,6 +44,7 @@ class Understanding:
     left_out: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.url_may_be_id = False  # where no name of an id is known
         self.seen: set[str] = set()  # the fields of which some record had a name, if only with null
 
     def unseen(self, fields: Mapping[str, str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from dataclasses import asdict
@@ -189,6 +190,31 @@ def test_the_header_tells_the_delimiter(tmp_path: Path, header: str, delimiter: 
 def test_a_header_that_names_nothing_has_commas(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="its columns are a;b, c;"):
         read(tmp_path / "a.csv", "a;b,c\n")
+
+
+def test_the_url_is_the_id_where_no_name_of_an_id_is_known(tmp_path: Path) -> None:
+    rows = [{"link": f"https://post.example/{number % 2}", "text": str(number)} for number in range(3)]
+    wanted = [Article(row["link"], row["text"], url=row["link"]) for row in rows]
+    suffixes = ["jsonl", "csv", *(["parquet"] if importlib.util.find_spec("pyarrow") else [])]
+    for suffix in suffixes:
+        reader = read_articles(exports.write(tmp_path / f"a.{suffix}", rows))
+        assert list(reader) == wanted
+        assert (reader.understood.ids_from_url, reader.understood.fields["url"]) == (3, {"link": 3})
+
+
+def test_an_id_that_is_named_and_missing_is_not_the_url(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"id": None, "url": "https://post.example/1", "text": "a"}]
+    for content in (jsonl(*rows), jsonl({"id": 1, "text": "b"}, {"url": "x", "text": "c"})):
+        items, understood = read(tmp_path / "a.jsonl", content)
+        assert getattr(items[-1], "reason", "") == "source_id is missing"
+        assert understood.ids_from_url == 0
+    items, _ = read(tmp_path / "a.csv", "id,url,text\n,x,a\n")
+    assert getattr(items[-1], "reason", "") == "source_id is empty"
+    for wrong in ({}, {"url": None}, {"url": ["x"]}, {"url": ""}, {"url": "x" * 2000}):
+        items, _ = read(tmp_path / "a.jsonl", jsonl({**wrong, "text": "a"}))
+        assert getattr(items[-1], "reason", "") == "source_id is missing"
+    with pytest.raises(InputError, match="no column for source_id"):
+        read(tmp_path / "a.csv", "url,text\nx,a\n", fields={"source_id": "key"})
 
 
 def test_mapped_names_count_when_the_delimiter_is_found(tmp_path: Path) -> None:

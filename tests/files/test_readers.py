@@ -290,7 +290,6 @@ def test_a_csv_needs_its_columns(folder: Folder) -> None:
     assert "its columns are id, headline, story; say which one it is with --map text=COLUMN" in message
     assert "no column for source_id" in folder.refuse("a.csv", b"text\nx\n")
     assert "with --map source_id=COLUMN" in folder.refuse("a.csv", b"text\nx\n")
-    assert "with --map source_id=Link" in folder.refuse("a.csv", b"text;Link\nx;y\n")
     assert "no column for url (looked for: place)" in folder.refuse(
         "a.csv", b"id,text,url\n", fields={"url": "place"}
     )
