@@ -173,9 +173,9 @@ class Deduplicator(Questions):
         """Store articles; `backfill` then marks them. A known source_id is an edit of that article.
 
         Args:
-            source: a file (JSONL, CSV, TSV, Parquet or a feed, packed or not; "-" is stdin), or articles.
+            source: a file (JSON, CSV, TSV, Parquet or a feed, packed or not; "-" is stdin), or articles.
             fields: article field to the name it has in the file, where that is not a usual one.
-            format: jsonl, csv, tsv, parquet or xml, where the name of the file does not say it.
+            format: jsonl, json, csv, tsv, parquet or xml, where the name of the file does not say it.
             publication, language: of articles that name none.
             html: extract the texts from those that are HTML; needs `newsdedup[html]`.
             date_format: how dates are written, as `strptime` reads them; others are read as usual.

@@ -26,7 +26,7 @@ HEAPS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired",
 """Counts of a report that are summed over files."""
 
 _FORMATS = {
-    **{"jsonl": "JSONL", "csv": "CSV", "tsv": "TSV", "parquet": "Parquet", "xml": "XML"},
+    **{"jsonl": "JSONL", "json": "JSON", "csv": "CSV", "tsv": "TSV", "parquet": "Parquet", "xml": "XML"},
     **{"rss": "RSS", "atom": "Atom", "wxr": "WordPress export (WXR)"},
 }
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -48,7 +48,7 @@ def load(
         list[str],
         Argument(
             metavar="FILE",
-            help="JSONL, CSV, TSV, Parquet or a feed; `.gz`, `.zip`, `.xz`, `.zst` are fine; `-` is stdin.",
+            help="JSON, CSV, TSV, Parquet or a feed; `.gz`, `.zip`, `.xz`, `.zst` are fine; `-` is stdin.",
         ),
     ],
     map_: shared.MapOption = None,
@@ -91,7 +91,9 @@ def load(
     - **language**: lang
 
     `--map` gives other names; `source.name` is a name within an object. `--dry-run` shows what is found
-    where. CSV may have commas, semicolons, tabs or bars.
+    where. CSV may have commas, semicolons, tabs or bars. JSON is one object per line, an array, or an answer
+    of a service that holds the articles under `articles`, `results`, `data`, `items`, `docs` or `hits`. The
+    files in a `.zip` are read as one. `.zst` needs `pip install 'newsdedup[zstd]'`.
 
     Files of XML are feeds, RSS and Atom, or exports of WordPress (WXR), whatever their name says; they need
     `pip install 'newsdedup[html]'`, since their texts are HTML. The id is the guid, with the site before it
@@ -307,6 +309,9 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
     if found.left_out:
         names = [f"{count:,} {kind}" for kind, count in found.left_out.items()]
         yield f"  left out, as no published posts or pages: {', '.join(names[:NAMES_SHOWN])}"
+    if found.cut:
+        texts = shared.counted(found.cut, "text ends", "texts end")
+        yield f"  {texts} where a service or Excel cuts texts off: the articles may be longer"
     if found.ids_from_url:
         yield f"  no id is named: the url is the id of {shared.counted(found.ids_from_url, 'article')}"
     if found.extracted:

@@ -33,7 +33,7 @@ MapOption = Annotated[
 ]
 FormatOption = Annotated[
     str | None,
-    Option("--format", help="jsonl, csv, tsv, parquet or xml, where the file name does not say it."),
+    Option("--format", help="jsonl, json, csv, tsv, parquet or xml, where the file name does not say it."),
 ]
 PublicationOption = Annotated[
     str | None, Option("--publication", help="Publication of articles that name none.")

@@ -12,7 +12,7 @@ from typing import Any
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.files.jsonl import BLANK, json_value, values_of_object
-from dedup.files.naming import DEFAULT_FIELDS, Shapes, fold
+from dedup.files.naming import DEFAULT_FIELDS, TEASERS, Shapes, fold
 from dedup.files.record import NO_MEMORY, Flaw, Refused, make_article, usable_id
 from dedup.files.report import Understanding
 
@@ -21,7 +21,9 @@ PAGES = ("html", "body_html", "content_html")  # Names of a page
 FIELDS: dict[str, tuple[str, ...]] = {
     **DEFAULT_FIELDS,
     "source_id": ("source_id",),
-    "text": tuple(name for name in DEFAULT_FIELDS["text"] if name not in PAGES),
+    "text": tuple(
+        name for name in DEFAULT_FIELDS["text"] if name not in (*PAGES, *TEASERS, "content.rendered")
+    ),
     "html": PAGES,
 }
 """Field -> the names it goes by, in the order they are tried."""

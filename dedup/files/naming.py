@@ -20,11 +20,12 @@ from dedup.files.report import MAX_NAMES, Understanding, shown
 DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "source_id": ("source_id", "id", "_id", "guid", "uuid", "article_id", "doc_id"),
     "text": (
-        "text", "body", "content", "article", "article_text", "article_body", "articlebody", "full_text",
-        "fulltext", "maintext", "body_text", "html", "body_html", "content_html",
+        "text", "body", "content.rendered", "content", "article", "article_text", "article_body",
+        "articlebody", "full_text", "fulltext", "maintext", "body_text", "content_text", "fields.bodytext",
+        "html", "body_html", "content_html", "description",
     ),
-    "title": ("title", "headline", "head", "heading"),
-    "url": ("url", "link", "href", "permalink", "canonical_url"),
+    "title": ("title.rendered", "title", "headline.main", "headline", "head", "heading", "webtitle"),
+    "url": ("url", "link", "href", "permalink", "canonical_url", "web_url", "weburl"),
     "publication": (
         "publication", "outlet", "publisher.name", "publisher", "source_name", "source.name", "source",
         "site_name", "newspaper",
@@ -32,12 +33,16 @@ DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     "published_at": (
         "published_at", "date", "published", "pub_date", "pubdate", "publishedat", "publish_date",
         "publication_date", "date_published", "datepublished", "published_date", "datetime", "timestamp",
+        "webpublicationdate",
     ),
     "added_at": ("added_at",),
     "language": ("language", "lang", "language_code"),
 }  # fmt: skip
 """Article field -> the names it goes by in files, in the order they are tried. One with a dot is also looked
 for within an object."""
+
+TEASERS = ("description",)
+"""Names that are taken only beside another name for the text, whose value is missing: most are teasers."""
 
 MAX_SHAPES = 256
 MAX_SHAPE_NAMES = 200
@@ -166,6 +171,9 @@ def make_shape(plan: Plan, names: Sequence[str], within: Within) -> Shape:
     for name in distinct:
         folded.setdefault(fold(name), []).append(name)
     chosen = {field: _options(candidates, distinct, folded, within) for field, candidates in plan.items()}
+    usual = plan.get("text") == DEFAULT_FIELDS["text"]
+    if usual and all(fold(option.key) in TEASERS for option in chosen.get("text", ())):
+        chosen["text"] = []
     chosen = {field: options for field, options in chosen.items() if options}
     first = {options[0].key for options in chosen.values()}
     used = frozenset(option.key for options in chosen.values() for option in options)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     Source = LineSource | ParquetSource | FeedSource
 
-FORMATS = ("jsonl", "csv", "tsv", "parquet", "xml")
+FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "xml")
 SUFFIXES: dict[str, str] = {
-    **dict.fromkeys((".jsonl", ".jsonlines", ".ndjson", ".json"), "jsonl"),
-    **{".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"},
+    **dict.fromkeys((".jsonl", ".jsonlines", ".ndjson"), "jsonl"),
+    **{".json": "json", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"},
     **dict.fromkeys((".xml", ".rss", ".atom", ".wxr"), "xml"),
 }
 SEEKING = ("parquet",)  # Formats whose files are not read from their beginning to their end
@@ -128,7 +128,8 @@ class Opened:
     ) -> Iterator[Record]:
         if not isinstance(source, LineSource):
             return source.records(plan, needed, understood)
-        if self.format == "jsonl":
+        if self.format in ("jsonl", "json"):
+            understood.format = self.format
             return jsonl_records(source, plan, understood, every_line=every_line)
         from dedup.files.delimited import csv_records
 

@@ -1,4 +1,4 @@
-"""Files become articles: JSONL, CSV, TSV, Parquet or feeds, packed or not, or JSONL on standard input.
+"""Files become articles: JSON, CSV, TSV, Parquet or feeds, packed or not, or JSONL on standard input.
 
     with read_articles("news.jsonl.gz", fields={"text": "body"}) as reader:
         for item in reader:                  # an Article, a Reject with line and reason, or a Repair
@@ -49,6 +49,8 @@ Item = Article | Reject | Repair  # What a reader yields
 
 FIRST_RECORDS = 500
 FIRST_BYTES = 4_000_000  # Records, and bytes of them, of a pipe that say how its dates are written
+
+CUT_CHARACTERS = 32_767  # A text of so many was in a cell of Excel, which cuts off what is longer
 
 
 def parse_field_map(pairs: Iterable[str]) -> dict[str, str]:
@@ -247,6 +249,8 @@ class ArticleReader(Iterator[Item]):
                     understood.without_date += 1
                 if not article.text or article.text.isspace():
                     understood.empty += 1
+                if len(article.text) == CUT_CHARACTERS or article.text.endswith(" chars]"):
+                    understood.cut += 1
                 if markup and self._html:
                     understood.extracted += 1
                 elif markup:

@@ -33,6 +33,7 @@ class Understanding:
     dates: dict[str, DateColumn] = field(default_factory=dict)
     without_date: int = 0  # articles that have no `published_at`
     empty: int = 0  # articles whose text is blank; they are stored, and marked `failed`
+    cut: int = 0  # articles whose text says, or looks as if, it was cut off
     ids_from_url: int = 0  # articles whose id is their url, since the file names none
     encoding: str | None = None  # what the file is written in, where that is not UTF-8
     likely_encoding: str | None = None  # to be tried, where records are not in that one

@@ -189,6 +189,29 @@ def encoded(maker: Maker) -> Case:
     return Case(".jsonl", content, good(records), len(records) + 1)
 
 
+def document(maker: Maker) -> Case:
+    """An answer of a service, with something bad between its articles."""
+    bad: list[tuple[bytes, int]] = [
+        *((line, 1) for line in BAD_LINES if line.startswith((b"{", b"null")) and line != b"{"),
+        (b"[" * 1_000_000 + b"]" * 1_000_000, 1),
+        (b'{"id": "x", "text": "' + b'long \\" [' * (maker.size(4, 40) * MIB // 9) + b'"}', 1),
+        (b" ,\n" * maker.size(10_000, 2_000_000), 0),
+    ]
+    chosen = [piece for piece in maker.rng.choices(bad, k=6) if b"}{" not in piece[0]]
+    before, after = maker.few(), maker.few()
+    pieces = [*jsonl(before).splitlines(), *(piece for piece, _ in chosen), *jsonl(after).splitlines()]
+    content = b'{"status": "ok",\n"articles": [' + b",\n".join(pieces) + b"]}"
+    lines = len(before) + sum(count for _, count in chosen) + len(after)
+    return Case(".json", content, good(before, after), lines)
+
+
+def document_cut(maker: Maker) -> Case:
+    records = maker.records(300)
+    whole = json.dumps({"items": records}).encode()
+    cut = maker.rng.randint(whole.index(b"good-%d" % (maker.serial - 100)), len(whole) - 1)
+    return Case(".json", whole[:cut], good(records[:190]), None, (1,))
+
+
 def packed_otherwise(maker: Maker) -> Case:
     """Blanks and a long line that are unpacked to gigabytes, in every other way to pack."""
     packings: list[tuple[str, Callable[[bytes], bytes]]]
@@ -517,7 +540,8 @@ KINDS: tuple[Callable[[Maker], Case], ...] = (
     long_titles, packed_bomb, packed_blanks, packed_twice, packed_in_parts, packed_and_garbage,
     packed_and_cut, packed_with_long_name, sparse, csv_wide, csv_head, csv_rows, csv_long, csv_open_quote,
     parquet_good, parquet_broken, parquet_bomb, parquet_nested, xml_bad, xml_bomb, xml_deep, xml_long,
-    directory, missing, unknown, pipe, pipe_parquet, packed_otherwise, zipped, zip_noise,
+    directory, missing, unknown, pipe, pipe_parquet, document, document_cut, packed_otherwise, zipped,
+    zip_noise,
 )  # fmt: skip
 
 NAMES = (

@@ -39,7 +39,7 @@ def read(path: Path, content: bytes, **options: Any) -> tuple[list[Item], Articl
 def test_a_file_is_read_in_the_encoding_that_is_said(tmp_path: Path, encoding: str, packed: bool) -> None:
     text = TEXTS[encoding]
     csv, jsonl = f'id,Title,text\n1,x,"{text}"\n', f'{{"id": 1, "title": "x", "text": "{text}"}}\n'
-    for name, whole in (("a.csv", csv), ("a.jsonl", jsonl)):
+    for name, whole in (("a.csv", csv), ("a.jsonl", jsonl), ("a.json", f"[{jsonl}]")):
         content = whole.encode(encoding)
         items, reader = read(
             tmp_path / name, gzip.compress(content) if packed else content, encoding=encoding

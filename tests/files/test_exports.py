@@ -15,7 +15,7 @@ from dedup.base.article import ARTICLE_FIELDS, Article
 from dedup.base.errors import InputError
 from dedup.files import naming, report
 from dedup.files.dates import DateRule
-from dedup.files.naming import DEFAULT_FIELDS
+from dedup.files.naming import DEFAULT_FIELDS, TEASERS
 from dedup.files.readers import Reject, Repair, read_articles
 from dedup.files.report import Understanding
 from tests.files import exports
@@ -75,6 +75,8 @@ def test_every_usual_name_is_known_however_it_is_written(tmp_path: Path, field: 
     value = "2024-05-01" if field in ("published_at", "added_at") else "x"
     base = {"source_id": "a", "text": "b"}
     base.pop(field, None)
+    if name in TEASERS:
+        base["body"] = ""
     for written in (name, name.upper(), f" {name.replace('_', '-').title()} ", name.replace("_", " ")):
         (article,), understood = read(tmp_path / "a.jsonl", jsonl({**base, written: value}))
         assert getattr(article, field)
@@ -192,6 +194,19 @@ def test_a_header_that_names_nothing_has_commas(tmp_path: Path) -> None:
         read(tmp_path / "a.csv", "a;b,c\n")
 
 
+def test_a_teaser_is_a_text_only_where_another_name_has_none(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "content": "a", "description": "x"},
+        {"id": 2, "content": None, "description": "b"},
+    ]
+    items, understood = read(tmp_path / "a.jsonl", jsonl(*rows, {"id": 3, "description": "c"}))
+    assert items[:2] == [Article("1", "a"), Article("2", "b")]
+    assert getattr(items[2], "reason", "") == "text is missing"
+    assert understood.fields["text"] == {"content": 1, "description": 1}
+    items, _ = read(tmp_path / "a.jsonl", jsonl(rows[1]), fields={"text": "description"})
+    assert items == [Article("2", "b")]
+
+
 def test_the_url_is_the_id_where_no_name_of_an_id_is_known(tmp_path: Path) -> None:
     rows = [{"link": f"https://post.example/{number % 2}", "text": str(number)} for number in range(3)]
     wanted = [Article(row["link"], row["text"], url=row["link"]) for row in rows]
@@ -215,6 +230,11 @@ def test_an_id_that_is_named_and_missing_is_not_the_url(tmp_path: Path) -> None:
         assert getattr(items[-1], "reason", "") == "source_id is missing"
     with pytest.raises(InputError, match="no column for source_id"):
         read(tmp_path / "a.csv", "url,text\nx,a\n", fields={"source_id": "key"})
+
+
+def test_texts_that_a_service_cut_off_are_counted(tmp_path: Path) -> None:
+    rows = [{"id": 1, "content": "The ferry was… [+1234 chars]"}, {"id": 2, "content": "It has 200 chars."}]
+    assert read(tmp_path / "a.jsonl", jsonl(*rows))[1].cut == 1
 
 
 def test_mapped_names_count_when_the_delimiter_is_found(tmp_path: Path) -> None:
@@ -299,16 +319,10 @@ def test_a_repair_comes_right_before_its_article(tmp_path: Path) -> None:
         tmp_path / "a.jsonl", jsonl({"id": 1, "text": "b", "title": [1], "date": "?"}, {"id": 2, "text": "c"})
     )
     file = str(tmp_path / "a.jsonl")
+    no_time = "published_at is not a time; write it like 2024-05-01T12:00:00Z"
     assert items == [
+        Repair(file, 1, "1", "published_at", no_time, "?"),
         Repair(file, 1, "1", "title", "title must be a string, not list", "[1]"),
-        Repair(
-            file,
-            1,
-            "1",
-            "published_at",
-            "published_at is not a time; write it like 2024-05-01T12:00:00Z",
-            "?",
-        ),
         Article("1", "b"),
         Article("2", "c"),
     ]

@@ -134,10 +134,10 @@ def test_without_its_package_zstandard_is_refused(tmp_path: Path, monkeypatch: p
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.text(), max_size=4), st.sampled_from(["jsonl", "csv"]))
+@given(st.lists(st.text(), max_size=4), st.sampled_from(["json", "jsonl", "csv"]))
 def test_however_it_is_packed_a_file_reads_the_same(tmp_path: Path, texts: list[str], suffix: str) -> None:
     rows = [{"id": number, "text": text} for number, text in enumerate(texts)]
-    content = "\n".join(map(json.dumps, rows))
+    content = json.dumps(rows) if suffix == "json" else "\n".join(map(json.dumps, rows))
     if suffix == "csv":
         content = "id,text\n" + "".join(
             f'{row["id"]},"{text}"\n' for row, text in zip(rows, texts, strict=True)
