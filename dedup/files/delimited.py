@@ -1,7 +1,8 @@
 """Rows of CSV and TSV become records, by the rules of RFC 4180, under a header.
 
 A row may span lines; a broken one is a record with a reason, and reading goes on behind it. A CSV file has
-the delimiter by which most fields of its header are recognised.
+the delimiter by which most fields of its header are recognised; where none is, that by which the header and
+the rows below it have most columns.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from dedup.files.source import UTF8, LineSource, likely_encoding
 
 CSV_DELIMITERS = (",", ";", "\t", "|")
 """What separates the values of a file that is called CSV; the first one where it makes no difference."""
+
+ROWS_LOOKED_AT = 10  # Lines below a header that names no known field
 
 CSV_FIELD_CHARS = 2**31 - 1
 """The largest limit that fits a C long everywhere (sys.maxsize does not on Windows); ours are of records."""
@@ -166,22 +169,44 @@ def csv_records(
 
 
 def _delimiter(lines: Iterator[tuple[int, bytes]], plan: Plan) -> tuple[Iterator[tuple[int, bytes]], str]:
-    """All the lines, and the delimiter by which the first that is not blank names most fields."""
+    """All the lines, and the delimiter by which the first that is not blank names most fields.
+
+    Where it names none, a few rows are looked at too.
+    """
     read: list[tuple[int, bytes]] = []
-    header = b""
-    for number, header in lines:
-        read.append((number, header))
-        if header.strip():
+    header = ""
+    for number, line in lines:
+        read.append((number, line))
+        if header := line.decode(errors="replace").strip("\r"):
             break
     recognised = []
     for delimiter in CSV_DELIMITERS:
-        names: list[str] = []
-        with suppress(csv.Error, StopIteration):
-            names = next(csv.reader([header.decode(errors="replace")], delimiter=delimiter))
+        names = next(iter(_rows_of([header], delimiter)), [])
         fields = make_shape(plan, [name.strip() for name in names], lambda *_: None).fields
         recognised.append(len(fields))
+    if not any(recognised):
+        below = list(itertools.islice(lines, ROWS_LOOKED_AT))
+        read += below
+        texts = [header, *(line.decode(errors="replace") for _, line in below)]
+        recognised = [_columns(_rows_of(texts, delimiter)) for delimiter in CSV_DELIMITERS]
     best = recognised.index(max(recognised))
     return itertools.chain(read, lines), CSV_DELIMITERS[best]
+
+
+def _rows_of(lines: list[str], delimiter: str) -> list[list[str]]:
+    """The rows of some lines, without those that are blank or broken."""
+    rows: list[list[str]] = []
+    with suppress(csv.Error), _wide_csv_fields():
+        for row in csv.reader([f"{line}\n" for line in lines], delimiter=delimiter):
+            rows.append(row)  # those before a broken one count
+    return [row for row in rows if row]
+
+
+def _columns(rows: list[list[str]]) -> int:
+    """How many columns a delimiter makes of a header, or 1 where most rows below have another number."""
+    header, *others = [len(row) for row in rows] or [1]
+    agreeing = sum(width == header for width in others[:-1])  # the last one may go on in the next line
+    return header if agreeing * 2 >= len(others[:-1]) else 1
 
 
 def _csv_records(

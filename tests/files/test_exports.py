@@ -207,6 +207,30 @@ def test_a_teaser_is_a_text_only_where_another_name_has_none(tmp_path: Path) -> 
     assert items == [Article("2", "b")]
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("below", [0, 3])
+def test_a_header_of_unknown_names_has_the_delimiter_of_its_rows(
+    tmp_path: Path, delimiter: str, below: int
+) -> None:
+    names = ["Kennung", "Titel, oder keiner", "Volltext"]
+    row = ["1", "a, b; c", '"one\n; two, ""three"""']
+    content = "\n".join(map(delimiter.join, [[f'"{name}"' for name in names], *[row] * below]))
+    fields = {"source_id": "Kennung", "text": "Volltext"}
+    if delimiter in ",;":
+        content = content.replace("a, b; c", '"a, b; c"')
+    with pytest.raises(InputError, match="its columns are Kennung, Titel, oder keiner, Volltext; say which"):
+        read(tmp_path / "a.csv", content)
+    items, understood = read(tmp_path / "a.csv", content, fields=fields)
+    assert items == [Article("1", 'one\n; two, "three"')] * below
+    assert understood.delimiter == delimiter
+
+
+def test_rows_overrule_a_header_of_unknown_names_that_may_be_cut_in_two_ways(tmp_path: Path) -> None:
+    content = "Name, Vorname, Ort;Text\na;b\nc;d\ne;f\n"
+    with pytest.raises(InputError, match="its columns are Name, Vorname, Ort, Text;"):
+        read(tmp_path / "a.csv", content)
+
+
 def test_the_url_is_the_id_where_no_name_of_an_id_is_known(tmp_path: Path) -> None:
     rows = [{"link": f"https://post.example/{number % 2}", "text": str(number)} for number in range(3)]
     wanted = [Article(row["link"], row["text"], url=row["link"]) for row in rows]
