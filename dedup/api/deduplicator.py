@@ -165,6 +165,7 @@ class Deduplicator(Questions):
         day_first: bool | None = None,
         lose_dates: bool = False,
         encoding: str | None = None,
+        sheet: str | None = None,
         rejects: str | Path | None = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
@@ -173,15 +174,16 @@ class Deduplicator(Questions):
         """Store articles; `backfill` then marks them. A known source_id is an edit of that article.
 
         Args:
-            source: a file (JSON, CSV, TSV, Parquet or a feed, packed or not; "-" is stdin), or articles.
+            source: a file (JSON, CSV, TSV, Parquet, Excel, a feed; packed or not; "-" is stdin), or articles.
             fields: article field to the name it has in the file, where that is not a usual one.
-            format: jsonl, json, csv, tsv, parquet or xml, where the name of the file does not say it.
+            format: jsonl, json, csv, tsv, parquet, xlsx or xml, where the file's name does not say it.
             publication, language: of articles that name none.
             html: extract the texts from those that are HTML; needs `newsdedup[html]`.
             date_format: how dates are written, as `strptime` reads them; others are read as usual.
             day_first: of dates such as 05/06/2018; False: the month; None: the file tells.
             lose_dates: go on where more than a tenth of the dates cannot be read.
             encoding: such as cp1252, where the file is not UTF-8 and has no byte order mark.
+            sheet: of Excel, where it is not the first.
             rejects: where refused records go; None takes `FILE.rejects.jsonl` in the current folder.
             progress: told the bytes of the file, or the articles.
             stop: asked between records; when it says so, what was read is stored and the work ends.
@@ -199,8 +201,7 @@ class Deduplicator(Questions):
         if not isinstance(source, str | Path):
             loading.load_articles(self._database, source, made, progress=progress, stop=stop)
             return made
-        how = (date_format, day_first, lose_dates, encoding)
-        how = (date_format, day_first, lose_dates, encoding)
+        how = (date_format, day_first, lose_dates, encoding, sheet)
         loading.load_file(
             self._database,
             source,
@@ -226,6 +227,7 @@ class Deduplicator(Questions):
         day_first: bool | None = None,
         lose_dates: bool = False,
         encoding: str | None = None,
+        sheet: str | None = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> LoadPreview:
@@ -236,7 +238,7 @@ class Deduplicator(Questions):
         from dedup.files.reading import Reading
         from dedup.store import load as loading
 
-        how = (date_format, day_first, lose_dates, encoding)
+        how = (date_format, day_first, lose_dates, encoding, sheet)
         reading = Reading(fields or {}, format, publication, language, html, *how)
         return loading.preview_file(path, reading, progress=progress, stop=stop)
 

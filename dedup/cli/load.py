@@ -27,7 +27,7 @@ HEAPS = ("lines", "new", "changed", "same", "superseded", "refused", "repaired",
 
 _FORMATS = {
     **{"jsonl": "JSONL", "json": "JSON", "csv": "CSV", "tsv": "TSV", "parquet": "Parquet", "xml": "XML"},
-    **{"rss": "RSS", "atom": "Atom", "wxr": "WordPress export (WXR)"},
+    **{"xlsx": "Excel", "rss": "RSS", "atom": "Atom", "wxr": "WordPress export (WXR)"},
 }
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
@@ -48,7 +48,8 @@ def load(
         list[str],
         Argument(
             metavar="FILE",
-            help="JSON, CSV, TSV, Parquet or a feed; `.gz`, `.zip`, `.xz`, `.zst` are fine; `-` is stdin.",
+            help="JSON, CSV, TSV, Parquet, Excel or a feed; `.gz`, `.zip`, `.xz`, `.zst` are fine; `-` is"
+            " stdin.",
         ),
     ],
     map_: shared.MapOption = None,
@@ -66,6 +67,9 @@ def load(
             metavar="NAME",
             help="Of files that are not UTF-8, such as `cp1252`. UTF-16 is known by its byte order mark.",
         ),
+    ] = None,
+    sheet: Annotated[
+        str | None, Option("--sheet", metavar="NAME", help="Of Excel, in place of the first sheet.")
     ] = None,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Show what would be read, with three articles; store nothing.")
@@ -93,7 +97,8 @@ def load(
     `--map` gives other names; `source.name` is a name within an object. `--dry-run` shows what is found
     where. CSV may have commas, semicolons, tabs or bars. JSON is one object per line, an array, or an answer
     of a service that holds the articles under `articles`, `results`, `data`, `items`, `docs` or `hits`. The
-    files in a `.zip` are read as one. `.zst` needs `pip install 'newsdedup[zstd]'`.
+    files in a `.zip` are read as one. Excel needs `pip install 'newsdedup[xlsx]'`, `.zst` needs
+    `newsdedup[zstd]`.
 
     Files of XML are feeds, RSS and Atom, or exports of WordPress (WXR), whatever their name says; they need
     `pip install 'newsdedup[html]'`, since their texts are HTML. The id is the guid, with the site before it
@@ -124,6 +129,8 @@ def load(
         dedup load crawl.jsonl --map text=page --html --dry-run
 
         dedup load wordpress.2026-03-20.xml
+
+        dedup load export.xlsx --sheet 2018 --map title=Titel --map published_at=Datum
     """
     wanted: dict[str, Any] = {
         "fields": shared.field_map(map_),
@@ -135,6 +142,7 @@ def load(
         "day_first": day_first,
         "lose_dates": lose_dates,
         "encoding": encoding,
+        "sheet": sheet,
     }
     from dedup.files.reading import Reading
 
@@ -286,15 +294,22 @@ def _lines(report: dedup.LoadReport) -> Iterator[str]:
 
 def _understood(found: Understanding, refused: int) -> Iterator[str]:
     delimiter = f" with {_DELIMITERS[found.delimiter]}" if found.delimiter else ""
+    sheet = f", sheet {found.sheet}" if found.sheet is not None else ""
     encoding = f", in {found.encoding}" if found.encoding else ""
-    yield f"{found.file}: {_FORMATS[found.format]}{delimiter}{encoding}"
-    for what, names in (("files within", found.files), ("not read", found.not_read)):
+    yield f"{found.file}: {_FORMATS[found.format]}{delimiter}{sheet}{encoding}"
+    for what, names in (
+        ("files within", found.files),
+        ("not read", found.not_read),
+        ("other sheets", found.other_sheets),
+    ):
         if names:
             yield f"  {what}: {_named(names)}"
     if found.fields:
         yield f"  {', '.join(_origin(field, names) for field, names in found.fields.items())}"
     if found.ignored:
         yield f"  ignored: {_named([*found.ignored])}"
+    if found.ids_from_url:
+        yield f"  no id is named: the url is the id of {shared.counted(found.ids_from_url, 'article')}"
     for field, column in found.dates.items():
         if column.order:
             yield f"  {field}: read {column.order}"
@@ -312,8 +327,6 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
     if found.cut:
         texts = shared.counted(found.cut, "text ends", "texts end")
         yield f"  {texts} where a service or Excel cuts texts off: the articles may be longer"
-    if found.ids_from_url:
-        yield f"  no id is named: the url is the id of {shared.counted(found.ids_from_url, 'article')}"
     if found.extracted:
         yield f"  text taken out of HTML: {found.extracted:,}"
     if found.html:

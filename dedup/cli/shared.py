@@ -33,7 +33,9 @@ MapOption = Annotated[
 ]
 FormatOption = Annotated[
     str | None,
-    Option("--format", help="jsonl, json, csv, tsv, parquet or xml, where the file name does not say it."),
+    Option(
+        "--format", help="jsonl, json, csv, tsv, parquet, xlsx or xml, where the file name does not say it."
+    ),
 ]
 PublicationOption = Annotated[
     str | None, Option("--publication", help="Publication of articles that name none.")

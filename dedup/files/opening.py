@@ -18,18 +18,20 @@ from dedup.files.source import LineSource
 
 # Other formats are imported by the first file that needs them; most commands read none.
 if TYPE_CHECKING:
+    from dedup.files.excel import ExcelSource
     from dedup.files.feeds import FeedSource
     from dedup.files.parquet import ParquetSource
 
-    Source = LineSource | ParquetSource | FeedSource
+    Source = LineSource | ParquetSource | ExcelSource | FeedSource
 
-FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "xml")
+FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "xlsx", "xml")
 SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".jsonl", ".jsonlines", ".ndjson"), "jsonl"),
     **{".json": "json", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet"},
+    **dict.fromkeys((".xlsx", ".xlsm"), "xlsx"),
     **dict.fromkeys((".xml", ".rss", ".atom", ".wxr"), "xml"),
 }
-SEEKING = ("parquet",)  # Formats whose files are not read from their beginning to their end
+SEEKING = ("parquet", "xlsx")  # Formats whose files are not read from their beginning to their end
 
 NAMES_SHOWN = 8  # Of an archive, in an error
 
@@ -43,9 +45,10 @@ class Opened:
         format: str | None,
         max_record_bytes: int,
         encoding: str | None = None,
+        sheet: str | None = None,
     ) -> None:
         self.file = "<stdin>" if path == "-" else path
-        self._bound, self._encoding = max_record_bytes, encoding
+        self._bound, self._encoding, self._sheet = max_record_bytes, encoding, sheet
         self._archive: Archive | None = None
         self._names = [path]
         # of an archive, what is not read: files of no known format.
@@ -54,6 +57,8 @@ class Opened:
             self._archive = Archive(path)
         try:
             self.format = self._format_within(format) if self._archive else _format_of(path, format)
+            if sheet is not None and self.format != "xlsx":
+                raise InputError(f"{path} is no Excel file, and has no sheet: leave out --sheet")
             if encoding is not None and self.format in (*SEEKING, "xml"):
                 raise InputError(f"{path} says itself how it is written: leave out --encoding")
             self._source = self._open(self._names[0])
@@ -140,6 +145,10 @@ class Opened:
             from dedup.files.parquet import ParquetSource
 
             return ParquetSource(name, self._bound)
+        if self.format == "xlsx":
+            from dedup.files.excel import ExcelSource
+
+            return ExcelSource(name, self._bound, self._sheet)
         if self.format == "xml":
             from dedup.base.html import need_trafilatura
             from dedup.files.feeds import FeedSource
@@ -191,6 +200,8 @@ def _format_of(path: str, format: str | None) -> str:
     if path == "-":
         return "jsonl"
     suffix = _suffix(path)
+    if suffix in OLD:
+        raise InputError(f"{path} {OLD[suffix]}; save it as .xlsx, or as CSV in UTF-8")
     if suffix not in SUFFIXES:
         open_file(path)[0].close()  # says so if it is missing, or a directory
         raise InputError(
@@ -198,3 +209,6 @@ def _format_of(path: str, format: str | None) -> str:
             f"to one of {' '.join(SUFFIXES)}, each with or without {' '.join(PACKED_SUFFIXES)} or .zip"
         )
     return SUFFIXES[suffix]
+
+
+OLD = {".xls": "is of an Excel before 2007", ".ods": "is of LibreOffice"}

@@ -1,4 +1,4 @@
-"""Files become articles: JSON, CSV, TSV, Parquet or feeds, packed or not, or JSONL on standard input.
+"""Files become articles: JSON, CSV, TSV, Parquet, Excel or feeds, packed or not, or JSONL on standard input.
 
     with read_articles("news.jsonl.gz", fields={"text": "body"}) as reader:
         for item in reader:                  # an Article, a Reject with line and reason, or a Repair
@@ -7,9 +7,9 @@
 What cannot be an article becomes a Reject, a repaired field a Repair right before its article; what makes the
 whole file unusable is an InputError before the first article. Memory holds one record, whose size is bounded.
 
-`opening.py` finds out what a file is; `jsonl.py`, `delimited.py` and `parquet.py` know lines and rows,
-`feeds.py` the entries of XML, `naming.py` the names of fields; none knows the database. Texts stay as they are,
-unless `html` asks to take articles out of HTML; those of feeds are HTML always.
+`opening.py` finds out what a file is; `jsonl.py`, `delimited.py`, `parquet.py` and `excel.py` know lines and
+rows, `feeds.py` the entries of XML, `naming.py` the names of fields; none knows the database. Texts stay as
+they are, unless `html` asks to take articles out of HTML; those of feeds are HTML always.
 """
 
 from __future__ import annotations
@@ -73,13 +73,12 @@ class ArticleReader(Iterator[Item]):
     The name of a file says its format (`opening.py`) unless `format` does; "-" is JSONL. What it is packed
     with is seen. `fields` maps an article field to the key or column that holds it, in place of
     DEFAULT_FIELDS; in JSON and Parquet `source.name` is also the name within the object, or struct, `source`.
-    Where no name of an id is known, the url is the id.
-    A line or row of more than `max_record_bytes` is
+    Where no name of an id is known, the url is the id. A line or row of more than `max_record_bytes` is
     refused; reading takes up to 13 times as much memory. `html` extracts articles from texts that look like
     HTML, else these are only counted, and takes tags and entities out of titles. `every_line` is for whoever
     has to answer every line of JSONL: a blank one is a Reject, neither its beginning nor its dates make the
     file unusable, and an id is needed. `dates`: how they are written, and if they may be lost. `encoding`: of
-    a file that is not UTF-8 and has no byte order mark.
+    a file that is not UTF-8 and has no byte order mark. `sheet`: of Excel, in place of the first.
 
     Raises InputError before any article if the file, its header or an argument cannot be used; with the
     first article if more than a tenth of the dates of a column cannot be read (`dates.py`); later only for a
@@ -97,6 +96,7 @@ class ArticleReader(Iterator[Item]):
         every_line: bool = False,
         dates: DateRule = AS_USUAL,
         encoding: str | None = None,
+        sheet: str | None = None,
     ) -> None:
         self._html = html
         if html:
@@ -106,7 +106,7 @@ class ArticleReader(Iterator[Item]):
         fields = fields or {}
         for field in fields:
             _check_field(field)
-        wanted = (str(path), format, max_record_bytes, encoding)
+        wanted = (str(path), format, max_record_bytes, encoding, sheet)
         self._opened = Opened(*wanted)
         plan = {
             field: (fields[field],) if field in fields else names

@@ -45,6 +45,7 @@ class Reading:
     day_first: bool | None = None
     lose_dates: bool = False
     encoding: str | None = None  # where it is not UTF-8, and no byte order mark says so
+    sheet: str | None = None  # of Excel; None is the first
 
     def open(
         self, path: str | Path, max_record_bytes: int = MAX_RECORD_BYTES, *, every_line: bool = False
@@ -59,6 +60,7 @@ class Reading:
             every_line=every_line,
             dates=DateRule(self.date_format, self.day_first, self.lose_dates),
             encoding=self.encoding,
+            sheet=self.sheet,
         )
 
     def try_out(self, path: str | Path, *, every_line: bool = False) -> None:

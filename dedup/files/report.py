@@ -37,6 +37,8 @@ class Understanding:
     ids_from_url: int = 0  # articles whose id is their url, since the file names none
     encoding: str | None = None  # what the file is written in, where that is not UTF-8
     likely_encoding: str | None = None  # to be tried, where records are not in that one
+    sheet: str | None = None  # of Excel, the sheet that is read, and the others
+    other_sheets: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)  # of an archive, the files in it that are read
     not_read: list[str] = field(default_factory=list)  # and those that are not
     html: int = 0  # articles whose text looks like HTML and was taken as it is

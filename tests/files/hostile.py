@@ -244,6 +244,48 @@ def zip_noise(maker: Maker) -> Case:
     return Case(".zip", bytes(content), codes=(0, 1, 2))
 
 
+def workbook(records: list[dict[str, Any]], bad: Iterable[Any] = ()) -> bytes:
+    import openpyxl
+
+    made, file = openpyxl.Workbook(write_only=True), io.BytesIO()
+    sheet = made.create_sheet()
+    for row in [["id", "text"], *([record["id"], record["text"]] for record in records), *bad]:
+        sheet.append(row)
+    made.save(file)
+    return file.getvalue()
+
+
+def excel_good(maker: Maker) -> Case:
+    records = maker.few()
+    bad = [[None, "x"], ["x"], [True, "x"], ["x", 7], ["i" * 2000, "x"], ["#REF!"]]
+    return Case(".xlsx", workbook(records, bad), good(records), len(records) + len(bad))
+
+
+def excel_bomb(maker: Maker) -> Case:
+    packed = io.BytesIO(workbook(maker.few()))
+    part = maker.rng.choice(["xl/worksheets/sheet1.xml", "xl/styles.xml", "xl/workbook.xml"])
+    cell = maker.rng.choice([b"<c/>", b"<row>", b"<x>" * 100, b'<c t="inlineStr"><is><t>' + b"x" * MIB])
+    file = io.BytesIO()
+    with zipfile.ZipFile(packed) as old, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            content = old.read(name)
+            head, end, tail = content.rpartition(b"</")
+            new.writestr(
+                name,
+                head + cell * (maker.size(30, 300) * MIB // len(cell)) + end + tail
+                if name == part
+                else content,
+            )
+    return Case(".xlsx", file.getvalue(), codes=(1, 2))
+
+
+def excel_noise(maker: Maker) -> Case:
+    content = bytearray(workbook(maker.few()))
+    for _ in range(maker.rng.randint(1, 30)):
+        content[maker.rng.randrange(len(content))] = maker.rng.randrange(256)
+    return Case(".xlsx", bytes(content[: maker.rng.choice([len(content), 300])]), codes=(0, 1, 2))
+
+
 def latin(maker: Maker) -> Case:
     return around(maker, '{"id": "x", "text": "café"}\n'.encode("latin-1") * 5, 5)
 
@@ -541,7 +583,7 @@ KINDS: tuple[Callable[[Maker], Case], ...] = (
     packed_and_cut, packed_with_long_name, sparse, csv_wide, csv_head, csv_rows, csv_long, csv_open_quote,
     parquet_good, parquet_broken, parquet_bomb, parquet_nested, xml_bad, xml_bomb, xml_deep, xml_long,
     directory, missing, unknown, pipe, pipe_parquet, document, document_cut, packed_otherwise, zipped,
-    zip_noise,
+    zip_noise, excel_good, excel_bomb, excel_noise,
 )  # fmt: skip
 
 NAMES = (

@@ -194,19 +194,6 @@ def test_a_header_that_names_nothing_has_commas(tmp_path: Path) -> None:
         read(tmp_path / "a.csv", "a;b,c\n")
 
 
-def test_a_teaser_is_a_text_only_where_another_name_has_none(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        {"id": 1, "content": "a", "description": "x"},
-        {"id": 2, "content": None, "description": "b"},
-    ]
-    items, understood = read(tmp_path / "a.jsonl", jsonl(*rows, {"id": 3, "description": "c"}))
-    assert items[:2] == [Article("1", "a"), Article("2", "b")]
-    assert getattr(items[2], "reason", "") == "text is missing"
-    assert understood.fields["text"] == {"content": 1, "description": 1}
-    items, _ = read(tmp_path / "a.jsonl", jsonl(rows[1]), fields={"text": "description"})
-    assert items == [Article("2", "b")]
-
-
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("below", [0, 3])
 def test_a_header_of_unknown_names_has_the_delimiter_of_its_rows(
@@ -254,6 +241,19 @@ def test_an_id_that_is_named_and_missing_is_not_the_url(tmp_path: Path) -> None:
         assert getattr(items[-1], "reason", "") == "source_id is missing"
     with pytest.raises(InputError, match="no column for source_id"):
         read(tmp_path / "a.csv", "url,text\nx,a\n", fields={"source_id": "key"})
+
+
+def test_a_teaser_is_a_text_only_where_another_name_has_none(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "content": "a", "description": "x"},
+        {"id": 2, "content": None, "description": "b"},
+    ]
+    items, understood = read(tmp_path / "a.jsonl", jsonl(*rows, {"id": 3, "description": "c"}))
+    assert items[:2] == [Article("1", "a"), Article("2", "b")]
+    assert getattr(items[2], "reason", "") == "text is missing"
+    assert understood.fields["text"] == {"content": 1, "description": 1}
+    items, _ = read(tmp_path / "a.jsonl", jsonl(rows[1]), fields={"text": "description"})
+    assert items == [Article("2", "b")]
 
 
 def test_texts_that_a_service_cut_off_are_counted(tmp_path: Path) -> None:

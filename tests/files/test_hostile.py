@@ -19,6 +19,7 @@ from tests.conftest import Told
 from tests.files import hostile
 
 pytest.importorskip("pyarrow")
+pytest.importorskip("openpyxl")
 
 SEED = 8
 MOST_MEMORY = 500_000_000

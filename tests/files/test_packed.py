@@ -216,7 +216,7 @@ def test_the_dates_of_an_archive_are_looked_at_together(tmp_path: Path) -> None:
         ({"a.pdf": b"", "b.doc": b""}, None, "but a.pdf, b.doc; name the format"),
         ({"a.csv": b"", "b.jsonl": b""}, None, "holds files of csv and jsonl; unpack it first: unzip"),
         ({"a.parquet": b""}, None, "holds files of parquet; unpack it first: unzip"),
-        ({"a.csv": b""}, "xml", "unknown format 'xml'"),
+        ({"a.csv": b""}, "doc", "unknown format 'doc'"),
     ],
 )
 def test_an_archive_of_other_files_is_refused(
