@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,19 @@ SECTIONS = dict(
     re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 )
 MOST_COMMANDS = 5
+
+STURM = (
+    "Der Sturm hat am Donnerstag zwei Seile von der Hafenbrücke gerissen. Die Polizei hat sie für den Verkehr"
+    " gesperrt. Die Reparatur dauert mindestens neun Tage, sagte die Bürgermeisterin."
+)
+BAHNEN = (
+    "Die Straßenbahnen fahren ab Mai die ganze Nacht, hat der Stadtrat am Donnerstag beschlossen. Die"
+    " Fahrkarten kosten so viel wie am Tag. Ein Zuschlag wurde mit drei Stimmen abgelehnt."
+)
+FERRY = (
+    "The night ferry will stop at Port Marlow again from June, its owners said on Monday. It last did so"
+    " eight years ago. Cabins can be booked from next week."
+)
 
 
 def exports_of_wordpress(folder: Path) -> None:
@@ -40,7 +55,71 @@ def exports_of_wordpress(folder: Path) -> None:
     (folder / "mercury.xml").write_text(mercury, "utf-8")
 
 
-FILES: dict[str, Callable[[Path], None]] = {"WordPress": exports_of_wordpress}
+def excel(folder: Path) -> None:
+    """An export of a CMS as an editor saves it: a title above the table, dates of cells and dates as text."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "Artikel"
+    for row in (
+        ["Export vom 14.03.2026"],
+        [],
+        ["Nr.", "Titel", "Zeitung", "Datum", "Ressort", "Volltext"],
+        [
+            4711,
+            "Hafenbrücke nach Sturm gesperrt",
+            "Nordkurier",
+            datetime(2026, 3, 12, 6, 10),
+            "Lokales",
+            STURM,
+        ],
+        [4712, "Sturm sperrt Brücke", "Stadtbote", "12.03.2026 07:30", "Lokales", STURM],
+        [4713, "Neun Tage ohne Brücke", "Abendpost", "12.03.2026 08:05 Uhr", "Panorama", f"(nk) {STURM}"],
+        [4714, "Nachttram kommt", "Nordkurier", "12. März 2026", "Politik", BAHNEN],
+        [4715, "Tram fährt die ganze Nacht", "Stadtbote", "13.03.2026", "Politik", BAHNEN],
+    ):
+        sheet.append(row)
+    book.create_sheet("Auswertung")
+    book.save(folder / "archiv.xlsx")
+
+
+def newsapi(folder: Path) -> None:
+    """An answer of a news service, over several lines: no ids, a text that is cut, one that is missing."""
+    articles = [
+        ("Courier", "Last keeper leaves the lighthouse", 1, "2026-03-13T09:00:00Z", KEEPER),
+        ("Mercury", "A lighthouse without its keeper", 2, "2026-03-13T11:20:00Z", KEEPER),
+        (
+            "Evening Post",
+            "Keeper leaves the northern light",
+            3,
+            "2026-03-13T17:45:00Z",
+            f"{KEEPER} [+2105 chars]",
+        ),
+        ("Courier", "Night ferry to stop at Port Marlow", 4, "2026-03-16T08:00:00Z", FERRY),
+        ("Mercury", "Ferry is back", 5, "2026-03-16T10:30:00Z", None),
+    ]
+    found = [
+        {
+            "source": {"id": None, "name": outlet},
+            "author": None,
+            "title": title,
+            "description": FERRY if text is None else text[:60],
+            "url": f"https://news.example/{number}",
+            "urlToImage": None,
+            "publishedAt": time,
+            "content": text,
+        }
+        for outlet, title, number, time, text in articles
+    ]
+    answer = {"status": "ok", "totalResults": len(found), "articles": found}
+    (folder / "everything.json").write_text(json.dumps(answer, indent=2), "utf-8")
+
+
+FILES: dict[str, Callable[[Path], None]] = {
+    "An Excel export with German dates": excel,
+    "An answer of NewsAPI": newsapi,
+    "WordPress": exports_of_wordpress,
+}
 """Section of the page -> what makes its files."""
 
 
