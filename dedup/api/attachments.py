@@ -12,7 +12,7 @@ from dedup.api import OfCorpus, checks
 from dedup.attach import attach as attaching
 from dedup.attach import attachments, drift, outbox
 from dedup.attach.attachments import Attachment
-from dedup.attach.mapping import Remap, Wanted
+from dedup.attach.mapping import LONGEST_PAUSE, Remap, Wanted
 from dedup.base.answer import Answer
 
 
@@ -23,6 +23,8 @@ class Attached(Answer):
     name: str  # what is attached, or was
     statements: list[str]  # what ran, or would run, as psql takes it
     articles: int = 0  # how many articles were deleted, or would be
+    triggers: bool = True  # whether triggers note changes
+    every: int | None = None  # else minutes after which they are looked for
 
 
 class Attachments(OfCorpus):
@@ -37,22 +39,29 @@ class Attachments(OfCorpus):
         name: str | None = None,
         where: str | None = None,
         mark_columns: bool = False,
-        triggers: bool = True,
+        triggers: bool | None = None,
         html: bool | None = None,
+        changed: str | None = None,
+        every: int | None = None,
         dry_run: bool = False,
     ) -> Attached:
-        """Attach a table; the next backfill reads its rows.
+        """Attach a table or a view; the next backfill reads its rows.
 
         Args:
-            table: as in SQL: `public.articles`.
+            table: as in SQL: `public.articles`. A view, a materialized view or a foreign table will do.
             keys: the columns that tell its rows apart, which must be unique and never null.
             columns: field of an article to column; "text" is one of them.
             name: what the source_ids of its articles begin with; None for the table's name.
             where: which rows are articles, as SQL over the columns of the table.
             mark_columns: add columns for the marks to the table, and write them there too.
-            triggers: have triggers note changes; without them `sync` finds what changed.
+            triggers: have triggers note changes; without them `sync` finds what changed. None: where there
+                can be any.
             html: whether to take the articles out of bodies that are HTML, and tags out of titles, which
                 needs `newsdedup[html]`. None refuses a table whose bodies look like HTML.
+            changed: without triggers, the column of the time of a row's last change: only what changed since
+                is looked at, and once a day all rows.
+            every: without triggers, the minutes after which a backfill or a worker looks for changes; 0 for
+                never; None for 15 where a view is attached, else never.
             dry_run: only say which statements would run.
 
         Raises:
@@ -68,9 +77,11 @@ class Attachments(OfCorpus):
             mark_columns,
             triggers,
             html,
+            None if changed is None else checks.text("changed", changed),
+            None if every is None else checks.whole_number("every", every, 0, LONGEST_PAUSE),
         )
-        attachment, statements = attaching.attach(self._database, wanted, dry_run=dry_run)
-        return Attached(attachment.name, statements)
+        made, statements = attaching.attach(self._database, wanted, dry_run=dry_run)
+        return Attached(made.name, statements, triggers=made.triggers, every=made.every)
 
     def remap(
         self,
@@ -80,6 +91,8 @@ class Attachments(OfCorpus):
         keys: Sequence[str] | None = None,
         columns: Mapping[str, str] | None = None,
         where: str | None = None,
+        changed: str | None = None,
+        every: int | None = None,
         dry_run: bool = False,
     ) -> Attached:
         """Map a table again that its owner changed; its articles keep their marks.
@@ -92,6 +105,8 @@ class Attachments(OfCorpus):
             keys: the columns that tell its rows apart.
             columns: field of an article to column, of the fields that change.
             where: which rows are articles; "" for all.
+            changed: the column of the time of a row's last change; "" for none.
+            every: minutes after which changes are looked for; 0 for never.
             dry_run: only say which statements would run.
 
         Raises:
@@ -106,6 +121,8 @@ class Attachments(OfCorpus):
             if columns is None
             else {field: checks.text(field, column) for field, column in columns.items()},
             None if where is None else checks.text("the condition", where),
+            None if changed is None else checks.text("changed", changed),
+            None if every is None else checks.whole_number("every", every, 0, LONGEST_PAUSE),
         )
         attachment, statements = attaching.remap(
             self._database, checks.text("the name", name), told, dry_run=dry_run
@@ -130,16 +147,18 @@ class Attachments(OfCorpus):
         )
         return Attached(name, statements, deleted)
 
-    def sync(self, name: str | None = None, *, stop: Callable[[], bool] = lambda: False) -> int:
+    def sync(
+        self, name: str | None = None, *, whole: bool = False, stop: Callable[[], bool] = lambda: False
+    ) -> int:
         """Compare tables with their articles, and note what differs for the next backfill.
 
         Needed where there are no triggers, or where they were disabled for a while. `name`: of one
-        attachment; None for all. `stop`: asked between pages. Returns how many rows are new, changed or gone.
-        Raises InputError: nothing is attached under that name.
+        attachment; None for all. `whole`: compare all rows, also where a column tells which have changed.
+        `stop`: asked between pages. Returns how many rows are new, changed or gone. Raises InputError:
+        nothing is attached under that name. DatabaseError: a table cannot be read as it was mapped.
         """
-        return attaching.sync(
-            self._database, None if name is None else checks.text("the name", name), stop=stop
-        )
+        chosen = None if name is None else checks.text("the name", name)
+        return attaching.sync(self._database, chosen, whole=whole, stop=stop)
 
     def list(self) -> list[Attachment]:
         """The attached tables, in the order in which they were attached."""

@@ -11,7 +11,8 @@ from psycopg import sql
 from dedup.attach import attachments, ddl, drift, outbox
 from dedup.attach.attachments import Attachment, Part
 from dedup.attach.mapping import Remap, Wanted, examine, remapped
-from dedup.attach.sync import UnfitError, compare
+from dedup.attach.outbox import UnfitError
+from dedup.attach.sync import follow
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.timeouts import milliseconds
 from dedup.db.connection import fitting_batch, set_values
@@ -95,8 +96,15 @@ def detach(
     return deleted, statements
 
 
-def sync(database: Database, name: str | None = None, *, stop: Callable[[], bool] = lambda: False) -> int:
+def sync(
+    database: Database,
+    name: str | None = None,
+    *,
+    whole: bool = False,
+    stop: Callable[[], bool] = lambda: False,
+) -> int:
     """Note what is new, changed or gone in one attached table or all, by key and hash; returns how many rows.
+    `whole`: compare all rows, also where a column tells which have changed.
 
     Raises InputError: nothing is attached under that name, or its owner changed a table so that it is to be
     mapped again.
@@ -107,9 +115,9 @@ def sync(database: Database, name: str | None = None, *, stop: Callable[[], bool
             for line in drift.problems_of(cursor, attachment):
                 raise InputError(f"{line}: `dedup remap {attachment.name}`")
     try:
-        return sum(compare(database, attachment, stop) or 0 for attachment in chosen)
+        return sum(follow(database, attachment, stop, whole=whole) or 0 for attachment in chosen)
     except UnfitError as error:
-        raise DatabaseError(f"{error}; `dedup remap` maps it again") from None
+        raise DatabaseError(str(error)) from None
 
 
 def _delete_some(database: Database, attachment: Attachment, limit: int) -> tuple[int, float]:

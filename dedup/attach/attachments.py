@@ -43,10 +43,16 @@ class Attachment(Answer):
     mark_columns: bool  # whether marks are written into the table
     triggers: bool  # whether triggers note its changes
     html: bool = False  # whether its bodies are HTML, of which only the text of the article counts
+    changed: str | None = None  # the column of the time of a row's last change; None: all are compared
+    every: int | None = None  # minutes after which changes are looked for; None: only by `dedup sync`
     leaving: bool = False  # it is being detached
     attached_at: datetime | None = None
     # the table when it was last compared (`drift.py`)
     seen: dict[str, Any] = field(default_factory=dict, repr=False)
+    # when changes were last looked for to the end, when all rows were compared, and the latest change seen
+    synced_at: datetime | None = None
+    compared_at: datetime | None = None
+    changed_through: datetime | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "seen"}
@@ -54,6 +60,15 @@ class Attachment(Answer):
     @property
     def identifier(self) -> Part:
         return sql.Identifier(self.schema, self.table)
+
+    @property
+    def noted_by(self) -> str:
+        """What notes its changes."""
+        if self.leaving:
+            return "being detached"
+        if self.triggers:
+            return "triggers"
+        return "dedup sync" if self.every is None else f"a look every {self.every} min"
 
     @property
     def shown(self) -> str:

@@ -3,8 +3,34 @@
 -- name: attachments
 -- Every attachment.
 SELECT id, name, schema_name, table_name, key_columns, key_types, columns, where_clause, mark_columns, triggers,
-       html, leaving, attached_at, seen
+       html, changed_column, sync_minutes, leaving, attached_at, seen, synced_at, compared_at,
+       changed_through
 FROM dedup.attachment ORDER BY id
+
+-- name: due
+-- Those whose changes are to be looked for now, but for those that a person must see to first; and whether all their
+-- rows are to be compared.
+SELECT id, changed_column IS NULL OR compared_at IS NULL OR compared_at < now() - interval '1 day'
+FROM dedup.attachment
+WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
+  AND (synced_at IS NULL OR synced_at < now() - make_interval(mins => sync_minutes))
+ORDER BY id
+
+-- name: began
+-- The present time, and from when on changes are looked for: transactions that were at work meanwhile commit later.
+SELECT now()::text, (changed_through - make_interval(mins => %(overlap)s))::text FROM dedup.attachment WHERE id = %(id)s
+
+-- name: looked
+-- Changes were looked for, to the end. `whole`: all rows were compared; `latest`: the latest time of a change.
+UPDATE dedup.attachment
+SET synced_at = now(), compared_at = CASE WHEN %(whole)s THEN now() ELSE compared_at END,
+    changed_through = greatest(changed_through,
+                               least(coalesce(%(latest)s::timestamptz, %(began)s::timestamptz), %(began)s::timestamptz))
+WHERE id = %(id)s
+
+-- name: put_off
+-- Changes could not be looked for: they are after the usual pause.
+UPDATE dedup.attachment SET synced_at = now() WHERE id = %(id)s
 
 -- name: known
 -- Whether the schema has attachments.
@@ -96,12 +122,12 @@ SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
 -- A table of others as it is now, by its name and by the number it had: what it is called, its owner, its columns,
 -- whether triggers note its changes, and a digest of what tells that rows may have come or gone unnoticed: the
 -- partitions, the files of the rows (another one after TRUNCATE and where a table is rewritten) and the triggers
--- (others after a partition was attached again, changed ones after they were switched off and on).
+-- (others after a partition was attached again, changed ones after they were switched off and on); of a view its query.
 WITH present AS (
     SELECT c.oid, c.relowner, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = %(schema)s AND c.relname = %(table)s AND c.relkind IN ('r', 'p')
+    WHERE n.nspname = %(schema)s AND c.relname = %(table)s AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 ), parts AS (
-    SELECT oid FROM present WHERE relkind = 'r'
+    SELECT oid FROM present WHERE relkind <> 'p'
     UNION ALL SELECT p.relid FROM present CROSS JOIN LATERAL pg_partition_tree(present.oid) AS p WHERE relkind = 'p'
 ), calling AS (
     SELECT t.oid, t.xmin::text AS version, t.tgrelid, t.tgenabled
@@ -110,7 +136,7 @@ WITH present AS (
 )
 SELECT (SELECT oid::bigint FROM present),
        (SELECT format('%%s.%%s', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE c.oid = %(oid)s::bigint::oid AND c.relkind IN ('r', 'p')),
+        WHERE c.oid = %(oid)s::bigint::oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f')),
        (SELECT pg_get_userbyid(relowner) FROM present),
        (SELECT pg_get_userbyid(p.proowner) FROM pg_proc p
         WHERE p.pronamespace = 'dedup'::regnamespace AND p.proname = %(rows)s),
@@ -124,6 +150,8 @@ SELECT (SELECT oid::bigint FROM present),
        (SELECT count(*) FROM calling WHERE tgenabled NOT IN ('O', 'A')),
        (SELECT array_agg(oid::bigint ORDER BY oid) FROM parts),
        (SELECT md5(string_agg(concat_ws(' ', parts.oid, pg_relation_filenode(parts.oid), (
+                   SELECT w.xmin::text FROM pg_rewrite w JOIN present ON present.relkind = 'v'
+                   WHERE w.ev_class = parts.oid AND w.rulename = '_RETURN'), (
                    SELECT string_agg(concat_ws(' ', t.oid, t.version), ',' ORDER BY t.oid) FROM calling t
                    WHERE t.tgrelid = parts.oid)), ';' ORDER BY parts.oid))
         FROM parts)

@@ -24,12 +24,12 @@ from dedup.attach.functions import (
     Body,
     Function,
     Shape,
-    changed,
     joined,
     mark_columns,
     reading,
     writing,
 )
+from dedup.attach.noting import changed
 from dedup.db.database import Cursor
 from dedup.db.rendering import SCHEMA, own, prefixed, raw, schema_of
 from dedup.db.statements import Statements
@@ -60,10 +60,12 @@ def made(cursor: Cursor, attachment: Attachment, shape: Shape) -> list[Part]:
         functions.append(changed(attachment, shape))
     for function in functions:
         parts += function.statements()
-    parts += _given(functions, shape)
+    parts += _given(functions, shape, notes=attachment.triggers)
     if attachment.triggers:
         parts += _triggers(attachment, shape)
     working = {"rows": "(text[])", "page": "(text, integer)"}
+    if attachment.changed:
+        working["recent"] = "(timestamp with time zone, text, integer)"
     if attachment.mark_columns:
         working["write"] = "(text[], text[], text[], double precision[])"
     calls = [
@@ -145,6 +147,8 @@ def kept(attachment: Attachment, *, again: bool) -> Part:
         "mark_columns": attachment.mark_columns,
         "triggers": attachment.triggers,
         "html": attachment.html,
+        "changed_column": attachment.changed,
+        "sync_minutes": attachment.every,
         "seen": Jsonb(attachment.seen),
     }
     statement = "UPDATE {} SET ({}) = ROW ({}) WHERE id = {}"
@@ -156,12 +160,13 @@ def kept(attachment: Attachment, *, again: bool) -> Part:
     return raw(statement).format(own("attachment"), names, given, attachment.id)
 
 
-def _given(functions: Sequence[Function], shape: Shape) -> Iterator[Part]:
-    """Give the functions to the owner of the table, and let that role note changes."""
+def _given(functions: Sequence[Function], shape: Shape, *, notes: bool) -> Iterator[Part]:
+    """Give the functions to the owner of the table, and let that role note changes if triggers do."""
     owner, home = sql.Identifier(shape.owner), sql.Identifier(shape.home)
     if shape.owner != shape.home:
         yield sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(SCHEMA, owner)
-        yield sql.SQL("GRANT INSERT ON {} TO {}").format(own("outbox"), owner)
+        if notes:
+            yield sql.SQL("GRANT INSERT ON {} TO {}").format(own("outbox"), owner)
     if shape.lends:
         yield sql.SQL("GRANT CREATE ON SCHEMA {} TO {}").format(SCHEMA, owner)
     for function in functions:

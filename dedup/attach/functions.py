@@ -1,4 +1,4 @@
-"""The functions made for an attached table: they read its rows, write marks into it and note changes.
+"""The functions made for an attached table: they read its rows, and write marks into it.
 
 Each is in PL/pgSQL, which names the columns of the table as text: Postgres holds it to them when it runs, and
 not when the owner changes the table.
@@ -14,7 +14,7 @@ from psycopg.abc import AdaptContext
 
 from dedup.attach.attachments import Attachment, Part
 from dedup.base.article import MAX_FIELD_BYTES
-from dedup.db.rendering import Named, own, prefixed, raw, rendered, schema_of
+from dedup.db.rendering import Named, prefixed, raw, rendered, schema_of
 
 FIELDS = ("title", "url", "publication", "language", "published_at")
 """What of an article may be mapped to a column beside its text."""
@@ -24,12 +24,6 @@ BYTES_PER_CHARACTER = 4
 
 MARK_COLUMNS = ("status", "duplicate_of", "score")
 """What the columns tell that `--mark-columns` adds to the table."""
-
-KEYS_PER_NOTE = 500
-"""Rows in one note, which is worked off as a whole while others wait for the settle lock."""
-
-INLINE_BYTES = 2_000
-"""A value of fewer bytes may be in the row (TOAST_TUPLE_THRESHOLD is 2,032), and is cheap to compare."""
 
 TIMES = ("date", "timestamp without time zone", "timestamp with time zone")
 
@@ -53,6 +47,8 @@ class Shape:
 
     zoned: bool = False  # whether the column of the publication time knows its time zone
     partitioned: bool = False  # whether the table is
+    view: bool = False  # whether it is a view, or another relation that may have no index on its key
+    changes_zoned: bool = False  # whether the column of the last change knows its time zone
     # columns in which a change of a row is one of its article, and their types: those that are mapped, those
     # that the condition looks at, and those that virtual columns are made of
     watched: Mapping[str, str] = field(default_factory=dict)
@@ -69,7 +65,7 @@ def mark_columns(schema: str) -> list[str]:
     return [f"{schema}_{name}" for name in MARK_COLUMNS]
 
 
-def _marked(row: str, name: str) -> Part:
+def marked(row: str, name: str) -> Part:
     return Named(lambda schema: sql.Identifier(row, f"{schema}_{name}"))
 
 
@@ -144,7 +140,7 @@ def _present_marks(attachment: Attachment) -> Part:
     """The columns of marks of the row `t`, as `MARKED`."""
     if not attachment.mark_columns:
         return sql.SQL("NULL::text, NULL::text, NULL::double precision")
-    status, original, score = (_marked("t", name) for name in MARK_COLUMNS)
+    status, original, score = (marked("t", name) for name in MARK_COLUMNS)
     return sql.SQL("{}::text, {}, {}::double precision").format(status, attachment.original(original), score)
 
 
@@ -152,9 +148,17 @@ def reading(attachment: Attachment, shape: Shape) -> Iterator[Function]:
     body = _field(attachment, "text")
     values = [raw(HASH).format(body)] + [_field(attachment, name, shape.zoned) for name in FIELDS]
     row = sql.SQL("{}, {}, {}").format(attachment.source_id("t"), joined(values), _present_marks(attachment))
+    returned = f"{ROW}, {MARKED}"
+    if attachment.changed is not None:
+        at = sql.Identifier("t", attachment.changed)
+        row = sql.SQL("{}, {}" if shape.changes_zoned else "{}, {} AT TIME ZONE 'UTC'").format(row, at)
+        returned += ", changed_at timestamptz"
     where: Part = sql.SQL("true")
     if attachment.where is not None:
         where = sql.SQL("({}\n)").format(raw(attachment.where))  # it may end with a comment
+    if shape.view:
+        there = [sql.SQL("{} IS NOT NULL").format(sql.Identifier("t", key)) for key in attachment.keys]
+        where = joined([where, *there], " AND ")
     yield Function(
         attachment.function("text"),
         "(text)",
@@ -164,31 +168,69 @@ def reading(attachment: Attachment, shape: Shape) -> Iterator[Function]:
         ),
     )
     # OFFSET 0: looked up one by one, whatever the statistics say.
+    given = "unnest($1) AS g (id)\n    CROSS JOIN LATERAL (SELECT {} FROM {} t WHERE {} AND {} OFFSET 0) AS r"
+    found: Part = raw(f"SELECT r.* FROM {given}").format(
+        row, attachment.identifier, by_key(attachment, sql.Identifier("g", "id")), where
+    )
+    if shape.view and len(attachment.keys) == 1:
+        # All at once: a view that finds no row by its key is read once then, and not once for each of them.
+        found = sql.SQL(
+            "SELECT {} FROM {} t\n    WHERE t.{} = ANY (ARRAY(SELECT {} FROM unnest($1) AS g (id)))"
+            " AND {} = ANY ($1) AND {}"
+        ).format(
+            row,
+            attachment.identifier,
+            sql.Identifier(attachment.keys[0]),
+            attachment.key(sql.Identifier("g", "id"))[0],
+            attachment.source_id("t"),
+            where,
+        )
     yield Function(
         attachment.function("rows"),
         "(text[])",
-        f"TABLE ({ROW}, {MARKED})",
-        sql.SQL(
-            "\n#variable_conflict use_column\nBEGIN\n    RETURN QUERY SELECT r.* FROM unnest($1) AS g (id)\n"
-            "    CROSS JOIN LATERAL (SELECT {} FROM {} t WHERE {} AND {} OFFSET 0) AS r;\nEND "
-        ).format(row, attachment.identifier, by_key(attachment, sql.Identifier("g", "id")), where),
+        f"TABLE ({returned})",
+        sql.SQL("\n#variable_conflict use_column\nBEGIN\n    RETURN QUERY {};\nEND ").format(found),
     )
-    keys = joined([sql.Identifier("t", key) for key in attachment.keys])
-    after = joined(attachment.key(sql.SQL("$1")))
-    page = "    RETURN QUERY SELECT {row} FROM {table} t WHERE {where}{beyond} ORDER BY {keys} LIMIT $2;\n"
-    first, later = (
-        sql.SQL(page).format(row=row, table=attachment.identifier, where=where, keys=keys, beyond=beyond)
-        for beyond in (sql.SQL(""), sql.SQL(" AND ({}) > ({})").format(keys, after))
+    keys = [sql.Identifier("t", key) for key in attachment.keys]
+    page = sql.SQL("SELECT {} FROM {} t WHERE {}").format(row, attachment.identifier, where)
+    after = attachment.key(sql.SQL("$1"))
+    yield _pages(attachment, "page", "(text, integer)", returned, page, keys, (sql.SQL("true"), after))
+    if attachment.changed is not None:
+        since = sql.SQL("$1" if shape.changes_zoned else "($1 AT TIME ZONE 'UTC')")
+        at = sql.Identifier("t", attachment.changed)
+        begin, after = sql.SQL("{} >= {}").format(at, since), [since, *attachment.key(sql.SQL("$2"))]
+        given = "(timestamp with time zone, text, integer)"
+        yield _pages(attachment, "recent", given, returned, page, [at, *keys], (begin, after))
+
+
+def _pages(
+    attachment: Attachment,
+    name: str,
+    given: str,
+    returned: str,
+    page: Part,
+    order: Sequence[Part],
+    ways: tuple[Part, Sequence[Part]],
+) -> Function:
+    """A function for the next rows, of which the last two arguments are the source_id of the last row before
+    them, and how many. `ways`: what holds of the first page, and after what a later one begins.
+    """
+    begin, after = ways
+    place = given.count(",")
+    body = sql.SQL(
+        "\n#variable_conflict use_column\nBEGIN\n    IF {last} IS NULL THEN\n"
+        "        RETURN QUERY {page} AND {begin} ORDER BY {order} LIMIT {limit};\n    ELSE\n"
+        "        RETURN QUERY {page} AND ({order}) > ({after}) ORDER BY {order} LIMIT {limit};\n"
+        "    END IF;\nEND "
+    ).format(
+        last=raw(f"${place}"),
+        limit=raw(f"${place + 1}"),
+        page=page,
+        begin=begin,
+        order=joined(order),
+        after=joined(after),
     )
-    yield Function(
-        attachment.function("page"),
-        "(text, integer)",
-        f"TABLE ({ROW}, {MARKED})",
-        sql.SQL(
-            "\n#variable_conflict use_column\nBEGIN\n    IF $1 IS NULL THEN\n    {}"
-            "    ELSE\n    {}    END IF;\nEND "
-        ).format(first, later),
-    )
+    return Function(attachment.function(name), given, f"TABLE ({returned})", body)
 
 
 def writing(attachment: Attachment) -> Function:
@@ -228,149 +270,3 @@ END """).format(
     )
     given = "(text[], text[], text[], double precision[], OUT written bigint, OUT held text[])"
     return Function(attachment.function("write"), given, "record", body)
-
-
-def into_outbox(attachment: Attachment, source_ids: Part) -> Part:
-    """A statement that notes the source_ids that a query has, many in one note."""
-    return sql.SQL(
-        "INSERT INTO {} (attachment_id, amount, source_ids)\n"
-        "    SELECT {}, count(*), array_agg(s.source_id)\n"
-        "    FROM (SELECT g.source_id, row_number() OVER () / {} AS part\n"
-        "          FROM ({}) AS g (source_id)) AS s\n"
-        "    GROUP BY s.part"
-    ).format(own("outbox"), attachment.id, KEYS_PER_NOTE, source_ids)
-
-
-def _differs(attachment: Attachment, shape: Shape, old: str, new: str) -> Part:
-    """Whether a row changed as an article, or its marks were overwritten by others."""
-    # As text: every type has one, and not every type can be compared. A large value is not read only to see
-    # that it is the one that was there: before PostgreSQL 17 that cannot be seen, and whoever reads the note
-    # sees it.
-    same = (
-        "pg_column_toast_chunk_id({0}) IS NOT NULL"
-        " AND pg_column_toast_chunk_id({0}) IS NOT DISTINCT FROM pg_column_toast_chunk_id({1}) THEN false"
-        if shape.chunks
-        else f"pg_column_size({{0}}) >= {INLINE_BYTES} THEN true"
-    )
-    as_text = f'(CASE WHEN {same} ELSE {{0}}::text COLLATE "C" IS DISTINCT FROM {{1}}::text COLLATE "C" END)'
-    parts = [
-        raw("{0} IS DISTINCT FROM {1}" if kind in EXACT else as_text).format(
-            sql.Identifier(old, column), sql.Identifier(new, column)
-        )
-        for column, kind in shape.watched.items()
-    ]
-    if attachment.mark_columns:
-        parts.append(
-            sql.SQL(
-                "current_setting('dedup.writing', true) IS DISTINCT FROM 'on' AND ({}) IS DISTINCT FROM ({})"
-            ).format(*(joined([_marked(row, name) for name in MARK_COLUMNS]) for row in (old, new)))
-        )
-    return joined(parts, "\n            OR ")
-
-
-def _of_row(attachment: Attachment, shape: Shape) -> Part:
-    old, new = attachment.source_id("old"), attachment.source_id("new")
-    return sql.SQL(
-        "            IF TG_OP = 'INSERT' THEN\n                noted := ARRAY[{new}];\n"
-        "            ELSIF TG_OP = 'DELETE' THEN\n                noted := ARRAY[{old}];\n"
-        "            ELSIF {old} <> {new} THEN\n                noted := ARRAY[{old}, {new}];\n"
-        "            ELSIF {differs} THEN\n                noted := ARRAY[{new}];\n"
-        "            ELSE\n                RETURN NULL;\n            END IF;\n"
-    ).format(old=old, new=new, differs=_differs(attachment, shape, "old", "new"))
-
-
-def _of_statement(attachment: Attachment, shape: Shape) -> Part:
-    old, new = attachment.source_id("o"), attachment.source_id("n")
-    same: Part = sql.SQL("{} = {}").format(old, new)
-    if set(attachment.key_types) <= set(EXACT):
-        pairs = [(sql.Identifier("o", key), sql.Identifier("n", key)) for key in attachment.keys]
-        same = joined([sql.SQL("{} = {}").format(*pair) for pair in pairs], " AND ")
-    queries = {
-        "INSERT": _keys_of(attachment, "new_rows"),
-        "DELETE": _keys_of(attachment, "old_rows"),
-        "UPDATE": sql.SQL(
-            "SELECT CASE WHEN n.{key} IS NULL THEN {old} ELSE {new} END\n"
-            "            FROM old_rows o FULL JOIN new_rows n ON {same}\n"
-            "            WHERE o.{key} IS NULL OR n.{key} IS NULL\n            OR {differs}"
-        ).format(
-            old=old,
-            new=new,
-            same=same,
-            key=sql.Identifier(attachment.keys[0]),
-            differs=_differs(attachment, shape, "o", "n"),
-        ),
-    }
-    steps = []
-    for i, (event, query) in enumerate(queries.items()):
-        few = sql.SQL("SELECT array_agg(g.id) INTO noted FROM ({}) AS g (id)").format(query)
-        # Of many rows one note each some hundred; few are noted below, outside of what may fail.
-        steps.append(
-            sql.SQL(
-                "            {word} TG_OP = {event} THEN\n"
-                "                IF EXISTS (SELECT FROM {rows} OFFSET {most}) THEN\n"
-                "                    {many};\n                    RETURN NULL;\n                END IF;\n"
-                "                {few};\n"
-            ).format(
-                word=raw("IF" if not i else "ELSIF"),
-                event=sql.Literal(event),
-                rows=raw("old_rows" if event == "DELETE" else "new_rows"),
-                most=KEYS_PER_NOTE,
-                many=into_outbox(attachment, query),
-                few=few,
-            )
-        )
-    return sql.SQL(
-        "{}            END IF;\n            IF noted IS NULL THEN\n"
-        "                RETURN NULL;\n            END IF;\n"
-    ).format(joined(steps, ""))
-
-
-def _keys_of(attachment: Attachment, rows: str) -> Part:
-    return sql.SQL("SELECT {} FROM {} r").format(attachment.source_id("r"), raw(rows))
-
-
-def _of_insert(attachment: Attachment, shape: Shape) -> Part:
-    """Note inserted rows outside of what may fail, which costs as much as all the rest. Before, it sees
-    whether the columns of the key are still there. Only for keys whose texts can be written whatever their
-    types are by now.
-    """
-    if shape.partitioned or not shape.numbers or {*TIMES} & {*attachment.key_types}:
-        return sql.SQL("")
-    there = [
-        sql.SQL(
-            "(pg_identify_object_as_address('pg_class'::regclass, TG_RELID, {})).object_names[3] = {}"
-        ).format(number, sql.Literal(key))
-        for number, key in zip(shape.numbers, attachment.keys, strict=True)
-    ]
-    first = sql.SQL(
-        "INSERT INTO {} (attachment_id, amount, source_ids)\n"
-        "            SELECT {}, 1, ARRAY[g.id] FROM ({} LIMIT 2) AS g (id)"
-    ).format(own("outbox"), attachment.id, _keys_of(attachment, "new_rows"))
-    rest = sql.SQL("{} OFFSET 2").format(_keys_of(attachment, "new_rows"))
-    return sql.SQL(
-        "    IF TG_OP = 'INSERT' AND {there} THEN\n        {first};\n"
-        "        GET DIAGNOSTICS rows_noted = ROW_COUNT;\n"
-        "        IF rows_noted = 2 THEN  -- there may be more\n            {rest};\n        END IF;\n"
-        "        RETURN NULL;\n    END IF;\n"
-    ).format(there=joined(there, " AND "), first=first, rest=into_outbox(attachment, rest))
-
-
-def changed(attachment: Attachment, shape: Shape) -> Function:
-    """Note which rows a statement changed, or one row of a partitioned table. A partition that is written to
-    by its own name fires no triggers for statements of its table.
-    """
-    body = sql.SQL(
-        "\nDECLARE\n    noted text[];\n    rows_noted bigint;\nBEGIN\n{insert}"
-        "    IF TG_OP <> 'TRUNCATE' THEN\n        BEGIN\n{found}"
-        "        EXCEPTION WHEN OTHERS THEN\n"
-        "            noted := NULL;  -- the owner changed the table: all of it is to be compared\n"
-        "        END;\n    END IF;\n"
-        "    INSERT INTO {outbox} (attachment_id, amount, source_ids)\n"
-        "    VALUES ({id}, coalesce(cardinality(noted), 1), noted);\n    RETURN NULL;\nEND "
-    ).format(
-        insert=_of_insert(attachment, shape),
-        found=(_of_row if shape.partitioned else _of_statement)(attachment, shape),
-        outbox=own("outbox"),
-        id=attachment.id,
-    )
-    return Function(attachment.function("changed"), "()", "trigger", body)

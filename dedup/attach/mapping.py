@@ -33,10 +33,14 @@ LONGEST_IDENTIFIER = 63
 KEYS = ("smallint", "integer", "bigint", "numeric", "uuid", *TIMES)
 """Types of keys beside those of text."""
 
-_RELATIONS = {
-    **{"v": "a view", "m": "a materialized view", "f": "a foreign table"},
-    **{"S": "a sequence", "i": "an index"},
-}
+VIEWS = ("v", "m", "f")
+"""Relations without triggers, and maybe without an index: views, materialized ones, and foreign tables."""
+
+LONGEST_PAUSE = 10_080
+"""Minutes: a week."""
+
+EVERY_MINUTES = 15
+"""How old the last look for changes of a view may be: a newsroom waits so long for a mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +53,11 @@ class Wanted:
     name: str | None = None  # None for the table's
     where: str | None = None  # SQL; None for all rows
     mark_columns: bool = False
-    triggers: bool = True
+    triggers: bool | None = None  # None: where there can be any
     html: bool | None = None  # whether bodies are HTML; None: find out, and refuse them if they look like it
+    changed: str | None = None  # the column of the time of a row's last change; None: there is none
+    # minutes after which changes are looked for; 0: never; None: EVERY_MINUTES of a view
+    every: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +75,9 @@ class Column:
 
 def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> tuple[Attachment, Shape]:
     """What to attach. `again`: what is attached already, and is to be mapped in this way."""
-    oid, schema, table = find_table(cursor, wanted.table)
+    oid, schema, table, view = find_table(cursor, wanted.table)
     columns = columns_of(cursor, oid)
-    keys = _keys(cursor, oid, wanted, columns)
+    keys = _keys(cursor, oid, wanted, columns, view=view)
     mapped = _mapped(wanted, columns)
     if again:
         number, name = again.id, again.name
@@ -78,7 +85,8 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
         row = cursor.execute(_sql("next_id")).fetchone()
         number, name = int(row[0]) if row else 1, _name(cursor, table if wanted.name is None else wanted.name)
     types = tuple(columns[key].type for key in keys)
-    more = wanted.where, wanted.mark_columns, wanted.triggers, bool(wanted.html)
+    triggers, every = _followed(wanted, columns, view=view)
+    more = wanted.where, wanted.mark_columns, triggers, bool(wanted.html), wanted.changed, every
     attachment = Attachment(number, name, schema, table, keys, types, mapped, *more)
     _check_marks(attachment, columns, None if again else schema_of(cursor))
     published = mapped.get("published_at")
@@ -87,24 +95,54 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
     named = dict.fromkeys([*mapped.values(), *looked_at])
     parts = dict.fromkeys(part for name in named for part in columns[name].made_of or (name,))
     watched = {part: columns[part].kind for part in parts}
+    told = [] if wanted.changed is None else [wanted.changed]
     seen = drift.find(cursor, attachment).seen(
-        [*keys, *named, *watched], again.seen.get("parts", ()) if again else ()
+        [*keys, *named, *watched, *told], again.seen.get("parts", ()) if again else ()
     )
     numbers = tuple(columns[key].number for key in keys)
     row = cursor.execute(_sql("shape"), {"oid": oid}).fetchone()
     assert row is not None
+    survey.refuse_rows(cursor, attachment, view=view)
     if attachment.html:
         need_trafilatura()
     elif wanted.html is None:
         survey.refuse_html(cursor, attachment)
     partitioned, owner, creator, home, lends, version = row
     lends, chunks = lends and owner != creator, version >= TELLS_CHUNKS
-    shape = Shape(zoned, partitioned, watched, numbers, owner, creator, home, lends, chunks)
+    changes_zoned = wanted.changed is not None and columns[wanted.changed].kind == TIMES[2]
+    kinds = zoned, partitioned, view, changes_zoned
+    shape = Shape(*kinds, watched, numbers, owner, creator, home, lends, chunks)
     return replace(attachment, seen={**seen, "state": None}), shape
 
 
-def find_table(cursor: Cursor, given: str) -> tuple[int, str, str]:
-    """A table that can be attached: its number, schema and name. `given`: as in SQL."""
+def _followed(wanted: Wanted, columns: Mapping[str, Column], *, view: bool) -> tuple[bool, int | None]:
+    """Whether triggers note changes, and else after how many minutes they are looked for."""
+    if view and wanted.mark_columns:
+        raise InputError(
+            f"--mark-columns: {wanted.table} is no table that columns can be added to: read the marks in the"
+            " view that dedup makes"
+        )
+    if view and wanted.triggers:
+        raise InputError(f"--triggers: {wanted.table} is no table that can have triggers: leave it out")
+    triggers = not view if wanted.triggers is None else wanted.triggers
+    if triggers and (wanted.changed is not None or wanted.every):
+        raise InputError(
+            "--changed and --every are for views and --no-triggers: triggers note every change at once"
+        )
+    if wanted.changed is not None:
+        found = _find(columns, wanted.changed, "--changed")
+        if found.kind not in TIMES[1:]:
+            raise InputError(
+                f"--changed: column {wanted.changed!r} is of type {found.type}; it must be a timestamp"
+            )
+    every = EVERY_MINUTES if view and wanted.every is None else wanted.every
+    return triggers, every or None
+
+
+def find_table(cursor: Cursor, given: str) -> tuple[int, str, str, bool]:
+    """A table that can be attached: its number, schema and name, and whether it is a view or the like.
+    `given`: as in SQL.
+    """
     try:
         parts = cursor.execute(_sql("parts_of_name"), {"name": given}).fetchone()
     except psycopg.errors.InvalidParameterValue:
@@ -122,9 +160,8 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str]:
     if row is None:
         raise InputError(f"there is no table {given}; `psql -c '\\dt *.*'` lists the tables")
     oid, schema, table, kind, persistence, inherits, is_partition, secured, ours = row
-    if kind not in "rp":
-        what = _RELATIONS.get(kind, "no table")
-        raise InputError(f"{given} is {what}, whose changes cannot be noted: attach the table behind it")
+    if kind not in ("r", "p", *VIEWS):
+        raise InputError(f"{given} is neither a table nor a view: attach one")
     if ours or schema.startswith("pg_") or schema == "information_schema":
         raise InputError(f"{given} belongs to {'dedup' if ours else 'Postgres'} itself")
     if persistence == "t":
@@ -135,14 +172,15 @@ def find_table(cursor: Cursor, given: str) -> tuple[int, str, str]:
         raise InputError(f"{given} is a partition: attach the partitioned table")
     if kind == "p" and cursor.execute(_sql("foreign_partition"), {"oid": oid}).fetchone() is not None:
         raise InputError(
-            f"{given} has a partition that is a foreign table, whose changes cannot be noted: load it"
+            f"{given} has a partition that is a foreign table, whose changes cannot be noted: attach a view"
+            " of it"
         )
     if secured:
         raise InputError(
             f"{given} has row security: what is read would depend on who reads it;"
-            " attach a table without, or load the articles"
+            " attach a view of it, which reads what its owner may"
         )
-    return int(oid), schema, table
+    return int(oid), schema, table, kind in VIEWS
 
 
 def _check_length(name: str) -> None:
@@ -164,7 +202,9 @@ def _find(columns: Mapping[str, Column], name: str, option: str) -> Column:
     return columns[name]
 
 
-def _keys(cursor: Cursor, oid: int, wanted: Wanted, columns: Mapping[str, Column]) -> tuple[str, ...]:
+def _keys(
+    cursor: Cursor, oid: int, wanted: Wanted, columns: Mapping[str, Column], *, view: bool
+) -> tuple[str, ...]:
     if not wanted.keys:
         raise InputError("--id: name the column that tells the rows apart; several with --id a --id b")
     if len(set(wanted.keys)) < len(wanted.keys):
@@ -176,13 +216,13 @@ def _keys(cursor: Cursor, oid: int, wanted: Wanted, columns: Mapping[str, Column
                 f"--id: column {key!r} is of type {found.type}; a key is of whole numbers, numeric, uuid,"
                 " text, dates or times: name another unique key"
             )
-        if not found.required:
+        if not found.required and not view:
             raise InputError(
                 f"--id: column {key!r} may be null: first ALTER TABLE … ALTER COLUMN … SET NOT NULL, or name"
                 " another unique key"
             )
     unique = cursor.execute(_sql("is_unique"), {"oid": oid, "keys": list(wanted.keys)}).fetchone()
-    if not (unique and unique[0]):
+    if not view and not (unique and unique[0]):
         shown = ", ".join(wanted.keys)
         raise InputError(
             f"--id: no unique index holds ({shown}) apart: first CREATE UNIQUE INDEX CONCURRENTLY on it,"
@@ -276,6 +316,8 @@ class Remap:
     keys: tuple[str, ...] | None = None
     columns: Mapping[str, str] | None = None  # field of an article to column; fields that are not named stay
     where: str | None = None  # SQL; "" for all rows
+    changed: str | None = None  # the column of the time of a row's last change; "" for none
+    every: int | None = None  # minutes; 0: never
 
 
 def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attachment, Shape]:
@@ -292,7 +334,7 @@ def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attac
             f" table, `dedup detach {attachment.name}` deletes its articles"
         )
     if told.table is not None:
-        oid, schema, table = find_table(cursor, told.table)
+        oid, schema, table, _ = find_table(cursor, told.table)
     else:
         oid = found.oid if found.oid is not None else attachment.seen["oid"]
         row = cursor.execute(_sql("name_of_table"), {"oid": oid}).fetchone()
@@ -310,5 +352,15 @@ def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attac
     mapped = {field: column for field, column in mapped.items() if field == "text" or field not in lost}
     where = attachment.where if told.where is None else told.where or None
     quoted = sql.Identifier(schema, table).as_string(cursor)
-    more = attachment.name, where, attachment.mark_columns, attachment.triggers, attachment.html
-    return examine(cursor, Wanted(quoted, keys, {**mapped, **(told.columns or {})}, *more), attachment)
+    changed = attachment.changed and called.get(attachment.changed, attachment.changed)
+    changed = changed if told.changed is None else told.changed or None
+    every = told.every if told.every is not None else attachment.every or 0
+    more = (
+        attachment.name,
+        where,
+        attachment.mark_columns,
+        None if attachment.triggers else False,
+        attachment.html,
+    )
+    wanted = Wanted(quoted, keys, {**mapped, **(told.columns or {})}, *more, changed, every)
+    return examine(cursor, wanted, attachment)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dedup.attach.attachments import Attachment
-from dedup.attach.functions import KEYS_PER_NOTE
+from dedup.attach.noting import KEYS_PER_NOTE
 from dedup.base.article import MAX_SOURCE_ID_BYTES
 from dedup.db.arrays import bigints
 from dedup.db.connection import set_values
@@ -90,15 +90,30 @@ def note_freed(cursor: Cursor) -> None:
     cursor.execute(_sql("note_freed"), {"longest": MAX_SOURCE_ID_BYTES})
 
 
+class UnfitError(Exception):
+    """A table is not the one any more that was attached; the message says so, and what next."""
+
+
+def _refuse(attachment: Attachment, repeated: str | None) -> None:
+    if repeated is not None:
+        key = repeated.removeprefix(f"{attachment.name}/")
+        raise UnfitError(
+            f"{attachment.shown}: several rows have the id {key}: let it have one row for each article,"
+            " then run `dedup backfill` again"
+        )
+
+
 def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> Synced:
-    """Make articles what their rows are now. Needs the settle lock."""
+    """Make articles what their rows are now. Needs the settle lock. Raises UnfitError: rows have one id."""
     cursor.execute(_FOLLOWING)
     rows = attachment.call("rows", "%(source_ids)s::text[]")
-    values = {"id": attachment.id, "source_ids": list(source_ids), "marked": attachment.mark_columns}
+    once = list(dict.fromkeys(source_ids))  # a row is noted as often as it changes
+    values = {"id": attachment.id, "source_ids": once, "marked": attachment.mark_columns}
     values |= {"longest": MAX_SOURCE_ID_BYTES, **_titles(cursor, attachment, rows, values)}
     row = cursor.execute(_sql("follow", rows=rows), values).fetchone()
     assert row is not None
-    *counts, ids, before, after = row
+    *counts, ids, before, after, repeated = row
+    _refuse(attachment, repeated)
     if len(ids):  # the trigger left it to us, for all at once
         cursor.execute(_sql("edited"), {"ids": ids, "before": before, "after": after})
     return Synced(0, *counts)
@@ -117,25 +132,48 @@ def _titles(
     return {"titles": list(plain), "plain": list(plain.values())}
 
 
-def changed(
-    cursor: Cursor, attachment: Attachment, after: str | None, limit: int
-) -> tuple[list[tuple[str, str]], str | None]:
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """Rows or articles of a page that differ. `rows`: their source_ids, and what is the matter. `last`: the
+    source_id of the last row of the page, and `at` the time of its change, which begin the next page; None
+    after the last one. `latest`: the latest time of a change.
+    """
+
+    rows: list[tuple[str, str]]
+    last: str | None
+    at: str | None = None
+    latest: str | None = None
+
+
+def changed(cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int) -> Differing:
     """Those of the next rows, by their keys, that are not what their articles are, or have not their marks.
-    Without rows that cannot be articles. `after`: the source_id of the last row of the page before. Returns
-    source_ids and what is the matter, and the source_id of the last row; None after the last page.
+    Without rows that cannot be articles. `before`: the page before. Raises UnfitError: rows have one id.
     """
     page = attachment.call("page", "%(after)s::text, %(limit)s::integer")
-    values = {"id": attachment.id, "after": after, "limit": limit, "marked": attachment.mark_columns}
-    return _found(cursor, _sql("changed", page=page), values | _titles(cursor, attachment, page, values))
+    return _changed(cursor, attachment, page, {"after": before and before.last, "limit": limit})
 
 
-def gone(
-    cursor: Cursor, attachment: Attachment, after: str | None, limit: int
-) -> tuple[list[tuple[str, str]], str | None]:
+def recent(
+    cursor: Cursor, attachment: Attachment, since: str, before: Differing | None, limit: int
+) -> Differing:
+    """The same of rows that changed since a time, by that of their changes."""
+    page = attachment.call("recent", "%(since)s::timestamptz, %(after)s::text, %(limit)s::integer")
+    values = {"since": before.at if before else since, "after": before and before.last, "limit": limit}
+    return _changed(cursor, attachment, page, values)
+
+
+def _changed(cursor: Cursor, attachment: Attachment, page: str, given: Mapping[str, object]) -> Differing:
+    changed_at = "NULL::timestamptz" if attachment.changed is None else "v.changed_at"
+    query = _sql("changed", page=page, changed_at=changed_at)
+    values = {"id": attachment.id, "marked": attachment.mark_columns, **given}
+    return _found(cursor, attachment, query, values | _titles(cursor, attachment, page, values))
+
+
+def gone(cursor: Cursor, attachment: Attachment, before: Differing | None, limit: int) -> Differing:
     """Those of the next articles, by their source_ids, whose rows are gone; as `changed`."""
     query = _sql("gone", rows=attachment.call("rows", "ARRAY(SELECT source_id FROM page)"))
     values = _range(attachment) | {"limit": limit}
-    return _found(cursor, query, values if after is None else values | {"first": after})
+    return _found(cursor, attachment, query, values | {"first": before.last} if before else values)
 
 
 def _range(attachment: Attachment) -> dict[str, object]:
@@ -143,12 +181,12 @@ def _range(attachment: Attachment) -> dict[str, object]:
     return {"id": attachment.id, "first": f"{attachment.name}/", "end": f"{attachment.name}0"}
 
 
-def _found(
-    cursor: Cursor, query: bytes, values: Mapping[str, object]
-) -> tuple[list[tuple[str, str]], str | None]:
+def _found(cursor: Cursor, attachment: Attachment, query: bytes, values: Mapping[str, object]) -> Differing:
     row = cursor.execute(query, values).fetchone()
     assert row is not None
-    return [(source_id, matter) for source_id, matter in row[0] or ()], row[1]
+    rows, *place, repeated = row
+    _refuse(attachment, repeated)
+    return Differing([(source_id, matter) for source_id, matter in rows or ()], *place)
 
 
 def note(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> None:

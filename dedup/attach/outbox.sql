@@ -52,14 +52,15 @@ SELECT DISTINCT title FROM ${rows} AS r WHERE title ~ '[<&]'
 -- name: follow
 -- Make articles what their rows are now. `rows`: them, by the function that was made for the table. Titles that had
 -- tags come with what they are without. Returns how many are new, changed, gone and refused; and of those that settling
--- must hear of the ids, and the revisions before and after.
+-- must hear of the ids, and the revisions before and after; at last an id that several rows have.
 WITH state AS MATERIALIZED (
     SELECT g.source_id, v.source_id IS NOT NULL AS present, a.id, a.attachment_id, a.revision,
            a.published_at AS was_published_at, v.text_hash, coalesce(h.plain, v.title) AS title, v.url, v.publication, v.language,
-           v.published_at, octet_length(g.source_id) <= %(longest)s AS fits,
+           v.published_at, v.times, octet_length(g.source_id) <= %(longest)s AS fits,
            (v.status, v.original, v.score) IS DISTINCT FROM (a.status, o.source_id, a.score) AS otherwise
     FROM (SELECT DISTINCT given.id COLLATE "C" AS source_id FROM unnest(%(source_ids)s::text[]) AS given (id)) AS g
-    LEFT JOIN (SELECT DISTINCT ON (source_id) * FROM ${rows} AS r) AS v ON v.source_id = g.source_id
+    LEFT JOIN (
+        SELECT DISTINCT ON (source_id) *, count(*) OVER (PARTITION BY source_id) AS times FROM ${rows} AS r) AS v ON v.source_id = g.source_id
     LEFT JOIN unnest(%(titles)s::text[], %(plain)s::text[]) AS h (title, plain) ON h.title = v.title
     LEFT JOIN LATERAL (
         SELECT own.*, k.status, k.duplicate_of, k.score
@@ -103,7 +104,8 @@ WITH state AS MATERIALIZED (
 SELECT (SELECT count(*) FROM inserted), (SELECT count(*) FROM updated), (SELECT count(*) FROM deleted),
        (SELECT count(*) FROM refused),
        ARRAY(SELECT id FROM touching ORDER BY id), ARRAY(SELECT before FROM touching ORDER BY id),
-       ARRAY(SELECT after FROM touching ORDER BY id)
+       ARRAY(SELECT after FROM touching ORDER BY id),
+       (SELECT min(source_id) FROM state WHERE times > 1)
 
 -- name: edited
 -- Do for articles at once what their trigger left to us.
@@ -111,9 +113,10 @@ SELECT dedup.articles_edited(%(ids)s::bigint[], %(before)s::integer[], %(after)s
 
 -- name: changed
 -- Those of the next rows that are not what their articles are, or have not their marks, with what is the matter; and
--- the source_id of the last row. `page`: the rows, by the function that was made for the table.
+-- the source_id of the last row, the time of its change, the latest such time, and an id that several rows have.
+-- `page`: the rows, by the function that was made for the table.
 WITH page AS MATERIALIZED (
-    SELECT row_number() OVER () AS place, v.* FROM ${page} AS v
+    SELECT row_number() OVER () AS place, ${changed_at} AS at, v.* FROM ${page} AS v
 ), differing AS (
     SELECT p.place, p.source_id,
            CASE WHEN a.id IS NULL THEN 'the row has no article'
@@ -134,7 +137,9 @@ WITH page AS MATERIALIZED (
     WHERE NOT EXISTS (SELECT FROM dedup.refused_row r WHERE r.attachment_id = %(id)s AND r.source_id = p.source_id)
 )
 SELECT (SELECT array_agg(ARRAY[source_id, matter] ORDER BY place) FROM differing WHERE matter IS NOT NULL),
-       (SELECT source_id FROM page ORDER BY place DESC LIMIT 1)
+       (SELECT source_id FROM page ORDER BY place DESC LIMIT 1),
+       (SELECT at::text FROM page ORDER BY place DESC LIMIT 1), (SELECT max(at)::text FROM page),
+       (SELECT source_id FROM page GROUP BY source_id HAVING count(*) > 1 LIMIT 1)
 
 -- name: gone
 -- Those of the next articles whose rows are gone; as `changed`. `rows`: the rows of the page.
@@ -145,7 +150,7 @@ WITH page AS MATERIALIZED (
 )
 SELECT (SELECT array_agg(ARRAY[p.source_id, 'the article has no row'] ORDER BY p.source_id)
         FROM page p LEFT JOIN ${rows} AS v USING (source_id) WHERE v.source_id IS NULL),
-       (SELECT max(source_id) FROM page)
+       (SELECT max(source_id) FROM page), NULL, NULL, NULL
 
 -- name: note
 -- Note rows, many in one note.

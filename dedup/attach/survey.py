@@ -23,6 +23,30 @@ def articles_of(attachment: Attachment) -> Part:
     return sql.SQL("FROM {} t WHERE {}").format(attachment.identifier, where)
 
 
+def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
+    """Raises InputError: rows of a view have one key or none, or rows do not say when they changed."""
+    rows = articles_of(attachment)
+    keys = [sql.Identifier("t", key) for key in attachment.keys]
+    if view:
+        query = sql.SQL("SELECT {} {} GROUP BY {} HAVING count(*) > 1 LIMIT 1").format(
+            attachment.source_id("t"), rows, sql.SQL(", ").join(keys)
+        )
+        if (found := cursor.execute(query).fetchone()) and found[0] is not None:
+            raise InputError(
+                f"--id: {attachment.shown} has several rows with the id {found[0].split('/', 1)[1]}: let it"
+                " have one row for each article, such as with DISTINCT ON, or add a column with another --id"
+            )
+    required = [(key, "--id", "leave such rows out of the view") for key in attachment.keys] if view else []
+    if attachment.changed is not None:
+        way = "coalesce it in a view with the time when the row was made"
+        required.append((attachment.changed, "--changed", way))
+    for column, option, way in required:
+        query = sql.SQL("SELECT count(*) {} AND t.{} IS NULL").format(rows, sql.Identifier(column))
+        row = cursor.execute(query).fetchone()
+        if row and row[0]:
+            raise InputError(f"{option}: column {column!r} is null in {row[0]:,} rows: {way}")
+
+
 def refuse_html(cursor: Cursor, attachment: Attachment) -> None:
     """Raises InputError: the bodies look like HTML, so that tags would be compared as words."""
     body = sql.Identifier("t", attachment.columns["text"])

@@ -19,7 +19,7 @@ import psycopg
 
 from dedup.attach import attachments, drift, outbox
 from dedup.attach.attachments import Attachment
-from dedup.attach.outbox import Synced
+from dedup.attach.outbox import Differing, Synced, UnfitError
 from dedup.base.progress import Progress
 from dedup.db.arrays import bigints
 from dedup.db.connection import fitting_batch
@@ -49,6 +49,7 @@ class _Sync:
 
     def run(self) -> Synced:
         retried(self._look, self._database.timeouts.lock)
+        self._follow()
         with self._database.transaction() as cursor:
             waiting = outbox.count(cursor, self._drifted)
             # What comes later is left to the next passage: writers who never pause hold nobody else up.
@@ -78,12 +79,27 @@ class _Sync:
         with self._database.transaction() as cursor:
             for attachment in attachments.present(cursor):
                 if words := drift.look(cursor, attachment):
-                    self._leave(attachment, words)
+                    self._leave(attachment, [f"{line}: `dedup remap {attachment.name}`" for line in words])
             outbox.note_freed(cursor)
 
     def _leave(self, attachment: Attachment, words: Sequence[str]) -> None:
         self._drifted.append(attachment.id)
-        self._done.problems += [f"{line}: `dedup remap {attachment.name}`" for line in words]
+        self._done.problems += words
+
+    def _follow(self) -> None:
+        """Look for changes where no trigger notes them and it is time to."""
+        with self._database.transaction() as cursor:
+            due = dict(cursor.execute(_sql("due")).fetchall())
+            chosen = [a for a in attachments.present(cursor) if a.id in due] if due else []
+        for attachment in chosen:
+            if self._stop():
+                return
+            try:
+                follow(self._database, attachment, self._stop, whole=due[attachment.id])
+            except UnfitError as error:
+                self._leave(attachment, [str(error)])
+                with self._database.transaction() as cursor:
+                    cursor.execute(_sql("put_off"), {"id": attachment.id})
 
     def _batch(self, after: int) -> tuple[int, int | None, list[Attachment]]:
         """Take some notes: how many, the number of the last one, and the tables to be compared as a whole."""
@@ -134,7 +150,7 @@ class _Sync:
         with self._database.transaction() as cursor:
             numbers = outbox.whole(cursor, attachment)
         try:
-            noted = compare(self._database, attachment, self._stop)
+            noted = follow(self._database, attachment, self._stop)
         except UnfitError as error:
             self._leave(attachment, [str(error)])
             return
@@ -158,10 +174,6 @@ class _Sync:
             connection.close()
 
 
-class UnfitError(Exception):
-    """A table is not the one any more that its functions were made for; the message says so."""
-
-
 @contextmanager
 def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
     """A part of a transaction that reads a table. Raises UnfitError: its functions do not fit it any more."""
@@ -173,30 +185,51 @@ def fitting(cursor: Cursor, attachment: Attachment) -> Iterator[None]:
     except (psycopg.ProgrammingError, psycopg.DataError) as error:
         # Not the message of the server, which may quote a row.
         raise UnfitError(
-            f"{attachment.shown}: it does not fit what was made for it (SQLSTATE {error.sqlstate})"
+            f"{attachment.shown}: it does not fit what was made for it (SQLSTATE {error.sqlstate}):"
+            f" `dedup remap {attachment.name}`"
         ) from None
 
 
-def compare(database: Database, attachment: Attachment, stop: Callable[[], bool]) -> int | None:
-    """Note what is new, changed or gone in a table since it was last followed, page by page.
+OVERLAP_MINUTES = 60
+"""Changes that are older by so much than the latest that was seen are looked at again: a transaction may have
+been at work for so long, or clocks differ. docs/attach.md says so."""
 
-    Returns how many rows, or None if told to stop before the end. Raises UnfitError: the table cannot be
-    read.
+Differs = Callable[[Cursor, Attachment, Differing | None, int], Differing]
+
+
+def follow(
+    database: Database, attachment: Attachment, stop: Callable[[], bool], *, whole: bool = True
+) -> int | None:
+    """Note what is new, changed or gone in a table since it was last followed, page by page: of all its rows,
+    or without `whole` of those that changed lately, of which none is gone.
+
+    What it has seen is kept at its end: whoever comes after one that was killed sees all of it again. Returns
+    how many rows, or None if told to stop before the end. Raises UnfitError: the table cannot be read.
     """
-    noted = 0
-    for differing in (outbox.changed, outbox.gone):
-        last, more = None, True
-        while more:
+    with database.transaction() as cursor:
+        row = cursor.execute(_sql("began"), {"id": attachment.id, "overlap": OVERLAP_MINUTES}).fetchone()
+    began, since = row or (None, None)
+    ways: list[Differs] = [outbox.changed, outbox.gone]
+    if not whole and attachment.changed is not None and since is not None:
+        ways = [lambda cursor, of, before, limit: outbox.recent(cursor, of, since, before, limit)]
+    noted, latest = 0, None
+    for differing in ways:
+        found: Differing | None = None
+        while found is None or found.last is not None:
             if stop():
                 return None
             with database.transaction() as cursor:
                 prefer_indexes(cursor)
                 with fitting(cursor, attachment):
-                    found, last = differing(cursor, attachment, last, PAGE)
-                if found:
-                    outbox.note(cursor, attachment, [source_id for source_id, _ in found])
-            noted += len(found)
-            more = last is not None
+                    found = differing(cursor, attachment, found, PAGE)
+                if found.rows:
+                    outbox.note(cursor, attachment, [source_id for source_id, _ in found.rows])
+            noted += len(found.rows)
+            latest = max(filter(None, (latest, found.latest)), default=None)
+    if attachment.changed is not None or attachment.every is not None:
+        values = {"id": attachment.id, "whole": len(ways) > 1, "latest": latest, "began": began}
+        with database.transaction() as cursor:
+            cursor.execute(_sql("looked"), values)
     return noted
 
 

@@ -21,8 +21,27 @@ PublishedOption = Annotated[
 ]
 
 
+ChangedOption = Annotated[
+    str | None,
+    Option(
+        metavar="COLUMN",
+        help="Without triggers: column of the time of a row's last change. Only rows that changed since the"
+        " last look are compared then, with an hour of overlap for transactions that commit late. Once a day"
+        " all are, which finds deleted rows.",
+    ),
+]
+EveryOption = Annotated[
+    int | None,
+    Option(
+        metavar="MINUTES",
+        help="Without triggers: how old the last look for changes may be before a backfill or a worker looks"
+        " again; 0 for never. Default: 15 for a view.",
+    ),
+]
+
+
 def attach(
-    table: Annotated[str, Argument(metavar="TABLE", help="The table, such as public.articles.")],
+    table: Annotated[str, Argument(metavar="TABLE", help="The table or view, such as public.articles.")],
     keys: Annotated[list[str], Option("--id", metavar="COLUMN", help="Column of the key; may be repeated.")],
     text: Annotated[str, Option(metavar="COLUMN", help="Column of the body.")],
     title: TitleOption = None,
@@ -41,11 +60,16 @@ def attach(
         bool, Option("--mark-columns", help="Add columns for the marks to the table, and fill them.")
     ] = False,
     triggers: Annotated[
-        bool,
+        bool | None,
         Option(
-            "--triggers/--no-triggers", help="Have triggers note what changes, or leave that to `dedup sync`."
+            "--triggers/--no-triggers",
+            help="Have triggers note what changes, or leave that to `dedup sync`, as a view must."
+            " Default: triggers on a table.",
+            show_default=False,
         ),
-    ] = True,
+    ] = None,
+    changed: ChangedOption = None,
+    every: EveryOption = None,
     html: Annotated[
         bool | None,
         Option(
@@ -58,12 +82,17 @@ def attach(
     ] = None,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Make the rows of a table articles, without copying their texts.
+    """Make the rows of a table or a view articles, without copying their texts.
 
     From then on every change of the table reaches the corpus: triggers note which rows changed, and the next
     `dedup backfill` reads them. The marks are in the view `dedup.NAME_marks`, in the table's own keys.
 
+    Where the outlet is a number or the text is in parts, make a view that joins them, a row for each article,
+    and attach it; for a query too. A view has no triggers: a backfill and `dedup worker` look for changes
+    where nobody has for `--every` minutes, and so does `dedup sync` at once.
+
         dedup attach public.articles --id id --text body --title headline --published pub_date
+        dedup attach cms.posts_read --id id --text body --publication outlet --html --changed updated_at
     """
     columns = _columns(
         text=text, title=title, url=url, publication=publication, language=language, published_at=published
@@ -78,14 +107,20 @@ def attach(
             mark_columns=mark_columns,
             triggers=triggers,
             html=html,
+            changed=changed,
+            every=every,
             dry_run=dry_run,
         )
     if dry_run:
         _show(done.statements)
         return
     output.say(f"attached as {done.name}; next: dedup backfill")
-    if not triggers:
-        output.say(f"no trigger notes its changes: run `dedup sync {done.name}` before each backfill")
+    if done.triggers:
+        return
+    way = f"run `dedup sync {done.name}` before each backfill"
+    if done.every is not None:
+        way = f"a backfill and `dedup worker` look for them every {done.every} minutes"
+    output.say(f"no trigger notes its changes: {way}")
 
 
 def remap(
@@ -105,6 +140,8 @@ def remap(
     where: Annotated[
         str | None, Option(metavar="SQL", help='Only rows for which this holds; "" for all.')
     ] = None,
+    changed: ChangedOption = None,
+    every: EveryOption = None,
     dry_run: DryRunOption = False,
 ) -> None:
     """Map an attached table again after its columns or the table itself were changed.
@@ -121,7 +158,14 @@ def remap(
     )
     with corpus() as dd:
         done = dd.attachments.remap(
-            name, table=table, keys=keys or None, columns=columns or None, where=where, dry_run=dry_run
+            name,
+            table=table,
+            keys=keys or None,
+            columns=columns or None,
+            where=where,
+            changed=changed,
+            every=every,
+            dry_run=dry_run,
         )
     if dry_run:
         _show(done.statements)
@@ -150,7 +194,7 @@ def attachments(json: JsonOption = False) -> None:
                 item.name,
                 f"{item.schema}.{item.table}",
                 ", ".join(item.keys),
-                "being detached" if item.leaving else "triggers" if item.triggers else "dedup sync",
+                item.noted_by,
                 "yes" if item.mark_columns else "no",
                 item.attached_at,
             )
@@ -165,13 +209,24 @@ def attachments(json: JsonOption = False) -> None:
 
 def sync(
     name: Annotated[str | None, Argument(metavar="[NAME]", help="One attached table; default: all.")] = None,
+    full: Annotated[
+        bool,
+        Option(
+            "--full", help="Compare all rows, also where `--changed` of `dedup attach` tells which changed."
+        ),
+    ] = False,
 ) -> None:
     """Find new, changed and deleted rows of attached tables by comparing them with their articles.
 
-    For tables without triggers, and after triggers were disabled. The next backfill reads what was found.
+    For views and tables without triggers, and after triggers were disabled. The next backfill reads what was
+    found. Where a table has a column of the time of changes, only later rows are compared, and deletions are
+    found with `--full`.
+
+        dedup sync
+        dedup sync posts --full
     """
     with stopping() as stop, corpus() as dd:
-        noted = dd.attachments.sync(name, stop=stop.is_set)
+        noted = dd.attachments.sync(name, whole=full, stop=stop.is_set)
     if stop.is_set():
         unfinished()
     output.say(f"{counted(noted, 'row differs', 'rows differ')}; next: dedup backfill")

@@ -79,7 +79,10 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     "run_total": {"worker": ("SELECT", "INSERT", "UPDATE"), "reader": _READ},
     "worker": {"worker": _WRITE, "reader": _READ},
     # A worker locks the row of a table whose changes it reads; what is attached says the owner.
-    "attachment": {"worker": ("SELECT", "UPDATE (seen)"), "reader": _READ},
+    "attachment": {
+        "worker": ("SELECT", "UPDATE (seen, synced_at, compared_at, changed_through)"),
+        "reader": _READ,
+    },
     "outbox": {"worker": ("SELECT", "INSERT", "DELETE"), "reader": _READ},
     "mark_change": {"worker": ("SELECT", "INSERT", "UPDATE (failed)", "DELETE"), "reader": _READ},
     "refused_row": {"worker": ("SELECT", "INSERT", "DELETE")},
@@ -132,7 +135,7 @@ FUNCTIONS: Mapping[str, frozenset[Role]] = {
 }
 """Function to the roles that may call it. Those of triggers are called by nobody."""
 
-_OF_TABLES = re.compile(r"attached_[0-9]+_(rows|page|write)")
+_OF_TABLES = re.compile(r"attached_[0-9]+_(rows|page|recent|write)")
 """What reads an attached table and writes marks into it."""
 
 

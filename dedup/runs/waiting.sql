@@ -10,6 +10,11 @@ SELECT EXISTS (
     SELECT FROM dedup.outbox WHERE id > 0 AND attachment_id NOT IN (
         SELECT id FROM dedup.attachment WHERE seen -> 'problems' IS NOT NULL)
     UNION ALL
+    -- Views whose changes are to be looked for.
+    SELECT FROM dedup.attachment
+    WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
+      AND (synced_at IS NULL OR synced_at < now() - make_interval(mins => sync_minutes))
+    UNION ALL
     -- Rows that can be articles now.
     SELECT FROM dedup.refused_row r
     WHERE octet_length(r.source_id) <= %(longest)s

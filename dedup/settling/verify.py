@@ -22,7 +22,8 @@ import psycopg
 
 from dedup.attach import attachments, drift, outbox
 from dedup.attach.attachments import Attachment
-from dedup.attach.sync import UnfitError, fitting
+from dedup.attach.outbox import Differing, UnfitError
+from dedup.attach.sync import fitting
 from dedup.base.answer import Answer, plain
 from dedup.base.progress import Progress, SilentProgress
 from dedup.db.database import Cursor, Database, retried
@@ -249,22 +250,28 @@ def _check_attached(cursor: Cursor, result: Verification) -> None:
 
 
 def _check_rows(cursor: Cursor, attachment: Attachment, noted: set[str], result: Verification) -> None:
+    unseen = 0
     for differing in (outbox.changed, outbox.gone):
-        last, more = None, True
-        while more:
+        found: Differing | None = None
+        while found is None or found.last is not None:
             try:
                 with fitting(cursor, attachment):
-                    found, last = differing(cursor, attachment, last, BLOCK_ARTICLES)
+                    found = differing(cursor, attachment, found, BLOCK_ARTICLES)
             except UnfitError as error:
                 result.differs(str(error), Repair.TABLES)
                 return
             except psycopg.errors.InsufficientPrivilege:
                 result.skipped.append(f"the rows of {attachment.shown}, which a worker or its owner may read")
                 return
-            for source_id, matter in found:
-                if source_id not in noted:
+            for source_id, matter in found.rows:
+                if source_id in noted:
+                    continue
+                if attachment.triggers:
                     result.differs(f"{source_id}: {matter}", Repair.TABLES)
-            more = last is not None
+                else:
+                    unseen += 1
+    if unseen:  # nothing has told of them yet
+        result.skipped.append(f"{unseen:,} rows of {attachment.shown} that changed; run `dedup sync` first")
 
 
 class _Block:

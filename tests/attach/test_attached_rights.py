@@ -204,3 +204,28 @@ def test_a_transaction_that_changed_the_table_can_be_prepared() -> None:
                 connection.execute("COMMIT PREPARED 'of the owner'")
                 assert deduplicator(database).attachments.waiting() == noted
                 right(database)
+
+
+def test_a_worker_follows_a_view_and_needs_no_right_on_it(
+    database: Database, owner: Owner, names: Names
+) -> None:
+    news(owner)
+    put(owner, 1, window(0, 6), 0)
+    owner.execute("CREATE VIEW latest AS SELECT id, body, day FROM news")
+    attach(database, "latest", columns={"text": "body", "published_at": "day"}, changed="day", every=5)
+    with Operation(database.url) as operation:
+        operation.grant(worker=[names["worker"]], reader=[names["reader"]])
+    url = url_of(database, names["worker"])
+    with Deduplicator(url) as worker:
+        worker.backfill(workers=0)
+        put(owner, 2, window(0, 6), 5)
+        assert worker.attachments.sync() == 1
+        worker.backfill(workers=0)
+        assert worker.verify().skipped == []
+    assert right(database).status() == {"latest/1": "unique", "latest/2": "duplicate:latest/1"}
+    with psycopg.connect(url) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute("SELECT body FROM newsroom.latest")
+    with Deduplicator(url_of(database, names["reader"])) as reader:
+        stored = reader.get("latest/2")
+        assert stored is not None
+        assert stored.article.text

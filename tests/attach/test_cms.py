@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
 
-from dedup.base.errors import InputError
+from dedup.attach import sync as following
+from dedup.base.errors import DatabaseError, InputError
 from dedup.db.database import Database
-from tests.attached import attach, news, owned, right
-from tests.corpora import at, deduplicator, sentence, text, window
+from dedup.runs import waiting
+from tests.attached import SCHEMA, attach, news, owned, right, settle
+from tests.corpora import answer, at, deduplicator, sentence, text, window
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -113,3 +117,296 @@ def test_a_cluster_is_told_nothing_of_bodies_with_markup(
     right(database)
     with pytest.raises(InputError, match="--html"):
         deduplicator(database).export_corpus(tmp_path / "corpus")
+
+
+# --- views
+
+CMS = """
+    CREATE TABLE outlets (id integer PRIMARY KEY, name text NOT NULL);
+    CREATE TABLE posts (
+        id bigint PRIMARY KEY, outlet_id integer NOT NULL REFERENCES outlets, headline text, topic text,
+        byline text, status text NOT NULL DEFAULT 'publish', published timestamptz,
+        updated_at timestamp NOT NULL DEFAULT (now() AT TIME ZONE 'UTC'));
+    CREATE TABLE revisions (
+        post_id bigint REFERENCES posts ON DELETE CASCADE, number integer, body text,
+        PRIMARY KEY (post_id, number));
+    CREATE VIEW published_posts AS
+    SELECT p.id, p.headline, o.name AS outlet, p.published, p.updated_at, p.topic, p.byline, b.body
+    FROM posts p JOIN outlets o ON o.id = p.outlet_id
+    CROSS JOIN LATERAL (
+        SELECT body FROM revisions r WHERE r.post_id = p.id ORDER BY number DESC LIMIT 1) AS b
+    WHERE p.status = 'publish';
+    INSERT INTO outlets VALUES (1, 'Vantage Wire'), (2, 'Courier');
+"""
+VIEW: dict[str, Any] = {
+    "columns": {
+        "text": "body",
+        "title": "headline",
+        "publication": "outlet",
+        "published_at": "published",
+    },
+    "html": True,
+    "changed": "updated_at",
+    "every": 0,
+}
+
+
+def cms(owner: Owner) -> None:
+    for statement in CMS.split(";\n"):
+        owner.execute(statement.encode())
+
+
+def attach_posts(database: Database, **given: Any) -> None:
+    options = {"keys": ["id"], "name": "posts", **VIEW, **given}
+    deduplicator(database).attachments.attach(f"{SCHEMA}.published_posts", **options)
+
+
+def write(owner: Owner, key: int, start: int, outlet: int = 1, **columns: Any) -> None:
+    """A new post, or a new revision of one."""
+    given = {"id": key, "outlet_id": outlet, "headline": f"Post {key}", "published": at(60 + key), **columns}
+    owner.execute(
+        sql.SQL(
+            "INSERT INTO posts ({}) VALUES ({})"
+            " ON CONFLICT (id) DO UPDATE SET updated_at = now() AT TIME ZONE 'UTC'"
+        ).format(
+            sql.SQL(", ").join(map(sql.Identifier, given)),
+            sql.SQL(", ").join(map(sql.Literal, given.values())),
+        )
+    )
+    insert = "INSERT INTO revisions SELECT %s, 1 + count(*), %s FROM revisions WHERE post_id = %s"
+    owner.execute(insert, [key, markup(start), key])
+
+
+def test_a_view_of_posts_is_attached_and_an_outlet_is_a_name(database: Database, owner: Owner) -> None:
+    cms(owner)
+    for key, start in enumerate([0, 0, 9]):
+        write(owner, key, start, 1 + key % 2)
+    attach_posts(database)
+    assert right(database).status() == {
+        "posts/0": "unique",
+        "posts/1": "duplicate:posts/0",
+        "posts/2": "unique",
+    }
+    dd = deduplicator(database)
+    assert [(story.publication, story.copied_by) for story in dd.stories()] == [
+        ("Vantage Wire", ("Courier",))
+    ]
+    assert owner.execute(
+        "SELECT id, duplicate_of FROM dedup.posts_marks WHERE status = 'duplicate'"
+    ).fetchall() == [(1, 0)]
+    assert dd.verify().differences == []
+    assert dd.verify().skipped == []
+
+
+def test_changes_of_a_view_are_found_by_their_time_and_deletions_by_a_full_look(
+    database: Database, owner: Owner
+) -> None:
+    cms(owner)
+    for key, start in enumerate([0, 0, 9]):
+        write(owner, key, start)
+        owner.execute("UPDATE posts SET updated_at = updated_at - interval '3 days'")
+    dd = deduplicator(database)
+    attach_posts(database)
+    right(database)
+    write(owner, 1, 9)
+    write(owner, 3, 0)
+    owner.execute("UPDATE posts SET headline = 'unseen' WHERE id = 0")  # by hand: nobody says when
+    owner.execute("UPDATE posts SET status = 'draft' WHERE id = 2")
+    assert dd.verify().differences == [], "what nobody has told of is no difference"
+    assert "4 rows of" in str(dd.verify().skipped)
+    assert dd.attachments.sync() == 2
+    settle(database)
+    assert answer(database).status() == {
+        "posts/0": "unique",
+        "posts/1": "unique",
+        "posts/2": "duplicate:posts/1",
+        "posts/3": "duplicate:posts/0",
+    }
+    assert dd.attachments.sync(whole=True) == 2
+    assert right(database).status() == {
+        "posts/0": "unique",
+        "posts/1": "unique",
+        "posts/3": "duplicate:posts/0",
+    }
+    assert one(owner, "SELECT title FROM dedup.article WHERE source_id = 'posts/0'") == "unseen"
+    assert dd.verify().skipped == []
+
+
+def test_a_change_that_commits_late_is_found_by_the_overlap(database: Database, owner: Owner) -> None:
+    cms(owner)
+    write(owner, 0, 0)
+    attach_posts(database)
+    right(database)
+    with psycopg.connect(database.url) as slow:
+        slow.execute(f"SET search_path = {SCHEMA}".encode())
+        slow.execute("UPDATE posts SET headline = 'late', updated_at = now() AT TIME ZONE 'UTC'")
+        write(owner, 1, 9)
+        dd = deduplicator(database)
+        assert dd.attachments.sync() == 1
+        slow.commit()
+    assert dd.attachments.sync() == 2, "the one that is noted and not read yet, and the late one"
+    right(database)
+    assert (
+        one(owner, "SELECT string_agg(title, ', ' ORDER BY source_id) FROM dedup.article") == "late, Post 1"
+    )
+
+
+def test_a_time_in_the_future_hides_no_later_change(database: Database, owner: Owner) -> None:
+    cms(owner)
+    write(owner, 0, 0, updated_at="9999-01-01")
+    write(owner, 1, 0, updated_at="infinity")
+    attach_posts(database)
+    right(database)
+    write(owner, 2, 0)
+    assert deduplicator(database).attachments.sync() == 1
+
+
+@pytest.mark.parametrize("kind", ["VIEW", "MATERIALIZED VIEW"])
+def test_a_view_without_times_is_compared_as_a_whole(database: Database, owner: Owner, kind: str) -> None:
+    cms(owner)
+    for key in range(3):
+        write(owner, key, 0)
+    owner.execute(f"CREATE {kind} latest AS SELECT id, body FROM published_posts".encode())
+    attach(database, "latest", columns={"text": "body"}, html=True)
+    assert set(right(database).status()) == {"latest/0", "latest/1", "latest/2"}
+    owner.execute("DELETE FROM posts WHERE id = 0")
+    if kind != "VIEW":
+        owner.execute("REFRESH MATERIALIZED VIEW latest")  # the next backfill sees that by itself
+    else:
+        assert deduplicator(database).attachments.sync() == 1
+    assert set(right(database).status()) == {"latest/1", "latest/2"}
+
+
+def test_a_backfill_and_a_worker_look_for_changes_when_it_is_time(database: Database, owner: Owner) -> None:
+    cms(owner)
+    write(owner, 0, 0)
+    attach_posts(database, every=5)
+    right(database)
+
+    def waits() -> bool:
+        with database.transaction() as cursor:
+            return bool(waiting.look(cursor))
+
+    write(owner, 1, 0)
+    assert not waits()
+    assert set(right(database).status()) == {"posts/0"}, "nobody has looked"
+    owner.execute("UPDATE dedup.attachment SET synced_at = now() - interval '6 minutes'")
+    assert waits()
+    assert set(right(database).status()) == {"posts/0", "posts/1"}
+    assert not waits()
+    owner.execute("DELETE FROM posts WHERE id = 0")
+    owner.execute("UPDATE dedup.attachment SET synced_at = now() - interval '6 minutes'")
+    settle(database)
+    assert set(answer(database).marks) == {"posts/0", "posts/1"}, "only a look at all rows finds what is gone"
+    owner.execute(
+        "UPDATE dedup.attachment SET synced_at = now() - interval '6 minutes',"
+        " compared_at = now() - interval '2 days'"
+    )
+    assert set(right(database).status()) == {"posts/1"}
+
+
+def test_a_view_that_cannot_be_attached_is_refused_with_the_next_step(
+    database: Database, owner: Owner
+) -> None:
+    cms(owner)
+    for key in range(2):
+        write(owner, key, 0)
+    owner.execute("CREATE VIEW twice AS SELECT p.* FROM published_posts p, outlets")
+    owner.execute(
+        "CREATE VIEW nobody AS SELECT NULLIF(id, 1) AS id, body, NULLIF(updated_at, updated_at) AS at"
+        " FROM published_posts"
+    )
+    columns = {"text": "body"}
+    refused: dict[str, tuple[str, dict[str, Any]]] = {
+        "several rows with the id [01]: .* DISTINCT ON": ("twice", {}),
+        "'id' is null in 1 rows: leave such rows out": ("nobody", {}),
+        "'at' is null in 1 rows: coalesce it": ("nobody", {"changed": "at", "where": "id = 0"}),
+        "--mark-columns: .* no table": ("published_posts", {"mark_columns": True}),
+        "--triggers: .* no table": ("published_posts", {"triggers": True}),
+        "--changed: column 'topic' is of type text": ("published_posts", {"changed": "topic"}),
+        "triggers note every change": ("posts", {"every": 5, "columns": {"text": "headline"}}),
+    }
+    for words, (name, given) in refused.items():
+        with pytest.raises(InputError, match=words):
+            attach(database, name, **{"columns": columns, "html": True, **given})
+
+
+def test_a_view_that_gets_two_rows_for_an_article_is_left_alone_and_named(
+    database: Database, owner: Owner
+) -> None:
+    cms(owner)
+    for key in range(2):
+        write(owner, key, 0)
+    attach_posts(database)
+    before = right(database).status()
+    owner.execute("ALTER TABLE outlets DROP CONSTRAINT outlets_pkey CASCADE")
+    owner.execute("INSERT INTO outlets VALUES (1, 'Vantage')")
+    dd = deduplicator(database)
+    for whole in (False, True):
+        with pytest.raises(DatabaseError, match=r"several rows have the id [01]: .* `dedup backfill`"):
+            dd.attachments.sync(whole=whole)
+    with database.transaction() as cursor:
+        cursor.execute(
+            "INSERT INTO dedup.outbox (attachment_id, source_ids)"
+            " SELECT id, '{posts/0}' FROM dedup.attachment"
+        )
+    assert "several rows" in str(settle(database).problems)
+    owner.execute("DELETE FROM outlets WHERE name = 'Vantage'")
+    assert right(database).status() == before
+
+
+def test_a_view_that_is_defined_anew_is_compared_by_the_next_backfill(
+    database: Database, owner: Owner
+) -> None:
+    cms(owner)
+    for key in range(2):
+        write(owner, key, 0, 1 + key)
+    owner.execute("CREATE VIEW mine AS SELECT * FROM published_posts")
+    attach(database, "mine", **VIEW)
+    right(database)
+    owner.execute("CREATE OR REPLACE VIEW mine AS SELECT * FROM published_posts WHERE outlet = 'Courier'")
+    assert set(right(database).status()) == {"mine/1"}
+    owner.execute("DROP VIEW mine")
+    assert settle(database).problems == [f"{SCHEMA}.mine: the table is gone: `dedup remap mine`"]
+    assert set(answer(database).marks) == {"mine/1"}
+    owner.execute("CREATE VIEW mine AS SELECT * FROM published_posts")
+    assert set(right(database).status()) == {"mine/0", "mine/1"}
+
+
+def test_how_a_view_is_followed_can_be_changed(database: Database, owner: Owner) -> None:
+    cms(owner)
+    write(owner, 0, 0)
+    attach_posts(database)
+    right(database)
+    dd = deduplicator(database)
+    dd.attachments.remap("posts", every=30, changed="")
+    (found,) = dd.attachments.list()
+    assert (found.every, found.changed, found.triggers, found.html) == (30, None, False, True)
+    assert right(database).status() == {"posts/0": "unique"}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_looks_lose_no_change_of_a_view(database: Database, owner: Owner, seed: int) -> None:
+    """Whoever looks is ended after any page, and the next look begins where the last whole one was."""
+    rng = random.Random(seed)
+    cms(owner)
+    for key in range(6):
+        write(owner, key, rng.randrange(14))
+    attach_posts(database)
+    right(database)
+    for step in range(12):
+        write(owner, 10 + step if rng.random() < 0.5 else rng.randrange(6), rng.randrange(14))
+        left = rng.randrange(3)
+
+        def killed(left: list[int] = [left]) -> bool:  # noqa: B006
+            left[0] -= 1
+            return left[0] < 0
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(following, "PAGE", rng.choice([1, 2, 50]))
+            deduplicator(database).attachments.sync(whole=rng.random() < 0.3, stop=killed)
+        if rng.random() < 0.3:
+            settle(database)
+    deduplicator(database).attachments.sync()
+    right(database)
+    assert deduplicator(database).attachments.sync(whole=True) == 0

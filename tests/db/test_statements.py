@@ -62,11 +62,14 @@ PARTS = {
         "source": "SELECT * FROM dedup.article",
     },
     "store/common_sentences": {"fingerprints": "dedup.fingerprint"},
-    "attach/outbox": dict.fromkeys(
-        ("rows", "page"),
-        "(SELECT source_id, text_hash, title, url, publication, language, published_at, status,"
-        " source_id AS original, score FROM dedup.marked_article)",
-    ),
+    "attach/outbox": {
+        "changed_at": "now()",
+        **dict.fromkeys(
+            ("rows", "page"),
+            "(SELECT source_id, text_hash, title, url, publication, language, published_at, status,"
+            " source_id AS original, score FROM dedup.marked_article)",
+        ),
+    },
     "db/server_upgrade": {"table": "dedup.article"},
     "store/removal": {"table": "article"},
     "store/fingerprints": {"table": "fingerprint", "html": html("a")},
@@ -152,6 +155,8 @@ IN_PYTHON = {
     "attach/ddl.py": "made from a catalogue",
     "attach/functions.py": "made from a catalogue",
     "attach/mapping.py": "made from a catalogue",
+    "attach/noting.py": "made from a catalogue",
+    "attach/survey.py": "made from a catalogue",
     "db/roles.py": "words of GRANT",
     "store/removal.py": "no value can be bound in DDL",
     "db/embedded.py": "no value can be bound in DDL",
