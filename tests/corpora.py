@@ -126,7 +126,7 @@ class Answer:
 def answer(database: AnyDatabase) -> Answer:
     """What the database holds."""
     with database.transaction() as cursor:
-        marks = cursor.execute(EXPORTED("marks", conditions="true"), {"limit": None}).fetchall()
+        marks = cursor.execute(EXPORTED("marks", conditions="true", kept=""), {"limit": None}).fetchall()
         pairs = cursor.execute(EXPORTED("matches")).fetchall()
         common = cursor.execute(
             "SELECT sentence_hash, effective_stories FROM dedup.common_sentence"

@@ -6,7 +6,7 @@ Triggers note what changes in such a table, and the next backfill reads it. See 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dedup.api import OfCorpus, checks
 from dedup.attach import attach as attaching
@@ -25,6 +25,7 @@ class Attached(Answer):
     articles: int = 0  # how many articles were deleted, or would be
     triggers: bool = True  # whether triggers note changes
     every: int | None = None  # else minutes after which they are looked for
+    told: list[str] = field(default_factory=list)  # what the owner of the table is to know, a line each
 
 
 class Attachments(OfCorpus):
@@ -43,6 +44,7 @@ class Attachments(OfCorpus):
         html: bool | None = None,
         changed: str | None = None,
         every: int | None = None,
+        keep: Sequence[str] = (),
         dry_run: bool = False,
     ) -> Attached:
         """Attach a table or a view; the next backfill reads its rows.
@@ -60,6 +62,7 @@ class Attachments(OfCorpus):
                 needs `newsdedup[html]`. None refuses a table whose bodies look like HTML.
             changed: without triggers, the column of the time of a row's last change: only what changed since
                 is looked at, and once a day all rows.
+            keep: columns of the table that articles keep: shown in views as `kept`, never compared.
             every: without triggers, the minutes after which a backfill or a worker looks for changes; 0 for
                 never; None for 15 where a view is attached, else never.
             dry_run: only say which statements would run.
@@ -79,9 +82,10 @@ class Attachments(OfCorpus):
             html,
             None if changed is None else checks.text("changed", changed),
             None if every is None else checks.whole_number("every", every, 0, LONGEST_PAUSE),
+            tuple(checks.texts("keep", keep)),
         )
-        made, statements = attaching.attach(self._database, wanted, dry_run=dry_run)
-        return Attached(made.name, statements, triggers=made.triggers, every=made.every)
+        made, statements, told = attaching.attach(self._database, wanted, dry_run=dry_run)
+        return Attached(made.name, statements, triggers=made.triggers, every=made.every, told=told)
 
     def remap(
         self,
@@ -93,6 +97,7 @@ class Attachments(OfCorpus):
         where: str | None = None,
         changed: str | None = None,
         every: int | None = None,
+        keep: Sequence[str] | None = None,
         dry_run: bool = False,
     ) -> Attached:
         """Map a table again that its owner changed; its articles keep their marks.
@@ -107,6 +112,7 @@ class Attachments(OfCorpus):
             where: which rows are articles; "" for all.
             changed: the column of the time of a row's last change; "" for none.
             every: minutes after which changes are looked for; 0 for never.
+            keep: all columns that articles keep.
             dry_run: only say which statements would run.
 
         Raises:
@@ -123,6 +129,7 @@ class Attachments(OfCorpus):
             None if where is None else checks.text("the condition", where),
             None if changed is None else checks.text("changed", changed),
             None if every is None else checks.whole_number("every", every, 0, LONGEST_PAUSE),
+            None if keep is None else tuple(checks.texts("keep", keep)),
         )
         attachment, statements = attaching.remap(
             self._database, checks.text("the name", name), told, dry_run=dry_run

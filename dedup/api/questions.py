@@ -63,11 +63,13 @@ class Questions(OfCorpus):
         marked_since: Time = None,
         publication: str | None = None,
         limit: int | None = None,
+        kept: bool = False,
     ) -> Iterator[MarkRow]:
         """The marks of the articles that are asked for, by source_id; memory does not grow with them.
 
         `since`: published then or later; where the publication time is unknown, stored then or later. A time
-        in any of the forms of `Article`. `marked_since`: marked then or later. Raises InputError: there is no
+        in any of the forms of `Article`. `marked_since`: marked then or later. `kept`: with the columns of
+        one's own that attached tables keep. Raises InputError: there is no
         such status, or the limit is negative.
         """
         return exports.marks(
@@ -77,6 +79,7 @@ class Questions(OfCorpus):
             marked_since=None if marked_since is None else checks.moment("marked_since", marked_since),
             publication=None if publication is None else checks.text("publication", publication),
             limit=None if limit is None else checks.whole_number("limit", limit, 0),
+            kept=kept,
         )
 
     def matches(self) -> Iterator[MatchRow]:

@@ -8,7 +8,7 @@ from time import perf_counter
 
 from psycopg import sql
 
-from dedup.attach import attachments, ddl, drift, outbox
+from dedup.attach import attachments, ddl, drift, outbox, survey
 from dedup.attach.attachments import Attachment, Part
 from dedup.attach.mapping import Remap, Wanted, examine, remapped
 from dedup.attach.outbox import UnfitError
@@ -29,19 +29,25 @@ wait for each other, we give way before Postgres ends one of both (`deadlock_tim
 DELETED_ARTICLES = 1_000  # Of a table that is detached, under one hold of the settle lock at most
 
 
-def attach(database: Database, wanted: Wanted, *, dry_run: bool = False) -> tuple[Attachment, list[str]]:
-    """Attach a table, and return what was run or, `dry_run`, would be; the next backfill takes up its rows.
+def attach(
+    database: Database, wanted: Wanted, *, dry_run: bool = False
+) -> tuple[Attachment, list[str], list[str]]:
+    """Attach a table, and return what was run or, `dry_run`, would be, and what its owner is to know; the
+    next backfill takes up its rows.
 
     Raises InputError: it cannot be attached; the message says why. BusyError: others held the table all the
     time.
     """
 
+    told: list[str] = []
+
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         attachment, shape = examine(cursor, wanted)
+        told[:] = survey.told_of_marks(cursor, attachment)
         kept = ddl.kept(attachment, again=False)
         return attachment, [kept, *ddl.made(cursor, attachment, shape)]
 
-    return _changed(database, change, dry_run=dry_run)
+    return (*_changed(database, change, dry_run=dry_run), told)
 
 
 def remap(

@@ -8,7 +8,7 @@ read through it in `outbox.py`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -43,6 +43,7 @@ class Attachment(Answer):
     mark_columns: bool  # whether marks are written into the table
     triggers: bool  # whether triggers note its changes
     html: bool = False  # whether its bodies are HTML, of which only the text of the article counts
+    keep: tuple[str, ...] = ()  # columns that its articles keep
     changed: str | None = None  # the column of the time of a row's last change; None: all are compared
     every: int | None = None  # minutes after which changes are looked for; None: only by `dedup sync`
     leaving: bool = False  # it is being detached
@@ -137,8 +138,8 @@ def attachments(cursor: Cursor) -> list[Attachment]:
     """Every attachment, by its number."""
     rows = cursor.execute(_sql("attachments")).fetchall()
     return [
-        Attachment(number, name, schema, table, tuple(keys), tuple(types), *more)
-        for number, name, schema, table, keys, types, *more in rows
+        replace(made, keys=tuple(made.keys), key_types=tuple(made.key_types), keep=tuple(made.keep))
+        for made in (Attachment(*row) for row in rows)
     ]
 
 

@@ -3,7 +3,7 @@
 -- name: attachments
 -- Every attachment.
 SELECT id, name, schema_name, table_name, key_columns, key_types, columns, where_clause, mark_columns, triggers,
-       html, changed_column, sync_minutes, leaving, attached_at, seen, synced_at, compared_at,
+       html, kept_columns, changed_column, sync_minutes, leaving, attached_at, seen, synced_at, compared_at,
        changed_through
 FROM dedup.attachment ORDER BY id
 
@@ -82,6 +82,13 @@ SELECT a.attname, a.attnum, format_type(a.atttypid, a.atttypmod),
                  AND b.attnum <> a.attnum ORDER BY b.attnum)::text[]
 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type b ON b.oid = t.typbasetype
 WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+
+-- name: seen_by
+-- The triggers of a table and its partitions that see an update of a new column.
+SELECT DISTINCT tgname::text FROM pg_trigger
+WHERE tgrelid = ANY (%(oids)s::bigint[]::oid[]) AND NOT tgisinternal AND tgenabled <> 'D' AND tgtype::integer & 16 <> 0
+  AND cardinality(tgattr::smallint[]) = 0
+ORDER BY 1
 
 -- name: is_unique
 -- Whether a unique index of all rows holds some columns apart.

@@ -147,6 +147,7 @@ def kept(attachment: Attachment, *, again: bool) -> Part:
         "mark_columns": attachment.mark_columns,
         "triggers": attachment.triggers,
         "html": attachment.html,
+        "kept_columns": list(attachment.keep),
         "changed_column": attachment.changed,
         "sync_minutes": attachment.every,
         "seen": Jsonb(attachment.seen),

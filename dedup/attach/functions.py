@@ -136,6 +136,30 @@ def by_key(attachment: Attachment, source_id: Part) -> Part:
     return sql.SQL("{} AND {} = {}").format(joined(same, " AND "), attachment.source_id("t"), source_id)
 
 
+KEPT_CHARACTERS = 4_096
+"""Of a text that is kept; any other value that is longer as JSON is left out."""
+
+
+def _kept(attachment: Attachment) -> Part:
+    """The columns of the row `t` that its article keeps, without those that are null; null where all are."""
+    values = [
+        sql.SQL("({}, {})").format(
+            sql.Literal(name),
+            sql.SQL(
+                "CASE WHEN pg_typeof(t.{0}) = 'json'::regtype THEN to_jsonb(t.{0}::text)"
+                " ELSE to_jsonb(t.{0}) END"
+            ).format(sql.Identifier(name)),
+        )
+        for name in attachment.keep
+    ]
+    return sql.SQL(
+        "(SELECT jsonb_object_agg(k.name, CASE WHEN jsonb_typeof(k.value) = 'string'"
+        " THEN to_jsonb(left(k.value #>> '{{}}', {most})) ELSE k.value END)"
+        " FROM (VALUES {values}) AS k (name, value) WHERE k.value IS NOT NULL"
+        " AND (jsonb_typeof(k.value) = 'string' OR length(k.value::text) <= {most}))"
+    ).format(values=joined(values), most=KEPT_CHARACTERS)
+
+
 def _present_marks(attachment: Attachment) -> Part:
     """The columns of marks of the row `t`, as `MARKED`."""
     if not attachment.mark_columns:
@@ -149,6 +173,9 @@ def reading(attachment: Attachment, shape: Shape) -> Iterator[Function]:
     values = [raw(HASH).format(body)] + [_field(attachment, name, shape.zoned) for name in FIELDS]
     row = sql.SQL("{}, {}, {}").format(attachment.source_id("t"), joined(values), _present_marks(attachment))
     returned = f"{ROW}, {MARKED}"
+    if attachment.keep:
+        row = sql.SQL("{}, {}").format(row, _kept(attachment))
+        returned += ", kept jsonb"
     if attachment.changed is not None:
         at = sql.Identifier("t", attachment.changed)
         row = sql.SQL("{}, {}" if shape.changes_zoned else "{}, {} AT TIME ZONE 'UTC'").format(row, at)

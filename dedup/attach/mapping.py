@@ -58,6 +58,7 @@ class Wanted:
     changed: str | None = None  # the column of the time of a row's last change; None: there is none
     # minutes after which changes are looked for; 0: never; None: EVERY_MINUTES of a view
     every: int | None = None
+    keep: tuple[str, ...] = ()  # columns that its articles keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +87,16 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
         number, name = int(row[0]) if row else 1, _name(cursor, table if wanted.name is None else wanted.name)
     types = tuple(columns[key].type for key in keys)
     triggers, every = _followed(wanted, columns, view=view)
-    more = wanted.where, wanted.mark_columns, triggers, bool(wanted.html), wanted.changed, every
+    for column in wanted.keep:
+        _find(columns, column, "--keep")
+    keep = tuple(dict.fromkeys(wanted.keep))
+    more = wanted.where, wanted.mark_columns, triggers, bool(wanted.html), keep, wanted.changed, every
     attachment = Attachment(number, name, schema, table, keys, types, mapped, *more)
     _check_marks(attachment, columns, None if again else schema_of(cursor))
     published = mapped.get("published_at")
     zoned = published is not None and columns[published].kind == TIMES[2]
     looked_at = () if wanted.where is None else _watched(cursor, oid, attachment)
-    named = dict.fromkeys([*mapped.values(), *looked_at])
+    named = dict.fromkeys([*mapped.values(), *looked_at, *attachment.keep])
     parts = dict.fromkeys(part for name in named for part in columns[name].made_of or (name,))
     watched = {part: columns[part].kind for part in parts}
     told = [] if wanted.changed is None else [wanted.changed]
@@ -318,6 +322,7 @@ class Remap:
     where: str | None = None  # SQL; "" for all rows
     changed: str | None = None  # the column of the time of a row's last change; "" for none
     every: int | None = None  # minutes; 0: never
+    keep: tuple[str, ...] | None = None
 
 
 def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attachment, Shape]:
@@ -355,12 +360,10 @@ def remapped(cursor: Cursor, attachment: Attachment, told: Remap) -> tuple[Attac
     changed = attachment.changed and called.get(attachment.changed, attachment.changed)
     changed = changed if told.changed is None else told.changed or None
     every = told.every if told.every is not None else attachment.every or 0
-    more = (
-        attachment.name,
-        where,
-        attachment.mark_columns,
-        None if attachment.triggers else False,
-        attachment.html,
-    )
-    wanted = Wanted(quoted, keys, {**mapped, **(told.columns or {})}, *more, changed, every)
+    keep = told.keep
+    if keep is None:
+        keep = tuple(name for name in (called.get(kept, kept) for kept in attachment.keep) if name in columns)
+    triggers = None if attachment.triggers else False
+    more = attachment.name, where, attachment.mark_columns, triggers, attachment.html, changed, every, keep
+    wanted = Wanted(quoted, keys, {**mapped, **(told.columns or {})}, *more)
     return examine(cursor, wanted, attachment)

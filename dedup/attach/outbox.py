@@ -110,13 +110,18 @@ def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> S
     once = list(dict.fromkeys(source_ids))  # a row is noted as often as it changes
     values = {"id": attachment.id, "source_ids": once, "marked": attachment.mark_columns}
     values |= {"longest": MAX_SOURCE_ID_BYTES, **_titles(cursor, attachment, rows, values)}
-    row = cursor.execute(_sql("follow", rows=rows), values).fetchone()
+    row = cursor.execute(_sql("follow", rows=rows, kept=_kept(attachment)), values).fetchone()
     assert row is not None
     *counts, ids, before, after, repeated = row
     _refuse(attachment, repeated)
     if len(ids):  # the trigger left it to us, for all at once
         cursor.execute(_sql("edited"), {"ids": ids, "before": before, "after": after})
     return Synced(0, *counts)
+
+
+def _kept(attachment: Attachment) -> str:
+    """What the article of a row `v` keeps."""
+    return "v.kept" if attachment.keep else "NULL::jsonb"
 
 
 def _titles(
@@ -164,7 +169,7 @@ def recent(
 
 def _changed(cursor: Cursor, attachment: Attachment, page: str, given: Mapping[str, object]) -> Differing:
     changed_at = "NULL::timestamptz" if attachment.changed is None else "v.changed_at"
-    query = _sql("changed", page=page, changed_at=changed_at)
+    query = _sql("changed", page=page, changed_at=changed_at, kept=_kept(attachment))
     values = {"id": attachment.id, "marked": attachment.mark_columns, **given}
     return _found(cursor, attachment, query, values | _titles(cursor, attachment, page, values))
 

@@ -9,6 +9,9 @@ from dedup.base.errors import InputError
 from dedup.base.html import LOOKED_AT_CHARACTERS, looks_like_html
 from dedup.db.database import Cursor
 from dedup.db.rendering import raw
+from dedup.db.statements import Statements
+
+_sql = Statements("attach/attachments")
 
 LOOKED_AT_ROWS = 100
 """From each end of the keys: what is stored today may be other than what was stored ten years ago."""
@@ -45,6 +48,25 @@ def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:
         row = cursor.execute(query).fetchone()
         if row and row[0]:
             raise InputError(f"{option}: column {column!r} is null in {row[0]:,} rows: {way}")
+
+
+def told_of_marks(cursor: Cursor, attachment: Attachment) -> list[str]:
+    """What columns of marks cost the owner, to be told before any is written."""
+    if not attachment.mark_columns:
+        return []
+    row = cursor.execute(sql.SQL("SELECT count(*) {}").format(articles_of(attachment))).fetchone()
+    assert row is not None
+    oids = [attachment.seen["oid"], *attachment.seen.get("parts", ())]
+    names = [name for (name,) in cursor.execute(_sql("seen_by"), {"oids": oids}).fetchall()]
+    seen = "no trigger of yours sees that"
+    if names:
+        seen = f"{'a trigger' if len(names) == 1 else 'triggers'} of yours will see each: {', '.join(names)}"
+    return [
+        f"the first backfill updates {row[0]:,} rows of {attachment.shown}, later ones those whose marks"
+        f" change; {seen}",
+        f"the view {attachment.name}_marks of dedup has the same marks and updates no row: `dedup detach"
+        f" {attachment.name}` and attach it without --mark-columns if that is enough",
+    ]
 
 
 def refuse_html(cursor: Cursor, attachment: Attachment) -> None:

@@ -39,6 +39,15 @@ EveryOption = Annotated[
     ),
 ]
 
+KeepOption = Annotated[
+    list[str] | None,
+    Option(
+        metavar="COLUMNS",
+        help="Columns that stay readable beside the marks, such as `topic,byline`: views show them as `kept`."
+        " They are not compared. May be repeated.",
+    ),
+]
+
 
 def attach(
     table: Annotated[str, Argument(metavar="TABLE", help="The table or view, such as public.articles.")],
@@ -70,6 +79,7 @@ def attach(
     ] = None,
     changed: ChangedOption = None,
     every: EveryOption = None,
+    keep: KeepOption = None,
     html: Annotated[
         bool | None,
         Option(
@@ -109,8 +119,11 @@ def attach(
             html=html,
             changed=changed,
             every=every,
+            keep=_names(keep) or (),
             dry_run=dry_run,
         )
+    for line in done.told:
+        output.say(line)
     if dry_run:
         _show(done.statements)
         return
@@ -142,6 +155,7 @@ def remap(
     ] = None,
     changed: ChangedOption = None,
     every: EveryOption = None,
+    keep: KeepOption = None,
     dry_run: DryRunOption = False,
 ) -> None:
     """Map an attached table again after its columns or the table itself were changed.
@@ -165,12 +179,20 @@ def remap(
             where=where,
             changed=changed,
             every=every,
+            keep=_names(keep),
             dry_run=dry_run,
         )
     if dry_run:
         _show(done.statements)
         return
     output.say("mapped again; next: dedup backfill, which compares the whole table")
+
+
+def _names(given: list[str] | None) -> list[str] | None:
+    """Names of columns, of which one value may hold several with commas between them."""
+    if given is None:
+        return None
+    return [name.strip() for part in given for name in part.split(",") if name.strip()]
 
 
 def _columns(**fields: str | None) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, Literal, TextIO
 
@@ -50,6 +51,9 @@ def marks(
     ] = None,
     publication: Annotated[str | None, Option(help="Only articles of this publication.")] = None,
     limit: Annotated[int | None, Option(min=0, help="At most so many articles.")] = None,
+    kept: Annotated[
+        bool, Option("--kept", help="With the columns of `dedup attach --keep`, as JSON in a column `kept`.")
+    ] = False,
     format_: Format = "jsonl",
     to: OutputFile = None,
     raw: RawOption = False,
@@ -70,10 +74,18 @@ def marks(
     """
     first, marked_first = (moment(given) if given is not None else None for given in (since, marked_since))
     with corpus() as dd:
-        rows = dd.marks(
-            status=status, since=first, marked_since=marked_first, publication=publication, limit=limit
+        rows: Iterator[Any] = dd.marks(
+            status=status,
+            since=first,
+            marked_since=marked_first,
+            publication=publication,
+            limit=limit,
+            kept=kept,
         )
-        _export(rows, MARK_COLUMNS, ("score",), format_, to, "marks", raw)
+        if kept and format_ != "jsonl":
+            rows = ({**row, "kept": row["kept"] and dumps(row["kept"])} for row in rows)
+        columns = (*MARK_COLUMNS, "kept") if kept else MARK_COLUMNS
+        _export(rows, columns, ("score",), format_, to, "marks", raw)
 
 
 def matches(format_: Format = "jsonl", to: OutputFile = None, raw: RawOption = False) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
 from dedup.base.errors import InputError
 from dedup.base.verdict import StatusName
@@ -27,6 +27,7 @@ class MarkRow(TypedDict):
     score: float | None
     reason: str | None
     stale: bool
+    kept: NotRequired[dict[str, Any] | None]  # columns of one's own by their names, where they are asked for
 
 
 class MatchRow(TypedDict):
@@ -50,16 +51,19 @@ def marks(
     marked_since: datetime | None = None,
     publication: str | None = None,
     limit: int | None = None,
+    kept: bool = False,
 ) -> Iterator[MarkRow]:
     """The marks of the articles that are asked for, by source_id. `since`: published then or later; where the
-    publication time is unknown, stored then or later. `marked_since`: marked then or later.
+    publication time is unknown, stored then or later. `marked_since`: marked then or later. `kept`: with the
+    columns of one's own.
     """
     statuses = [known.value for known in Status]
     if status is not None and status not in statuses:
         raise InputError(f"there is no status {status!r}; there are {', '.join(statuses)}")
     given = {"status": status, "since": since, "marked_since": marked_since, "publication": publication}
     conditions = [condition for name, condition in _CONDITIONS.items() if given[name] is not None]
-    query = _sql("marks", conditions=" AND ".join(conditions) or "true")
+    more = ", a.kept" if kept else ""
+    query = _sql("marks", conditions=" AND ".join(conditions) or "true", kept=more)
     return cast("Iterator[MarkRow]", rows(database, query, {**given, "limit": limit}))
 
 

@@ -1,8 +1,9 @@
 -- Every mark and every pair, row by row.
 
 -- name: marks
--- The marks of articles by source_id, those for which the conditions hold.
-SELECT a.source_id AS id, a.status, a.original_source_id AS duplicate_of, a.score, a.reason, a.stale FROM dedup.mark a
+-- The marks of articles by source_id, those for which the conditions hold. `kept`: a column more.
+SELECT a.source_id AS id, a.status, a.original_source_id AS duplicate_of, a.score, a.reason, a.stale${kept}
+FROM dedup.mark a
 WHERE ${conditions} ORDER BY a.source_id LIMIT %(limit)s
 
 -- name: matches

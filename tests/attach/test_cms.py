@@ -410,3 +410,93 @@ def test_killed_looks_lose_no_change_of_a_view(database: Database, owner: Owner,
     deduplicator(database).attachments.sync()
     right(database)
     assert deduplicator(database).attachments.sync(whole=True) == 0
+
+
+# --- columns of one's own
+
+
+def test_columns_of_ones_own_stay_readable_beside_the_marks(database: Database, owner: Owner) -> None:
+    cms(owner)
+    write(owner, 0, 0, topic="weather", byline="Ann Field")
+    write(owner, 1, 0, topic="traffic")
+    write(owner, 2, 9)
+    attach_posts(database, keep=["topic", "byline"])
+    found = right(database).status()
+    query = "SELECT source_id, kept FROM dedup.marked_article ORDER BY source_id"
+    assert owner.execute(query.encode()).fetchall() == [
+        ("posts/0", {"topic": "weather", "byline": "Ann Field"}),
+        ("posts/1", {"topic": "traffic"}),
+        ("posts/2", None),
+    ]
+    query = "SELECT kept ->> 'topic' FROM dedup.canonical_article WHERE source_id = 'posts/0'"
+    assert one(owner, query) == "weather"
+    assert one(owner, "SELECT count(*) FROM dedup.mark WHERE kept ? 'topic'") == 2
+    exported = {row["id"]: row.get("kept") for row in deduplicator(database).marks(kept=True)}
+    assert exported["posts/1"] == {"topic": "traffic"}
+    assert "kept" not in next(deduplicator(database).marks())
+    before = one(owner, "SELECT array_agg(revision ORDER BY id) FROM dedup.article")
+    owner.execute("UPDATE posts SET topic = 'floods', updated_at = now() AT TIME ZONE 'UTC' WHERE id = 2")
+    dd = deduplicator(database)
+    assert dd.attachments.sync() == 1
+    report = settle(database)
+    assert (report.synced, report.fingerprinted, report.settled) == (1, 0, 0), "no mark is unsettled"
+    assert one(owner, "SELECT kept ->> 'topic' FROM dedup.article WHERE source_id = 'posts/2'") == "floods"
+    assert one(owner, "SELECT array_agg(revision ORDER BY id) FROM dedup.article") == before
+    assert answer(database).status() == found
+    assert dd.verify().differences == []
+    assert dd.verify().skipped == []
+    dd.attachments.remap("posts", keep=["byline"])
+    right(database)
+    assert one(owner, "SELECT count(*) FROM dedup.mark WHERE kept ? 'topic'") == 0
+
+
+def test_a_kept_column_of_a_table_is_followed_by_its_triggers(database: Database, owner: Owner) -> None:
+    kind = (
+        "id bigint PRIMARY KEY, body text, headline text, day timestamptz, outlet text, lang text,"
+        " tags text[], about json, more jsonb, clicks integer, seen timestamptz"
+    )
+    news(owner, kind=kind)
+    post(owner, 0, "words")
+    attach(database, keep=["tags", "about", "more", "clicks", "seen", "lang"])
+    right(database)
+    assert one(owner, "SELECT kept FROM dedup.article") is None
+    owner.execute(
+        "UPDATE news SET tags = '{a,b}', about = '{\"x\": \"\\u0000\"}', more = '{\"y\": [1, null]}',"
+        " clicks = 7, seen = '2026-03-01 10:00+02', lang = repeat('x', 9000)"
+    )
+    owner.execute("SET timezone = 'Asia/Kolkata'")
+    assert right(database).status() == {"news/0": "unique"}
+    kept = one(owner, "SELECT kept FROM dedup.article")
+    assert len(kept.pop("lang")) == 4_096
+    assert kept == {
+        "tags": ["a", "b"],
+        "about": '{"x": "\\u0000"}',
+        "more": {"y": [1, None]},
+        "clicks": 7,
+        "seen": "2026-03-01T08:00:00+00:00",
+    }
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+        owner.execute("UPDATE dedup.article SET kept = NULL")
+    with pytest.raises(InputError, match="--keep: there is no column 'topic'"):
+        deduplicator(database).attachments.remap("news", keep=["topic"])
+
+
+# --- columns of marks
+
+
+def test_columns_of_marks_are_announced_with_what_they_cost(database: Database, owner: Owner) -> None:
+    news(owner)
+    for key in range(3):
+        post(owner, key, "words")
+    owner.execute("CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'")
+    for name, event in (("touch", "UPDATE"), ("only_body", "UPDATE OF body"), ("made", "INSERT")):
+        owner.execute(
+            f"CREATE TRIGGER {name} BEFORE {event} ON news FOR EACH ROW EXECUTE FUNCTION touch()".encode()
+        )
+    options: dict[str, Any] = {"keys": ["id"], "columns": {"text": "body"}, "where": "id > 0"}
+    attachments = deduplicator(database).attachments
+    told = attachments.attach(f"{SCHEMA}.news", **options, mark_columns=True, dry_run=True).told
+    assert told[0].startswith("the first backfill updates 2 rows of newsroom.news")
+    assert told[0].endswith("a trigger of yours will see each: touch")
+    assert "the view news_marks of dedup has the same marks" in told[1]
+    assert attachments.attach(f"{SCHEMA}.news", **options).told == []

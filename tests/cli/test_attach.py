@@ -124,6 +124,8 @@ def test_the_transcript_of_a_view_says_what_happens(dedup: Dedup, owner: Owner) 
             result = dedup(*shlex.split(command)[1:])
             assert result.code == 0, (command, result.err)
             assert said in (result.out + result.err, result.err + result.out), command
+        exported = dedup("marks", "--kept", "--format", "csv").out
+        assert 'published/104,unique,,,,False,"{""topic"": ""culture""}"' in exported
     finally:
         owner.execute("DROP SCHEMA IF EXISTS cms CASCADE")
     assert 1 + len(steps) <= 5, "the view is a command too"

@@ -63,7 +63,7 @@ PARTS = {
     },
     "store/common_sentences": {"fingerprints": "dedup.fingerprint"},
     "attach/outbox": {
-        "changed_at": "now()",
+        **{"changed_at": "now()", "kept": "NULL::jsonb"},
         **dict.fromkeys(
             ("rows", "page"),
             "(SELECT source_id, text_hash, title, url, publication, language, published_at, status,"
@@ -74,7 +74,7 @@ PARTS = {
     "store/removal": {"table": "article"},
     "store/fingerprints": {"table": "fingerprint", "html": html("a")},
     "store/key_segments": {"table": "fingerprint"},
-    "store/exports": {"conditions": "true"},
+    "store/exports": {"conditions": "true", "kept": ", a.kept"},
     "store/quotes": {"order": "outlets"},
     "store/judgements": {
         **{"body": body("a"), "other_body": body("o")},
