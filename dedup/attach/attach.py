@@ -12,7 +12,7 @@ from dedup.attach import attachments, ddl, drift, outbox, survey
 from dedup.attach.attachments import Attachment, Part
 from dedup.attach.mapping import Remap, Wanted, examine, remapped
 from dedup.attach.outbox import UnfitError
-from dedup.attach.sync import follow
+from dedup.attach.sync import compare
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.timeouts import milliseconds
 from dedup.db.connection import fitting_batch, set_values
@@ -121,7 +121,7 @@ def sync(
             for line in drift.problems_of(cursor, attachment):
                 raise InputError(f"{line}: `dedup remap {attachment.name}`")
     try:
-        return sum(follow(database, attachment, stop, whole=whole) or 0 for attachment in chosen)
+        return sum(compare(database, attachment, stop, whole=whole) or 0 for attachment in chosen)
     except UnfitError as error:
         raise DatabaseError(str(error)) from None
 

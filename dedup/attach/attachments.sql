@@ -9,11 +9,11 @@ FROM dedup.attachment ORDER BY id
 
 -- name: due
 -- Those whose changes are to be looked for now, but for those that a person must see to first; and whether all their
--- rows are to be compared.
+-- rows are to be compared. One that nobody has looked at is compared by its note.
 SELECT id, changed_column IS NULL OR compared_at IS NULL OR compared_at < now() - interval '1 day'
 FROM dedup.attachment
 WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
-  AND (synced_at IS NULL OR synced_at < now() - make_interval(mins => sync_minutes))
+  AND synced_at < now() - make_interval(mins => sync_minutes)
 ORDER BY id
 
 -- name: began

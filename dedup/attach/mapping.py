@@ -86,7 +86,7 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
         row = cursor.execute(_sql("next_id")).fetchone()
         number, name = int(row[0]) if row else 1, _name(cursor, table if wanted.name is None else wanted.name)
     types = tuple(columns[key].type for key in keys)
-    triggers, every = _followed(wanted, columns, view=view)
+    triggers, every = _noted_by(wanted, columns, view=view)
     for column in wanted.keep:
         _find(columns, column, "--keep")
     keep = tuple(dict.fromkeys(wanted.keep))
@@ -119,7 +119,7 @@ def examine(cursor: Cursor, wanted: Wanted, again: Attachment | None = None) -> 
     return replace(attachment, seen={**seen, "state": None}), shape
 
 
-def _followed(wanted: Wanted, columns: Mapping[str, Column], *, view: bool) -> tuple[bool, int | None]:
+def _noted_by(wanted: Wanted, columns: Mapping[str, Column], *, view: bool) -> tuple[bool, int | None]:
     """Whether triggers note changes, and else after how many minutes they are looked for."""
     if view and wanted.mark_columns:
         raise InputError(

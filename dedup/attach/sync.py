@@ -49,7 +49,7 @@ class _Sync:
 
     def run(self) -> Synced:
         retried(self._look, self._database.timeouts.lock)
-        self._follow()
+        self._sync_due()
         with self._database.transaction() as cursor:
             waiting = outbox.count(cursor, self._drifted)
             # What comes later is left to the next passage: writers who never pause hold nobody else up.
@@ -86,7 +86,7 @@ class _Sync:
         self._drifted.append(attachment.id)
         self._done.problems += words
 
-    def _follow(self) -> None:
+    def _sync_due(self) -> None:
         """Look for changes where no trigger notes them and it is time to."""
         with self._database.transaction() as cursor:
             due = dict(cursor.execute(_sql("due")).fetchall())
@@ -95,7 +95,7 @@ class _Sync:
             if self._stop():
                 return
             try:
-                follow(self._database, attachment, self._stop, whole=due[attachment.id])
+                compare(self._database, attachment, self._stop, whole=due[attachment.id])
             except UnfitError as error:
                 self._leave(attachment, [str(error)])
                 with self._database.transaction() as cursor:
@@ -150,7 +150,7 @@ class _Sync:
         with self._database.transaction() as cursor:
             numbers = outbox.whole(cursor, attachment)
         try:
-            noted = follow(self._database, attachment, self._stop)
+            noted = compare(self._database, attachment, self._stop)
         except UnfitError as error:
             self._leave(attachment, [str(error)])
             return
@@ -197,7 +197,7 @@ been at work for so long, or clocks differ. docs/attach.md says so."""
 Differs = Callable[[Cursor, Attachment, Differing | None, int], Differing]
 
 
-def follow(
+def compare(
     database: Database, attachment: Attachment, stop: Callable[[], bool], *, whole: bool = True
 ) -> int | None:
     """Note what is new, changed or gone in a table since it was last followed, page by page: of all its rows,

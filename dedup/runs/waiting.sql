@@ -13,7 +13,7 @@ SELECT EXISTS (
     -- Views whose changes are to be looked for.
     SELECT FROM dedup.attachment
     WHERE sync_minutes IS NOT NULL AND NOT leaving AND seen -> 'problems' IS NULL
-      AND (synced_at IS NULL OR synced_at < now() - make_interval(mins => sync_minutes))
+      AND synced_at < now() - make_interval(mins => sync_minutes)
     UNION ALL
     -- Rows that can be articles now.
     SELECT FROM dedup.refused_row r

@@ -281,6 +281,7 @@ def test_a_backfill_and_a_worker_look_for_changes_when_it_is_time(database: Data
     cms(owner)
     write(owner, 0, 0)
     attach_posts(database, every=5)
+    assert settle(database).synced == 2, "its row, and the note that all are to be compared"
     right(database)
 
     def waits() -> bool:
