@@ -227,13 +227,21 @@ RIGHT = [
     "What?!|No way.|Really??|Yes.",
     "St. Louis won.|The game was on St. Patrick's Day.",
     "Read it at www.example.com.|It is free.",
+    "He spoke on Nov. 11 in Ghent.|It rained on Tues. Sept. 5.",
+    "The U.S. President met the U.K. Prime Minister.|They talked.",
+    "The U.N. General Assembly met.|So did the U.N. Security Council.",
+    "Maj. Gen. Ann Ray, Capt. Bo Lee and Atty. Gen. Lo met Prof. Day.|Cpl. Roy Fox came too.",
+    "Mr. Obama met Mrs. Trump.|Sen. Amy Day and Rep. Todd Roe did not.",
+    "He lives in Tulsa, Okla., and she in Troy, N.Y.|The trip to Ft. Worth, Tex., is long.",
+    "Day Bros. Pictures and Roe Co. Ltd. agreed.|Shares of Roe Ltd.|The deal closed.",
+    "See No. 5 for more.|She said no.|Then she left.",
 ]
 WRONG = [
     ("It closes at 5 p.m. Monday is busy.", "a day after p.m. mostly goes on: 'at 5 p.m. Monday'"),
     ("He left the U.S. Yesterday he came back.", "'Yesterday' is not among the model's sentence starters"),
     ('"Is it over?"|she asked.', "a question mark within a quotation ends the sentence"),
     ("The Yahoo!|deal failed.", "an exclamation mark in a name ends the sentence"),
-    ("See No.|5 for more.", "'no' is not among the model's abbreviations"),
+    ("It went to Boston, Mass.|Governor Day signed.", "'mass' is a word too, and most sentences end at it"),
 ]
 
 
