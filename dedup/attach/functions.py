@@ -16,7 +16,7 @@ from dedup.attach.attachments import Attachment, Part
 from dedup.base.article import MAX_FIELD_BYTES
 from dedup.db.rendering import Named, prefixed, raw, rendered, schema_of
 
-FIELDS = ("title", "url", "publication", "language", "published_at")
+FIELDS = ("title", "url", "publication", "language", "published_at", "byline")
 """What of an article may be mapped to a column beside its text."""
 
 BYTES_PER_CHARACTER = 4
@@ -118,10 +118,16 @@ def _field(attachment: Attachment, name: str, zoned: bool = False) -> Part:
     )
 
 
-ROW = "source_id text, text_hash bytea, " + ", ".join(
-    f"{name} {'timestamptz' if name == 'published_at' else 'text'}" for name in FIELDS
-)
-"""What is read of a row as an article; the text itself by `attached_1_text`."""
+def _read(attachment: Attachment) -> tuple[str, ...]:
+    """The fields of a row; no byline where none is mapped, as in functions from before there were any."""
+    return tuple(name for name in FIELDS if name != "byline" or name in attachment.columns)
+
+
+def _row(attachment: Attachment) -> str:
+    """What is read of a row as an article; the text itself by `attached_1_text`."""
+    typed = (f"{name} {'timestamptz' if name == 'published_at' else 'text'}" for name in _read(attachment))
+    return "source_id text, text_hash bytea, " + ", ".join(typed)
+
 
 MARKED = "status text, original text, score double precision"
 """What its columns of marks hold, the original by its source_id; nulls where it has none."""
@@ -170,9 +176,9 @@ def _present_marks(attachment: Attachment) -> Part:
 
 def reading(attachment: Attachment, shape: Shape) -> Iterator[Function]:
     body = _field(attachment, "text")
-    values = [raw(HASH).format(body)] + [_field(attachment, name, shape.zoned) for name in FIELDS]
+    values = [raw(HASH).format(body)] + [_field(attachment, name, shape.zoned) for name in _read(attachment)]
     row = sql.SQL("{}, {}, {}").format(attachment.source_id("t"), joined(values), _present_marks(attachment))
-    returned = f"{ROW}, {MARKED}"
+    returned = f"{_row(attachment)}, {MARKED}"
     if attachment.keep:
         row = sql.SQL("{}, {}").format(row, _kept(attachment))
         returned += ", kept jsonb"

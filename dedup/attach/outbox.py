@@ -110,7 +110,7 @@ def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> S
     once = list(dict.fromkeys(source_ids))  # a row is noted as often as it changes
     values = {"id": attachment.id, "source_ids": once, "marked": attachment.mark_columns}
     values |= {"longest": MAX_SOURCE_ID_BYTES, **_titles(cursor, attachment, rows, values)}
-    row = cursor.execute(_sql("follow", rows=rows, kept=_kept(attachment)), values).fetchone()
+    row = cursor.execute(_sql("follow", rows=rows, **_optional(attachment)), values).fetchone()
     assert row is not None
     *counts, ids, before, after, repeated = row
     _refuse(attachment, repeated)
@@ -119,9 +119,10 @@ def sync(cursor: Cursor, attachment: Attachment, source_ids: Sequence[str]) -> S
     return Synced(0, *counts)
 
 
-def _kept(attachment: Attachment) -> str:
-    """What the article of a row `v` keeps."""
-    return "v.kept" if attachment.keep else "NULL::jsonb"
+def _optional(attachment: Attachment) -> dict[str, str]:
+    """What the article of a row `v` keeps, and its byline: columns that not every function has."""
+    byline = "v.byline" if "byline" in attachment.columns else "NULL::text"
+    return {"kept": "v.kept" if attachment.keep else "NULL::jsonb", "byline": byline}
 
 
 def _titles(
@@ -169,7 +170,7 @@ def recent(
 
 def _changed(cursor: Cursor, attachment: Attachment, page: str, given: Mapping[str, object]) -> Differing:
     changed_at = "NULL::timestamptz" if attachment.changed is None else "v.changed_at"
-    query = _sql("changed", page=page, changed_at=changed_at, kept=_kept(attachment))
+    query = _sql("changed", page=page, changed_at=changed_at, **_optional(attachment))
     values = {"id": attachment.id, "marked": attachment.mark_columns, **given}
     return _found(cursor, attachment, query, values | _titles(cursor, attachment, page, values))
 

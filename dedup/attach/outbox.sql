@@ -56,7 +56,7 @@ SELECT DISTINCT title FROM ${rows} AS r WHERE title ~ '[<&]'
 WITH state AS MATERIALIZED (
     SELECT g.source_id, v.source_id IS NOT NULL AS present, a.id, a.attachment_id, a.revision,
            a.published_at AS was_published_at, v.text_hash, coalesce(h.plain, v.title) AS title, v.url, v.publication, v.language,
-           v.published_at, ${kept} AS kept, v.times, octet_length(g.source_id) <= %(longest)s AS fits,
+           v.published_at, ${kept} AS kept, ${byline} AS byline, v.times, octet_length(g.source_id) <= %(longest)s AS fits,
            (v.status, v.original, v.score) IS DISTINCT FROM (a.status, o.source_id, a.score) AS otherwise
     FROM (SELECT DISTINCT given.id COLLATE "C" AS source_id FROM unnest(%(source_ids)s::text[]) AS given (id)) AS g
     LEFT JOIN (
@@ -81,19 +81,20 @@ WITH state AS MATERIALIZED (
     ON CONFLICT DO NOTHING
 ), inserted AS (
     INSERT INTO dedup.article (source_id, attachment_id, text_hash, title, url, publication, language, published_at,
-                               kept)
-    SELECT s.source_id, %(id)s::integer, s.text_hash, s.title, s.url, s.publication, s.language, s.published_at, s.kept
+                               kept, byline)
+    SELECT s.source_id, %(id)s::integer, s.text_hash, s.title, s.url, s.publication, s.language, s.published_at, s.kept,
+           s.byline
     FROM state s
     WHERE s.present AND s.id IS NULL AND s.fits ORDER BY s.source_id
     ON CONFLICT (source_id) DO NOTHING RETURNING 1
 ), updated AS (
     UPDATE dedup.article a
-    SET (text_hash, title, url, publication, language, published_at, kept)
-        = ROW (s.text_hash, s.title, s.url, s.publication, s.language, s.published_at, s.kept)
+    SET (text_hash, title, url, publication, language, published_at, kept, byline)
+        = ROW (s.text_hash, s.title, s.url, s.publication, s.language, s.published_at, s.kept, s.byline)
     FROM state s
     WHERE a.id = s.id AND s.present AND a.attachment_id = %(id)s
-      AND (a.text_hash, a.title, a.url, a.publication, a.language, a.published_at, a.kept)
-          IS DISTINCT FROM (s.text_hash, s.title, s.url, s.publication, s.language, s.published_at, s.kept)
+      AND (a.text_hash, a.title, a.url, a.publication, a.language, a.published_at, a.kept, a.byline)
+          IS DISTINCT FROM (s.text_hash, s.title, s.url, s.publication, s.language, s.published_at, s.kept, s.byline)
     RETURNING a.id, s.revision AS before, a.revision AS after,
         (s.revision, s.was_published_at) IS DISTINCT FROM (a.revision, a.published_at) AS touches
 ), deleted AS (
@@ -117,14 +118,14 @@ SELECT dedup.articles_edited(%(ids)s::bigint[], %(before)s::integer[], %(after)s
 -- the source_id of the last row, the time of its change, the latest such time, and an id that several rows have.
 -- `page`: the rows, by the function that was made for the table.
 WITH page AS MATERIALIZED (
-    SELECT row_number() OVER () AS place, ${changed_at} AS at, ${kept} AS keeps, v.* FROM ${page} AS v
+    SELECT row_number() OVER () AS place, ${changed_at} AS at, ${kept} AS keeps, ${byline} AS wrote, v.* FROM ${page} AS v
 ), differing AS (
     SELECT p.place, p.source_id,
            CASE WHEN a.id IS NULL THEN 'the row has no article'
                 WHEN a.attachment_id IS DISTINCT FROM %(id)s
-                    OR (a.text_hash, a.title, a.url, a.publication, a.language, a.published_at, a.kept)
+                    OR (a.text_hash, a.title, a.url, a.publication, a.language, a.published_at, a.kept, a.byline)
                        IS DISTINCT FROM (p.text_hash, coalesce(h.plain, p.title), p.url, p.publication, p.language,
-                                         p.published_at, p.keeps)
+                                         p.published_at, p.keeps, p.wrote)
                 THEN 'the row is not what its article is'
                 WHEN %(marked)s AND (p.status, p.original, p.score) IS DISTINCT FROM (a.status, o.source_id, a.score)
                 THEN 'the row has not the marks of its article' END AS matter

@@ -24,6 +24,7 @@ MAX_FIELD_BYTES: dict[str, int] = {
     "url": 16_384,
     "publication": 4_096,
     "language": 64,
+    "byline": 4_096,
 }
 """Bytes of UTF-8. In real news the longest title we saw has 255, the longest address 910, the longest name of
 a publication 89; RFC 5646 asks for room for 35 in a language. What is longer is something else: refused."""
@@ -37,8 +38,8 @@ class Article:
         source_id: the caller's own key; unique in a corpus; 1 to 1,024 bytes of UTF-8.
         text: the body, plain text, at most 50,000,000 characters. May be anything: what cannot be read
             becomes a `failed` mark.
-        title, url, publication: shown and grouped by, never compared; at most 16,384, 16,384 and 4,096
-            bytes of UTF-8.
+        title, url, publication, byline: shown and grouped by, never compared; at most 16,384, 16,384, 4,096
+            and 4,096 bytes of UTF-8. The byline says who wrote it, and may name an agency (`credits`).
         published_at: when it was published, in UTC.
         added_at: when the corpus first stored it; None means now.
         language: ISO 639 code such as `en`; chooses the sentence parameters. None means the default. At most
@@ -53,6 +54,7 @@ class Article:
     published_at: datetime | None = None
     added_at: datetime | None = None
     language: str | None = None
+    byline: str | None = None
 
     def __init__(
         self,
@@ -64,6 +66,7 @@ class Article:
         published_at: Time = None,
         added_at: Time = None,
         language: str | None = None,
+        byline: str | None = None,
         *,
         html: str | None = None,
     ) -> None:
@@ -108,6 +111,7 @@ class Article:
         set_(self, "url", None if url is None else short_text("url", url))
         set_(self, "publication", None if publication is None else short_text("publication", publication))
         set_(self, "language", None if language is None else short_text("language", language))
+        set_(self, "byline", None if byline is None else short_text("byline", byline))
         set_(self, "published_at", None if published_at is None else parse_time(published_at, "published_at"))
         set_(self, "added_at", None if added_at is None else parse_time(added_at, "added_at"))
 
@@ -146,7 +150,7 @@ def storable(text: str) -> str:
 
 
 def short_text(name: str, value: str) -> str:
-    """A title, url, publication or language without what Postgres cannot store."""
+    """A title, url, publication, language or byline without what Postgres cannot store."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, not {type(value).__name__}")
     if value.isascii() and "\0" not in value and len(value) <= MAX_FIELD_BYTES[name]:

@@ -20,6 +20,8 @@ PublishedOption = Annotated[
     str | None, Option(metavar="COLUMN", help="Column of the publication time, a date or timestamp.")
 ]
 
+BylineOption = Annotated[str | None, Option(metavar="COLUMN", help="Column of who wrote it.")]
+
 
 ChangedOption = Annotated[
     str | None,
@@ -58,6 +60,7 @@ def attach(
     publication: PublicationOption = None,
     language: LanguageOption = None,
     published: PublishedOption = None,
+    byline: BylineOption = None,
     where: Annotated[
         str | None, Option(metavar="SQL", help="Only rows for which this holds, such as \"lang = 'en'\".")
     ] = None,
@@ -105,7 +108,13 @@ def attach(
         dedup attach cms.posts_read --id id --text body --publication outlet --html --changed updated_at
     """
     columns = _columns(
-        text=text, title=title, url=url, publication=publication, language=language, published_at=published
+        text=text,
+        title=title,
+        url=url,
+        publication=publication,
+        language=language,
+        published_at=published,
+        byline=byline,
     )
     with corpus() as dd:
         done = dd.attachments.attach(
@@ -150,6 +159,7 @@ def remap(
     publication: PublicationOption = None,
     language: LanguageOption = None,
     published: PublishedOption = None,
+    byline: BylineOption = None,
     where: Annotated[
         str | None, Option(metavar="SQL", help='Only rows for which this holds; "" for all.')
     ] = None,
@@ -168,7 +178,13 @@ def remap(
         dedup remap articles --text main_text
     """
     columns = _columns(
-        text=text, title=title, url=url, publication=publication, language=language, published_at=published
+        text=text,
+        title=title,
+        url=url,
+        publication=publication,
+        language=language,
+        published_at=published,
+        byline=byline,
     )
     with corpus() as dd:
         done = dd.attachments.remap(

@@ -93,8 +93,10 @@ def load(
     - **published_at**: date, published, pub_date, publish_date, datetime, timestamp
     - **added_at**
     - **language**: lang
+    - **byline**: authors, author, creator
 
-    `--map` gives other names; `source.name` is a name within an object. `--dry-run` shows what is found
+    `--map` gives other names; `source.name` is a name within an object. A list of authors is their names.
+    `--dry-run` shows what is found
     where. CSV may have commas, semicolons, tabs or bars. JSON is one object per line, an array, or an answer
     of a service that holds the articles under `articles`, `results`, `data`, `items`, `docs` or `hits`. The
     files in a `.zip` are read as one. Excel needs `pip install 'newsdedup[xlsx]'`, `.zst` needs

@@ -153,7 +153,7 @@ def show(
     console.print()
     console.print(Text(shown(article.title or source_id)), soft_wrap=True)
     time = next(member.time for member in story.articles if member.id == source_id)
-    facts = [article.publication, f"{time:%Y-%m-%d %H:%M} UTC", article.language, article.url]
+    facts = [article.publication, article.byline, f"{time:%Y-%m-%d %H:%M} UTC", article.language, article.url]
     console.print(Text(" · ".join(shown(fact) for fact in facts if fact), style="dim"), soft_wrap=True)
     console.print()
     for line in article.text.splitlines():

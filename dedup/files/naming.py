@@ -37,6 +37,7 @@ DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
     ),
     "added_at": ("added_at",),
     "language": ("language", "lang", "language_code"),
+    "byline": ("byline", "authors", "author", "creator", "dc:creator", "by"),
 }  # fmt: skip
 """Article field -> the names it goes by in files, in the order they are tried. One with a dot is also looked
 for within an object."""

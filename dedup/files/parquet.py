@@ -84,6 +84,8 @@ class ParquetSource:
         names = self._names
         shape = columns_of(self.file, names, plan, needed, self._path, understood)
         columns, shape = flattened(shape, names)
+        authors = dict(shape.fields).get("byline", ())
+        self._listed = {columns[option.key] for option in authors}
         return self._records(columns, shape, understood)
 
     def _path(self, name: str, rest: str) -> tuple[str, ...] | None:
@@ -153,7 +155,11 @@ class ParquetSource:
                     yield too_long(piece.nbytes, self.max_row_bytes)
                     continue
                 yield from zip(
-                    *(values_of_column(self._column(piece, path)) for path in columns), strict=True
+                    *(
+                        values_of_column(self._column(piece, path), names=path in self._listed)
+                        for path in columns
+                    ),
+                    strict=True,
                 )
 
     @staticmethod
@@ -164,14 +170,18 @@ class ParquetSource:
         return column
 
 
-def values_of_column(column: Any) -> list[Any]:
+def values_of_column(column: Any, *, names: bool = False) -> list[Any]:
     """The values of a pyarrow array; `UNREADABLE` where Python cannot hold one.
 
     Nanoseconds are cut off, times with a zone come in UTC. A list or struct becomes an empty one: it has no
-    use here, and its size in Python no bound.
+    use here, and its size in Python no bound. `names`: a list of texts becomes one text.
     """
     import pyarrow as pa
 
+    if names and pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
+        import pyarrow.compute
+
+        column = pyarrow.compute.binary_join(column, ", ")
     if pa.types.is_nested(column.type):
         placeholder: Any = {} if pa.types.is_struct(column.type) else []
         return [placeholder if scalar.is_valid else None for scalar in column]

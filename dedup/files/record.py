@@ -6,11 +6,12 @@ values by article field, or the reason why there are none. A plan says which nam
 What is wrong with an optional field is repaired, and said; the rest is refused. The repairs, and no others:
 
 - a time that cannot be read is left out;
-- in a title, url, publication or language a number becomes its text; NUL and lone surrogates, which Postgres
-  cannot store, are dropped; any other value that is no text, or is too long, is left out;
+- in a title, url, publication, language or byline a number becomes its text; NUL and lone surrogates, which
+  Postgres cannot store, are dropped; any other value that is no text, or is too long, is left out;
 - a value that the file has and Python cannot hold is left out.
 
-An id that is an integer is its text, without a word. The text of an article is never changed.
+An id that is an integer is its text, without a word, and the names in a list of authors are a byline. The
+text of an article is never changed.
 """
 
 from __future__ import annotations
@@ -114,6 +115,8 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
         found = {field: value for field, value in found.items() if value != "" or field in REQUIRED_FIELDS}
     if type(found["source_id"]) is int:  # not isinstance: True is an int too
         found["source_id"] = str(found["source_id"])
+    if isinstance(found.get("byline"), (list, dict)):
+        found = {**found, "byline": _named(found["byline"]) or None}
     try:
         made = Article(**found)
     except InputError:
@@ -126,9 +129,18 @@ def make_article(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:
             and made.url is get("url")
             and made.publication is get("publication")
             and made.language is get("language")
+            and made.byline is get("byline")
         ):
             return made, ()
     return _repaired(found)
+
+
+def _named(value: Any) -> str:
+    """The names in a list of authors, or in an object that is one."""
+    if isinstance(value, dict):
+        value = [value.get("name")]
+    names = (_named(one) if isinstance(one, dict) else one for one in value)
+    return ", ".join(name.strip() for name in names if isinstance(name, str) and name.strip())
 
 
 def _repaired(found: dict[str, Any]) -> tuple[Article, Sequence[Flaw]]:

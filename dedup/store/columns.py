@@ -89,7 +89,7 @@ TABLES: Mapping[TableName, Table] = {
         _columns(
             "source_id text, url text, title text, publication word, language word, published_at time,"
             " added_at time, status word, stale bool, story_source_id text, original_source_id text,"
-            " score float, reason word, marked_at time, archived bool"
+            " score float, reason word, marked_at time, archived bool, byline text"
         ),
         ("id",),
         *("marks", "count_marks", "marks_since"),
@@ -116,7 +116,7 @@ TABLES: Mapping[TableName, Table] = {
         _columns(
             "source_id text, url text, title text, publication word, language word, status word,"
             " first_at time, last_at time, articles int, copies int, copied_by texts,"
-            " copy_source_ids texts, also_in texts, times_known bool, archived bool"
+            " copy_source_ids texts, also_in texts, times_known bool, archived bool, byline text"
         ),
         ("id",),
         *("stories", "count_stories", "stories_since"),

@@ -28,6 +28,7 @@ NEWSROOM: dict[str, str] = {
     "published_at": "pubDate",
     "added_at": "Added At",
     "language": "lang",
+    "byline": "Author",
 }
 """Field -> what the column is called."""
 
@@ -52,6 +53,7 @@ def articles(count: int, seed: int = 9) -> list[Article]:
             maybe(FIRST + timedelta(seconds=number * 61)),
             maybe(FIRST + timedelta(days=1, seconds=number)),
             maybe(rng.choice(("en", "ru", "zh"))),
+            maybe(rng.choice(("Ada Roe", "Ana Día and Ждан Во", "By Vantage Wire"))),
         )
         for number in range(count)
     ]

@@ -588,7 +588,7 @@ def test_corrupt_gzip_ends_in_a_reject(folder: Folder, suffix: str) -> None:
 
 def test_gzip_cut_anywhere_loses_nothing_before_the_cut(folder: Folder) -> None:
     packed = gzip.compress(as_csv(ARTICLES[:2]), 0)  # stored, so that the cut falls in any column
-    header_ends = packed.index(b"language\r\n") + len(b"language\r\n")
+    header_ends = packed.index(b"byline\r\n") + len(b"byline\r\n")
     for cut in range(2, header_ends):
         with pytest.raises(InputError, match="has no header"):
             folder.read_piped(packed[:cut], "csv")
@@ -816,3 +816,36 @@ def test_a_command_that_reads_no_file_does_not_wait_for_what_reads_files() -> No
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     heavy = {"csv", "decimal", "logging", "pyarrow", "trafilatura", "dedup.base.html", "dedup.files.parquet"}
     assert heavy & set(done.stdout.split()) == set()
+
+
+@pytest.mark.parametrize(
+    ("given", "byline"),
+    [
+        ("By Ada Roe", "By Ada Roe"),
+        (["Ada Roe", "Bo Day"], "Ada Roe, Bo Day"),
+        ([{"@type": "Person", "name": "Ada Roe"}, {"name": " Bo Day "}, {"id": 7}, None], "Ada Roe, Bo Day"),
+        ({"name": "Vantage Wire"}, "Vantage Wire"),
+        ([], None),
+        ({"name": ["Ada"]}, None),
+        ("", None),
+    ],
+)
+@pytest.mark.parametrize("name", ["byline", "authors", "Author", "dc:creator", "by"])
+def test_who_wrote_an_article_is_its_byline(
+    tmp_path: Path, name: str, given: Any, byline: str | None
+) -> None:
+    path = tmp_path / "news.jsonl"
+    path.write_bytes(line(**{name: given}))
+    (article,) = read_articles(path)
+    assert isinstance(article, Article)
+    assert article.byline == byline
+
+
+def test_a_list_of_authors_in_parquet_is_a_byline(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    table = pa.table({"id": ["a", "b"], "text": ["x", "y"], "authors": [["Ada Roe", "Bo Day"], None]})
+    pyarrow.parquet.write_table(table, tmp_path / "news.parquet")
+    found = read_articles(tmp_path / "news.parquet")
+    assert [isinstance(one, Article) and one.byline for one in found] == ["Ada Roe, Bo Day", None]
