@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from dedup.api.attachments import Attachments
+    from dedup.api.credits import Credits
     from dedup.api.judgements import Judgements
     from dedup.api.settings import CommonSentences, CorpusSettings, PairPins
     from dedup.settling.backfill import BackfillReport, Preview
@@ -404,6 +405,13 @@ class Deduplicator(Questions):
         from dedup.api.attachments import Attachments
 
         return Attachments(self._database)
+
+    @property
+    def credits(self) -> Credits:
+        """The agencies that articles name as their source."""
+        from dedup.api.credits import Credits
+
+        return Credits(self._database)
 
     @property
     def judgements(self) -> Judgements:

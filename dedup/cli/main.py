@@ -25,6 +25,7 @@ from dedup.cli import (
     attach,
     changes,
     completion,
+    credits,
     exports,
     judge,
     lab,
@@ -88,6 +89,7 @@ for command in (
         operate.grant,
         operate.uninstall,
     ),
+    *(credits.credits, credits.agencies),
     *(attach.attach, attach.attachments, attach.remap, attach.sync, attach.detach, write.prune),
     *(exports.import_, web.serve, web.browse, web.report, completion.completion),
 ):

@@ -144,8 +144,11 @@ def show(
         if found is None:
             raise NotFoundError.of(source_id)
         story = dd.story(source_id)
+        credits = dd.credits.of([article.id for article in story.articles])
     if json:
-        output.write_json({**found.as_dict(), "story": [article.as_dict() for article in story.articles]})
+        shown_credits = {id: [one.as_dict() for one in of_one] for id, of_one in credits.items()}
+        members = [{**one.as_dict(), "credits": shown_credits.get(one.id, [])} for one in story.articles]
+        output.write_json({**found.as_dict(), "credits": shown_credits.get(source_id, []), "story": members})
         return
     article, verdict, console = found.article, found.verdict, output.console(raw=raw)
     shown = str if raw else output.printable
@@ -153,7 +156,15 @@ def show(
     console.print()
     console.print(Text(shown(article.title or source_id)), soft_wrap=True)
     time = next(member.time for member in story.articles if member.id == source_id)
-    facts = [article.publication, article.byline, f"{time:%Y-%m-%d %H:%M} UTC", article.language, article.url]
+    named = ", ".join(f"{one.agency} ({one.place})" for one in credits.get(source_id, ()))
+    facts = [
+        article.publication,
+        article.byline,
+        named and f"credit: {named}",
+        f"{time:%Y-%m-%d %H:%M} UTC",
+        article.language,
+        article.url,
+    ]
     console.print(Text(" · ".join(shown(fact) for fact in facts if fact), style="dim"), soft_wrap=True)
     console.print()
     for line in article.text.splitlines():
@@ -186,17 +197,21 @@ def stories(
     """List the stories of the most copies: who was first in this corpus, if times tell, and who copied."""
     with corpus() as dd:
         found = dd.stories(limit)
+        credits = dd.credits.of_stories([story.id for story in found])
     if json:
-        output.write_json([story.as_dict() for story in found])
+        output.write_json([{**story.as_dict(), "credits": credits.get(story.id, {})} for story in found])
         return
     # Who printed it at an unknown time has a column where there is anyone.
     lists = ("copied by", "also in, time unknown") if any(s.also_in for s in found) else ("copied by",)
+    credit = ("credit",) if credits else ()
     output.table(
         "stories of the most copies",
-        ("copies", "id", "title", "publication", "published", *lists),
+        ("copies", "id", "title", "publication", *credit, "published", *lists),
         (
             (
-                *(s.copies, s.id, s.title, s.publication, s.first_at or "unknown"),
+                *(s.copies, s.id, s.title, s.publication),
+                *(", ".join(credits.get(s.id, ())) for _ in credit),
+                s.first_at or "unknown",
                 *(", ".join(names) for names in (s.copied_by, s.also_in)[: len(lists)]),
             )
             for s in found

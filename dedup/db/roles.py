@@ -91,6 +91,9 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
         ("journal", "journal_mark", "journal_deleted"),
         dict.fromkeys(("worker", "analyst", "reader"), _READ),
     ),
+    "credit": {"worker": _WRITE, "reader": _READ},
+    "credit_unread": {"worker": _WRITE, "reader": _READ},
+    "agency": {"worker": _READ, "reader": _READ},
     # What people say is written by the owner.
     "judgement": {"reader": _READ},
     "review_pair": {"reader": _READ},

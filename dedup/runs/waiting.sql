@@ -44,4 +44,7 @@ SELECT EXISTS (
 ), EXISTS (
     -- Every article that a hook settles leaves such a row behind.
     SELECT FROM dedup.corpus_state WHERE recount_all UNION ALL SELECT FROM dedup.sentence_change
+    UNION ALL
+    -- So is one whose credits are to be read.
+    SELECT FROM dedup.credit_unread
 )

@@ -37,7 +37,7 @@ from dedup.settling.pool import Factory, make_function
 from dedup.settling.refresh import refresh
 from dedup.settling.settle import Settled, settle
 from dedup.settling.window import Window
-from dedup.store import articles, fingerprints, rulebooks, stories
+from dedup.store import articles, credits, fingerprints, rulebooks, stories
 from dedup.store.rulebooks import Adoption, Rulebook, StaleRulesError
 from dedup.store.stories import Reprints
 
@@ -72,7 +72,7 @@ class BackfillReport(Answer):
         problems: of attached tables, what a person must see to; one line each, with the next step.
         engines: what settled, in that order: "postgres" or "memory".
         seconds: stage (reading changes, adopting, archiving, fingerprinting, counting, settling; in memory
-            also reading, comparing, indexing, writing) to how long it took.
+            also reading, comparing, indexing, writing; and reading credits) to how long it took.
         reprints: the duplicates that the corpus has now; None where nothing was settled.
     """
 
@@ -203,6 +203,7 @@ class _Run:
             except StaleRulesError:
                 self._fingerprinting.begin_again()
                 continue  # someone changed a setting: begin again with the new ones
+            self._read_credits()
             written, unwritten = write_marks(self._database, self._progress, self._stop)
             self._report.written_back += written
             self._report.problems += [line for line in unwritten if line not in self._report.problems]
@@ -254,6 +255,12 @@ class _Run:
         if read.articles or refreshed.entered or refreshed.left or settled:
             return (read.articles, read.which, refreshed.entered, refreshed.left, settled, which)
         return ()
+
+    def _read_credits(self) -> None:
+        """Read the credits of articles that a hook stored, or that another list or byline changed."""
+        with self._timed("reading credits"):
+            while not self._stop() and held(self._database, credits.read_unread):
+                pass
 
     def _fingerprint(self, rulebook: Rulebook, waiting: int, kept: Kept | None = None) -> Read:
         with self._timed("fingerprinting"):

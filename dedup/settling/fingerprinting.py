@@ -17,7 +17,7 @@ from dedup.db.database import Database
 from dedup.db.statements import Statements
 from dedup.settling.memory.snapshot import Kept
 from dedup.settling.pool import Factory, FingerprintPool, Part, make_function
-from dedup.store import fingerprints
+from dedup.store import credits, fingerprints
 from dedup.store.fingerprints import Chunk, Page, Target
 from dedup.store.rulebooks import Rulebook
 
@@ -96,8 +96,10 @@ class Fingerprinting:
             return read
         self._progress.start("fingerprinting", total)
         options = self._options
+        with self._database.transaction() as cursor:
+            reader = credits.reader(cursor)
         pool = FingerprintPool(
-            self._database, rulebook, options.workers, options.factory, self._stop, self.target
+            self._database, rulebook, options.workers, options.factory, self._stop, self.target, reader
         )
         share = -(-total // max(threads() if options.workers is None else options.workers, 1))
         size = min(CHUNK_ARTICLES, max(FEW_ARTICLES, share))

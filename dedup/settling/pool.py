@@ -19,10 +19,11 @@ from dedup.base.errors import BusyError, ClosedError, MachineError, UnreachableE
 from dedup.base.machine import threads
 from dedup.base.settings import Settings
 from dedup.db.database import Connection, Cursor, Database, Session, retried, translated
-from dedup.store import fingerprints
+from dedup.store import credits, fingerprints
 from dedup.store.articles import readable
 from dedup.store.fingerprints import Batch, Chunk, Stored, Target
 from dedup.store.rulebooks import Rulebook
+from dedup.text.credits import Credit, CreditReader
 from dedup.text.fingerprint import Fingerprinter, TextTask
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel
@@ -85,6 +86,7 @@ class FingerprintPool:
         rulebook: what fingerprints are made with; none is stored once another one is in force.
         workers: threads; None for one more than cores; 0 for none but the caller's, which works through the
             connections of `database`.
+        credits: reads the credits of the texts; None for no credits.
         factory: makes the function that fingerprints, which all threads share.
         stop: asked all the while; when it says so, chunks in hand are finished, and no other is begun.
         target: the table that fingerprints go to.
@@ -98,11 +100,13 @@ class FingerprintPool:
         factory: Factory = make_function,
         stop: Callable[[], bool] = lambda: False,
         target: Target = "fingerprint",
+        credits: CreditReader | None = None,
     ) -> None:
         self._workers = threads() if workers is None else workers
         self._database, self._rulebook, self._target = database, rulebook, target
         self._function, self._stop = factory(rulebook.settings, rulebook.models), stop
         self._open, self._opening = list[Connection](), Lock()
+        self._credits = credits
         self._idle: LifoQueue[Connection] = LifoQueue()
         self._cancelled = False
 
@@ -179,19 +183,29 @@ class FingerprintPool:
         stored = None
         if tasks:
             batch = Batch([(task.id, task.revision) for task in tasks], self._function(tasks))
-            stored, moved = retried(lambda: self._store(batch), patience)
+            named = self._named(tasks, batch)
+            stored, moved = retried(lambda: self._store(batch, named), patience)
             gone.update(moved)
             failed = {i: reason for (i, _), reason in batch.failed.items() if i not in gone}
         return Part(chunk, failed, sorted(gone), stored)
+
+    def _named(self, tasks: Sequence[TextTask], batch: Batch) -> dict[int, tuple[Credit, ...]]:
+        """The credits of texts by the ids of their articles; a text that has failed has none."""
+        if self._credits is None:
+            return {}
+        read, failed = self._credits.read, {article for article, _ in batch.failed}
+        return {task.id: () if task.id in failed else read(task.text, task.byline) for task in tasks}
 
     def _texts(self, chunk: Chunk) -> list[tuple[TextTask, bool]]:
         with self._transaction() as cursor:
             return fingerprints.waiting_texts(cursor, chunk, self._rulebook.settings.text_max_characters)
 
-    def _store(self, batch: Batch) -> tuple[Stored, list[int]]:
+    def _store(self, batch: Batch, named: Mapping[int, Sequence[Credit]]) -> tuple[Stored, list[int]]:
         with self._transaction(storing=True) as cursor:
             self._rulebook.check(cursor)
-            return batch.store(cursor, self._target)
+            stored, gone = batch.store(cursor, self._target)
+            credits.write(cursor, {article: found for article, found in named.items() if article not in gone})
+            return stored, gone
 
     @contextmanager
     def _transaction(self, *, storing: bool = False) -> Iterator[Cursor]:

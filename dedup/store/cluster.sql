@@ -268,6 +268,10 @@ UPDATE dedup.corpus_state SET recount_all = true WHERE NOT recount_all
 -- Forget fingerprints that wait to be put in use.
 DELETE FROM dedup.fingerprint_bulk
 
+-- name: note_unread
+-- Have the credits of all articles read: a cluster reads none.
+INSERT INTO dedup.credit_unread SELECT id FROM dedup.article ON CONFLICT DO NOTHING
+
 -- name: store_fingerprints
 -- Have the new fingerprints of the result wait to be put in use.
 INSERT INTO dedup.fingerprint_bulk (article_id, revision, canonical, version, content_hash, sentence_hashes, signature,

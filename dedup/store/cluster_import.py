@@ -296,6 +296,7 @@ def write(
     common_sentences.finish(cursor, checked.counts, taken, settings, everything=True)
     # All that the result knows is in use now: what waits was left behind by an engine that was stopped.
     cursor.execute(_sql("forget_waiting"))
+    cursor.execute(_sql("note_unread"))
     row = cursor.execute(_sql("last_settled")).fetchone()
     memory_engine.settled_through(cursor, row[0] if row else None)
     if len(

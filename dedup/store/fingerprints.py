@@ -75,7 +75,7 @@ def waiting_texts(cursor: Cursor, chunk: Chunk, too_long: int) -> list[tuple[Tex
     if len(rows) < len(chunk):
         read = bigints([row[0] for row in rows])
         cursor.execute(_sql("note_moved"), {"ids": ids, "revisions": revisions, "read": read})
-    return [(TextTask(*row[:6]), row[6]) for row in rows]
+    return [(TextTask(*row[:7]), row[7]) for row in rows]
 
 
 def _columns(chunk: Chunk) -> tuple[Bigints, Bigints]:
@@ -100,6 +100,7 @@ def store(cursor: Cursor, results: Sequence[Fingerprinted]) -> None:
     lock: with it nobody is just editing or deleting one of these articles, or changing the settings that the
     fingerprints were made with.
     """
+    cursor.execute(_sql("note_unread"), {"ids": bigints([result.article_id for result in results])})
     made = [(r, r.fingerprint) for r in results if r.fingerprint is not None]
     if _insert(cursor, made) < len(made) and _remove_outdated(cursor, [r.article_id for r, _ in made]):
         _insert(cursor, made)

@@ -76,6 +76,10 @@ WHERE a.revision = given.revision AND (a.status = 'pending' OR a.stale)
   AND a.attachment_id IS NOT NULL AND a.id <> ALL (%(read)s)
 GROUP BY a.attachment_id
 
+-- name: note_unread
+-- Articles whose credits are to be read.
+INSERT INTO dedup.credit_unread SELECT unnest(%(ids)s::bigint[]) ON CONFLICT DO NOTHING
+
 -- name: read_again
 -- Have failed articles read again, but for archived ones.
 UPDATE dedup.article_mark SET status = 'pending', reason = NULL, marked_at = NULL
@@ -122,7 +126,7 @@ CROSS JOIN (SELECT time, id FROM page ORDER BY time DESC, id DESC LIMIT 1) AS la
 -- texts are. A text that is too long stays here, and comes as its length; HTML has more room for it. OFFSET 0: looked
 -- up one by one, whatever the statistics say.
 SELECT a.id, a.revision, a.language, a.title, CASE WHEN size.too_long THEN '' ELSE body.text END,
-       CASE WHEN size.too_long THEN char_length(body.text) END, body.html
+       CASE WHEN size.too_long THEN char_length(body.text) END, a.byline, body.html
 FROM unnest(%(ids)s::bigint[], %(revisions)s::bigint[]) AS given (id, revision)
 CROSS JOIN LATERAL (SELECT * FROM dedup.marked_article WHERE id = given.id OFFSET 0) AS a
 CROSS JOIN LATERAL (

@@ -286,6 +286,7 @@ class TextTask(NamedTuple):
     Attributes:
         id, revision: of the article, and of what its fingerprint is made from.
         characters: of a text that is too long and was left in the database, how long it is; `text` is empty.
+        byline: for its credits; no part of the fingerprint.
     """
 
     id: int
@@ -294,6 +295,7 @@ class TextTask(NamedTuple):
     title: str | None
     text: str
     characters: int | None = None
+    byline: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

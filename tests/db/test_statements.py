@@ -63,7 +63,7 @@ PARTS = {
     },
     "store/common_sentences": {"fingerprints": "dedup.fingerprint"},
     "attach/outbox": {
-        **{"changed_at": "now()", "kept": "NULL::jsonb"},
+        **{"changed_at": "now()", "kept": "NULL::jsonb", "byline": "NULL::text"},
         **dict.fromkeys(
             ("rows", "page"),
             "(SELECT source_id, text_hash, title, url, publication, language, published_at, status,"

@@ -1,0 +1,83 @@
+"""`dedup credits` and `dedup agencies`: whose text articles say they are, and the list that it is read by."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from typer import Argument, Option
+
+from dedup.base.errors import InputError
+from dedup.cli import output
+from dedup.cli.shared import JsonOption, corpus
+
+
+def credits(json: JsonOption = False) -> None:
+    """Show how much of each publication is agency copy.
+
+    An article counts if it credits an agency in its byline, dateline, last line or copyright line, or if
+    another article of its story does. So it is seen also where no article of the agency is in the corpus.
+    "… contributed to this report" is a credit too, but makes no copy. In SQL: the views
+    `publication_credit`, `agency_copy` and `article_credit`.
+    """
+    with corpus() as dd:
+        found = dd.credits.publications()
+    if json:
+        output.write_json([one.as_dict() for one in found])
+        return
+    output.table(
+        "agency copy by publication",
+        ("publication", "articles", "credited", "agency copy", "share"),
+        ((one.publication, one.articles, one.credited, one.agency_copy, f"{one.share:.1%}") for one in found),
+        ("articles", "credited", "agency copy", "share"),
+    )
+
+
+def agencies(
+    name: Annotated[str | None, Argument(metavar="[NAME]", help="An agency to add or change.")] = None,
+    spellings: Annotated[
+        list[str] | None,
+        Option("--spelling", metavar="TEXT", help="How texts write it; may be repeated. Default: its name."),
+    ] = None,
+    places: Annotated[
+        list[str] | None,
+        Option(
+            "--place",
+            metavar="PLACE",
+            help="Where it counts: byline, dateline, end, copyright, contribution; may be repeated."
+            " Default: all.",
+        ),
+    ] = None,
+    remove: Annotated[bool, Option("--remove", help="Take the agency off the list.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """List the agencies whose credits are read, or change the list.
+
+    With a name the agency is put on the list, or its spellings and places are replaced. Case counts in a
+    spelling of two or three characters. The next backfill, or the worker, then reads the credits of all
+    articles again. The list is the table `dedup.agency`, and may be changed in SQL as well.
+
+        dedup agencies "Vantage Wire" --spelling Vantage --spelling "Vantage Wire" --place dateline
+
+        dedup agencies "Vantage Wire" --remove
+    """
+    if name is None:
+        if spellings or places or remove:
+            raise InputError("name the agency: dedup agencies NAME")
+        with corpus() as dd:
+            found = dd.credits.agencies()
+        if json:
+            output.write_json([one.as_dict() for one in found])
+            return
+        output.table(
+            "agencies whose credits are read",
+            ("name", "spellings", "places", "articles"),
+            ((one.name, ", ".join(one.spellings), ", ".join(one.places), one.articles) for one in found),
+            ("articles",),
+        )
+        return
+    with corpus() as dd:
+        if remove:
+            dd.credits.remove(name)
+        else:
+            dd.credits.add(name, spellings or [name], places or ())
+    output.say(f"{name} is {'off' if remove else 'on'} the list; next: dedup backfill")

@@ -1,0 +1,149 @@
+"""Credits: which agencies an article names as its source, and the list of agencies that they are read by.
+
+What counts as a credit is decided in `dedup.text.credits`. A backfill reads credits where it fingerprints
+texts, and stores both in one transaction. Articles that a hook stored, whose byline changed, or all of them
+after the list changed, wait in `dedup.credit_unread`, and `read_unread` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dedup.base.answer import Answer
+from dedup.base.errors import InputError
+from dedup.db.arrays import bigints
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
+from dedup.store import articles
+from dedup.text.credits import MAX_SPELLING, PLACES, Agency, Credit, CreditReader
+
+_sql = Statements("store/credits")
+
+UNREAD_ARTICLES = 100
+"""Articles whose credits are read in one transaction, which holds the settle lock: about 10 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedAgency(Answer):
+    """An agency of the list.
+
+    Attributes:
+        name: as it is shown; spellings: how texts write it; places: where it counts.
+        articles: how many credit it.
+    """
+
+    name: str
+    spellings: list[str]
+    places: list[str]
+    articles: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArticleCredit(Answer):
+    """An agency that an article credits, and where."""
+
+    agency: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationCredits(Answer):
+    """How much of a publication is agency copy.
+
+    Attributes:
+        publication: its name; empty for articles without one.
+        articles: how many it has; credited: that credit an agency themselves; agency_copy: these, and those
+            of whose story another article does; share: of the articles, 0 to 1.
+    """
+
+    publication: str
+    articles: int
+    credited: int
+    agency_copy: int
+    share: float
+
+
+def reader(cursor: Cursor) -> CreditReader:
+    """What reads credits by the list as it is now."""
+    rows = cursor.execute(_sql("agencies")).fetchall()
+    return CreditReader(Agency(row[0], row[1], tuple(row[2]), tuple(row[3])) for row in rows)
+
+
+def write(cursor: Cursor, found: Mapping[int, Sequence[Credit]]) -> None:
+    """Store the credits of articles in place of those that they have. Needs the settle lock."""
+    stored: dict[int, list[Credit]] = {}
+    for article, agency, place in cursor.execute(_sql("stored"), {"ids": bigints(list(found))}).fetchall():
+        stored.setdefault(article, []).append((agency, place))
+    old = [article for article, before in stored.items() if sorted(before) != sorted(found[article])]
+    if old:
+        cursor.execute(_sql("delete"), {"ids": bigints(old)})
+    lines = [
+        f"{article}\t{agency}\t{place}\n"
+        for article, credits in found.items()
+        if credits and (article not in stored or article in old)
+        for agency, place in credits
+    ]
+    if lines:
+        with cursor.copy(b"COPY dedup.credit (article_id, agency_id, place) FROM STDIN") as copy:
+            copy.write("".join(lines))
+
+
+def read_unread(cursor: Cursor) -> int:
+    """Read the credits of some articles that wait for it; returns how many. Needs the settle lock."""
+    rows = cursor.execute(_sql("take_unread"), {"limit": UNREAD_ARTICLES}).fetchall()
+    ids = [row[0] for row in rows]
+    if ids:
+        read = reader(cursor).read
+        bylines = dict(cursor.execute(_sql("bylines"), {"ids": bigints(ids)}).fetchall())
+        known = articles.texts(cursor, list(bylines))
+        found: dict[int, tuple[Credit, ...]] = {article: () for article in ids if article not in bylines}
+        write(cursor, found | {task.id: read(task.text, bylines[task.id]) for task in known})
+    return len(ids)
+
+
+def listed(cursor: Cursor) -> list[ListedAgency]:
+    """The list, those first that most articles credit."""
+    return [ListedAgency(*row) for row in cursor.execute(_sql("counted")).fetchall()]
+
+
+def add(cursor: Cursor, name: str, spellings: Iterable[str], places: Iterable[str] = ()) -> None:
+    """Put an agency on the list, or say anew how it is written. Raises InputError: that cannot be."""
+    name, spelled = name.strip(), list(dict.fromkeys(spelling.strip() for spelling in spellings))
+    if not name or not spelled or any(not 2 <= len(one) <= MAX_SPELLING for one in (name, *spelled)):
+        raise InputError(f"an agency and each way to write it have 2 to {MAX_SPELLING} characters")
+    wanted = list(places)
+    if unknown := [place for place in wanted if place not in PLACES]:
+        raise InputError(f"{unknown[0]!r} is no place of a credit; there are {', '.join(PLACES)}")
+    values = {"name": name, "spellings": spelled, "places": [p for p in PLACES if not wanted or p in wanted]}
+    cursor.execute(_sql("add"), values)
+
+
+def remove(cursor: Cursor, name: str) -> None:
+    """Take an agency off the list. Raises InputError: it is not on it."""
+    if not cursor.execute(_sql("remove"), {"name": name}).rowcount:
+        raise InputError(f"no agency is called {name!r}; `dedup agencies` lists them")
+
+
+def of_articles(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, list[ArticleCredit]]:
+    """The credits of some articles that have any."""
+    found: dict[str, list[ArticleCredit]] = {}
+    for source_id, *credit in cursor.execute(
+        _sql("of_articles"), {"source_ids": list(source_ids)}
+    ).fetchall():
+        found.setdefault(source_id, []).append(ArticleCredit(*credit))
+    return found
+
+
+def of_stories(cursor: Cursor, source_ids: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Of some stories, by their originals, whose text they are: agency to the articles that credit it."""
+    found: dict[str, dict[str, int]] = {}
+    rows = cursor.execute(_sql("of_stories"), {"source_ids": list(source_ids)}).fetchall()
+    for source_id, agency, count in rows:
+        found.setdefault(source_id, {})[agency] = count
+    return found
+
+
+def publications(cursor: Cursor) -> list[PublicationCredits]:
+    """How much of each publication is agency copy, the most first."""
+    return [PublicationCredits(*row) for row in cursor.execute(_sql("publications")).fetchall()]

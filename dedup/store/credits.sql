@@ -1,0 +1,54 @@
+-- Credits of articles, and the list of agencies that they are read by.
+
+-- name: agencies
+-- The list.
+SELECT id, name, spellings, places FROM dedup.agency ORDER BY name
+
+-- name: counted
+-- The list, with how many articles credit each.
+SELECT g.name, g.spellings, g.places, count(c.article_id)
+FROM dedup.agency g LEFT JOIN dedup.credit c ON c.agency_id = g.id
+GROUP BY g.id ORDER BY count(c.article_id) DESC, g.name
+
+-- name: add
+-- An agency, or another way to write one.
+INSERT INTO dedup.agency (name, spellings, places) VALUES (%(name)s, %(spellings)s, %(places)s)
+ON CONFLICT (name) DO UPDATE SET spellings = excluded.spellings, places = excluded.places
+
+-- name: remove
+-- Take an agency off the list.
+DELETE FROM dedup.agency WHERE name = %(name)s
+
+-- name: stored
+-- What is stored of some articles.
+SELECT article_id, agency_id, place FROM dedup.credit WHERE article_id = ANY (%(ids)s)
+
+-- name: delete
+-- The credits of some articles.
+DELETE FROM dedup.credit WHERE article_id = ANY (%(ids)s)
+
+-- name: take_unread
+-- Some articles whose credits are to be read.
+DELETE FROM dedup.credit_unread
+WHERE article_id IN (SELECT article_id FROM dedup.credit_unread ORDER BY article_id LIMIT %(limit)s)
+RETURNING article_id
+
+-- name: bylines
+-- The bylines of some articles that have not failed.
+SELECT a.id, a.byline FROM dedup.article a JOIN dedup.article_mark k ON k.id = a.id
+WHERE a.id = ANY (%(ids)s) AND k.status <> 'failed'
+
+-- name: of_articles
+-- The agencies that some articles credit, by their own keys.
+SELECT source_id, agency, place FROM dedup.article_credit WHERE source_id = ANY (%(source_ids)s) ORDER BY 1, 2
+
+-- name: of_stories
+-- The agencies that articles of some stories credit, by the keys of their originals, and how many do.
+SELECT o.source_id, c.agency, count(*)
+FROM dedup.mark o JOIN dedup.article_credit c ON c.story_id = o.id
+WHERE o.source_id = ANY (%(source_ids)s) AND c.place <> 'contribution' GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2
+
+-- name: publications
+-- How much of each publication is agency copy.
+SELECT publication, articles, credited, agency_copy, share FROM dedup.publication_credit
+ORDER BY agency_copy DESC, publication

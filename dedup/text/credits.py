@@ -1,0 +1,265 @@
+"""Whose text an article says it is: the agencies that it credits, by a list of how each is written.
+
+A credit is a name of the list at one of five places, and nowhere else; a name in running text is none:
+
+- `byline`: the byline of the article, a line of the text that begins with "By" or is nothing but the name;
+- `dateline`: in brackets before the first sentence, "BERLIN (dpa) -", or a line that begins "Reuters. -";
+- `end`: the closing line, "(APA/dpa, 1.11.2015)", "- AFP", or the name alone;
+- `copyright`: a line that begins with a copyright sign or the word, among the last ones;
+- `contribution`: "The Associated Press contributed to this report": part of the text is the agency's.
+
+The first two look at the first 300 characters, the others at the last 300. No database, and no regular
+expression from outside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, get_args
+
+Place = Literal["byline", "dateline", "end", "copyright", "contribution"]
+
+PLACES: tuple[Place, ...] = get_args(Place)
+"""In this order: an agency that is credited at several is told of the first."""
+
+HEAD = TAIL = 300  # Characters at the beginning and at the end of a text that are looked at
+
+MAX_SPELLING = 60  # Characters of a name
+
+_BRACKET = 40  # Characters within brackets at most
+_DATELINE = 100  # Characters before the bracket, in its line
+_PLAIN_DATELINE = 60  # The same where no dash follows
+_OWN_LINE = 60  # Characters of a line that is a byline, or the last one
+_LAST_LINES = 4
+
+_BY = ("By ", "BY ", "by ", "Von ", "VON ", "Par ", "PAR ", "Por ", "POR ", "Di ", "De ")
+_SEPARATORS = re.compile(r"\s*(?:[/,;|&\n\xb7\u2022\u2013]| and | und | et | y | e | with | mit | for )\s*")
+_DASHES = (" -", " \u2013", " \u2014")
+_DASH = re.compile(r"[.:]?\s*(?:[-\u2013\u2014_]|$)")
+_JOB = re.compile(r"(?:Staff|Writers?|Correspondents?|Reporters?|Editors?|Service|STAFF|WRITERS?)$")
+_CODE = re.compile(r"[a-z]{2,5}|red\.?|[\d. :]*")
+"""In brackets beside an agency: the sign of an author or a desk, or a date."""
+
+_END_DATE = re.compile(r"[\s,]+[\d. :/-]+$")
+_RIGHTS = re.compile(
+    r"(?:(?:\xa9|\([cC]\)|[Cc]opyright|COPYRIGHT)[\s\xa0,:]*)+(?:by\s+|\d{4}(?:-\d{4})?,?\s*(?:by\s+)?)*"
+)
+_CONTRIBUTED = re.compile(
+    r"^[\s\u2022*]*(.{2,280}?)\s+(?:also\s+)?contributed (?:to|reporting)", re.MULTILINE
+)
+_CONTRIBUTING = re.compile(
+    r"(?:^\s*(?:Contributing:|With) |[Mm]aterial from |Information from )(.{2,200}?)(?: was used.*)?\.?\s*$",
+    re.MULTILINE,
+)
+_LAST = re.compile(
+    r"[.!?\"\u201d\u2019\xbb)\n]\s*(?:[-\u2013\u2014]+\s*)?([^.!?\"\u201d\u2019\xbb)\n]{2,40})$"
+)
+_CLOSED = '.!?"\u201d\u2019\xbb)\n'
+_EDGES = " \t\r\xa0-\u2013\u2014_*\u2022"
+
+
+@dataclass(frozen=True, slots=True)
+class Agency:
+    """An agency of the list.
+
+    Attributes:
+        id: its number in the corpus.
+        name: as it is shown.
+        spellings: how texts write it. Case counts in one of fewer than four characters.
+        places: where it counts.
+    """
+
+    id: int
+    name: str
+    spellings: tuple[str, ...]
+    places: tuple[Place, ...] = PLACES
+
+
+Credit = tuple[int, Place]
+"""The number of an agency, and where it is credited."""
+
+
+class CreditReader:
+    """Reads credits by one list of agencies."""
+
+    def __init__(self, agencies: Iterable[Agency]) -> None:
+        self._agencies = tuple(agencies)
+        self._exact: dict[str, Agency] = {}
+        self._folded: dict[str, Agency] = {}
+        for agency in self._agencies:
+            for spelling in agency.spellings:
+                self._exact.setdefault(spelling, agency)
+                if len(spelling) > 3:
+                    self._folded.setdefault(spelling.casefold(), agency)
+        self._begins = {name[:3] for name in self._exact} | {by[:3] for by in _BY}
+        self._begins |= {name[:3].upper() for name in self._folded}
+        self._begins |= {f"{name}{after}" for name in self._exact if len(name) == 2 for after in " .:|,/-"}
+        self._ends = {name[-2:].casefold() for name in self._exact}
+        self._spelled = sorted(self._exact, key=len, reverse=True)
+        self._bracketed = lru_cache(4096)(self._in_brackets)
+
+    def read(self, text: str, byline: str | None = None) -> tuple[Credit, ...]:
+        """The credits of an article, one for each agency, by their numbers.
+
+        >>> reader = CreditReader([Agency(1, "AP", ("AP", "Associated Press"))])
+        >>> reader.read("BRIG (AP) - It rained."), reader.read("The AP exam is hard.")
+        (((1, 'dateline'),), ())
+        """
+        found: dict[int, Place] = {}
+        if byline:
+            self._add(found, self._named(byline), "byline")
+        head = text[:HEAD]
+        if "(" in head:
+            self._dateline(found, head)
+        begins = self._begins
+        for line in head.split("\n"):
+            if line[:3] in begins or (line[:1] == " " and line.lstrip()[:3] in begins):
+                self._line(found, line.strip())
+        self._tail(found, text[-TAIL:].rstrip())
+        return tuple(sorted(found.items())) if found else ()
+
+    def _add(self, found: dict[int, Place], agencies: Iterable[Agency], place: Place) -> None:
+        for agency in agencies:
+            if place in agency.places:
+                before = found.get(agency.id)
+                if before is None or PLACES.index(place) < PLACES.index(before):
+                    found[agency.id] = place
+
+    def _agency(self, name: str) -> Agency | None:
+        """The agency that is called so, with or without an article before it."""
+        name = name.strip(_EDGES)
+        if name[:4] in ("The ", "the ", "THE "):
+            name = name[4:]
+        return self._exact.get(name) or (self._folded.get(name.casefold()) if len(name) > 3 else None)
+
+    def _named(self, byline: str) -> list[Agency]:
+        """The agencies in a byline: each a part of its own, or before the job of a person."""
+        for by in _BY:
+            if byline.startswith(by):
+                byline = byline[len(by) :]
+                break
+        agencies = []
+        for part in _SEPARATORS.split(byline):
+            agency = self._agency(part.strip("()[]. "))
+            if agency is None and _JOB.search(part):
+                words = part.split(" ")
+                tries = (self._agency(" ".join(words[:count])) for count in range(len(words) - 1, 0, -1))
+                agency = next((one for one in tries if one), None)
+            if agency:
+                agencies.append(agency)
+        return agencies
+
+    def _in_brackets(self, inside: str) -> tuple[Agency, ...]:
+        """The agencies in brackets, beside which there may be signs of desks and a date; none of others."""
+        agencies = []
+        for part in re.split(r"\s*[/,;\u2013]\s*|\s+-\s+", _END_DATE.sub("", inside.strip())):
+            agency = self._agency(_END_DATE.sub("", part))
+            if agency:
+                agencies.append(agency)
+            elif not _CODE.fullmatch(part):
+                return ()
+        return tuple(agencies)
+
+    def _dateline(self, found: dict[int, Place], head: str) -> None:
+        start = head.find("(")
+        while start >= 0:
+            stop = head.find(")", start, start + _BRACKET)
+            if stop > 0 and (agencies := self._bracketed(head[start + 1 : stop])):
+                line = head.rfind("\n", 0, start) + 1
+                if (head[stop + 1 : stop + 3] in _DASHES and start - line <= _DATELINE) or self._opens(
+                    head[line:start].strip(), head[stop + 1 : stop + 8]
+                ):
+                    self._add(found, agencies, "dateline")
+                    return
+            start = head.find("(", start + 1)
+
+    @staticmethod
+    def _opens(before: str, after: str) -> bool:
+        """Whether what is around a bracket makes it the dateline."""
+        line = after.partition("\n")[0]
+        if _DASH.match(line.lstrip()):
+            return len(before) <= _DATELINE
+        plain = len(before) <= _PLAIN_DATELINE and not before.endswith(".")
+        return plain and (not before or before.isupper() or any(map(str.isdigit, before)))
+
+    def _line(self, found: dict[int, Place], line: str) -> None:
+        """A line near the beginning: a byline, or one that opens with the name and a dash."""
+        if line.startswith(_BY):
+            if len(line) <= 2 * _OWN_LINE:
+                self._add(found, self._named(line), "byline")
+            return
+        if len(line) <= _OWN_LINE and not line.endswith((".", ":")):
+            first, *others = re.split(r"\s*[|,/]\s*|\s{2,}", line.strip("()"))
+            if (agency := self._agency(first)) and all(len(other) < _BRACKET for other in others):
+                self._add(found, [agency], "byline")
+                return
+        name = re.match(r"(.{2,40}?)(?:[.:]\s?[-\u2013\u2014]|\s[-\u2013\u2014]\s)", line)
+        if name and (agency := self._agency(name[1])):
+            self._add(found, [agency], "dateline")
+
+    def _tail(self, found: dict[int, Place], tail: str) -> None:
+        if tail.endswith((")", ").")):
+            start = tail.rfind("(")
+            inside = tail[start + 1 :].rstrip(".)")
+            closed = tail[:start].rstrip(" \xa0")[-1:] in _CLOSED or inside[-4:].isdecimal()
+            if start > 0 and len(inside) <= _BRACKET and closed:
+                self._add(found, self._bracketed(inside), "end")
+        elif tail[-2:].casefold() in self._ends:
+            self._closing(found, tail)
+        if "\n" in tail:
+            for line in tail.split("\n")[-_LAST_LINES:]:
+                line = line.strip(_EDGES)
+                if line[-2:].casefold() in self._ends and len(line) <= _OWN_LINE:
+                    parts = [self._agency(part) for part in re.split(r"\s*[/,]\s*", line)]
+                    if all(parts):
+                        self._add(found, [part for part in parts if part], "end")
+        if "\xa9" in tail or "opyright" in tail or "OPYRIGHT" in tail or "(c)" in tail:
+            self._rights(found, tail)
+        if "ewsdesk" in tail or "ewsroom" in tail or "ureau " in tail:
+            line = tail.rpartition("\n")[2].strip(f"{_EDGES}(")
+            if len(line) <= _OWN_LINE:
+                self._add(found, self._leading(line), "end")
+        if (
+            "ontribut" in tail
+            or "material from" in tail
+            or "nformation from" in tail
+            or "\nWith " in tail
+            or "\n With " in tail
+        ):
+            for match in (*_CONTRIBUTED.finditer(tail), *_CONTRIBUTING.finditer(tail)):
+                self._add(found, self._listed(match[1]), "contribution")
+
+    def _closing(self, found: dict[int, Place], tail: str) -> None:
+        """A name after the end of the last sentence: `… he said. - AFP`."""
+        last = _LAST.search(tail[-_OWN_LINE:])
+        if last:
+            agencies = [self._agency(part) for part in last[1].split("/")]
+            if all(agencies):
+                self._add(found, [agency for agency in agencies if agency], "end")
+
+    def _rights(self, found: dict[int, Place], tail: str) -> None:
+        for line in tail.split("\n"):
+            match = _RIGHTS.match(line.strip(_EDGES))
+            if match:
+                rest = line.strip(_EDGES)[match.end() :]
+                self._add(found, self._leading(rest), "copyright")
+
+    def _leading(self, rest: str) -> list[Agency]:
+        """The agency that a text begins with, the longest spelling first."""
+        rest = rest.removeprefix("The ").removeprefix("the ")
+        for spelling in self._spelled:
+            if rest.startswith(spelling) and not rest[len(spelling) : len(spelling) + 1].isalnum():
+                return [self._exact[spelling]]
+        return []
+
+    def _listed(self, names: str) -> list[Agency]:
+        """The agencies in a list of those who contributed, which may name their people."""
+        agencies = []
+        for part in _SEPARATORS.split(names.rpartition(". ")[2]):
+            agency = self._agency(part.strip("()[]. ")) or next(iter(self._leading(part)), None)
+            if agency:
+                agencies.append(agency)
+        return agencies
