@@ -16,7 +16,7 @@ from dedup.cli.signals import unfinished
 
 KINDS = ("added", "removed", "changed")
 COLUMNS = ("version", "id", "publication", "published", "against", *KINDS)
-NUMBERS = ("version", "published", *KINDS)
+NUMBERS = ("version", "published", "against", *KINDS)
 
 
 def versions(
@@ -44,18 +44,18 @@ def versions(
     if json:
         output.write_json(found.as_dict())
         return
+    numbers = {one.id: one.version for one in found.versions}
     output.table(
         f"versions of {found.story}",
         COLUMNS,
         (
             (
-                *(one.version, one.id, one.publication, one.time, one.before),
+                *(one.version, one.id, one.publication, one.time, numbers.get(one.before or "")),
                 *(one.count(kind) if one.before else None for kind in KINDS),
             )
             for one in (*found.versions, *found.updates)
         ),
         NUMBERS,
-        ids=("against",),
     )
     console = output.console()
     for one in (*found.versions, *found.updates):

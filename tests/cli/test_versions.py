@@ -40,8 +40,8 @@ def test_versions_are_listed_and_then_what_each_altered(story: Dedup) -> None:
         "removed",
         "changed",
     ]
-    assert shown[3].split()[-4:] == ["first", "0", "0", "0"]
-    assert shown[4].split()[-4:] == ["copy", "1", "0", "1"]
+    assert shown[3].split()[-4:] == ["1", "0", "0", "0"]
+    assert shown[4].split()[-4:] == ["2", "1", "0", "1"]
     assert shown[6:9] == ["copy against first", "  the same sentences", ""]
     assert shown[9] == "edit against copy"
     assert shown[10] == "  changed"
