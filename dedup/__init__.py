@@ -7,8 +7,8 @@
         print(verdict.status, verdict.duplicate_of)
 
 The names are imported when they are first used, so that the pure core can be imported without a database.
-The errors are in `dedup.errors`, the embedded server in `dedup.server`,
-a worker in `dedup.worker`, metrics in `dedup.metrics`, Arrow tables in `dedup.frames`.
+The errors are in `dedup.errors`, the embedded server in `dedup.server`, a worker in `dedup.worker`, feeds in
+`dedup.watch`, metrics in `dedup.metrics`, Arrow tables in `dedup.frames`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dedup.api import metrics as metrics
     from dedup.api import operation as operation
     from dedup.api import server as server
+    from dedup.api import watch as watch
     from dedup.api import worker as worker
     from dedup.api.async_deduplicator import AsyncDeduplicator as AsyncDeduplicator
     from dedup.api.deduplicator import Deduplicator as Deduplicator
@@ -113,6 +114,7 @@ _MODULES = {
     "metrics": "dedup.api.metrics",
     "operation": "dedup.api.operation",
     "server": "dedup.api.server",
+    "watch": "dedup.api.watch",
     "worker": "dedup.api.worker",
 }
 """Modules that are imported by these names, wherever they are: `dedup.errors`, `from dedup import worker`."""

@@ -221,4 +221,5 @@ SMALL = (
     *("sentence_model", "review_pair", "judgement", "deferred_article", "run", "bulk_change"),
     *("worker", "run_total", "compared_version", "quoted_sentence"),
     *("attachment", "outbox", "mark_change", "refused_row"),
+    *("feed_entry", "feed"),
 )

@@ -40,6 +40,7 @@ from dedup.cli import (
     signals,
     spark,
     versions,
+    watch,
     web,
     worker,
     write,
@@ -78,7 +79,8 @@ SIGTERM or SIGHUP before all was done: what was finished is kept, and the same c
 )
 # In the order of the help.
 for command in (
-    *(operate.init, load.load, write.backfill, write.retry, write.check, write.delete, worker.worker),
+    *(operate.init, load.load, write.backfill, write.retry, write.check, write.delete),
+    *(worker.worker, watch.watch),
     *(read.marks, read.matches, changes.changes, read.show, read.stories, read.explain, read.verify),
     *(versions.versions, versions.quotes, versions.sentences),
     *(

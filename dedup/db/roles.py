@@ -94,6 +94,13 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     "credit": {"worker": _WRITE, "reader": _READ},
     "credit_unread": {"worker": _WRITE, "reader": _READ},
     "agency": {"worker": _READ, "reader": _READ},
+    # A scraper that polls feeds keeps what it has seen.
+    "feed": {
+        "scraper": ("SELECT", "INSERT", "UPDATE"),
+        "worker": ("SELECT", "INSERT", "UPDATE"),
+        "reader": _READ,
+    },
+    "feed_entry": {"scraper": _WRITE, "worker": _WRITE},
     # What people say is written by the owner.
     "judgement": {"reader": _READ},
     "review_pair": {"reader": _READ},

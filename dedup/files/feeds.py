@@ -13,6 +13,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -43,6 +44,7 @@ if "byline" in DEFAULT_FIELDS:
     FIELDS["byline"] = ("dc:creator", "author")
 
 FULL = ("content:encoded", "content")  # Names of a text that is meant to be the whole article
+CUT = ("…", "...", "[…]", "[...]")  # What ends one that is not, all the same
 POST_TYPES = ("post", "page")  # What of WordPress is an article
 UNREAD = ("wp:postmeta", "wp:comment")  # Of these an entry has many, and they say nothing about it
 
@@ -164,7 +166,7 @@ class FeedSource:
         if self._document.root in SITEMAPS:
             self.close()
             raise InputError(
-                f"{self.file} is a sitemap: it has addresses of articles and no texts; load the pages instead"
+                f"{self.file} is a sitemap: it has addresses and no texts; `dedup watch --fetch` reads pages"
             )
         self._feed = Feed(self._document)
 
@@ -193,6 +195,26 @@ class FeedSource:
                 understood.leave_out(kind)
                 continue
             yield line, raw, values_of(found, shapes.of(found), understood)
+
+
+def entries(document: Document) -> Iterator[tuple[dict[str, Any], bool, str | None]]:
+    """The entries of a feed that are articles: their values by field, whether the text is meant to be whole,
+    and when it says that it was changed. What cannot be read is left out.
+    """
+    feed = Feed(document)
+    understood = Understanding("", feed.kind)
+    shapes = Shapes(FIELDS, understood)
+    for _, _, entry in document.entries:
+        if isinstance(entry, str):
+            continue
+        values = feed.values(entry)
+        if feed.left_out(values):
+            continue
+        found = values_of(values, shapes.of(values), understood)
+        with suppress(InputError):
+            take_out(found)
+        full = any(values.get(name) for name in FULL) and not found["text"].rstrip().endswith(CUT)
+        yield found, full, values.get("updated") or values.get("modified")
 
 
 def take_out(found: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ revision = "0018"
 down_revision = "0017"
 
 SQL = Path(__file__).parent.parent / "sql"
-SUBJECTS = ("attached_html", "journal", "sentences", "attached_views", "kept", "byline", "credits")
+SUBJECTS = ("attached_html", "journal", "sentences", "attached_views", "kept", "byline", "credits", "feeds")
 
 
 def upgrade() -> None:

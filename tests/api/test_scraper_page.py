@@ -45,7 +45,7 @@ def run(folder: Path, url: str, *command: str) -> str:
 
 
 def test_the_page_has_what_is_tested() -> None:
-    assert (len(PROGRAMS), len(SETTINGS), len(SHELL)) == (3, 1, 2)
+    assert (len(PROGRAMS), len(SETTINGS), len(SHELL)) == (4, 1, 2)
     assert {kind for kind, _ in BLOCKS} == {"python", "sh"}
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert re.findall(r"newsdedup\[(\w+)\]", SHELL[0]) == ["scrapy"]
@@ -54,15 +54,15 @@ def test_the_page_has_what_is_tested() -> None:
 
 @pytest.mark.parametrize(
     ("number", "said"),
-    [(0, "unique None\n"), (1, "\nn19 "), (2, "a1: unique\n")],
-    ids=["plain", "asyncio", "spool"],
+    [(0, "unique None\n"), (1, "\nn19 "), (2, "0 0\n"), (3, "a1: unique\n")],
+    ids=["plain", "asyncio", "watch", "spool"],
 )
 def test_a_program_of_the_page_runs(
     database: Database, corpus_url: str, tmp_path: Path, number: int, said: str
 ) -> None:
     shown = run(tmp_path, corpus_url, sys.executable, "-W", "error", "-c", PROGRAMS[number])
     assert said in shown
-    assert answer(database).marks
+    assert bool(answer(database).marks) == ("watch" not in PROGRAMS[number])  # which finds no feed
 
 
 @pytest.mark.long("dedup", "migrations", "docs/scraper.md")

@@ -1,0 +1,371 @@
+"""The smallest scraper there is: feeds and news sitemaps are polled, and what is new in them is submitted.
+
+    from dedup import watch
+    watch.watch(["https://courier.example/feed"], stop=event.is_set)
+
+An entry is submitted once for each version of it. What was seen is kept in the corpus, entry by entry
+(`../store/feeds.py`), and a feed is asked with its ETag only when all its entries are done. So a poll that
+was killed goes on where it was. Servers are asked in `fetching.py`. It logs to the logger `dedup.watch`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any
+from urllib.parse import urlsplit
+
+from dedup.api.fetching import HOST_SECONDS, Client, FetchError, StoppedError, need_packages
+from dedup.base.answer import Answer
+from dedup.base.article import Article
+from dedup.base.errors import DatabaseError, InputError
+from dedup.base.timeouts import Timeouts, check_seconds
+from dedup.base.verdict import Verdict
+from dedup.db.database import Database
+from dedup.files import polled, sitemaps
+from dedup.files.entries import read_document
+from dedup.files.polled import Entry
+from dedup.files.record import make_article
+from dedup.settling import daemon
+from dedup.settling.daemon import DOWN_SECONDS, FATAL
+from dedup.settling.submit import Submissions
+from dedup.store import feeds as store
+from dedup.store import opening
+
+__all__ = ["EVERY_SECONDS", "WatchReport", "watch"]
+
+EVERY_SECONDS = 300.0  # Between two polls of a feed
+MAX_BACK_OFF_SECONDS = 21_600.0  # A feed that fails is asked half as often each time, down to this
+HOSTS_AT_ONCE = 8
+LOOKED_AT_BYTES, FEEDS_NAMED = (
+    200_000,
+    5,
+)  # Of a page in which feeds are looked for, and of those that are told
+SLEEP_SECONDS = 0.1
+MAX_PROBLEM_CHARACTERS = 1_000  # Of what was wrong with a feed, and is kept
+KNOWN_AT_ONCE = 1_000  # Entries that are looked up in one statement
+
+log = logging.getLogger("dedup.watch")
+
+Told = Callable[[Verdict, Article], None]
+
+
+@dataclass(slots=True)
+class WatchReport(Answer):
+    """What became of the entries of all feeds since the start.
+
+    Attributes:
+        polls: answers that were read, or that said that nothing is new.
+        failed: polls without such an answer.
+        new, changed: entries that were submitted.
+        refused: entries that are no article: without a text.
+        left: entries whose page could not be had now; they are asked for again.
+        problems: address of each feed that failed last, and why.
+    """
+
+    polls: int = 0
+    failed: int = 0
+    new: int = 0
+    changed: int = 0
+    refused: int = 0
+    left: int = 0
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+def watch(
+    addresses: Iterable[str],
+    url: str | None = None,
+    *,
+    stop: Callable[[], bool],
+    schema: str | None = None,
+    every: float = EVERY_SECONDS,
+    once: bool = False,
+    fetch: bool = False,
+    told: Told | None = None,
+    agent: str | None = None,
+    host_seconds: float = HOST_SECONDS,
+    timeouts: Timeouts | None = None,
+) -> WatchReport:
+    """Poll feeds and submit what is new in them, until `stop` says so, or `once`.
+
+    Args:
+        addresses: of RSS, Atom or news sitemaps; `NAME=ADDRESS` gives the outlet of its articles.
+        url, schema, timeouts: as of `Deduplicator`; a database that is away is waited for, unless `once`.
+        every: seconds between two polls of a feed.
+        fetch: read the page of an entry whose feed has no full text.
+        told: called with each verdict and its article, by one thread at a time.
+        agent: the name it gives itself to servers.
+        host_seconds: between two requests to a host.
+
+    Raises:
+        InputError: an address is none, or a package is missing; the message names it.
+        LoginError, RightsError, SchemaError: as of `dedup.worker.work`. Other DatabaseErrors only `once`.
+    """
+    need_packages()
+    check_seconds("the time between polls", every)
+    named = [_named(address) for address in addresses]
+    if once:
+        database: Database | None = opening.opened(url, timeouts, schema)
+    else:
+        database = daemon.wait_for(lambda: opening.opened(url, timeouts, schema), stop, DOWN_SECONDS)
+    if database is None:
+        return WatchReport()
+    try:
+        watcher = _Watcher(database, named, stop, every, fetch, told)
+        watcher.client = Client(
+            [feed.address for feed in named], stop=watcher.stopped, agent=agent, host_seconds=host_seconds
+        )
+        words = f"{len(named)} feed{'s' * (len(named) != 1)}"
+        log.info("watching %s", words, extra={"event": "started", "feeds": len(named)})
+        watcher.run(once)
+        log.info("watch stopped", extra={"event": "stopped"})
+        return watcher.report
+    finally:
+        database.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Feed:
+    address: str
+    publication: str | None = None
+
+
+def _named(given: str) -> _Feed:
+    name, _, address = given.partition("=") if re.match(r"[^:/?#]*=", given) else ("", "", given)
+    parts = urlsplit(address.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(
+            f"{given!r} is no address of a feed: write https://… or NAME=https://…; files are for"
+            " `dedup load`"
+        )
+    if parts.username or parts.password:  # it would stand in logs and in the corpus
+        raise InputError(f"the address at {parts.hostname} has a name or a password in it: give one without")
+    return _Feed(address.strip(), name.strip() or None)
+
+
+class _Watcher:
+    client: Client
+
+    def __init__(
+        self,
+        database: Database,
+        named: Sequence[_Feed],
+        stop: Callable[[], bool],
+        every: float,
+        fetch: bool,
+        told: Told | None,
+    ) -> None:
+        self.report = WatchReport()
+        self._database, self._submissions = database, Submissions(database)
+        self._stop, self._every, self._fetch, self._told = stop, every, fetch, told
+        self._ending, self._once = False, False
+        self._due = dict.fromkeys(named, 0.0)
+        self._lock = Lock()
+        self._down = 0
+
+    def stopped(self) -> bool:
+        return self._ending or self._stop()
+
+    def run(self, once: bool) -> None:
+        """Poll what is due, each host in a thread; what is due later waits. Ends as `watch` does."""
+        self._once = once
+        running: dict[str, Future[None]] = {}
+        resume = 0.0
+        with ThreadPoolExecutor(HOSTS_AT_ONCE, "dedup-watch") as threads:
+            try:
+                while not self.stopped():
+                    for host in [host for host, future in running.items() if future.done()]:
+                        resume = self._settled(running.pop(host)) or resume
+                    now = time.monotonic()
+                    if now >= resume:
+                        for host, due in self._waiting(now, running).items():
+                            running[host] = threads.submit(self._poll_all, due)
+                    if once and not running and not any(due <= now for due in self._due.values()):
+                        return
+                    time.sleep(SLEEP_SECONDS)
+            finally:
+                self._ending = True
+
+    def _waiting(self, now: float, running: dict[str, Future[None]]) -> dict[str, list[_Feed]]:
+        """The feeds that are due, by host; not of those that are being polled."""
+        found: dict[str, list[_Feed]] = defaultdict(list)
+        for feed, due in self._due.items():
+            host = urlsplit(feed.address).netloc
+            if due <= now and host not in running:
+                found[host].append(feed)
+        return found
+
+    def _settled(self, future: Future[None]) -> float | None:
+        """Look at how a host went; returns until when to wait if the database was away."""
+        try:
+            future.result()
+        except StoppedError:
+            return None
+        except FATAL:
+            raise
+        except DatabaseError as error:
+            if self._once:
+                raise
+            if not self._down:
+                log.warning(
+                    "%s; waiting for it", error, extra={"event": "down", "error": type(error).__name__}
+                )
+            first, most = DOWN_SECONDS
+            self._down += 1
+            return time.monotonic() + min(first * 2.0 ** min(self._down - 1, 30), most)
+        if self._down:
+            log.info("going on after %d failed attempts", self._down, extra={"event": "up"})
+            self._down = 0
+        return None
+
+    def _poll_all(self, due: Sequence[_Feed]) -> None:
+        for feed in due:
+            began = time.monotonic()
+            self._poll(feed)
+            self._due[feed] = float("inf") if self._once else began + self._every
+
+    def _poll(self, feed: _Feed) -> None:
+        """Poll a feed, unless it is to be left alone for now; what is wrong with it is noted."""
+        with self._database.transaction() as cursor:
+            state = store.feed(cursor, feed.address)
+        if state.not_before and (wait := (state.not_before - datetime.now(UTC)).total_seconds()) > 0:
+            problem = f"left alone for {wait:.0f} s more: {state.problem}"
+            with self._lock:
+                self.report.problems[feed.address] = problem
+            level = logging.INFO if self._once else logging.DEBUG
+            log.log(level, "%s: %s", feed.address, problem, extra={"event": "left", "feed": feed.address})
+            return
+        try:
+            self._read(feed, state)
+        except FetchError as error:
+            self._failed(feed, state, str(error), error.pause)
+        except InputError as error:
+            self._failed(feed, state, str(error), None)
+        else:
+            with self._lock:
+                self.report.polls += 1
+                self.report.problems.pop(feed.address, None)
+
+    def _failed(self, feed: _Feed, state: store.FeedState, problem: str, pause: float | None) -> None:
+        back_off = min(self._every * 2.0 ** min(state.failures, 30), MAX_BACK_OFF_SECONDS)
+        seconds = back_off if pause is None else pause
+        with self._database.transaction() as cursor:
+            store.failed(cursor, state.id, problem[:MAX_PROBLEM_CHARACTERS], seconds, asked=pause is not None)
+        with self._lock:
+            self.report.failed += 1
+            self.report.problems[feed.address] = problem
+        log.warning(
+            "%s; asked again in %d s",
+            problem if feed.address in problem else f"{feed.address}: {problem}",
+            seconds,
+            extra={"event": "failed", "feed": feed.address, "seconds": round(seconds, 3)},
+        )
+
+    def _read(self, feed: _Feed, state: store.FeedState) -> None:
+        answer = self.client.get(feed.address, etag=state.etag, modified=state.modified)
+        if answer.body is None:
+            with self._database.transaction() as cursor:
+                store.answered(cursor, state.id, [], state.etag, state.modified)
+            return
+        try:
+            document = read_document(feed.address, [answer.body], charset=answer.charset)
+        except InputError:
+            if named := polled.feeds_of_page(answer.url, answer.body):
+                raise InputError(f"{feed.address} is a page; its feeds: {', '.join(named)}") from None
+            raise
+        if document.root == "sitemapindex":  # asked for whole each time: its sitemaps change without it
+            for address in sitemaps.children(document):
+                self._poll(replace(feed, address=address))
+            with self._database.transaction() as cursor:
+                store.answered(cursor, state.id, [])
+            return
+        entries = polled.entries(document, feed.publication, fetched=self._fetch)
+        if document.root == "urlset" and entries and not self._fetch:
+            raise InputError(
+                f"{feed.address} is a sitemap, which has no texts: add --fetch to read the pages"
+            )
+        done = self._submit_all(feed, state.id, entries)
+        ids = [entry.source_id for entry in entries]
+        validators = (answer.etag, answer.modified) if done else (None, None)
+        with self._database.transaction() as cursor:
+            store.answered(cursor, state.id, ids, *validators)
+
+    def _submit_all(self, feed: _Feed, feed_id: int, entries: Sequence[Entry]) -> bool:
+        """Submit what is new or changed; whether all of it is done."""
+        known: dict[str, tuple[bytes | None, set[bytes]]] = {}
+        for at in range(0, len(entries), KNOWN_AT_ONCE):
+            ids = [entry.source_id for entry in entries[at : at + KNOWN_AT_ONCE]]
+            with self._database.transaction() as cursor:
+                known |= store.digests(cursor, feed_id, ids)
+        counts = dict.fromkeys(("new", "changed", "known", "refused", "left"), 0)
+        for entry in entries:
+            before, others = known.get(entry.source_id, (None, set()))
+            if entry.digest == before:
+                counts["known"] += 1
+                continue
+            if self.stopped():
+                raise StoppedError("stopped between two entries")
+            outcome = "known"
+            if entry.digest not in others:  # else another feed had the same
+                outcome = self._submit(entry)
+                outcome = "changed" if outcome == "new" and others else outcome
+            counts[outcome] += 1
+            if outcome != "left":
+                with self._database.transaction() as cursor:
+                    store.note_entry(cursor, feed_id, entry.source_id, entry.digest)
+        self._tell(feed, counts)
+        return not counts["left"]
+
+    def _tell(self, feed: _Feed, counts: dict[str, int]) -> None:
+        with self._lock:
+            for name in ("new", "changed", "refused", "left"):
+                setattr(self.report, name, getattr(self.report, name) + counts[name])
+        words = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        level = logging.INFO if counts["new"] or counts["changed"] or counts["left"] else logging.DEBUG
+        log.log(
+            level, "%s: %s", feed.address, words, extra={"event": "polled", "feed": feed.address, **counts}
+        )
+        if counts["refused"] and counts["refused"] == sum(counts.values()):
+            hint = "none has a text that can be read" if self._fetch else "none has a text: add --fetch"
+            log.warning("%s: %s", feed.address, hint, extra={"event": "refused", "feed": feed.address})
+
+    def _submit(self, entry: Entry) -> str:
+        """Submit an entry; whether it is new, refused, or left for the next poll."""
+        found = dict(entry.found)
+        if self._fetch and not entry.full and found.get("url"):
+            try:
+                self._read_page(found)
+            except FetchError as error:
+                log.info("%s", error, extra={"event": "page", "id": entry.source_id})
+                if error.passes:
+                    return "left"
+            except InputError as error:
+                log.info("%s: %s", found["url"], error, extra={"event": "page", "id": entry.source_id})
+        try:
+            article, _ = make_article(found)
+        except InputError as error:
+            log.debug("%s: %s", entry.source_id, error, extra={"event": "refused", "id": entry.source_id})
+            return "refused"
+        try:
+            verdict = self._submissions.submit(article, self._database.timeouts.hook)
+        except DatabaseError as error:
+            if type(error) is not DatabaseError:
+                raise
+            log.warning("%s: %s", entry.source_id, error, extra={"event": "refused", "id": entry.source_id})
+            return "refused"  # this article, and not the database
+        if self._told is not None:
+            with self._lock:
+                self._told(verdict, article)
+        return "new"
+
+    def _read_page(self, found: dict[str, Any]) -> None:
+        from dedup.base.html import extract
+
+        found["text"] = extract(self.client.page(found["url"]))

@@ -1,0 +1,92 @@
+"""The command `watch`: polls feeds and submits what is new in them, until it is stopped."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+import dedup
+from dedup.base import logs
+from dedup.base.errors import InputError
+from dedup.base.printable import printable
+from dedup.cli import output, shared
+from dedup.cli.shared import LogFormatOption, LogLevelOption
+from dedup.cli.signals import leaving, unfinished
+
+LEAST_SECONDS = 10.0  # Between two polls: feeds are asked by many
+
+
+def watch(
+    feeds: Annotated[
+        list[str],
+        Argument(metavar="FEED", help="An address of RSS, Atom or a news sitemap, or `OUTLET=ADDRESS`."),
+    ],
+    every: Annotated[str, Option(metavar="SPAN", help="Between two polls: `90s`, `5m`, `1h`.")] = "5m",
+    once: Annotated[bool, Option("--once", help="Poll each feed once and end; for cron.")] = False,
+    fetch: Annotated[
+        bool,
+        Option("--fetch", help="Read the page of an entry whose feed has no full text; sitemaps need it."),
+    ] = False,
+    user_agent: Annotated[
+        str | None,
+        Option(metavar="NAME", help="The name that servers are told, such as `courier-bot/1 (+https://…)`."),
+    ] = None,
+    json: Annotated[bool, Option("--json", help="Print each verdict as a line of JSON.")] = False,
+    log_format: LogFormatOption = "text",
+    log_level: LogLevelOption = "info",
+) -> None:
+    """Poll feeds, and store and settle what is new in them, until stopped.
+
+    Each new or changed entry is submitted, as by `check`, and its verdict is a line on stdout. An entry whose
+    content is as it was is not submitted again: what was seen is kept in the corpus, so that a restart, on
+    this machine or another, neither loses nor repeats one.
+
+    Servers are asked with ETag and Last-Modified, one request at a time and a second apart for each host. One
+    that asks for a pause (429, Retry-After) gets it; a feed that fails is asked half as often each time, down
+    to every six hours. An answer may have 50 MB and take a minute, with five redirects; none may lead into
+    the own network, unless a FEED names that host.
+
+    With `--fetch` pages are read where robots.txt allows it, and articles taken out of them as by `load
+    --html`. A page that is gone leaves the article with what its feed has.
+
+    Ctrl-C, SIGTERM or SIGHUP ends it after the entry in hand, with exit code 0. With `--once` the exit code
+    is 1 if no feed could be read. Needs `pip install 'newsdedup[watch]'`.
+
+    **Examples**
+
+        dedup watch https://courier.example/feed https://mercury.example/rss
+
+        dedup watch "Courier=https://courier.example/feed" --every 2m --json
+
+        dedup watch https://courier.example/news-sitemap.xml --fetch --once
+    """
+    seconds = shared.seconds_of(every)
+    if seconds < LEAST_SECONDS:
+        raise InputError(f"--every {every}: feeds are polled every {LEAST_SECONDS:g} s at most")
+    logs.configure(log_format, log_level)
+
+    def told(verdict: dedup.Verdict, article: dedup.Article) -> None:
+        if json:
+            output.write_json(verdict.as_dict(), indent=None)
+        else:
+            output.write_text(printable(_line(verdict, article)))
+        sys.stdout.flush()
+
+    with leaving() as leave:
+        report = dedup.watch.watch(
+            feeds, stop=leave.is_set, every=seconds, once=once, fetch=fetch, told=told, agent=user_agent
+        )
+    if once and leave.is_set():
+        unfinished()
+    if once and report.problems and not report.polls:
+        raise typer.Exit(1)
+
+
+def _line(verdict: dedup.Verdict, article: dedup.Article) -> str:
+    """A verdict as a line: what it is, of what, and the title."""
+    of = f" of {verdict.duplicate_of}" if verdict.duplicate_of else ""
+    title = f": {shared.shortened(article.title)}" if article.title else ""
+    return f"{verdict.status}{of}  {article.source_id}{title}"

@@ -1,0 +1,68 @@
+"""Sitemaps of news: addresses of articles with their titles and dates, and the index that leads to them.
+
+They have no texts. An address counts if it says that it is news (`news:news`): a plain sitemap has every page
+of a site, whatever it is. Of the sitemaps of an index some are chosen, by name and by date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from dedup.base.errors import InputError
+from dedup.base.times import parse_time
+from dedup.files.entries import Document
+
+MAX_CHILDREN = 20  # Sitemaps of an index that are read, the newest first
+RECENT = timedelta(days=3)  # News sitemaps have the articles of two days
+
+
+def children(document: Document, now: datetime | None = None) -> list[str]:
+    """The addresses of the sitemaps of an index that may have today's news.
+
+    Those with `news` in their address, if there are any; else those that changed lately or do not say.
+    """
+    since = (now or datetime.now(UTC)) - RECENT
+    found: list[tuple[bool, datetime, str]] = []
+    for _, _, entry in document.entries:
+        values = {} if isinstance(entry, str) else _values(entry)
+        if address := values.get("loc"):
+            changed = None
+            with suppress(InputError):
+                changed = parse_time(values.get("lastmod"), "lastmod")
+            found.append(("news" in address.lower(), changed or since, address))
+    if any(news for news, _, _ in found):
+        found = [one for one in found if one[0]]
+    recent = sorted((one for one in found if one[1] >= since), key=lambda one: one[1], reverse=True)
+    return [address for _, _, address in recent[:MAX_CHILDREN]]
+
+
+def articles(document: Document) -> Iterator[dict[str, str]]:
+    """What a sitemap says of each article: `url`, `title`, `published_at`, `publication`, `language`, and
+    `changed`, when it was last changed.
+    """
+    for _, _, entry in document.entries:
+        values = {} if isinstance(entry, str) else _values(entry)
+        if "news" not in values or "loc" not in values:
+            continue
+        named = {
+            "url": values["loc"],
+            "title": values.get("title"),
+            "published_at": values.get("publication_date"),
+            "publication": values.get("name"),
+            "language": values.get("language"),
+            "changed": values.get("lastmod"),
+        }
+        yield {name: value for name, value in named.items() if value}
+
+
+def _values(entry: Any) -> dict[str, str]:
+    """The texts of all elements by local name; the first counts."""
+    found: dict[str, str] = {}
+    for element in entry.iter():
+        if isinstance(element.tag, str):
+            name = element.tag.rpartition("}")[2]
+            found.setdefault(name, (element.text or "").strip())
+    return found

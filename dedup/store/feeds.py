@@ -1,0 +1,79 @@
+"""What `dedup watch` remembers of feeds: how to ask for what is new, when, and which entries were submitted.
+
+It is written entry by entry, right after each was submitted. Whoever is killed in between submits one entry
+again, which changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from dedup.base.errors import InputError
+from dedup.db.database import Cursor
+from dedup.db.statements import Statements
+
+_sql = Statements("store/feeds")
+
+MAX_ADDRESS_BYTES = 2_000
+FORGET_DAYS = 30  # Entries that have not been in their feed for so long; some feeds show an old one again
+MAX_HEADER_CHARACTERS = 1_000  # Of an ETag or a time that is kept; a longer one is not sent back
+
+
+@dataclass(frozen=True, slots=True)
+class FeedState:
+    """What is known of a feed; of a new one nothing."""
+
+    id: int
+    etag: str | None
+    modified: str | None
+    not_before: datetime | None
+    failures: int
+    problem: str | None
+
+
+def feed(cursor: Cursor, address: str) -> FeedState:
+    """What is known of a feed, remembered from now on. Raises InputError: its address is too long."""
+    if len(address.encode()) > MAX_ADDRESS_BYTES:
+        raise InputError(f"{address[:60]}… is longer than {MAX_ADDRESS_BYTES:,} bytes")
+    row = cursor.execute(_sql("feed"), {"address": address}).fetchone()
+    if row is None:
+        cursor.execute(_sql("add_feed"), {"address": address})
+        row = cursor.execute(_sql("feed"), {"address": address}).fetchone()
+    assert row is not None
+    return FeedState(*row)
+
+
+def digests(cursor: Cursor, feed: int, ids: Sequence[str]) -> dict[str, tuple[bytes | None, set[bytes]]]:
+    """Of each known entry the digest that this feed had, if any, and those of all feeds."""
+    found: dict[str, tuple[bytes | None, set[bytes]]] = {}
+    for source_id, own, digest in cursor.execute(
+        _sql("digests"), {"feed": feed, "ids": list(ids)}
+    ).fetchall():
+        before, others = found.get(source_id, (None, set()))
+        found[source_id] = (bytes(digest) if own else before, others | {bytes(digest)})
+    return found
+
+
+def note_entry(cursor: Cursor, feed: int, source_id: str, digest: bytes) -> None:
+    cursor.execute(_sql("note_entry"), {"feed": feed, "id": source_id, "digest": digest})
+
+
+def answered(
+    cursor: Cursor, feed: int, ids: Sequence[str], etag: str | None = None, modified: str | None = None
+) -> None:
+    """A feed answered with these entries, which are all submitted; `etag`, `modified`: of that answer."""
+    kept = [
+        header if header and len(header) <= MAX_HEADER_CHARACTERS else None for header in (etag, modified)
+    ]
+    cursor.execute(_sql("answered"), {"feed": feed, "etag": kept[0], "modified": kept[1]})
+    if ids:
+        cursor.execute(_sql("still_there"), {"feed": feed, "ids": list(ids)})
+        cursor.execute(_sql("forget_entries"), {"feed": feed, "days": FORGET_DAYS})
+
+
+def failed(cursor: Cursor, feed: int, problem: str, seconds: float, *, asked: bool = False) -> None:
+    """A feed failed, or `asked` for a pause; it is asked again after so many seconds."""
+    values = {"feed": feed, "problem": problem, "seconds": seconds, "failures": 0 if asked else 1}
+    cursor.execute(_sql("failed"), values)
