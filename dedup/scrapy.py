@@ -4,7 +4,7 @@
     ITEM_PIPELINES = {"dedup.scrapy.DedupPipeline": 500}
 
 It never blocks the reactor, and never loses an item because of the database: see docs/scraper.md, which also
-lists the settings. Needs the extra `newsdedup[scrapy]`.
+lists the settings. Needs the extra `scrapy`.
 """
 
 from __future__ import annotations

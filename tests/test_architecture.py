@@ -280,6 +280,12 @@ def test_only_the_command_line_prints_or_exits(name: str) -> None:
     assert not raised & EXITS
 
 
+@each("name", [name for name in NAMES if name != "base/extras.py"])
+def test_how_an_extra_is_installed_is_said_in_one_place(name: str) -> None:
+    # What works depends on where dedup came from: `installing` in base/extras.py finds it out.
+    assert "newsdedup[" not in (PACKAGE / name).read_text("utf-8")
+
+
 UNSAFE_MODULES = ("pickle", "marshal", "shelve", "dill", "cloudpickle", "nltk.data", "nltk.downloader")
 UNSAFE_CALLS = {"eval", "exec", "compile", "__import__", "nltk.download", "os.system", "yaml.load"}
 

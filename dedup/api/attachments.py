@@ -59,7 +59,7 @@ class Attachments(OfCorpus):
             triggers: have triggers note changes; without them `sync` finds what changed. None: where there
                 can be any.
             html: whether to take the articles out of bodies that are HTML, and tags out of titles, which
-                needs `newsdedup[html]`. None refuses a table whose bodies look like HTML.
+                needs the extra `html`. None refuses a table whose bodies look like HTML.
             changed: without triggers, the column of the time of a row's last change: only what changed since
                 is looked at, and once a day all rows.
             keep: columns of the table that articles keep: shown in views as `kept`, never compared.

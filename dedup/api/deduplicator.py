@@ -179,7 +179,7 @@ class Deduplicator(Questions):
             fields: article field to the name it has in the file, where that is not a usual one.
             format: jsonl, json, csv, tsv, parquet, xlsx or xml, where the file's name does not say it.
             publication, language: of articles that name none.
-            html: extract the texts from those that are HTML; needs `newsdedup[html]`.
+            html: extract the texts from those that are HTML; needs the extra `html`.
             date_format: how dates are written, as `strptime` reads them; others are read as usual.
             day_first: of dates such as 05/06/2018; False: the month; None: the file tells.
             lose_dates: go on where more than a tenth of the dates cannot be read.

@@ -29,6 +29,7 @@ from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from dedup.base.errors import InputError
+from dedup.base.extras import installing
 
 CONNECT_SECONDS, READ_SECONDS = 10.0, 20.0
 TOTAL_SECONDS = 60.0  # For an answer with all its redirects, however slowly it drips
@@ -369,4 +370,4 @@ def need_packages() -> None:
         import trafilatura  # noqa: F401
         import urllib3  # noqa: F401
     except ImportError as error:
-        raise InputError(f"watch needs {error.name}: pip install 'newsdedup[watch]'") from None
+        raise InputError(f"watch needs {error.name}: run `{installing('watch')}`") from None

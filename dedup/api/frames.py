@@ -1,4 +1,4 @@
-"""Stories, duplicates, matches and marks as Arrow tables, for notebooks: the extra `newsdedup[frames]`.
+"""Stories, duplicates, matches and marks as Arrow tables, for notebooks: the extra `frames`.
 
     from dedup import frames
 
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from dedup.api import checks
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
+from dedup.base.extras import installing
 from dedup.base.times import Time
 from dedup.store.columns import TABLE_NAMES, TableName
 
@@ -28,7 +29,7 @@ try:
 
     from dedup.store import arrow
 except ImportError:
-    raise ImportError("dedup.frames needs pyarrow: pip install 'newsdedup[frames]'") from None
+    raise ImportError(f"dedup.frames needs pyarrow: run `{installing('frames')}`") from None
 
 if TYPE_CHECKING:
     from datetime import datetime

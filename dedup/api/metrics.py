@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, made by its own client library: the extra `newsdedup[metrics]`.
+"""Metrics for Prometheus, made by its own client library: the extra `metrics`.
 
 They are of the corpus, not of a process, and read from the database when they are asked for: every worker
 tells the same. Where the database does not answer there is `dedup_up 0` and nothing else.

@@ -76,7 +76,7 @@ class Article:
             published_at, added_at: a datetime or a date, or a text or number that `times.py` reads: ISO
                 8601, RFC 2822, epoch seconds or milliseconds. One without a zone is taken for UTC.
             html: a page or fragment of HTML, in place of `text`, which is then extracted from it; needs
-                `newsdedup[html]`.
+                the extra `html`.
 
         Raises:
             InputError: a value of the wrong type, too long, or impossible; both `text` and `html`, or

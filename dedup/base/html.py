@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any
 
 from dedup.base.errors import InputError
+from dedup.base.extras import installing
 
 MAX_HTML_CHARACTERS = 5_000_000
 """A longer page is refused. The longest pages of news that we know have 2,000,000, most of it scripts."""
@@ -143,7 +144,7 @@ def need_trafilatura() -> Any:
     try:
         import trafilatura
     except ImportError:
-        raise InputError("HTML needs trafilatura: pip install 'newsdedup[html]'") from None
+        raise InputError(f"HTML needs trafilatura: run `{installing('html')}`") from None
     for name in ("trafilatura", "htmldate", "courlan", "justext"):
         logger = logging.getLogger(name)
         if logger.level == logging.NOTSET:  # nobody has asked for what it says of strangers' pages

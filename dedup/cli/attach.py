@@ -88,7 +88,7 @@ def attach(
         Option(
             "--html/--no-html",
             help="Take the article out of bodies that are HTML, and tags out of titles, whenever they are"
-            " read; needs `pip install 'newsdedup[html]'`. Or take bodies as they are, tags and all. Without"
+            " read; needs the extra `html`. Or take bodies as they are, tags and all. Without"
             " either a table whose bodies look like HTML is refused.",
             show_default=False,
         ),

@@ -30,7 +30,7 @@ def export_corpus(
 
     It is as of one moment; others may work on meanwhile. With it the Spark engine reads only texts that are
     new or changed. The folder is whole or not there, holds no text, and only you can read it. Articles
-    without a current fingerprint are left out and named. Needs `pip install 'newsdedup[parquet]'`.
+    without a current fingerprint are left out and named. Needs the extra `parquet`.
 
     Whoever has the hash key can craft texts that collide. Without it the cluster must be given the key.
 
@@ -73,7 +73,7 @@ def stories(
 
     A Parquet file has one row per article. An SQLite file has the tables story, article and match with keys
     between them: `datasette news.sqlite` shows it in a browser. Neither holds texts. The file is as of one
-    moment, and whole or not there. Needs `pip install 'newsdedup[frames]'`.
+    moment, and whole or not there. Needs the extra `frames`.
 
     With `--since` it holds the articles since then, their stories, and the pairs of which they are the later
     one.
@@ -112,7 +112,7 @@ def import_(
     meanwhile is left to the next one.
 
     May be stopped at any moment: until all is written, in one transaction, no mark changes. Needs
-    `pip install 'newsdedup[parquet]'`.
+    the extra `parquet`.
 
     **Example**
 

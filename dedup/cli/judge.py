@@ -26,7 +26,7 @@ Your own judgement of pairs of articles: how good the marks are by it, and which
 
 The commands, in this order:
 
-    dedup judge pairs     # picks pairs; needs the extra newsdedup[lab]
+    dedup judge pairs     # picks pairs; needs the extra `lab`
     dedup judge review    # you say: duplicate, similar or different
     dedup judge score     # precision and recall of the marks
     dedup judge tune      # better thresholds, and what they would change

@@ -98,11 +98,11 @@ def load(
     `--map` gives other names; `source.name` is a name within an object. A list of authors is their names.
     `--dry-run` shows what is found where. CSV may have commas, semicolons, tabs or bars. JSON is one object
     per line, an array, or an answer of a service that holds the articles under `articles`, `results`,
-    `data`, `items`, `docs` or `hits`. The files in a `.zip` are read as one. Excel needs
-    `pip install 'newsdedup[xlsx]'`, `.zst` needs `newsdedup[zstd]`.
+    `data`, `items`, `docs` or `hits`. The files in a `.zip` are read as one. Excel needs the extra `xlsx`,
+    `.zst` needs `zstd`.
 
     Files of XML are feeds, RSS and Atom, or exports of WordPress (WXR), whatever their name says; they need
-    `pip install 'newsdedup[html]'`, since their texts are HTML. The id is the guid, with the site before it
+    the extra `html`, since their texts are HTML. The id is the guid, with the site before it
     where it is a mere number, else the link. Of an export of WordPress only published posts and pages count.
 
     Times are ISO 8601, those of RSS, dates with the name of the month in any language, days of a spreadsheet,

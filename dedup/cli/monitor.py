@@ -168,7 +168,7 @@ def metrics(
 ) -> None:
     """Print metrics for Prometheus, or write them to a file for the node exporter.
 
-    Needs `pip install 'newsdedup[metrics]'`. Exit code 1 if the database does not answer; then the only
+    Needs the extra `metrics`. Exit code 1 if the database does not answer; then the only
     metric is `dedup_up 0`.
 
     **Example**

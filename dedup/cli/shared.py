@@ -15,6 +15,7 @@ from typer import Option
 
 import dedup
 from dedup.base.errors import InputError, SettingError
+from dedup.base.extras import installing
 from dedup.base.logs import LogFormat, LogLevel
 from dedup.cli import output
 from dedup.cli.signals import ending as ending
@@ -47,8 +48,7 @@ HtmlOption = Annotated[
     bool,
     Option(
         "--html",
-        help="Take the article out of texts that are HTML, and tags out of titles; needs"
-        " `pip install 'newsdedup[html]'`.",
+        help="Take the article out of texts that are HTML, and tags out of titles; needs the extra `html`.",
     ),
 ]
 DateFormatOption = Annotated[
@@ -93,23 +93,19 @@ LogLevelOption = Annotated[LogLevel, Option("--log-level", help="The least impor
 TITLE_CHARACTERS = 60  # Of a title within a line of words
 
 LAB_PACKAGES = ("scipy", "sklearn", "datasketch", "ppdeep", "jinja2")
-"""What the extra `newsdedup[lab]` brings."""
+"""What the extra `lab` brings."""
 
-METRICS_PACKAGES = ("prometheus_client",)  # What the extra `newsdedup[metrics]` brings
+METRICS_PACKAGES = ("prometheus_client",)  # What the extra `metrics` brings
 
 
-def needs(what: str, extra: str, packages: Sequence[str], *, for_developers: bool = True) -> None:
-    """Refuse what cannot be done without an extra, which brings `packages`.
+def needs(what: str, extra: str, packages: Sequence[str]) -> None:
+    """Refuse what cannot be done without an extra, which brings `packages`; `what` names it for people.
 
-    `what` names the command for people; `for_developers`: the environment of a checkout has them. Raises
-    InputError.
+    Raises InputError.
     """
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
-        checkout = ", or in a checkout `scripts/setup dev`" if for_developers else ""
-        raise InputError(
-            f"{what} needs {', '.join(missing)}: run `pip install 'newsdedup[{extra}]'`{checkout}"
-        )
+        raise InputError(f"{what} needs {', '.join(missing)}: run `{installing(extra)}`")
 
 
 @contextmanager

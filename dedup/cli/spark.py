@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dedup.base.settings import Settings
     from dedup.spark.corpus import Corpus
 
-SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # What the extra `newsdedup[spark]` brings
+SPARK_PACKAGES = ("pyspark", "pandas", "pyarrow")  # What the extra `spark` brings
 
 LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -41,7 +41,7 @@ spark_app = typer.Typer(
 The same marks on Spark, for corpora that one machine is too small for.
 
 No database is needed. `dedup import` brings the result into Postgres. docs/spark.md says how to run it on
-Databricks, EMR and other clusters. Needs `pip install 'newsdedup[spark]'` and Java 17.
+Databricks, EMR and other clusters. Needs the extra `spark` and Java 17.
 """,
 )
 
@@ -294,7 +294,7 @@ def _given(
     map_: list[str] | None, set_: list[str] | None, key: str | None, folder: str | None, added: str | None
 ) -> tuple[dict[str, str], Settings, datetime | None]:
     """What `run` and `estimate` are given: names of columns, settings, and when articles were added."""
-    needs("dedup spark", "spark", SPARK_PACKAGES, for_developers=False)
+    needs("dedup spark", "spark", SPARK_PACKAGES)
     return field_map(map_), _settings(set_, key, folder), None if added is None else moment(added)
 
 

@@ -53,7 +53,7 @@ def watch(
     --html`. A page that is gone leaves the article with what its feed has.
 
     Ctrl-C, SIGTERM or SIGHUP ends it after the entry in hand, with exit code 0. With `--once` the exit code
-    is 1 if no feed could be read. Needs `pip install 'newsdedup[watch]'`.
+    is 1 if no feed could be read. Needs the extra `watch`.
 
     **Examples**
 

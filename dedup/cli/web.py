@@ -32,9 +32,9 @@ LogRequestsOption = Annotated[
     bool, Option("--log-requests", help="Log a line for every request, without its query.")
 ]
 
-SERVER_PACKAGES = ("starlette", "uvicorn")  # What the extras `newsdedup[serve]` and `newsdedup[browse]` bring
+SERVER_PACKAGES = ("starlette", "uvicorn")  # What the extras `serve` and `browse` bring
 TOKEN_CHARACTERS = 16  # At least, so that it cannot be guessed
-BROWSE_PACKAGES = (*SERVER_PACKAGES, "jinja2")  # What the extra `newsdedup[browse]` brings
+BROWSE_PACKAGES = (*SERVER_PACKAGES, "jinja2")  # What the extra `browse` brings
 REPORT_PACKAGES = ("jinja2",)  # What of it a report needs
 
 SERVE_VARIABLE = "DEDUP_SERVE_TOKEN"
@@ -82,7 +82,7 @@ def serve(
 
     It listens at this machine only, unless told otherwise. SIGTERM and Ctrl-C finish the requests in hand,
     and end it with exit code 0. Addresses, answers and limits are in docs/http.md, and the server tells them
-    at `/openapi.json`. Needs `pip install 'newsdedup[serve]'`.
+    at `/openapi.json`. Needs the extra `serve`.
 
     **Examples**
 
@@ -139,7 +139,7 @@ def browse(
     """Look at the corpus in a browser: days, stories, versions side by side, who copies whom.
 
     It listens at this machine only, unless told otherwise, and prints its address. SIGTERM and Ctrl-C end it
-    with exit code 0. The pages are described in docs/browse.md. Needs `pip install 'newsdedup[browse]'`.
+    with exit code 0. The pages are described in docs/browse.md. Needs the extra `browse`.
 
     **Examples**
 
@@ -190,7 +190,7 @@ def report(
 
     It holds what the pages of `dedup browse` show, with its style inside, without links and without a script:
     figures, pictures, lists, and versions side by side. Parts of the texts are in it. Needs
-    `pip install 'newsdedup[browse]'`.
+    the extra `browse`.
 
     **Examples**
 

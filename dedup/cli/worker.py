@@ -35,7 +35,7 @@ def worker(
         Option(min=1, max=MAX_WORKERS, help="Threads that fingerprint texts; default: one more than cores."),
     ] = None,
     metrics_port: Annotated[
-        int | None, Option(min=0, max=65535, help="Answer Prometheus there; needs `newsdedup[metrics]`.")
+        int | None, Option(min=0, max=65535, help="Answer Prometheus there; needs the extra `metrics`.")
     ] = None,
     metrics_host: Annotated[
         str, Option(help="The address that it listens on; others than this one are open to the network.")

@@ -16,6 +16,7 @@ from typing import Any
 from zipfile import ZipFile
 
 from dedup.base.errors import InputError
+from dedup.base.extras import installing
 from dedup.files.naming import Shape, columns_of, make_shape, values_of
 from dedup.files.packed import Counted, open_file
 from dedup.files.record import MAX_RECORD_BYTES, NO_MEMORY, Plan, Record, too_long
@@ -54,7 +55,7 @@ class ExcelSource:
             import defusedxml.ElementTree  # noqa: F401  # openpyxl takes it where it is there
             from openpyxl import load_workbook
         except ImportError:
-            raise InputError(f"{path}: Excel needs openpyxl: pip install 'newsdedup[xlsx]'") from None
+            raise InputError(f"{path}: Excel needs openpyxl: run `{installing('xlsx')}`") from None
         raw, size = open_file(path)
         self.close = raw.close
         try:

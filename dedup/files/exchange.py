@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from dedup.base.errors import InputError
+from dedup.base.extras import installing
 from dedup.base.settings import Kind, Settings
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 
@@ -223,7 +224,7 @@ def arrow() -> Any:
         import pyarrow.compute
         import pyarrow.parquet
     except ImportError:
-        raise InputError("these folders need pyarrow: pip install 'newsdedup[parquet]'") from None
+        raise InputError(f"these folders need pyarrow: run `{installing('parquet')}`") from None
     return pyarrow
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dedup.base.errors import InputError
+from dedup.base.extras import installing
 
 PLAIN_CHUNK_BYTES = 65_536
 PACKED_CHUNK_BYTES = 16_384
@@ -171,9 +172,7 @@ def _maker(packing: str, file: str) -> Callable[[], Any]:
         try:
             from compression import zstd  # type: ignore[import-not-found,no-redef]  # from Python 3.14 on
         except ImportError:
-            raise InputError(
-                f"{file}: Zstandard needs backports.zstd: pip install 'newsdedup[zstd]'"
-            ) from None
+            raise InputError(f"{file}: Zstandard needs backports.zstd: run `{installing('zstd')}`") from None
     return zstd.ZstdDecompressor
 
 

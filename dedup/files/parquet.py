@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from dedup.base.errors import InputError
+from dedup.base.extras import installing
 from dedup.files.naming import Shape, columns_of, flattened, fold, values_of
 from dedup.files.packed import GZIP_MAGIC, open_file
 from dedup.files.record import (
@@ -52,7 +53,7 @@ class ParquetSource:
             import pyarrow
             import pyarrow.parquet
         except ImportError:
-            raise InputError(f"{path}: Parquet needs pyarrow: pip install 'newsdedup[parquet]'") from None
+            raise InputError(f"{path}: Parquet needs pyarrow: run `{installing('parquet')}`") from None
         raw, size = open_file(path)
         if size is None:  # a pipe, whose end, where Parquet begins, comes last
             raw.close()

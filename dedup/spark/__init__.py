@@ -1,4 +1,4 @@
-"""The same marks on Spark, for those who outgrow one machine: docs/spark.md; needs `newsdedup[spark]`.
+"""The same marks on Spark, for those who outgrow one machine: docs/spark.md; needs the extra `spark`.
 
     from dedup.spark import deduplicate
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
+from dedup.base.extras import installing
 from dedup.base.progress import Progress, SilentProgress
 from dedup.db.database import Cursor, Database
 from dedup.files.whole import new_file
@@ -89,7 +90,7 @@ def export(
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise InputError("dedup.frames needs pyarrow: pip install 'newsdedup[frames]'") from None
+        raise InputError(f"{path}: stories need pyarrow: run `{installing('frames')}`") from None
     report = StoryExport(str(path))
     try:
         with (

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from dedup import Deduplicator
 from dedup.api import frames
 from dedup.base.errors import ClosedError, InputError, SchemaError
+from dedup.base.extras import installing
 from dedup.db.database import Database
 from dedup.settling.backfill import backfill
 from dedup.store import arrow, columns
@@ -225,4 +226,4 @@ def test_pages_are_found_by_indexes(newsroom: Database, statistics: str) -> None
 def test_without_pyarrow_it_says_what_to_install() -> None:
     code = "import sys; sys.modules['pyarrow'] = None\nfrom dedup import frames"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stderr.endswith("dedup.frames needs pyarrow: pip install 'newsdedup[frames]'\n")
+    assert done.stderr.endswith(f"dedup.frames needs pyarrow: run `{installing('frames')}`\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import sys
 import time
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup.base.errors import InputError
+from dedup.base.extras import installing
 from dedup.base.html import MAX_HTML_CHARACTERS, extract, looks_like_html, plain_title
 
 WORDS = "The ferry to Port Marlow was late again on Monday, and nobody on the pier was surprised. "
@@ -106,7 +108,7 @@ def test_html_without_text_is_refused(html: str) -> None:
 
 def test_without_trafilatura_the_way_to_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trafilatura", None)
-    with pytest.raises(InputError, match=r"pip install 'newsdedup\[html\]'"):
+    with pytest.raises(InputError, match=re.escape(installing("html"))):
         extract("<p>a</p>")
     assert looks_like_html("<p>a</p>")
 

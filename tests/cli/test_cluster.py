@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dedup.base.extras import installing
 from dedup.db.database import Database
 from tests.cli.conftest import Dedup
 from tests.corpora import article, at, load, window
@@ -78,4 +79,4 @@ def test_without_pyarrow_it_says_what_to_install(
     for command in (("import", "result"), ("export", "corpus", "known")):
         said = dedup(*command)
         assert said.code == 2
-        assert "pip install 'newsdedup[parquet]'" in said.err
+        assert installing("parquet") in said.err

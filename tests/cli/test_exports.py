@@ -14,6 +14,7 @@ import pytest
 from dedup import Deduplicator
 from dedup.api import frames
 from dedup.base.errors import InputError
+from dedup.base.extras import installing
 from dedup.db.database import Database
 from dedup.settling.backfill import backfill
 from tests.cli.conftest import Dedup
@@ -136,7 +137,7 @@ def test_what_cannot_be_written_is_told(
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     said = dedup("export", "stories", "news.sqlite")
     assert said.code == 2
-    assert "pip install 'newsdedup[frames]'" in said.err
+    assert installing("frames") in said.err
 
 
 def test_an_empty_corpus_is_a_file_without_rows(dedup: Dedup) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dedup.base.extras import installing
 from tests.cli.conftest import Dedup, distance, lines
 from tests.test_architecture import LAB, is_within
 
@@ -70,7 +71,7 @@ def test_without_the_extra_picking_names_it(dedup: Dedup, monkeypatch: pytest.Mo
     result = dedup("judge", "pairs")
     assert result.code == 2
     assert "picking pairs needs scipy" in result.err
-    assert "pip install 'newsdedup[lab]'" in result.err
+    assert installing("lab") in result.err
 
 
 def test_score_against_a_truth(

@@ -16,6 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dedup.api.metrics import Metrics
+from dedup.base.extras import installing
 from dedup.cli import monitor
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.runs import monitoring, runs, waiting
@@ -315,7 +316,7 @@ def test_without_the_extra_it_is_named(dedup: Dedup, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(monitor, "METRICS_PACKAGES", ("no_such_package",))
     found = dedup("metrics")
     assert found.code == 2
-    assert "dedup metrics needs no_such_package: run `pip install 'newsdedup[metrics]'`" in found.err
+    assert f"dedup metrics needs no_such_package: run `{installing('metrics')}`" in found.err
 
 
 def test_a_scrape(settled: Database, corpus_url: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dedup.base.extras import installing
 from dedup.cli import web
 from tests.cli.conftest import Dedup
 
@@ -61,4 +62,4 @@ def test_without_the_extra_it_is_named(dedup: Dedup, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(web, "SERVER_PACKAGES", ("uvicorn", "no_such_package"))
     result = dedup("serve")
     assert result.code == 2
-    assert "needs no_such_package: run `pip install 'newsdedup[serve]'`" in result.err
+    assert f"needs no_such_package: run `{installing('serve')}`" in result.err

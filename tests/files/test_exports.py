@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from dedup.base.article import ARTICLE_FIELDS, Article
 from dedup.base.errors import InputError
+from dedup.base.extras import installing
 from dedup.files import naming, report
 from dedup.files.dates import DateRule
 from dedup.files.naming import DEFAULT_FIELDS, TEASERS
@@ -333,7 +335,7 @@ def test_without_trafilatura_html_is_refused_when_the_file_is_opened(
 ) -> None:
     monkeypatch.setitem(sys.modules, "trafilatura", None)
     (tmp_path / "a.jsonl").write_text("")
-    with pytest.raises(InputError, match=r"pip install 'newsdedup\[html\]'"):
+    with pytest.raises(InputError, match=re.escape(installing("html"))):
         read_articles(tmp_path / "a.jsonl", html=True)
     read_articles(tmp_path / "a.jsonl")
 

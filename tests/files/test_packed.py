@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from dedup.base.article import Article
 from dedup.base.errors import InputError
+from dedup.base.extras import installing
 from dedup.files import packed
 from dedup.files.dates import DateRule
 from dedup.files.readers import ArticleReader, Item, Reject, read_articles
@@ -130,7 +131,7 @@ def test_without_its_package_zstandard_is_refused(tmp_path: Path, monkeypatch: p
     (tmp_path / "a.jsonl.zst").write_bytes(zstd.compress(LINES))
     for name in ("backports", "backports.zstd", "compression", "compression.zstd"):
         monkeypatch.setitem(sys.modules, name, None)
-    assert "pip install 'newsdedup[zstd]'" in refuse(tmp_path / "a.jsonl.zst")
+    assert installing("zstd") in refuse(tmp_path / "a.jsonl.zst")
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from dedup.base.article import Article
 from dedup.base.errors import InputError
+from dedup.base.extras import installing
 from dedup.files import jsonl, packed, parquet, readers, record
 from dedup.files.dates import DateRule
 from dedup.files.readers import (
@@ -749,7 +750,7 @@ def test_parquet_of_a_pipe_is_refused(tmp_path: Path) -> None:
 
 def test_parquet_without_pyarrow(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "pip install 'newsdedup[parquet]'" in folder.refuse("a.parquet", b"PAR1")
+    assert installing("parquet") in folder.refuse("a.parquet", b"PAR1")
 
 
 # any bytes at all

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import shlex
 import tomllib
 import zipfile
 from email.parser import Parser
@@ -108,6 +110,21 @@ def works_as_the_demonstration_promises(user: User) -> None:
 @pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml")
 def test_an_installed_dedup_loads_settles_explains_and_verifies(newsroom: User) -> None:
     works_as_the_demonstration_promises(newsroom)
+
+
+@pytest.mark.long("dedup", "migrations", "scripts", "pyproject.toml")
+def test_an_installed_dedup_names_the_wheel_that_an_extra_is_in(
+    installed: Environment, newsroom: User, wheel: Path
+) -> None:
+    # The environment has no pip and no extra.
+    code = "from dedup.base.html import extract; extract('<p>A goat ran away.')"
+    with pytest.raises(AssertionError, match="HTML needs trafilatura: run") as failed:
+        newsroom.python(code)
+    said = re.findall("run `(.*)`", str(failed.value))[-1]  # before it, the line of the code
+    *words, requirement = shlex.split(said)
+    assert words == ["uv", "pip", "install", "--python", str(installed.python)]
+    assert Requirement(requirement).extras == {"html"}
+    assert Requirement(requirement).url == wheel.as_uri()
 
 
 @pytest.mark.torture

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dedup.base.extras import installing
 from dedup.cli.main import run
 from dedup.db.database import URL_VARIABLE
 from tests.web.serve.conftest import SECONDS
@@ -53,7 +54,7 @@ def test_without_the_extra_it_is_named(
 ) -> None:
     monkeypatch.setattr("dedup.cli.web.BROWSE_PACKAGES", ("no_such_package",))
     assert run(["browse"]) == 2
-    assert "pip install 'newsdedup[browse]'" in capsys.readouterr().err
+    assert installing("browse") in capsys.readouterr().err
 
 
 def test_the_commands_of_the_page_work(

@@ -12,6 +12,7 @@ import pytest
 
 from dedup import Deduplicator
 from dedup.base.errors import InputError
+from dedup.base.extras import installing
 from dedup.cli.main import run
 from dedup.db.database import URL_VARIABLE, Database
 from dedup.web.browse import report
@@ -126,4 +127,4 @@ def test_without_the_extra_it_is_named(
 ) -> None:
     monkeypatch.setattr("dedup.cli.web.REPORT_PACKAGES", ("no_such_package",))
     assert run(["report", "-o", str(tmp_path / "x.html")]) == 2
-    assert "pip install 'newsdedup[browse]'" in capsys.readouterr().err
+    assert installing("browse") in capsys.readouterr().err

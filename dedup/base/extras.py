@@ -1,0 +1,76 @@
+"""How an extra is installed where this dedup was installed: the command that a message names.
+
+pip and uv write down where a distribution came from (PEP 610, `direct_url.json`): a checkout, a wheel or an
+address. What came from an index has no such note.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
+
+DISTRIBUTION = "newsdedup"
+NOT_IN_SETUP = ("spark",)
+"""What `scripts/setup dev` leaves out: requirements/dev.txt has the pins of every other extra."""
+
+
+def installing(extra: str) -> str:
+    """The command that adds `extra` to the running environment."""
+    from importlib.metadata import PackageNotFoundError, distribution  # slow, and seldom needed
+
+    try:
+        found = distribution(DISTRIBUTION)
+    except PackageNotFoundError:  # run from a folder of sources
+        return f"{_pip()} {_with_extra(str(Path(__file__).parents[2]), extra)}"
+    origin = json.loads(found.read_text("direct_url.json") or "{}")
+    url = origin.get("url", "")
+    path = _local_path(url)
+    if not url:
+        return f"{_pip()} {_with_extra(DISTRIBUTION, extra)}"
+    if path is not None and not path.exists():  # the wheel was thrown away, as in an image
+        return f"{_pip()} {shlex.join(packages_of(found, extra))}"
+    if path is not None and "dir_info" in origin:
+        if (Path(sys.prefix) / "set-up-for-run").exists() and extra not in NOT_IN_SETUP:
+            return shlex.join(["scripts/setup" if path == Path.cwd() else f"{path}/scripts/setup", "dev"])
+        editable = "-e " if origin["dir_info"].get("editable") else ""
+        return f"{_pip()} {editable}{_with_extra('.' if path == Path.cwd() else str(path), extra)}"
+    if vcs := origin.get("vcs_info"):
+        url = f"{vcs['vcs']}+{url}@{vcs['commit_id']}"
+    if within := origin.get("subdirectory"):
+        url += f"#subdirectory={within}"
+    return f"{_pip()} {shlex.quote(f'{DISTRIBUTION}[{extra}] @ {url}')}"
+
+
+def packages_of(found: Distribution, extra: str) -> list[str]:
+    """What an extra requires, as its distribution says."""
+    lines = [line.partition(";") for line in found.requires or ()]
+    return [name.strip() for name, _, marker in lines if re.search(rf"\bextra == ['\"]{extra}['\"]", marker)]
+
+
+def _with_extra(what: str, extra: str) -> str:
+    return shlex.quote(f"{what}[{extra}]")
+
+
+def _local_path(url: str) -> Path | None:
+    parts = urlsplit(url)
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+
+def _pip() -> str:
+    """What installs into the running environment: its own pip, by name only where that is the one found."""
+    if importlib.util.find_spec("pip") is None:
+        return f"uv pip install --python {shlex.quote(sys.executable)}"
+    found = shutil.which("pip")
+    if found and Path(found).parent == Path(sys.executable).parent:
+        return "pip install"
+    return f"{shlex.quote(sys.executable)} -m pip install"
