@@ -1,0 +1,250 @@
+"""Is this commit ready to be released? Builds what would be published, and tries it.
+
+    scripts/release [--dry-run]
+
+Each check is told as it ends; exit code 1 if one failed. `--dry-run` makes all of them and no tag. Without it
+the first that fails ends the release, and in the end the commit is tagged, in this clone only. Nothing is
+uploaded or pushed: a person does that, and is told how.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import venv
+import zipfile
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from packaging.metadata import Metadata
+from packaging.tags import sys_tags
+from packaging.utils import parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+
+ROOT = Path(__file__).parents[1]
+BRANCH = "main"
+SUMS = "SHA256SUMS"
+
+
+class NotReadyError(Exception):
+    """A check failed; the message says on what, and what to do."""
+
+
+def version(root: Path = ROOT) -> str:
+    """The version of pyproject.toml, if it is one to release and has no tag yet."""
+    written: str = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    try:
+        found = Version(written)
+    except InvalidVersion:
+        raise NotReadyError(f"pyproject.toml: {written!r} is no version: write one such as 1.2.0") from None
+    if found.is_devrelease or found.local or str(found) != written:
+        raise NotReadyError(f"pyproject.toml: {written} is not for release: write one such as 1.2.0")
+    if _git(root, "tag", "--list", f"v{written}"):
+        raise NotReadyError(f"the tag v{written} exists already: raise the version in pyproject.toml")
+    return written
+
+
+def changelog(root: Path = ROOT) -> str:
+    """The newest section of CHANGELOG.md, which is of this version, with its date; nothing is unreleased."""
+    released = version(root)
+    sections = re.split(r"^## ", (root / "CHANGELOG.md").read_text("utf-8"), flags=re.MULTILINE)[1:]
+    unreleased = [text for text in sections if text.startswith("[Unreleased]")]
+    if any(text.partition("\n")[2].strip() for text in unreleased):
+        raise NotReadyError(
+            f"CHANGELOG.md has changes below [Unreleased]: put them below `## [{released}] - YYYY-MM-DD`"
+        )
+    newest = next((text for text in sections if text not in unreleased), "")
+    head, _, changes = newest.partition("\n")
+    found = re.fullmatch(rf"\[{re.escape(released)}\] - (\d{{4}}-\d\d-\d\d)", head.strip())
+    if not found:
+        raise NotReadyError(
+            f"CHANGELOG.md begins with {head!r}: the newest section is `## [{released}] - YYYY-MM-DD`"
+        )
+    if date.fromisoformat(found[1]) > datetime.now(UTC).date():
+        raise NotReadyError(f"CHANGELOG.md: {found[1]} is in the future")
+    if not changes.strip():
+        raise NotReadyError(f"CHANGELOG.md says nothing of {released}")
+    return head.strip()
+
+
+def clean_tree(root: Path = ROOT) -> str:
+    """The commit, on the branch that is released, with nothing beside it."""
+    branch = _git(root, "rev-parse", "--abbrev-ref", "HEAD")
+    if branch != BRANCH:
+        raise NotReadyError(f"this is {branch}: type `git switch {BRANCH}`")
+    changed = _git(root, "status", "--porcelain").splitlines()
+    if changed:
+        raise NotReadyError(f"not committed: {', '.join(line[3:] for line in changed[:5])}")
+    return _git(root, "rev-parse", "--short", "HEAD")
+
+
+def long_tests(root: Path = ROOT) -> str:
+    """Whether the long tests ran on this very code; their record is part of the commit."""
+    code = (
+        "from tests import long\n"
+        "print(*(name for name, was in long.recorded().items()"
+        " if not (long.ROOT / name).exists() or long.digest(name) != was))"
+    )
+    changed = _run(sys.executable, "-c", code, cwd=root, env={"PYTHONPATH": str(root)}).split()
+    if changed or not (root / "tests" / "long.json").exists():
+        raise NotReadyError(
+            f"changed since the last whole run of the tests: {', '.join(changed[:5]) or 'no record of it'}:"
+            " type `scripts/test --all` and commit tests/long.json"
+        )
+    return "the long tests ran on this code"
+
+
+def build(root: Path = ROOT) -> str:
+    """dist/: the source distribution and a wheel for each platform, with their digests."""
+    _run(root / "scripts" / "wheels", cwd=root)
+    files = built(root)
+    digests = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
+    (root / "dist" / SUMS).write_text("".join(digests))
+    return f"{len(files)} files in dist/"
+
+
+def built(root: Path = ROOT) -> list[Path]:
+    return sorted(file for file in (root / "dist").iterdir() if file.name != SUMS)
+
+
+def metadata(root: Path = ROOT) -> str:
+    """What is built describes itself as an index wants it, and holds the licence and its kernel."""
+    released = version(root)
+    files = built(root)
+    if [file.suffix for file in files].count(".whl") != len(files) - 1:
+        raise NotReadyError("dist/ has no source distribution, or two: type `scripts/wheels`")
+    for file in files:
+        names, raw = _held(file)
+        try:
+            described = Metadata.from_email(raw)
+        except ExceptionGroup as found:
+            said = "; ".join(str(one) for one in found.exceptions)
+            raise NotReadyError(f"{file.name}: its metadata are wrong: {said}") from None
+        if (described.name, str(described.version)) != ("newsdedup", released):
+            raise NotReadyError(f"{file.name} is {described.name} {described.version}, not {released}")
+        if described.description_content_type != "text/markdown" or not described.description:
+            raise NotReadyError(f"{file.name} has no description in Markdown")
+        wanted = ["LICENSE", *(["dedup/text/libnative.so"] if file.suffix == ".whl" else ["native.c"])]
+        missing = [name for name in wanted if not any(held.endswith(name) for held in names)]
+        if missing:
+            raise NotReadyError(f"{file.name} lacks {', '.join(missing)}")
+    return f"{len(files)} files"
+
+
+def _held(file: Path) -> tuple[list[str], bytes]:
+    """The names of what a distribution holds, and its metadata."""
+    if file.suffix == ".whl":
+        with zipfile.ZipFile(file) as wheel:
+            names = wheel.namelist()
+            return names, wheel.read(next(n for n in names if n.endswith(".dist-info/METADATA")))
+    with tarfile.open(file) as sources:
+        found = sources.extractfile(
+            next(n for n in sources.getnames() if n.count("/") == 1 and "PKG-INFO" in n)
+        )
+        assert found
+        return sources.getnames(), found.read()
+
+
+def installed(root: Path = ROOT) -> str:
+    """The wheel of this machine does the demonstration, in a fresh environment of what the index has."""
+    fitting = set(sys_tags())
+    wheels = [file for file in built(root) if file.suffix == ".whl"]
+    wheel = next((file for file in wheels if fitting & parse_wheel_filename(file.name)[3]), None)
+    if wheel is None:
+        raise NotReadyError("no wheel of dist/ is for this machine")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o711)  # root's server runs as another user
+        venv.create(Path(folder, "env"), with_pip=True)
+        python = Path(folder, "env", "bin", "python")
+        pip = (python, "-m", "pip", "--disable-pip-version-check")
+        _run(*pip, "install", "--quiet", f"{wheel}[browse]", cwd=folder)
+        _run(*pip, "check", cwd=folder)
+        dedup = python.with_name("dedup")
+        own = {"DEDUP_HOME": f"{folder}/corpus", "HOME": folder}
+        said = _run(dedup, "--version", cwd=folder, env=own).strip()
+        if said != f"dedup {version(root)}":
+            raise NotReadyError(f"{wheel.name}: `dedup --version` says {said!r}")
+        articles = next(Path(folder, "env").rglob("newsroom.jsonl"))
+        try:
+            for words in (["load", articles], ["backfill"], ["verify"], ["report", "-o", "report.html"]):
+                _run(dedup, *words, cwd=folder, env=own)
+            _run(python, "-m", "dedup.cli.demo", cwd=folder, env=own)
+        finally:
+            _run(dedup, "db", "stop", cwd=folder, env=own)
+    return wheel.name
+
+
+CHECKS: dict[str, Callable[[], str]] = {
+    "version": version,
+    "changelog": changelog,
+    "clean tree": clean_tree,
+    "tests": long_tests,
+    "build": build,
+    "metadata": metadata,
+    "installed": installed,
+}
+
+TO_DO = """
+What is left for a person:
+
+    1. Wait for the tests of {commit} on every Python and PostgreSQL: scripts/test --matrix
+    2. Look at the pages of the wheel that was installed: scripts/browser-test
+    3. git push origin {branch} v{version}
+    4. Upload the files of dist/ but {sums} to the index, with its own program and your token.
+    5. In a fresh environment: pip install newsdedup=={version}, dedup --version
+    6. Publish the section of CHANGELOG.md and {sums} where releases are announced.
+    7. Put `## [Unreleased]` on top of CHANGELOG.md.
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="scripts/release", description=__doc__.partition("\n")[0])
+    parser.add_argument("--dry-run", action="store_true", help="Make every check, and no tag.")
+    dry = parser.parse_args(arguments).dry_run
+    failed = 0
+    for name, check in CHECKS.items():
+        try:
+            print(f"ok      {name}: {check()}", flush=True)
+        except NotReadyError as error:
+            print(f"NOT OK  {name}: {error}", flush=True)
+            failed += 1
+            if not dry:
+                print("nothing was tagged", file=sys.stderr)
+                return 1
+    if failed:
+        print(f"{failed} of {len(CHECKS)} checks failed: not ready", file=sys.stderr)
+        return 1
+    released, commit = version(), _git(ROOT, "rev-parse", "--short", "HEAD")
+    if not dry:
+        _git(ROOT, "tag", "--annotate", f"v{released}", "--message", f"newsdedup {released}")
+        print(f"tagged {commit} as v{released} in this clone")
+    print(TO_DO.format(commit=commit, branch=BRANCH, version=released, sums=SUMS))
+    return 0
+
+
+def _git(root: Path, *words: str) -> str:
+    return _run("git", *words, cwd=root).rstrip("\n")
+
+
+def _run(*command: str | Path, cwd: str | Path, env: dict[str, str] | None = None) -> str:
+    """What a program prints; NotReadyError with the end of what it said if it fails."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("DEDUP_", "PYTHON"))}
+    done = subprocess.run(
+        [str(word) for word in command], cwd=cwd, env=clean | (env or {}), capture_output=True, text=True
+    )
+    if done.returncode:
+        said = " ".join((done.stderr or done.stdout).strip().splitlines()[-3:])
+        raise NotReadyError(f"`{Path(command[0]).name} {' '.join(map(str, command[1:3]))}` failed: {said}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
