@@ -23,7 +23,8 @@ from dedup.store.stories import known
 _sql = Statements("store/questions/questions")
 
 COUNTED = 100_000
-"""Articles of a range that are counted at most, the newest: a second. A day of a large newsroom has 5,000."""
+"""Articles of a range that are counted at most, the newest: half a second. A day of a large newsroom has
+5,000."""
 
 Grouping = Literal["day", "week", "month", "year"]
 """What articles are counted together by; weeks begin on Mondays."""
