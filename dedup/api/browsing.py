@@ -27,7 +27,7 @@ from dedup.store.questions import search as searching
 from dedup.store.questions import story as stories
 from dedup.store.questions.article import ArticlePage, FingerprintFigures, MatchedArticle, PairJudgement, Text
 from dedup.store.questions.counting import Grouping, Marks, Only, PeriodMarks, end_of
-from dedup.store.questions.day import SPREAD_OUTLETS, Day, LanguageMarks, OutletMarks, Trouble
+from dedup.store.questions.day import SPREAD_OUTLETS, CreditCount, Day, LanguageMarks, OutletMarks, Trouble
 from dedup.store.questions.health import Health, SettingLine
 from dedup.store.questions.outlet import OutletPage, Partner
 from dedup.store.questions.outlets import Cell, Copied, CopiedPage, Matrix
@@ -50,6 +50,7 @@ __all__ = [
     "Copied",
     "CopiedPage",
     "CopyLine",
+    "CreditCount",
     "Day",
     "DoubtfulPair",
     "FingerprintFigures",
@@ -116,16 +117,17 @@ class Browsing(OfCorpus):
         by: Grouping | None = None,
         publication: str | None = None,
         language: str | None = None,
+        credit: str | None = None,
         rows: int | None = None,
     ) -> Day:
         """A day, a range of days with both ends, or without any the whole corpus.
 
         `by`: what its articles are counted by; the next larger grouping takes its place where a page would
         have too many periods, and None takes the finest that makes few. `publication`, `language`: only these
-        articles. `rows`: of every list at most, in place of what a page shows. Raises InputError: the last
-        day is before the first, or there is no such grouping.
+        articles; `credit`: only those that credit this agency. `rows`: of every list at most, in place of
+        what a page shows. Raises InputError: the last day is before the first, or there is no such grouping.
         """
-        only = _only(publication, language)
+        only = _only(publication, language, credit)
         return self._transact(days.day, first, last, by=by, only=only, rows=_rows(rows))
 
     def story(self, source_id: str, after: str | None = None, *, rows: int | None = None) -> StoryPage:
@@ -154,6 +156,7 @@ class Browsing(OfCorpus):
         *,
         publication: str | None = None,
         language: str | None = None,
+        credit: str | None = None,
         status: StatusName | None = None,
         dated: bool | None = None,
         first: date | None = None,
@@ -170,7 +173,13 @@ class Browsing(OfCorpus):
         the page, where it is not 50; such a page has no snippets. Raises InputError without that index, or if
         `after` is of no page.
         """
-        texts = {"words": words, "publication": publication, "language": language, "url": url}
+        texts = {
+            "words": words,
+            "publication": publication,
+            "language": language,
+            "credit": credit,
+            "url": url,
+        }
         for name, value in {**texts, "source_id": source_id}.items():
             if value is not None:
                 checks.text(name, value)
@@ -193,14 +202,15 @@ class Browsing(OfCorpus):
         *,
         publication: str | None = None,
         language: str | None = None,
+        credit: str | None = None,
         rows: int | None = None,
     ) -> Matrix:
         """Who copies whom among the outlets; `first` and `last` as of `day`.
 
-        `publication`, `language`: only these copies. `rows`: outlets at most, in place of what a page shows.
-        Raises InputError: the last day is before the first.
+        `publication`, `language`, `credit`: only these copies. `rows`: outlets at most, in place of what a
+        page shows. Raises InputError: the last day is before the first.
         """
-        only = _only(publication, language)
+        only = _only(publication, language, credit)
         return self._transact(matrices.outlets, first, last, only=only, rows=_rows(rows))
 
     def outlet(
@@ -211,6 +221,7 @@ class Browsing(OfCorpus):
         *,
         by: Grouping | None = None,
         language: str | None = None,
+        credit: str | None = None,
         rows: int | None = None,
     ) -> OutletPage:
         """One outlet: how much of it is original, from whom it copies, who copies it; arguments as of `day`.
@@ -218,14 +229,16 @@ class Browsing(OfCorpus):
         An outlet that nothing is stored of has no articles.
         """
         checks.text("publication", publication)
-        only = _only(None, language).language
-        return self._transact(
-            of_outlets.outlet, publication, first, last, by=by, language=only, rows=_rows(rows)
-        )
+        only = _only(publication, language, credit)
+        return self._transact(of_outlets.outlet, only, first, last, by=by, rows=_rows(rows))
 
     def outlet_names(self) -> tuple[str, ...]:
         """The outlets that there are, by name, 1,000 at most."""
         return self._transact(of_outlets.names)
+
+    def agencies(self) -> tuple[str, ...]:
+        """The agencies whose credits are read, by name."""
+        return self._transact(of_outlets.agencies)
 
     def languages(self) -> tuple[str, ...]:
         """The languages of the newest articles."""
@@ -240,6 +253,7 @@ class Browsing(OfCorpus):
         after: str | None = None,
         *,
         language: str | None = None,
+        credit: str | None = None,
         rows: int | None = None,
     ) -> CopiedPage:
         """The copies behind a cell of the matrix, the newest first.
@@ -249,7 +263,7 @@ class Browsing(OfCorpus):
         for name, value in (("copier", copier), ("original", original)):
             checks.text(name, value)
         last = first if last is None else last
-        only = _only(None, language).language
+        only = _only(None, language, credit)
         return self._transact(matrices.copied, copier, original, first, last, after, only, _rows(rows))
 
     def common_sentences(
@@ -303,11 +317,11 @@ class Browsing(OfCorpus):
         return self._transact(conditions.health)
 
 
-def _only(publication: str | None, language: str | None) -> Only:
-    for name, value in (("publication", publication), ("language", language)):
-        if value is not None:
-            checks.text(name, value)
-    return Only(publication, language)
+def _only(publication: str | None, language: str | None, credit: str | None) -> Only:
+    only = Only(publication, language, credit)
+    for name, value in only.given.items():
+        checks.text(name, value)
+    return only
 
 
 def _rows(given: int | None) -> int | None:

@@ -356,7 +356,7 @@ FIRST, LAST = date(2020, 1, 1), date(2020, 1, 31)
 
 
 OF_AN_OUTLET, OF_A_LANGUAGE = counting.Only("Outlet 7"), counting.Only(language="de")
-NONE = counting.Marks()
+OF_A_CREDIT, NONE = counting.Only(credit="AP"), counting.Marks()
 
 
 def found(cursor: Cursor, text: str | None = None, **fields: Any) -> int | None:
@@ -373,8 +373,11 @@ QUESTIONS: dict[str, tuple[Callable[[Cursor], object], int]] = {
     "an outlet's day": (lambda c: days.day(c, only=OF_AN_OUTLET, counted=500).outlets[0], 2 * ARTICLES // 50),
     "a part of an outlet's": (lambda c: days.day(c, only=OF_AN_OUTLET, counted=50).counted_from, 2 * 50 + 10),
     "a language's day": (lambda c: days.day(c, DAY, only=OF_A_LANGUAGE).marks == NONE, 2 * ARTICLES_OF_A_DAY),
-    "outlet": (lambda c: outlet.outlet(c, "Outlet 7").copied_by[0], 8 * ARTICLES // 50),
-    "a part of an outlet": (lambda c: outlet.outlet(c, "Outlet 7", counted=50).copied_by[0], 8 * 50),
+    "a credit's day": (lambda c: days.day(c, DAY, only=OF_A_CREDIT).marks == NONE, 2 * ARTICLES_OF_A_DAY),
+    "of a credit": (lambda c: found(c, credit="AP") == 0, 2 * search.SCANNED + 10),
+    "agencies": (lambda c: "AP" in outlet.agencies(c), 10),
+    "outlet": (lambda c: outlet.outlet(c, OF_AN_OUTLET).copied_by[0], 8 * ARTICLES // 50),
+    "a part of an outlet": (lambda c: outlet.outlet(c, OF_AN_OUTLET, counted=50).copied_by[0], 8 * 50),
     "names of outlets": (lambda c: len(outlet.names(c)) == 50, 52),
     "languages": (lambda c: outlet.languages(c) == (), outlet.RECENT),
     "story": (lambda c: story.story(c, "synthetic 4711").original, 50),

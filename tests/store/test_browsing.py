@@ -37,6 +37,20 @@ OUTLETS = ("Wire", "Herald", "Courier", "O'Brien \\ Söhne", "<b>Bold</b>", "\u2
 TITLES = ("Rain", "<script>alert(1)</script>", "\u202eesrever", "x\x01\x1b[31m", LONG, "a\u0301 & <i>", None)
 
 
+CREDITED = b"""
+    INSERT INTO dedup.credit (article_id, agency_id, place)
+    SELECT a.id, g.id, CASE WHEN a.id % 5 = 0 THEN 'contribution' ELSE 'byline' END
+    FROM dedup.article a
+    JOIN dedup.agency g ON (g.name = 'AP' AND a.id % 2 = 0) OR (g.name = 'dpa' AND a.id % 3 = 0)
+"""
+
+
+def credits_of(row: Row) -> set[str]:
+    """As `CREDITED` has them; a contribution does not count."""
+    each = {"AP": row.id % 2 == 0, "dpa": row.id % 3 == 0}
+    return {name for name, credits in each.items() if credits and row.id % 5}
+
+
 @pytest.fixture(scope="module")
 def newsroom(server: Server) -> Iterator[Deduplicator]:
     """Stories of many copies, articles alone, some that wait and some that cannot be read."""
@@ -49,6 +63,7 @@ def newsroom(server: Server) -> Iterator[Deduplicator]:
         corpus.load(articles(226))  # six more wait
         with corpus._database.transaction(settling=True) as cursor:
             cursor.execute("UPDATE dedup.article SET language = 'de' WHERE source_id IN ('a 7', 'a 8')")
+            cursor.execute(CREDITED)
             cursor.execute(
                 "UPDATE dedup.article_mark SET limit_fired = 'too much at once'"
                 " WHERE id = (SELECT id FROM dedup.article WHERE source_id = 'a 221')"
@@ -321,6 +336,9 @@ FILTERS: list[dict[str, Any]] = [
     {"publication": "nobody"},
     {"language": "de"},
     {"language": "de", "publication": "Herald"},
+    {"credit": "AP"},
+    {"credit": "dpa", "publication": "Wire"},
+    {"credit": "nobody"},
 ]
 
 
@@ -332,6 +350,7 @@ def test_only_some_articles_are_counted(
     every = within(rows, FIRST, LAST)
     read = [row for row in every if only.get("publication") in (None, row.publication)]
     found = [row for row in read[:counted] if only.get("language") in (None, row.language)]
+    found = [row for row in found if only.get("credit") in (None, *credits_of(row))]
     chosen = counting.Only(**only)
     with newsroom.browsing._transaction() as cursor:
         day = days.day(cursor, FIRST, LAST, only=chosen, counted=counted)
@@ -339,6 +358,9 @@ def test_only_some_articles_are_counted(
     from_when = read[counted - 1].at if len(read) > counted else None
     assert (day.counted_from, matrix.counted_from) == (from_when, from_when)
     assert (day.only, values(day.marks)) == (chosen, tallied(found))
+    credits = Counter(name for row in found for name in credits_of(row))
+    assert {one.agency: one.articles for one in day.credits} == credits
+    assert day.credited == sum(bool(credits_of(row)) for row in found)
     assert matrix.copies == sum(row.duplicate_of is not None for row in found)
     assert matrix.copies == matrix.unknown + matrix.undated + matrix.other + sum(
         c.copies for c in matrix.cells
@@ -369,6 +391,7 @@ def test_an_outlet(newsroom: Deduplicator, rows: dict[int, Row], name: str, lang
     own = [row for row in rows.values() if row.publication == name and language in (None, row.language)]
     assert values(page.marks) == tallied(own)
     assert values(page.undated) == tallied([row for row in own if not row.known_at])
+    assert page.credited == sum(bool(credits_of(row)) for row in own)
     ids = {row.id for row in own if row.status in ("unique", "similar")}
     made = [(row, rows[row.duplicate_of]) for row in own if row.duplicate_of is not None]
     given_away = [(row, rows[row.duplicate_of]) for row in rows.values() if row.duplicate_of in ids]
@@ -410,6 +433,7 @@ def test_outlets_and_languages_are_offered(newsroom: Deduplicator) -> None:
     assert set(newsroom.browsing.outlet_names()) == names
     assert list(newsroom.browsing.outlet_names()) == sorted(names, key=str.encode)
     assert newsroom.browsing.languages() == ("de",)
+    assert {"AP", "dpa"} < set(newsroom.browsing.agencies())
 
 
 def test_a_story(newsroom: Deduplicator, rows: dict[int, Row], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -510,6 +534,8 @@ def all_pages(ask: Callable[[str | None], Any], items: str) -> list[Any]:
         {"language": "de"},
         {"language": "de", "words": "storm"},
         {"dated": False},
+        {"credit": "AP"},
+        {"credit": "dpa", "words": "storm", "publication": "Wire"},
         {"dated": True, "publication": "Herald"},
         {"dated": False, "words": "storm"},
         {"dated": False, "source_id": "a 10"},
@@ -553,6 +579,7 @@ def holds(row: Row, fields: dict[str, Any]) -> bool:
         "last": lambda v: row.at.date() <= v,
         "dated": lambda v: (row.known_at is not None) == v,
     }
+    known["credit"] = lambda v: v in credits_of(row)
     return all(
         known[name](value) if name in known else getattr(row, name) == value for name, value in fields.items()
     )

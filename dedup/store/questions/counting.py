@@ -76,10 +76,13 @@ class PeriodMarks(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Only(Answer):
-    """Which articles of a range are counted: those of an outlet, of a language; None: whatever it is."""
+    """Which articles of a range are counted: those of an outlet, of a language, that credit an agency; None:
+    whatever it is.
+    """
 
     publication: str | None = None
     language: str | None = None
+    credit: str | None = None
 
     @property
     def given(self) -> dict[str, str]:
@@ -89,9 +92,21 @@ class Only(Answer):
     @property
     def parts(self) -> dict[str, str]:
         """For statements that read a range: the condition, and by which index it is read."""
-        condition = " AND ".join(f"{name} = %({name})s" for name in self.given) or "true"
-        return {"only": condition} | ({"of_outlet": "true"} if self.publication is None else {})
+        return {"only": condition_of(self.given)} | (
+            {"of_outlet": "true"} if self.publication is None else {}
+        )
 
+
+def condition_of(names: Iterable[str]) -> str:
+    """SQL: that articles are as is given; `credit` names an agency, other names are of columns."""
+    return " AND ".join(_CREDIT if name == "credit" else f"{name} = %({name})s" for name in names) or "true"
+
+
+# A sub-select, and no join, which would read all credits. Whose is a part of a text is not whose text it is.
+_CREDIT = (
+    "(SELECT true FROM dedup.credit WHERE article_id = id AND place <> 'contribution'"
+    " AND agency_id = (SELECT g.id FROM dedup.agency g WHERE g.name = %(credit)s) OFFSET 0)"
+)
 
 COUNTS = ", ".join(
     f"(coalesce(sum(articles) FILTER (WHERE {which}), 0))::bigint"

@@ -58,6 +58,14 @@ class LanguageMarks(Answer):
 
 
 @dataclass(frozen=True, slots=True)
+class CreditCount(Answer):
+    """How many articles credit an agency as the source of their text."""
+
+    agency: str
+    articles: int
+
+
+@dataclass(frozen=True, slots=True)
 class Day(Answer):
     """A day, or a range of days, in UTC. An article counts on the day of its time (`ArticleLine.time`).
 
@@ -77,6 +85,7 @@ class Day(Answer):
         outlets: those of the most articles.
         other_outlets: how many outlets more there are.
         languages: those of the most articles.
+        credited: articles that credit an agency, themselves; `credits`: which ones, the most first.
         biggest: the stories of the most copies among the articles counted.
         fastest: stories that began in what is counted, those that reached `SPREAD_OUTLETS` soonest.
         troubles: of the articles counted.
@@ -94,6 +103,8 @@ class Day(Answer):
     outlets: tuple[OutletMarks, ...]
     other_outlets: int
     languages: tuple[LanguageMarks, ...]
+    credited: int
+    credits: tuple[CreditCount, ...]
     biggest: tuple[StoryLine, ...]
     fastest: tuple[StoryLine, ...]
     troubles: tuple[Trouble, ...]
@@ -130,7 +141,7 @@ def day(
     row = cursor.execute(statement, {**what.values, **bounds}).fetchone()
     assert row is not None
     reading.allow(cursor, hashjoin=False)
-    number, earliest, hours, tally, outlets, languages, biggest, fastest, troubles = row
+    number, earliest, hours, tally, outlets, languages, credits, biggest, fastest, troubles = row
     counted_from = what.counted_from(cursor, number, earliest)
     stories = (biggest or []) + (fastest or [])
     ids = {story[0] for story in stories} | {id for trouble in troubles or [] for id in trouble[3]}
@@ -150,6 +161,8 @@ def day(
         outlets=tuple(OutletMarks(cut(name), Marks(*counts)) for name, _, *counts in outlets or []),
         other_outlets=max(0, outlets[0][1] - len(outlets)) if outlets else 0,
         languages=tuple(LanguageMarks(cut(name), Marks(*counts)) for name, *counts in languages or []),
+        credited=credits[0],
+        credits=credits_of(credits),
         biggest=tuple(stories_of(biggest or [], lines)),
         fastest=tuple(stories_of(fastest or [], lines)),
         troubles=tuple(
@@ -157,6 +170,11 @@ def day(
             for kind, reason, articles, examples in troubles or []
         ),
     )
+
+
+def credits_of(found: list[Any]) -> tuple[CreditCount, ...]:
+    """What is counted of credits: articles, and for each agency its name and theirs."""
+    return tuple(CreditCount(agency, articles) for agency, articles in found[1] or [])
 
 
 def stories_of(rows: Iterable[list[Any]], lines: dict[int, ArticleLine]) -> Iterable[StoryLine]:

@@ -20,7 +20,7 @@ from dedup.store.questions.counting import (
     grouped,
     range_of,
 )
-from dedup.store.questions.day import LISTED, stories_of
+from dedup.store.questions.day import LISTED, OUTLETS, CreditCount, credits_of, stories_of
 from dedup.store.questions.reading import LABEL, StoryLine, cut, lines_of
 from dedup.store.stories import delay, known
 
@@ -58,7 +58,8 @@ class OutletPage(Answer):
     """An outlet, in a range of days, in UTC.
 
     Attributes:
-        first, last, only, counted_from, marks, undated, by, periods: as of `Day`, of its articles.
+        first, last, only, counted_from, marks, undated, credited, credits, by, periods: as of `Day`, of its
+            articles.
         copies_from: whose articles its duplicates copy. `copied_by`: who copies its canonical articles. Both
             by copies, the most first. `other_from`, `other_by`: how many outlets more there are.
         delay_from, delay_by: the medians of all that are not of the outlet itself; None without any.
@@ -72,6 +73,8 @@ class OutletPage(Answer):
     counted_from: datetime | None
     marks: Marks
     undated: Marks
+    credited: int
+    credits: tuple[CreditCount, ...]
     by: Grouping
     periods: tuple[PeriodMarks, ...]
     copies_from: tuple[Partner, ...]
@@ -87,25 +90,27 @@ class OutletPage(Answer):
 
 def outlet(
     cursor: Cursor,
-    publication: str,
+    only: Only,
     first: date | None = None,
     last: date | None = None,
     *,
     by: Grouping | None = None,
-    language: str | None = None,
     counted: int | None = None,
     rows: int | None = None,
 ) -> OutletPage:
-    """An outlet, without any day in the whole corpus. `by`, `counted`, `rows`: as of `day`."""
-    what = range_of(first, last, Only(publication, language), counted)
+    """An outlet, which `only` names, without any day in the whole corpus. `by`, `counted`, `rows`: as of
+    `day`.
+    """
+    what = range_of(first, last, only, counted)
     reading.allow(cursor, hashjoin=True)  # of what was read with itself, and not of tables
     columns = {"delay_from": delay("c.known_at", "o.known_at"), "delay_by": delay("o.known_at", "c.known_at")}
     columns |= {"label": LABEL.format("other"), "known_other": known("o"), "counts": COUNTS}
     bounds = {"copied": COUNTED, "partners": rows or PARTNERS, "listed": rows or LISTED}
+    bounds |= {"outlets": rows or OUTLETS}
     row = cursor.execute(_sql("outlet", **columns, **what.parts), {**what.values, **bounds}).fetchone()
     assert row is not None
     reading.allow(cursor, hashjoin=False)
-    number, earliest, tally, copied, sides, biggest = row
+    number, earliest, tally, credits, copied, sides, biggest = row
     counted_from = what.counted_from(cursor, number, earliest)
     found = grouped(tally, what, counted_from, by)
     (copies_from, other_from, delay_from), (copied_by, other_by, delay_by) = (
@@ -119,6 +124,8 @@ def outlet(
         counted_from,
         found.marks,
         found.undated,
+        credits[0],
+        credits_of(credits),
         found.by,
         found.periods,
         copies_from,
@@ -151,6 +158,11 @@ def _span(seconds: float | None) -> timedelta | None:
 def names(cursor: Cursor) -> tuple[str, ...]:
     """The outlets that there are, by name; `NAMES` at most, and none of a longer name than is shown."""
     return tuple(name for (name,) in cursor.execute(_sql("outlet_names"), {"limit": NAMES}).fetchall())
+
+
+def agencies(cursor: Cursor) -> tuple[str, ...]:
+    """The agencies whose credits are read, by name."""
+    return tuple(name for (name,) in cursor.execute(_sql("agency_names"), {"limit": NAMES}).fetchall())
 
 
 def languages(cursor: Cursor) -> tuple[str, ...]:

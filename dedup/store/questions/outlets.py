@@ -127,16 +127,17 @@ def copied(
     first: date | None,
     last: date | None,
     after: str | None,
-    language: str | None = None,
+    only: Only | None = None,
     rows: int | None = None,
 ) -> CopiedPage:
     page = rows or CELL_PAGE
     since, end = reading.days(first, last)
     until = min((end, 0), reading.moment_place(after, end, 0))
+    only = only or Only()
     bounds = {"since": since, "until": until[0], "before": until[1]}
-    given = {"copier": copier, "original": original, **bounds, "language": language}
-    given |= {"scanned": CELL_SCANNED, "page": page + 1}
-    found = cursor.execute(_sql("copied"), given).fetchall()
+    bounds |= {"scanned": CELL_SCANNED, "page": page + 1}
+    given = {"copier": copier, "original": original, **bounds, **only.given}
+    found = cursor.execute(_sql("copied", only=only.parts["only"]), given).fetchall()
     shown = found[:page]
     lines = lines_of(cursor, {id for row in shown for id in row[:2]})
     place, more = None, False

@@ -48,7 +48,7 @@ SELECT c.id, c.duplicate_of, p.sentence_jaccard, p.signature_jaccard, p.containm
 FROM (SELECT c.id, c.duplicate_of FROM (${of_copier}) AS c
       CROSS JOIN LATERAL (SELECT publication FROM dedup.article WHERE id = c.duplicate_of OFFSET 0) AS o
       WHERE c.publication = %(copier)s AND o.publication = %(original)s
-        AND (%(language)s::text IS NULL OR language = %(language)s) LIMIT %(page)s) AS c
+        AND ${only} LIMIT %(page)s) AS c
 LEFT JOIN LATERAL (
     SELECT * FROM dedup.match WHERE article_id = c.id AND other_id = c.duplicate_of OFFSET 0) AS p ON true
 
@@ -95,6 +95,20 @@ SELECT (known_at AT TIME ZONE 'UTC')::date - date '2000-01-01' AS day, publicati
        count(*) AS articles
 FROM counted GROUP BY 1, 2, 3, 4, 5
 
+-- name: credited
+-- The credits of what is counted. OFFSET 0: looked up one by one, whatever the statistics say.
+SELECT c.id, g.name AS agency FROM counted c
+CROSS JOIN LATERAL (
+    SELECT agency_id FROM dedup.credit WHERE article_id = c.id AND place <> 'contribution' OFFSET 0) AS k
+CROSS JOIN LATERAL (SELECT name FROM dedup.agency WHERE id = k.agency_id OFFSET 0) AS g
+
+-- name: by_credit
+-- How many articles have a credit, and how many of each agency.
+(SELECT jsonb_build_array((SELECT count(DISTINCT id) FROM credited),
+                          jsonb_agg(jsonb_build_array(agency, articles) ORDER BY articles DESC, agency))
+ FROM (SELECT agency, count(*) AS articles FROM credited GROUP BY agency
+       ORDER BY count(*) DESC, agency LIMIT %(outlets)s) AS by_agency)
+
 -- name: by_day
 -- The marks by day.
 (SELECT jsonb_agg(jsonb_build_array(day) || to_jsonb(counts)) FROM (
@@ -109,7 +123,7 @@ WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (
            CASE WHEN status = 'failed' THEN split_part(reason, ':', 1)
                 WHEN status = 'pending' OR stale THEN limit_fired END AS why
     FROM read WHERE ${only}
-), tally AS MATERIALIZED (${tally}), story AS (
+), tally AS MATERIALIZED (${tally}), credited AS MATERIALIZED (${credited}), story AS (
     SELECT duplicate_of AS id, count(*) AS copies, count(DISTINCT outlet) AS outlets,
            CASE WHEN bool_and(known_at IS NOT NULL) THEN max(known_at) END AS last_at
     FROM counted WHERE duplicate_of IS NOT NULL GROUP BY duplicate_of
@@ -139,6 +153,7 @@ SELECT ${read_and_earliest},
     (SELECT jsonb_agg(jsonb_build_array(name) || to_jsonb(counts) ORDER BY counts[1] DESC, name) FROM (
         SELECT ${language} AS name, ARRAY[${counts}] AS counts
         FROM tally GROUP BY language ORDER BY sum(articles) DESC, language COLLATE "C" LIMIT %(outlets)s) AS l),
+    ${by_credit},
     (SELECT jsonb_agg(jsonb_build_array(id, copies, outlets, last_at, reached)
                       ORDER BY copies DESC, outlets DESC, id) FROM (
         SELECT * FROM told ORDER BY copies DESC, outlets DESC, id LIMIT %(listed)s) AS b),
@@ -295,6 +310,7 @@ SELECT ${read_and_earliest},
 -- An outlet: its marks, from whom it copies, who copies it, and the stories that it began. One row.
 WITH read AS MATERIALIZED (${read}), counted AS MATERIALIZED (SELECT * FROM read WHERE ${only}),
 tally AS MATERIALIZED (${tally}
+), credited AS MATERIALIZED (${credited}
 ), copy AS MATERIALIZED (
     SELECT o.publication AS other, ${delay_from} AS delay
     FROM counted c
@@ -327,6 +343,7 @@ tally AS MATERIALIZED (${tally}
 )
 SELECT ${read_and_earliest},
     ${by_day},
+    ${by_credit},
     (SELECT count(*) FROM copied),
     (SELECT jsonb_agg(jsonb_build_array(side, name, copies, undated, partner.median, partners, every.median)
                       ORDER BY side, place)
@@ -346,6 +363,10 @@ WITH RECURSIVE outlet AS (
     FROM outlet WHERE name IS NOT NULL
 )
 SELECT name FROM outlet WHERE length(name) < 100 LIMIT %(limit)s
+
+-- name: agency_names
+-- The agencies whose credits are read: a short list.
+SELECT name FROM dedup.agency ORDER BY name LIMIT %(limit)s
 
 -- name: language_names
 -- The languages of the newest articles.

@@ -20,6 +20,7 @@ from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.store.questions import reading
+from dedup.store.questions.counting import condition_of
 from dedup.store.questions.reading import ArticleLine, lines_of
 from dedup.store.questions.word_index import (
     FOLDED,
@@ -101,6 +102,7 @@ class Wanted:
     words: str | None
     publication: str | None
     language: str | None
+    credit: str | None
     status: StatusName | None
     dated: bool | None
     url: str | None
@@ -113,9 +115,9 @@ class Wanted:
     @property
     def others(self) -> tuple[str, dict[str, Any]]:
         """What no index of articles by time tells, as a condition; and the values of statements."""
-        names = ("status", "publication", "language", "url", "source_id")
+        names = ("status", "publication", "language", "credit", "url", "source_id")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        conditions = [f"{name} = %({name})s" for name in given]
+        conditions = [condition_of(given)] if given else []
         if self.dated is not None:
             conditions.append(f"({known('found')}) IS {'NOT ' if self.dated else ''}NULL")
         condition = " AND ".join(conditions) or "true"
@@ -126,6 +128,7 @@ def wanted(
     words: str | None = None,
     publication: str | None = None,
     language: str | None = None,
+    credit: str | None = None,
     status: StatusName | None = None,
     dated: bool | None = None,
     first: date | None = None,
@@ -140,7 +143,7 @@ def wanted(
         raise InputError(f"at most {WORDS_CHARACTERS:,} characters can be searched for")
     since, end = reading.days(first, last)
     until = min((end, 0), reading.moment_place(after, end, 0))
-    named = (words, publication, language, status, dated, url, source_id)
+    named = (words, publication, language, credit, status, dated, url, source_id)
     return Wanted(*named, since, until, rows or SEARCH_PAGE, snippets=rows is None)
 
 

@@ -36,7 +36,7 @@ OUTLET_DAYS = 30  # Days of the page of outlets where none are given
 HEAT = 5  # Shades of the matrix
 NEAR = 10  # Outlets that are offered in place of one that is not there
 
-RANGE = ("first", "last", "whole", "publication", "language")
+RANGE = ("first", "last", "whole", "publication", "language", "credit")
 """Fields of a query that say which articles are counted; `whole` says "yes" for the whole corpus."""
 
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
@@ -48,9 +48,9 @@ class Asked:
 
     Attributes:
         first, last: None for the whole corpus.
-        publication, language: as they are stored; None for all.
+        publication, language, credit: as they are stored; None for all.
         near: outlets that are called nearly so, where there is none of that name.
-        outlets, languages: that there are.
+        outlets, languages, agencies: that there are.
     """
 
     first: date | None
@@ -58,9 +58,11 @@ class Asked:
     by: Grouping | None
     publication: str | None
     language: str | None
+    credit: str | None
     near: tuple[str, ...]
     outlets: tuple[str, ...]
     languages: tuple[str, ...]
+    agencies: tuple[str, ...]
 
     @property
     def query(self) -> dict[str, object]:
@@ -68,12 +70,17 @@ class Asked:
         whole = "yes" if self.first is None and self.last is None else None
         return {
             **{"first": self.first, "last": self.last, "whole": whole, "by": self.by},
-            **{"publication": self.publication, "language": self.language},
+            **self.chosen,
         }
 
     @property
+    def chosen(self) -> dict[str, str | None]:
+        """Which articles are counted."""
+        return {"publication": self.publication, "language": self.language, "credit": self.credit}
+
+    @property
     def days(self) -> dict[str, object]:
-        """The range and the language alone."""
+        """The same without outlet and grouping."""
         return {name: value for name, value in self.query.items() if name not in ("by", "publication")}
 
     def steps(self) -> list[tuple[str, dict[str, object]]]:
@@ -107,10 +114,12 @@ def asked(
     elif last is None:
         last = first
     grouping: Any = given["by"] if by else ""
-    outlets, languages = dd.browsing.outlet_names(), dd.browsing.languages()
+    outlets, languages, agencies = dd.browsing.outlet_names(), dd.browsing.languages(), dd.browsing.agencies()
     publication, near = named(given["publication"], outlets)
     language, _ = named(given["language"], languages)
-    return Asked(first, last, grouping or None, publication, language, near, outlets, languages)
+    credit, _ = named(given["credit"], agencies)
+    chosen = (publication, language, credit)
+    return Asked(first, last, grouping or None, *chosen, near, outlets, languages, agencies)
 
 
 def named(typed: str, names: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
@@ -126,8 +135,7 @@ def named(typed: str, names: Sequence[str]) -> tuple[str | None, tuple[str, ...]
 
 def day_of_query(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, Day]:
     what = asked(dd, given, None)
-    chosen = {"publication": what.publication, "language": what.language}
-    return what, dd.browsing.day(what.first, what.last, by=what.by, rows=rows, **chosen)
+    return what, dd.browsing.day(what.first, what.last, by=what.by, rows=rows, **what.chosen)
 
 
 def today(dd: Deduplicator, given: Fields) -> View:
@@ -212,8 +220,7 @@ def matrix_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple
     newest = dd.browsing.newest_day() or datetime.now(UTC).date()
     days = moved(newest, timedelta(days=1 - OUTLET_DAYS)), newest
     what = asked(dd, given, days, by=False)
-    chosen = {"publication": what.publication, "language": what.language}
-    return what, dd.browsing.outlets(what.first, what.last, rows=rows, **chosen)
+    return what, dd.browsing.outlets(what.first, what.last, rows=rows, **what.chosen)
 
 
 def outlets(dd: Deduplicator, given: Fields) -> View:
@@ -235,7 +242,13 @@ def outlet_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple
     if what.publication is None:
         raise InputError("no outlet is named: /outlet?publication=NAME")
     return what, dd.browsing.outlet(
-        what.publication, what.first, what.last, by=what.by, language=what.language, rows=rows
+        what.publication,
+        what.first,
+        what.last,
+        by=what.by,
+        language=what.language,
+        credit=what.credit,
+        rows=rows,
     )
 
 
@@ -255,6 +268,7 @@ def copied_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Copie
         day_of(given["last"]),
         given["after"] or None,
         language=given["language"] or None,
+        credit=given["credit"] or None,
         rows=rows,
     )
 

@@ -111,6 +111,8 @@ def _named(counts: Mapping[str, int], name: str) -> list[dict[str, Any]]:
     return [{name: key, "count": count} for key, count in counts.items()]
 
 
+CREDITS = {"agency": "agency", "articles": "articles"}
+
 PERIODS = {"period": "period", "first_day": "first", **MARKS}
 
 TABLES: Mapping[str, tuple[Table, ...]] = {
@@ -125,6 +127,7 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
         Table("fastest", STORY, whole(_day, lambda day: day.fastest)),
         Table("outlets", {"publication": "publication", **MARKS}, whole(_day, lambda day: day.outlets)),
         Table("languages", {"language": "language", **MARKS}, whole(_day, lambda day: day.languages)),
+        Table("credits", CREDITS, whole(_day, lambda day: day.credits)),
         Table(
             "troubles",
             {"kind": "kind", "reason": "reason", "articles": "articles"},
@@ -148,6 +151,7 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
     ),
     "/outlet": (
         Table("periods", PERIODS, whole(_outlet, _periods)),
+        Table("credits", CREDITS, whole(_outlet, lambda page: page.credits)),
         Table("copies_from", PARTNER, whole(_outlet, lambda page: page.copies_from)),
         Table("copied_by", PARTNER, whole(_outlet, lambda page: page.copied_by)),
         Table("biggest", STORY, whole(_outlet, lambda page: page.biggest)),

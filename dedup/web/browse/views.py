@@ -85,7 +85,7 @@ def side_by_side(found: Compared) -> list[Block]:
     return compare(*texts, found.common)
 
 
-SEARCHED = ("words", "publication", "language", "status", "dated", "first", "last", "url", "id")
+SEARCHED = ("words", "publication", "language", "credit", "status", "dated", "first", "last", "url", "id")
 
 
 def search(dd: Deduplicator, given: Fields) -> View:
@@ -102,7 +102,7 @@ def search(dd: Deduplicator, given: Fields) -> View:
     after = {name: given[name] for name in SEARCHED}
     more = go("/search", **after, after=page.after) if page else ""
     values = {"given": given, "searched": asked, "page": page, "next": more, "refused": refused}
-    values |= {"near": near, "outlets": outlets, "languages": languages}
+    values |= {"near": near, "outlets": outlets, "languages": languages, "agencies": dd.browsing.agencies()}
     return View("search.html.j2", values)
 
 
@@ -110,7 +110,9 @@ def searched(dd: Deduplicator, given: Fields) -> Fields:
     """What is searched for, with outlet and language as they are stored."""
     publication, _ = named(given["publication"], dd.browsing.outlet_names() if given["publication"] else ())
     language, _ = named(given["language"], dd.browsing.languages() if given["language"] else ())
-    return {**given, "publication": publication or "", "language": language or ""}
+    credit, _ = named(given["credit"], dd.browsing.agencies() if given["credit"] else ())
+    found = {"publication": publication, "language": language, "credit": credit}
+    return {**given, **{name: value or "" for name, value in found.items()}}
 
 
 def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:
@@ -121,6 +123,7 @@ def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:
         given["words"] or None,
         publication=given["publication"] or None,
         language=given["language"] or None,
+        credit=given["credit"] or None,
         status=status,
         dated=DATED[given["dated"]],
         first=day_of(given["first"]),
@@ -221,7 +224,7 @@ PLACES = (
     Position("/article", None, ("id",), article),
     Position("/compare", None, ("a", "b", "by"), compared),
     Position("/outlet", None, (*RANGE, "by"), outlet),
-    Position("/copied", None, ("copier", "original", "first", "last", "language", "after"), copied),
+    Position("/copied", None, ("copier", "original", "first", "last", "language", "credit", "after"), copied),
     Position("/sentence", None, ("hash",), sentence),
     Position("/quote", None, ("hash",), quote),
 )

@@ -134,9 +134,9 @@ def test_forms_offer_the_outlets_that_there_are(reading: Browser) -> None:
     for path in ("/", "/search", "/outlets", go("/outlet", publication="Newsbasket")):
         document = Document(reading.page(path))
         lists = {attrs.get("list") for tag, attrs in document.tags if tag == "input"} - {None}
-        assert lists == {"outlets", "languages"}
+        assert lists == {"outlets", "languages", "agencies"}
         offered = {attrs.get("value") for tag, attrs in document.tags if tag == "option"}
-        assert {"Vantage Wire", "Newsbasket", "en"} <= offered
+        assert {"Vantage Wire", "Newsbasket", "en", "AP"} <= offered
 
 
 def test_an_outlet_says_how_much_of_it_is_original(reading: Browser) -> None:

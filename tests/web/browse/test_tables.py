@@ -71,7 +71,18 @@ def test_every_table_that_is_offered_is_there_in_both_forms(reading: Browser, li
         (path, name) for path, names in offered.items() for name in names
     }
     assert {name for _, name in missing} <= {
-        *("beside", "troubles", "pins", "judgements", "failed", "limits", "workers", "pinned", "languages")
+        *(
+            "beside",
+            "credits",
+            "troubles",
+            "pins",
+            "judgements",
+            "failed",
+            "limits",
+            "workers",
+            "pinned",
+            "languages",
+        )
     }
 
 
