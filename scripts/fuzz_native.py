@@ -56,6 +56,7 @@ def build_and_run(seconds: float, seed: int) -> int:
 def fuzz(library: Path, seconds: float, seed: int) -> None:
     from dedup.base.settings import Settings
     from dedup.text import native
+    from dedup.text.damaged import Printer
     from dedup.text.punkt import english
 
     native.LIBRARY, native.ROOM_BYTES, native.ROOM_KEPT = library, 8, 0  # before tests load the usual one
@@ -63,7 +64,7 @@ def fuzz(library: Path, seconds: float, seed: int) -> None:
 
     few = Settings(text_min_words=2, sentence_min_characters=3)
     kernels = [native.NativeKernel(Settings(), english()), native.NativeKernel(few, MODEL)]
-    chooser = random.Random(seed)
+    chooser, printer = random.Random(seed), Printer("")
     end, texts = time.monotonic() + seconds, 0
     lot: list[tuple[native.Prepared, str | None]] = []
     while time.monotonic() < end:
@@ -72,6 +73,7 @@ def fuzz(library: Path, seconds: float, seed: int) -> None:
             pieces = ASCII + [chr(chooser.randrange(128)) for _ in range(9)]
         text = "".join(chooser.choices(pieces, k=chooser.choice([0, 1, 3, 50, 400, 3_000])))
         title = "".join(chooser.choices(pieces, k=4)) if chooser.random() < 0.5 else None
+        printer.prints([text])
         kernel = chooser.choice(kernels)
         if prepared := kernel.prepared(text):
             kernel.make(prepared, title)

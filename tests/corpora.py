@@ -76,6 +76,13 @@ def text(codes: Iterable[Code]) -> str:
     return "\n\n".join(sentence(c) for c in codes)
 
 
+def misread(given: str, every: int, seed: int = 1) -> str:
+    """A text as a machine reads it: about one letter in so many is another one, or two, or none."""
+    rng = random.Random(seed)
+    wrong = ("e", "c", "rn", "ii", "")
+    return "".join(rng.choice(wrong) if c.isalpha() and rng.random() * every < 1 else c for c in given)
+
+
 def window(start: int, length: int, ring: int = 14) -> list[Code]:
     """Consecutive sentences of a ring. Of 6 sentences, windows at distance 1 are duplicates (5/7), at 2
     and 3 similar (4/8 and 3/9), beyond neither."""
@@ -243,7 +250,7 @@ def each(settings: Settings, function: Callable[[TextTask], Fingerprint | str]) 
 
 def _as_arrays(settings: Settings, made: Fingerprint | str) -> Fingerprints:
     """One fingerprint, or the reason why there is none."""
-    rows = Fingerprints.unmade(1, settings.signature_size, settings.bands)
+    rows = Fingerprints.unmade(1, settings.signature_bytes, settings.buckets)
     if isinstance(made, str):
         return replace(rows, reasons=(made,))
     rows.version[0], rows.content_hash[0] = made.version, made.content_hash

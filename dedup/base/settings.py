@@ -21,6 +21,10 @@ from dedup.base.errors import SettingError
 
 Kind = Literal["fingerprint", "rule", "window"]
 
+PRINT_KEYS, PRINT_BYTES = 48, 4 + 8 * 256
+"""Of an article with a print: bucket keys besides those of its signature, and bytes; see
+`dedup/text/damaged.py`."""
+
 WINDOW_UNITS = {"d": 1, "w": 7, "y": 365}
 """Days; a year is that many, so that a window has the same length in every year."""
 
@@ -72,6 +76,11 @@ class Settings:
     hash_key: str = _setting(
         "", "fingerprint", "seeds every hash, so that no stranger can craft words that collide; empty: none",
         secret=True,
+    )  # fmt: skip
+    damaged_print: str = _setting(
+        # It costs as much space as all else together, and only archives of scanned papers need it.
+        "off", "fingerprint", "whether misread reprints are found: for archives of scanned papers",
+        choices=("off", "on"),
     )  # fmt: skip
     common_stories: int = _setting(
         # Copies of one report with a shingle Jaccard of 0.6 or more never count for more than 1 / 0.6 ** 4 =
@@ -156,12 +165,30 @@ class Settings:
                 raise SettingError(f"unknown setting {name!r}; see `dedup settings`")
         return replace(self, **values)
 
+    @property
+    def prints(self) -> bool:
+        """Whether fingerprints hold prints (docs/semantics.md, section 1.9)."""
+        return self.damaged_print == "on"
+
+    @property
+    def buckets(self) -> int:
+        """Bucket keys of an article, at most."""
+        return self.bands + PRINT_KEYS * self.prints
+
+    @property
+    def signature_bytes(self) -> int:
+        """Of the signature of an article that has shingles, its print included."""
+        return self.signature_size + PRINT_BYTES * self.prints
+
     def digest(self, kind: Kind) -> str:
         """The settings of one kind as a canonical string, for versions and comparisons."""
         lines = [
             f"{item.name}={getattr(self, item.name)!r}"
             for item in fields(self)
-            if item.metadata["kind"] == kind and item.name != "default_language"
+            if item.metadata["kind"] == kind
+            and item.name != "default_language"
+            # Corpora from before there was this setting keep their fingerprints.
+            and (item.name != "damaged_print" or self.prints)
         ]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dedup.base.settings import Settings
+from dedup.base.settings import PRINT_BYTES, PRINT_KEYS, Settings
+from dedup.text import damaged
 from dedup.text.batch import BatchMaker
 from dedup.text.fingerprints import A_ROW_EACH, Fingerprints
 from dedup.text.fingerprints import Fingerprint as Fingerprint
@@ -211,7 +212,29 @@ class Fingerprinter:
         why |= reasons
         for one in given:
             made.version[one.place] = 0 if one.place in why else one.version
+        if self.settings.prints:
+            made = self._with_prints(made, given)
         return replace(made, reasons=tuple(map(why.get, range(count))))
+
+    def _with_prints(self, made: Fingerprints, given: list[_Text]) -> Fingerprints:
+        """Signatures go on with the prints of the texts, and buckets with their keys; a text without shingles
+        has no print."""
+        places = np.array([one.place for one in given if made.shingle_count[one.place]], np.int64)
+        prints = np.zeros((len(made), PRINT_BYTES), np.uint8)
+        keys = np.repeat(made.buckets[:, :1], PRINT_KEYS, axis=1)
+        texts = {one.place: one.text for one in given}
+        prints[places], found = self._printer.prints([texts[place] for place in places.tolist()])
+        printed = prints[places, : damaged.SIZE_BYTES].any(axis=1)
+        keys[places[printed]] = found[printed]
+        return replace(
+            made,
+            signature=np.concatenate([made.signature, prints], axis=1),
+            buckets=np.concatenate([made.buckets, keys], axis=1),
+        )
+
+    @cached_property
+    def _printer(self) -> damaged.Printer:
+        return damaged.Printer(self.settings.hash_key, compiled=self._compiled)
 
     def _placed(self, parts: list[tuple[list[_Text], Fingerprints]], count: int) -> Fingerprints:
         """So many fingerprints, each at its place; later parts count, and where there is none are zeros."""

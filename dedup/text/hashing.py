@@ -63,9 +63,13 @@ class Hasher:
             return self._of_sequence
         return self._halves("sequence", count)
 
-    def of_buckets(self, bands: int, rows: int) -> Hashes:
+    def of_buckets(self, bands: int, rows: int, kind: str = "bucket") -> Hashes:
         """Shape (2, bands, 1 + rows)."""
-        return np.stack([self._halves(f"bucket {band}", 1 + rows) for band in range(bands)], axis=1)
+        return np.stack([self._halves(f"{kind} {band}", 1 + rows) for band in range(bands)], axis=1)
+
+    def of_letters(self, count: int) -> Hashes:
+        """Shape (1 + count,): of a run of so many letters, or of fewer."""
+        return self._coefficients("letters", 1 + count)
 
     def word(self, word: str) -> int:
         """The hash of a word of at most 256 characters; 64 bits, unsigned. No word holds a NUL."""

@@ -114,6 +114,7 @@ def library() -> ctypes.CDLL | None:
         return None
     found.dedup_fingerprint.argtypes = [POINTER(_Parameters), POINTER(_Call)]
     found.dedup_fingerprints.argtypes = [POINTER(_Parameters), POINTER(_Call), POINTER(_Many)]
+    found.dedup_print.argtypes = [c_void_p, c_int64, c_void_p, c_void_p, c_void_p, c_void_p]
     return found
 
 

@@ -354,6 +354,7 @@ OTHER: dict[str, Any] = {
     "rows": 3,
     "hash_key": "secret",
     "default_language": "de",
+    "damaged_print": "on",
 }
 OTHER_RULES: dict[str, Any] = {
     "common_stories": 11,

@@ -34,6 +34,7 @@ SETTINGS = Settings(
     bands=3,
     rows=3,
     hash_key="",
+    damaged_print="off",
 )
 
 TEXTS: dict[str, tuple[str, str | None]] = {

@@ -1,0 +1,227 @@
+"""Letters become a print, by which two texts are told to be one text of which a machine has misread letters.
+
+A character that was misread spoils the three shingles and the sentence around it, but only the few letters
+beside it. So the print is made of letters alone: of *cores*, runs of 8 of them. 256 cores are chosen by
+one-permutation hashing in rounds, until every slot has one (Dahlgaard, Knudsen, Thorup, "Fast similarity
+sketching", FOCS 2017), and of each is kept what stands around it. What differs between two prints then tells
+damage from rewriting:
+
+- damage is many small differences: of the cores that both texts have, fewer still have the same letters on
+  both sides. An edit is few long ones: there, whatever is kept is kept with all that is around it.
+- behind a misread letter the text goes on as before, at the same distance or one letter off. Behind another
+  word it does not: reports filled in from one template differ in that.
+
+Thresholds were settled on newspapers that were read by people and by machines, and on news with templates
+(docs/archives.md). `native_damaged.c` makes the same prints; a test holds both equal. Pure.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dedup.base.numbers import Flags, Shares, begins_run
+from dedup.base.settings import PRINT_BYTES, PRINT_KEYS
+from dedup.text.hashing import MIX, Hasher
+from dedup.text.native import library
+from dedup.text.normalize import without_mark_runs
+from dedup.text.signature import MinHashes, buckets, estimates
+
+CORE_LETTERS = 8
+BEYOND_LETTERS = 5  # Of what is compared behind a difference
+SHIFT = 1  # By so many letters the text may be longer or shorter there
+EDGE = CORE_LETTERS + BEYOND_LETTERS + SHIFT  # Letters before and behind a core
+SLOTS = 256
+ROUNDS = 16
+"""Of hashing: after so many, a slot that is still empty takes what the next one has. Prose fills all in two;
+a text of one word, a million times, would take 256."""
+
+LEAST_LETTERS = 87  # A print is of so many letters at least
+PLANES = 8
+"""Bytes of a slot: its core, its place (in 256ths of the text), the 8 letters before and behind the core, 5
+beyond those before, the same one letter further on, and both behind."""
+SIZE_BYTES = 4  # Of the number of letters, the first bytes of a print, little-endian
+assert PRINT_BYTES == SIZE_BYTES + PLANES * SLOTS
+
+ROWS = 3
+"""Cores that a bucket key is made of. Two texts whose cores have a Jaccard of J share one of the 48 keys with
+probability 1 - (1 - J^3)^48: 0.53 at 0.25, 0.96 at 0.4."""
+
+Print = npt.NDArray[np.uint8]
+"""Shape (PRINT_BYTES,), or (n, PRINT_BYTES) of n texts; zeros where there is none."""
+Letters = npt.NDArray[np.uint32]  # Shape (n,): code points
+
+_STEP = 0x9E3779B97F4A7C15
+_NOTHING = np.uint32(0xFFFFFFFF)
+
+
+@cache
+def _alphabetic() -> npt.NDArray[np.bool_]:
+    return np.array([chr(code).isalpha() for code in range(0x110000)], np.bool_)
+
+
+def letters(text: str) -> Letters:
+    """The letters of a text after NFKC and case folding: neither marks nor digits.
+
+    >>> bytes(letters("No. 5, Ｆine-looking").tolist()).decode()
+    'nofinelooking'
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", without_mark_runs(text))
+    points = np.frombuffer(text.casefold().encode("utf-32-le", "replace"), np.uint32)
+    return points[_alphabetic()[points]]
+
+
+class Printer:
+    """Makes prints under one key; "" is none."""
+
+    def __init__(self, hash_key: str, *, compiled: bool = True) -> None:
+        hasher = Hasher(hash_key)
+        self._of_gram = hasher.of_letters(CORE_LETTERS)
+        self._of_buckets = hasher.of_buckets(PRINT_KEYS, ROWS, "print")
+        found = library() if compiled else None
+        self._compiled = found and found.dedup_print
+
+    def prints(self, texts: Sequence[str]) -> tuple[Print, npt.NDArray[np.int64]]:
+        """The prints of n texts, and their bucket keys, shape (n, PRINT_KEYS); a print of zeros where there
+        are too few letters."""
+        made = np.zeros((len(texts), PRINT_BYTES), np.uint8)
+        values = np.zeros((len(texts), SLOTS), np.uint32)
+        for i, text in enumerate(texts):
+            found = letters(text)
+            if len(found) >= LEAST_LETTERS:
+                made[i, :SIZE_BYTES] = np.array([len(found)], "<u4").view(np.uint8)
+                self._make(found, made[i, SIZE_BYTES:], values[i])
+        return made, buckets(values, self._of_buckets)
+
+    def _make(self, found: Letters, slots: Print, values: MinHashes) -> None:
+        if not self._compiled:
+            slots[:], values[:] = _slots(found, self._of_gram)
+            return
+        room = np.empty(3 * len(found), np.uint64)
+        arrays = self._of_gram, room, slots, values
+        self._compiled(found.ctypes.data, len(found), *(array.ctypes.data for array in arrays))
+
+
+def _slots(found: Letters, of_gram: npt.NDArray[np.uint64]) -> tuple[Print, MinHashes]:
+    """The bytes of all slots, one kind after the other, and their whole values."""
+    cores, beyond = (_grams(found, size, of_gram) for size in (CORE_LETTERS, BEYOND_LETTERS))
+    count = len(found) - CORE_LETTERS - 2 * EDGE + 1
+    inner = cores[EDGE : EDGE + count]
+    start = EDGE - CORE_LETTERS
+    around = cores[start : start + count] * np.uint64(_STEP) + cores[EDGE + CORE_LETTERS :][:count]
+    ties = _mixed(around).astype(np.uint32)
+    values = np.full(SLOTS, _NOTHING, np.uint32)
+    places = np.zeros(SLOTS, np.int64)
+    for number in range(ROUNDS):
+        if (values != _NOTHING).all():
+            break
+        hashes = _mixed(inner + np.uint64(number * _STEP & 0xFFFFFFFFFFFFFFFF)) if number else inner
+        slot = (hashes >> np.uint64(56)).astype(np.int64)
+        value = np.uint32(number << 24) | hashes.astype(np.uint32) >> np.uint32(8)
+        order = np.lexsort((np.arange(count), ties, value, slot))
+        best = order[begins_run(slot[order])]
+        best = best[values[slot[best]] == _NOTHING]
+        values[slot[best]], places[slot[best]] = value[best], best
+    full = np.flatnonzero(values != _NOTHING)
+    taken = full[np.searchsorted(full, np.arange(SLOTS)) % len(full)]
+    values, places = values[taken], places[taken]
+    at = places + EDGE
+    before, behind = at - CORE_LETTERS - BEYOND_LETTERS, at + 2 * CORE_LETTERS
+    planes = (
+        *(values, places * 256 // count, cores[at - CORE_LETTERS], cores[at + CORE_LETTERS]),
+        *(beyond[before], beyond[before - SHIFT], beyond[behind], beyond[behind + SHIFT]),
+    )
+    return np.concatenate([plane.astype(np.uint8) for plane in planes]), values
+
+
+def _grams(found: Letters, size: int, of_gram: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    wide = found.astype(np.uint64)
+    count = len(found) - size + 1
+    total = np.full(count, of_gram[0])
+    for j in range(size):
+        total += of_gram[j + 1] * wide[j : j + count]
+    return _mixed(total)
+
+
+def _mixed(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    for multiplier in MIX:
+        hashes = (hashes ^ hashes >> np.uint64(33)) * np.uint64(multiplier)
+    return hashes ^ hashes >> np.uint64(33)
+
+
+LEAST_JACCARD = 0.25  # Of the cores
+LESS_WORDS = 0.05
+"""By so much the signature Jaccard may be less than half the square of the one of cores: a word is spoilt
+twice as often."""
+LEAST_RATIO = 0.9  # Of the letters of the text that has fewer, to those of the other
+MOST_WHOLE = 1.0  # Cores with the same letters on both sides, as a share of those that are kept
+LEAST_IN_PLACE = 0.85  # Share of the common cores that stand within NEAR 256ths of the text of each other
+NEAR = 24
+LEAST_MENDED = ((200, 0.9), (500, 0.7), (1 << 62, 0.3))
+"""Of texts with fewer letters than this, how often the text must go on behind a difference, as a share of how
+often cores are kept. Short texts have few differences, and templates are short."""
+COMPARED_AT_ONCE = 8_192  # Pairs whose prints are laid side by side: 34 MB
+
+
+def print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
+    """Of m pairs of prints that are of one text, damaged, the Jaccard of their cores; of others 0. Shape
+    (m,).
+
+    a, b: shape (m, PRINT_BYTES). The law is section 4 of docs/semantics.md; a shared bucket is asked for
+    elsewhere.
+    """
+    parts = range(0, len(a), COMPARED_AT_ONCE)
+    slices = [slice(at, at + COMPARED_AT_ONCE) for at in parts]
+    found = [_print_jaccards(a[part], b[part], signature_jaccard[part]) for part in slices]
+    return np.concatenate([np.empty(0), *found])
+
+
+def _print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
+    sizes = np.stack([np.ascontiguousarray(p[:, :SIZE_BYTES]).view("<u4")[:, 0] for p in (a, b)])
+    fewer, more = sizes.min(axis=0).astype(np.int64), sizes.max(axis=0).astype(np.int64)
+    same = (_planes(a)[:, 0] == _planes(b)[:, 0]) & (fewer > 0)[:, None]
+    equal = same.sum(axis=1)
+    jaccard = estimates(equal, SLOTS)
+    may_be = (jaccard >= LEAST_JACCARD) & (fewer >= LEAST_RATIO * more)
+    may_be &= signature_jaccard >= jaccard * jaccard / 2 - LESS_WORDS
+    chosen = np.flatnonzero(may_be)
+    one, other, same = _planes(a[chosen]), _planes(b[chosen]), same[chosen]
+    equal = equal[chosen]
+    kept = 2 * jaccard[chosen] / (1 + jaccard[chosen])
+    far = np.abs(one[:, 1].astype(np.int16) - other[:, 1])
+    in_place = (same & (far <= NEAR)).sum(axis=1)
+    before, behind = (same & (one[:, plane] == other[:, plane]) for plane in (2, 3))
+    whole = (before & behind).sum(axis=1)
+    differ = 2 * equal - before.sum(axis=1) - behind.sum(axis=1)
+    mended = sum(
+        (same & ~sides & _goes_on(one, other, plane)).sum(axis=1)
+        for sides, plane in ((before, 4), (behind, 6))
+    )
+    least = np.select(
+        [fewer[chosen] < size for size, _ in LEAST_MENDED], [share for _, share in LEAST_MENDED]
+    )
+    damaged = (
+        (whole <= MOST_WHOLE * kept * equal)
+        & (in_place >= LEAST_IN_PLACE * equal)
+        & (mended >= least * kept * differ)
+    )
+    found = np.zeros(len(a))
+    found[chosen[damaged]] = jaccard[chosen[damaged]]
+    return found
+
+
+def _goes_on(one: Print, other: Print, plane: int) -> Flags:
+    """Whether the letters beyond a difference are the same, at the same distance or one letter off; shape (m,
+    SLOTS)."""
+    here, there = one[:, plane], other[:, plane]
+    found: Flags = (here == there) | (here == other[:, plane + 1]) | (one[:, plane + 1] == there)
+    return found
+
+
+def _planes(prints: Print) -> Print:
+    return prints[:, SIZE_BYTES:].reshape(len(prints), PLANES, SLOTS)
