@@ -27,7 +27,7 @@ class Match(Answer):
     Attributes:
         id: the other's source_id.
         relation: "duplicate" or "similar".
-        rule: what decided: "pinned", "content", "sentences", "signature" or "containment".
+        rule: what decided: "pinned", "content", "sentences", "signature", "damaged" or "containment".
         score: the larger of the two Jaccards; 1 for equal content.
         sentence_jaccard, signature_jaccard, containment: from 0 to 1; docs/semantics.md, section 3.
     """

@@ -21,8 +21,7 @@ from dedup.base.numbers import Columns, Components, Counts, Flags, Shares, begin
 from dedup.base.settings import Settings
 from dedup.rules.keys import Bigints, Entries, Groups, Places, code, pair
 from dedup.rules.pair import Relation, Rule
-from dedup.rules.pairs import CODE, SCORED_AT_ONCE, Codes, score
-from dedup.text.signature import jaccards
+from dedup.rules.pairs import CODE, Codes, score, scored_at_once
 
 COMPARED_AT_ONCE = 4_000_000
 """Earlier members of groups looked at at a time, about 100 MB; an article that has more is decided alone."""
@@ -247,8 +246,9 @@ class Comparison:
         everything = distinct(np.concatenate([by_sentence, by_bucket, by_content, pinned]))
         self.compared += len(everything)
         parts = [NO_PAIRS]
-        for at in range(0, len(everything), SCORED_AT_ONCE):
-            codes = everything[at : at + SCORED_AT_ONCE]
+        step = scored_at_once(self._settings)
+        for at in range(0, len(everything), step):
+            codes = everything[at : at + step]
             counts = np.zeros(len(codes), np.int32)
             first, last = np.searchsorted(by_sentence, [codes[0], codes[-1] + 1])
             counts[np.searchsorted(codes, by_sentence[first:last])] = shared[first:last]
@@ -271,7 +271,7 @@ class Comparison:
             shared=shared,
             sentences=(profiles.sentences[earlier], profiles.sentences[later]),
             shingles=(shingles[earlier], shingles[later]),
-            signature_jaccard=self._signature_jaccard(earlier, later),
+            signatures=(profiles.signature[earlier], profiles.signature[later]),
             same_content=profiles.content_hash[earlier] == profiles.content_hash[later],
             same_bucket=same_bucket,
         )
@@ -285,13 +285,6 @@ class Comparison:
                 rule[i] = CODE[Rule.PINNED]
         scores = scored.score, scored.sentence_jaccard, scored.signature_jaccard, scored.containment
         return PairArrays(later, earlier, duplicate, rule, *scores)[related]
-
-    def _signature_jaccard(self, a: Places, b: Places) -> Shares:
-        signature, shingles = self._profiles.signature, self._profiles.shingles
-        found = np.zeros(len(a))
-        signed = np.flatnonzero((shingles[a] > 0) & (shingles[b] > 0))
-        found[signed] = jaccards(signature[a[signed]], signature[b[signed]])
-        return found
 
 
 class _Decider:

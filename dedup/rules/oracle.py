@@ -45,9 +45,9 @@ def common_sentences(
         if len(buckets) <= settings.common_stories and not pinned.get(sentence):
             continue  # few carriers are few stories
         pairs = agreeing_pairs(buckets)
-        by_count = is_common(len(buckets), pairs, settings.bands, settings.common_stories)
+        by_count = is_common(len(buckets), pairs, settings.buckets, settings.common_stories)
         if pinned.get(sentence, by_count):
-            found[sentence] = effective_stories(len(buckets), pairs, settings.bands)
+            found[sentence] = effective_stories(len(buckets), pairs, settings.buckets)
     return found
 
 

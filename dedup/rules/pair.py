@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import numpy as np
+
 from dedup.base.settings import Settings
 from dedup.rules.relation import Relation as Relation
 from dedup.rules.relation import Rule as Rule
 from dedup.text import signature
+from dedup.text.damaged import print_jaccards
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import Signature
 
@@ -49,6 +52,7 @@ class Scores:
         containment: how much of the shorter article is in the longer one, from 0 to 1.
         same_content: equal content hashes; same_bucket: an equal bucket key.
         shingles: of the article that has fewer.
+        print_jaccard: of the cores of two prints of one text, damaged, in a shared bucket; else 0.
     """
 
     shared: int
@@ -58,11 +62,14 @@ class Scores:
     same_content: bool
     same_bucket: bool
     shingles: int
+    print_jaccard: float = 0.0
 
     @property
     def score(self) -> float:
-        """The larger Jaccard; 1 for equal content."""
-        return 1.0 if self.same_content else max(self.sentence_jaccard, self.signature_jaccard)
+        """The largest Jaccard; 1 for equal content."""
+        if self.same_content:
+            return 1.0
+        return max(self.sentence_jaccard, self.signature_jaccard, self.print_jaccard)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,12 @@ def score(a: Profile, b: Profile, settings: Settings) -> Scores:
 def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, same_bucket: bool) -> Scores:
     """The scores of a pair, given |S'(a) & S'(b)| and whether they have an equal bucket key."""
     union = len(a.sentences) + len(b.sentences) - shared
-    estimated = signature.jaccard(a.signature, b.signature)
+    size = settings.signature_size
+    estimated = signature.jaccard(a.signature[:size], b.signature[:size])
+    printed = 0.0
+    if settings.prints and same_bucket and len(a.signature) and len(b.signature):
+        prints = a.signature[None, size:], b.signature[None, size:]
+        printed = float(print_jaccards(*prints, np.array([estimated]))[0])
     fewer = min(a.shingle_count, b.shingle_count)
     by_sentences = by_shingles = 0.0
     if shared >= settings.containment_sentences:
@@ -98,6 +110,7 @@ def score_counted(a: Profile, b: Profile, settings: Settings, *, shared: int, sa
         same_content=a.content_hash == b.content_hash,
         same_bucket=same_bucket,
         shingles=fewer,
+        print_jaccard=printed,
     )
 
 
@@ -131,7 +144,7 @@ def _duplicate_by(scores: Scores, settings: Settings) -> Rule | None:
         and scores.shingles >= settings.evidence_shingles
     ):
         return Rule.SIGNATURE
-    return None
+    return Rule.DAMAGED if scores.print_jaccard else None
 
 
 def _similar_by(scores: Scores, settings: Settings) -> Rule | None:

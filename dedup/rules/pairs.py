@@ -13,18 +13,22 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dedup.base.numbers import NO_PAIRS, Counts, Flags, Groups, Pairs, Shares, distinct, ranges, runs
+from dedup.base.numbers import NO_PAIRS, Columns, Counts, Flags, Groups, Pairs, Shares, distinct, ranges, runs
 from dedup.base.settings import Settings
 from dedup.rules.marks import OrderKey
 from dedup.rules.pair import Rule, Scores
+from dedup.text.damaged import print_jaccards
 from dedup.text.fingerprint import Fingerprint
 from dedup.text.signature import jaccards
 
+INTERSECTED_AT_ONCE = 100_000  # Pairs whose sentences are laid side by side at a time
 WORK_AT_ONCE = 4_000_000  # Pairs laid side by side at a time before those named twice are dropped: 64 MB
-SCORED_AT_ONCE = 100_000  # Pairs whose sentences and signatures are laid side by side at a time: about 100 MB
+SCORED_AT_ONCE = (
+    25_600_000  # Bytes of signatures that are laid side by side at a time, of 100,000 pairs: about 100 MB
+)
 
 Bigints = npt.NDArray[np.int64]
-
+Signatures = npt.NDArray[np.uint8]  # Shape (m, k): rows of signatures, prints included
 
 RULES = tuple(sorted(Rule))  # The rules by name; their places stand for them in arrays
 
@@ -34,7 +38,7 @@ Codes = npt.NDArray[np.int8]  # Shape (m,): a rule for each pair
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(Columns):
     """Pairs with every number the rules look at, each of shape (m,); see `pair.Scores`.
 
     `pairs` is of shape (m, 2), the smaller number first.
@@ -48,25 +52,28 @@ class Scored:
     same_content: Flags
     same_bucket: Flags
     shingles: Counts
+    print_jaccard: Shares
 
     @classmethod
     def of(cls, scores: Sequence[Scores]) -> Scored:
         """The scores of pairs that were scored one by one, numbered from 0."""
         numbers = np.arange(len(scores), dtype=np.int32)
         kinds: dict[str, type[np.generic]] = dict.fromkeys(("shared", "shingles"), np.int32)
-        kinds |= dict.fromkeys(("sentence_jaccard", "signature_jaccard", "containment"), np.float64)
+        shares = ("sentence_jaccard", "signature_jaccard", "containment", "print_jaccard")
+        kinds |= dict.fromkeys(shares, np.float64)
         kinds |= dict.fromkeys(("same_content", "same_bucket"), np.bool_)
         columns = {name: np.array([getattr(s, name) for s in scores], kind) for name, kind in kinds.items()}
         return cls(pairs=np.stack([2 * numbers, 2 * numbers + 1], axis=1), **columns)
 
     @property
     def score(self) -> Shares:
-        """The larger Jaccard; 1 for equal content."""
-        return np.where(self.same_content, 1.0, np.maximum(self.sentence_jaccard, self.signature_jaccard))
+        """The largest Jaccard; 1 for equal content."""
+        larger = np.maximum(self.sentence_jaccard, self.signature_jaccard)
+        return np.where(self.same_content, 1.0, np.maximum(larger, self.print_jaccard))
 
     def duplicates(self, settings: Settings) -> Flags:
         by_sentences, by_signature = self._duplicates_by(settings)
-        return np.asarray(self.same_content | by_sentences | by_signature)
+        return np.asarray(self.same_content | by_sentences | by_signature | (self.print_jaccard > 0))
 
     def _duplicates_by(self, settings: Settings) -> tuple[Flags, Flags]:
         """Which are duplicates by their sentences, and which by their signatures."""
@@ -83,6 +90,7 @@ class Scored:
         near = self.same_bucket & (self.signature_jaccard >= settings.similar_signature_jaccard)
         found[near] = CODE[Rule.SIGNATURE]
         found[self.sentence_jaccard >= settings.similar_sentence_jaccard] = CODE[Rule.SENTENCES]
+        found[self.print_jaccard > 0] = CODE[Rule.DAMAGED]
         by_sentences, by_signature = self._duplicates_by(settings)
         found[by_signature] = CODE[Rule.SIGNATURE]
         found[by_sentences] = CODE[Rule.SENTENCES]
@@ -98,6 +106,11 @@ class Scored:
         )
 
 
+def scored_at_once(settings: Settings) -> int:
+    """How many pairs are scored at a time."""
+    return max(1, SCORED_AT_ONCE // settings.signature_bytes)
+
+
 def score(
     pairs: Pairs,
     settings: Settings,
@@ -105,12 +118,16 @@ def score(
     shared: Counts,
     sentences: tuple[Counts, Counts],
     shingles: tuple[Counts, Counts],
-    signature_jaccard: Shares,
+    signatures: tuple[Signatures, Signatures],
     same_content: Flags,
     same_bucket: Flags,
 ) -> Scored:
-    """`pair.score` of many pairs, from the sentences that both articles have, and the sizes of each."""
+    """`pair.score` of many pairs, from the sentences that both articles have, and what each one has.
+
+    `signatures`: a row for each pair; those of articles without shingles count for nothing.
+    """
     (i, j), (m, n) = sentences, shingles
+    signature_jaccard, print_jaccard = _likeness(signatures, (m > 0) & (n > 0), same_bucket, settings)
     union, smaller, fewer = i + j - shared, np.minimum(i, j), np.minimum(m, n)
     by_sentences = np.where(shared >= settings.containment_sentences, shared / np.maximum(smaller, 1), 0.0)
     by_shingles = np.where(
@@ -127,7 +144,24 @@ def score(
         same_content=same_content,
         same_bucket=same_bucket,
         shingles=fewer,
+        print_jaccard=print_jaccard,
     )
+
+
+def _likeness(
+    signatures: tuple[Signatures, Signatures], signed: Flags, same_bucket: Flags, settings: Settings
+) -> tuple[Shares, Shares]:
+    """The Jaccards of signatures, and those of prints of one text that is damaged."""
+    found, printed = np.zeros(len(signed)), np.zeros(len(signed))
+    size = settings.signature_size
+    both = np.flatnonzero(signed)
+    a, b = (rows if len(both) == len(rows) else rows[both] for rows in signatures)
+    found[both] = jaccards(a[:, :size], b[:, :size])
+    if settings.prints:
+        near = both[same_bucket[both]]
+        a, b = (rows[near, size:] for rows in signatures)
+        printed[near] = print_jaccards(a, b, found[near])
+    return found, printed
 
 
 class Profiles:
@@ -159,6 +193,11 @@ class Profiles:
 
     def score(self, pairs: Pairs, settings: Settings) -> Scored:
         """Every score of some pairs; those of unreadable articles are all 0."""
+        step = scored_at_once(settings)
+        parts = range(0, max(1, len(pairs)), step)
+        return Scored.joined([self._score(pairs[at : at + step], settings) for at in parts])
+
+    def _score(self, pairs: Pairs, settings: Settings) -> Scored:
         a, b = pairs[:, 0], pairs[:, 1]
         sizes = self._sentences.sizes
         return score(
@@ -167,30 +206,17 @@ class Profiles:
             shared=self._sentences.shared(pairs),
             sentences=(sizes[a], sizes[b]),
             shingles=(self._shingles[a], self._shingles[b]),
-            signature_jaccard=self._estimated(pairs),
+            signatures=(self._signatures[a], self._signatures[b]),
             same_content=self._contents.shared(pairs) > 0,
             same_bucket=self._same_bucket(pairs),
         )
 
     def _same_bucket(self, pairs: Pairs) -> Flags:
         """Whether the bucket keys of each pair meet: in the same band, or else in any."""
-        found = np.zeros(len(pairs), np.bool_)
-        for start in range(0, len(pairs), SCORED_AT_ONCE):
-            a, b = pairs[start : start + SCORED_AT_ONCE].T
-            equal = (self._bands[a] == self._bands[b]).any(axis=1)
-            found[start : start + len(a)] = equal & self._banded[a] & self._banded[b]
+        a, b = pairs.T
+        found: Flags = (self._bands[a] == self._bands[b]).any(axis=1) & self._banded[a] & self._banded[b]
         rest = np.flatnonzero(~found)
         found[rest] = self._buckets.shared(pairs[rest]) > 0
-        return found
-
-    def _estimated(self, pairs: Pairs) -> Shares:
-        found = np.zeros(len(pairs))
-        signed = self._shingles > 0
-        rows = np.flatnonzero(signed[pairs[:, 0]] & signed[pairs[:, 1]])
-        for start in range(0, len(rows), SCORED_AT_ONCE):
-            part = rows[start : start + SCORED_AT_ONCE]
-            a, b = pairs[part, 0], pairs[part, 1]
-            found[part] = jaccards(self._signatures[a], self._signatures[b])
         return found
 
 
@@ -212,8 +238,8 @@ class _Sets:
     def shared(self, pairs: Pairs) -> Counts:
         """How many members the sets of each pair share; shape (m,)."""
         found = np.zeros(len(pairs), np.int32)
-        for start in range(0, len(pairs), SCORED_AT_ONCE):
-            part = pairs[start : start + SCORED_AT_ONCE].astype(np.int64)
+        for start in range(0, len(pairs), INTERSECTED_AT_ONCE):
+            part = pairs[start : start + INTERSECTED_AT_ONCE].astype(np.int64)
             swap = self.sizes[part[:, 0]] > self.sizes[part[:, 1]]
             small, large = np.where(swap, part[:, 1], part[:, 0]), np.where(swap, part[:, 0], part[:, 1])
             counts = self.sizes[small]

@@ -25,3 +25,4 @@ class Rule(StrEnum):
     SENTENCES = "sentences"
     SIGNATURE = "signature"
     CONTAINMENT = "containment"
+    DAMAGED = "damaged"

@@ -188,18 +188,18 @@ class ResultFolder:
         words, shingles = (batch.column(name).to_numpy() for name in ("word_count", "shingle_count"))
         signed = sizes > 0
         if (
-            not np.isin(bands, (0, settings.bands)).all()
-            or not np.isin(sizes, (0, settings.signature_size)).all()
+            not np.isin(bands, (0, settings.buckets)).all()
+            or not np.isin(sizes, (0, settings.signature_bytes)).all()
             or (signed != (shingles > 0)).any()
             or (words < 0).any()
             or (shingles < 0).any()
         ):
             raise self._damaged("fingerprints are not of the shape that the settings give them")
-        buckets = np.zeros((count, settings.bands), np.int64)
-        buckets[bands > 0] = batch.column("buckets").flatten().to_numpy().reshape(-1, settings.bands)
-        signature = np.zeros((count, settings.signature_size), np.uint8)
+        buckets = np.zeros((count, settings.buckets), np.int64)
+        buckets[bands > 0] = batch.column("buckets").flatten().to_numpy().reshape(-1, settings.buckets)
+        signature = np.zeros((count, settings.signature_bytes), np.uint8)
         signatures = b"".join(batch.column("signature").to_pylist())
-        signature[signed] = np.frombuffer(signatures, np.uint8).reshape(-1, settings.signature_size)
+        signature[signed] = np.frombuffer(signatures, np.uint8).reshape(-1, settings.signature_bytes)
         return Fingerprints(
             batch.column("version").to_numpy(),
             batch.column("content_hash").to_numpy(),

@@ -218,6 +218,9 @@ def _figures(related: Related, settings: Settings) -> str:
     scores, relation = related.scores, related.relation.value
     if related.rule is Rule.CONTENT:
         return "the same words in the same order"
+    if related.rule is Rule.DAMAGED:
+        value = scores.print_jaccard
+        return f"the letters are those of one text, damaged: print Jaccard {value:.3f}, in a shared bucket"
     if related.rule is Rule.CONTAINMENT:
         threshold = settings.similar_containment
         return f"{scores.containment:.3f} of the shorter one is in the longer one, at least {threshold:g}"

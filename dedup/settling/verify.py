@@ -180,8 +180,8 @@ def _check_common(cursor: Cursor, rulebook: Rulebook, result: Verification) -> s
     wanted: dict[int, tuple[int, float]] = {}
     for sentence in counts.keys() | pins.keys():
         carriers, pairs = counts.get(sentence, (0, 0))
-        if pins.get(sentence, is_common(carriers, pairs, settings.bands, settings.common_stories)):
-            wanted[sentence] = carriers, effective_stories(carriers, pairs, settings.bands)
+        if pins.get(sentence, is_common(carriers, pairs, settings.buckets, settings.common_stories)):
+            wanted[sentence] = carriers, effective_stories(carriers, pairs, settings.buckets)
     for sentence in sorted(stored.keys() | wanted.keys()):
         if stored.get(sentence) != wanted.get(sentence):
             result.differs(

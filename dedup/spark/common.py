@@ -38,7 +38,7 @@ def common(nodes: DataFrame, settings: Settings, pins: Mapping[int, bool]) -> Da
         fn.sum("weight").cast("decimal(18,0)").alias("n")
     )
     pairs = alike.groupBy("sentence").agg(fn.sum(fn.col("n") * (fn.col("n") - 1)).alias("pairs"))
-    judged = partial(_judged, bands=settings.bands, limit=settings.common_stories)
+    judged = partial(_judged, bands=settings.buckets, limit=settings.common_stories)
     found = counted.join(pairs, "sentence", "left")
     return found.select(
         "sentence", "carriers", fn.coalesce("pairs", fn.lit(0)).cast("decimal(38,0)").alias("pairs"), "always"

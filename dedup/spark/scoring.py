@@ -13,13 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from dedup.base.numbers import Flags, Shares
 from dedup.base.settings import Settings
 from dedup.rules.pair import Relation, Rule
-from dedup.rules.pairs import RULES, Scored, score
+from dedup.rules.pairs import RULES, Scored, Signatures, score
 from dedup.spark.kinds import BUCKET, CONTENT, PIN_KINDS
 from dedup.spark.schema import EDGE, columns
-from dedup.text.signature import jaccards
 
 Bigints = npt.NDArray[np.int64]
 
@@ -63,25 +61,21 @@ def _scored(table: dict[str, pa.Array], kinds: Bigints, settings: Settings) -> S
         shared=_numbers(table["shared"]).astype(np.int32),
         sentences=(sentences_a.astype(np.int32), sentences_b.astype(np.int32)),
         shingles=(shingles_a.astype(np.int32), shingles_b.astype(np.int32)),
-        signature_jaccard=_jaccard(table["signature_a"], table["signature_b"], settings.signature_size),
+        signatures=(
+            _signatures(table["signature_a"], settings.signature_bytes),
+            _signatures(table["signature_b"], settings.signature_bytes),
+        ),
         same_content=same_content | (kinds >> CONTENT & 1 == 1),
         same_bucket=kinds >> BUCKET & 1 == 1,
     )
 
 
-def _jaccard(a: pa.Array, b: pa.Array, size: int) -> Shares:
-    """`signature.jaccard` of each pair; 0 where either signature is empty."""
-    (one, signed), (other, signed_too) = (_signatures(column, size) for column in (a, b))
-    return np.where(signed & signed_too, jaccards(one, other), 0.0)
-
-
-def _signatures(column: pa.Array, size: int) -> tuple[npt.NDArray[np.uint8], Flags]:
-    """Shape (n, size), zeros where there is none; and whether there is one."""
+def _signatures(column: pa.Array, size: int) -> Signatures:
+    """Shape (n, size), zeros where there is none."""
     rows = column.to_pylist()
-    signed = np.array([len(row) > 0 for row in rows], np.bool_)
     found = np.zeros((len(rows), size), np.uint8)
-    found[signed] = np.frombuffer(b"".join(rows), np.uint8).reshape(-1, size)
-    return found, signed
+    found[[len(row) > 0 for row in rows]] = np.frombuffer(b"".join(rows), np.uint8).reshape(-1, size)
+    return found
 
 
 def _numbers(column: pa.Array) -> Bigints:

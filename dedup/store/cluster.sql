@@ -219,7 +219,7 @@ JOIN pg_temp.import_known o ON o.id = p.other_id
 WHERE o.status NOT IN ('unique', 'similar') OR a.status = 'failed'
    OR p.relation NOT IN ('duplicate', 'similar')
    OR (p.relation = 'duplicate') <> (a.status = 'duplicate')
-   OR p.rule NOT IN ('pinned', 'content', 'sentences', 'signature', 'containment')
+   OR p.rule NOT IN ('pinned', 'content', 'sentences', 'signature', 'damaged', 'containment')
    OR NOT (p.score BETWEEN 0 AND 1 AND p.sentence_jaccard BETWEEN 0 AND 1
            AND p.signature_jaccard BETWEEN 0 AND 1 AND p.containment BETWEEN 0 AND 1)
    OR (a.time, a.source_id) <= (o.time, o.source_id)

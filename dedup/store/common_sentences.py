@@ -114,9 +114,9 @@ def changes(
     changed = []
     for sentence, count in sorted(counted.items()):
         wanted = pins.get(
-            sentence, is_common(count.carriers, count.pairs, settings.bands, settings.common_stories)
+            sentence, is_common(count.carriers, count.pairs, settings.buckets, settings.common_stories)
         )
-        stories = effective_stories(count.carriers, count.pairs, settings.bands)
+        stories = effective_stories(count.carriers, count.pairs, settings.buckets)
         if wanted and present.get(sentence) != (count.carriers, stories):
             enters = sentence not in present
             changed.append(CommonChange(sentence, count.carriers, stories, count.carrier, enters, False))

@@ -68,7 +68,7 @@ def count_sentences(cursor: Cursor, settings: Settings) -> dict[int, tuple[int, 
     """Carriers and agreeing pairs of every sentence that enough articles carry or that is pinned. A
     deliberate second opinion on what `common_sentences.py` counts, by another statement.
     """
-    values = {"limit": settings.common_stories, "bands": settings.bands}
+    values = {"limit": settings.common_stories, "bands": settings.buckets}
     rows = cursor.execute(_sql("count_sentences"), values)
     return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from dedup.base.article import Article
 from dedup.rules.pair import Relation
-from tests.corpora import PLAIN, Code, article, at, code, sentence, window
+from tests.corpora import PLAIN, VARIANTS, Code, article, at, code, misread, sentence, text, window
 
 PairSaid = tuple[str, str, Relation]
 """Two source_ids, and what a person has said they are to each other."""
@@ -316,6 +316,33 @@ def mix(seed: int) -> Corpus:
     )
 
 
+def scanned() -> Corpus:
+    """Reprints that a machine misread, more and less, whole and cut; edits, versions, and texts of other
+    alphabets."""
+    found = []
+    for story in range(4):
+        whole = text(window(40 * story, 22, ring=10_000))
+        for copy, every in enumerate((0, 60, 25, 15, 12, 8)):
+            body = misread(whole, every, copy) if every else whole
+            found.append(Article(f"{story} read {copy}", body, published_at=at(copy), added_at=at(100)))
+        cut = misread(whole, 20, 7)
+        found += [
+            Article(
+                f"{story} cut {share}", cut[: int(len(cut) * share)], published_at=at(9), added_at=at(100)
+            )
+            for share in (0.95, 0.85)
+        ]
+        edited = [code(40 * story + i, i % VARIANTS) for i in range(22)]
+        found.append(made(f"{story} edited", edited, 10))
+    short = text([code(900 + i) for i in range(3)])
+    found += [
+        Article(f"short {i}", misread(short, 30, i), published_at=at(i), added_at=at(100)) for i in range(3)
+    ]
+    found.append(Article("numbers", "The 12 of 13 in 14 and 15, " * 10, published_at=at(3), added_at=at(100)))
+    pairs = [("0 read 0", "0 read 3", Relation.UNRELATED), ("1 read 1", "2 read 2", Relation.SIMILAR)]
+    return Corpus(found, {"damaged_print": "on"}, pairs)
+
+
 CORPORA: dict[str, Callable[[], Corpus]] = {
     builder.__name__: builder
     for builder in (
@@ -336,6 +363,7 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
         wrong_dates,
         order_of_arrival,
         unreadable,
+        scanned,
     )
 } | {f"mix_{seed}": (lambda seed=seed: mix(seed)) for seed in range(1, 6)}
 CORPORA["mix_with_many_pins"] = lambda: many_pins(mix(6), 6)

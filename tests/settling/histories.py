@@ -148,6 +148,7 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "containment_sentences": (1, 5, None),
     "containment_shingles": (5, None),
     "text_min_words": (6, 30),
+    "damaged_print": ("on", None),
     "hash_key": ("salt", None),
     "earliest_year": (2025, None),
     "sentence_min_characters": (1, 60, None),

@@ -82,7 +82,7 @@ class MemoryRun:
     ) -> None:
         self._database, self._rulebook, self._run, self._memory = database, rulebook, run, memory
         self._progress, self._timed, self._stop, self._loading = progress, timed, stop, loading
-        self.kept = Kept(fitting(memory))
+        self.kept = Kept(fitting(memory, rulebook.settings))
         self._since, self._outside = 0, bigints([])  # the last change before the snapshot; see `_decide`
 
     def __enter__(self) -> Self:
@@ -115,7 +115,7 @@ class MemoryRun:
             self._progress.start("writing keys", None)
             with self._timed("indexing"):
                 self._flag_waiting(plan)
-                bands = self._rulebook.settings.bands * len(snapshot)
+                bands = self._rulebook.settings.buckets * len(snapshot)
                 entries = int(snapshot.sentence_counts.sum()) + bands
                 share = min(-(-entries // segments.LOADED_SEGMENTS), self._memory // segments.SORTED_BYTES)
                 at_once = max(segments.SORTED_ENTRIES, share)

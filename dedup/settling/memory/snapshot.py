@@ -30,10 +30,12 @@ ARTICLE_BYTES = 1_600
 """What an article takes while keys are sorted: 36 keys of 8 bytes with their places, in three copies, and a
 signature. Measured on news of 2.8 kB."""
 
+PRINT_ARTICLE_BYTES = 3_900  # Of one with a print: 48 more keys in three copies, and the print
 
-def fitting(memory: int) -> int:
+
+def fitting(memory: int, settings: Settings) -> int:
     """How many articles can be read at once in so many bytes; one at least."""
-    return max(1, memory // ARTICLE_BYTES)
+    return max(1, memory // (ARTICLE_BYTES + PRINT_ARTICLE_BYTES * settings.prints))
 
 
 class Kept:
@@ -158,7 +160,7 @@ def read(
     """
     ids, revisions, through = memory_engine.ids_in_order(cursor, settings)
     size = len(ids)
-    slices = max(1, math.ceil(size / fitting(memory)))
+    slices = max(1, math.ceil(size / fitting(memory, settings)))
     start(size * (1 if slices == 1 else 1 + 2 * slices))
     reader = _Reader(cursor, settings, ids, revisions, kept, progress, slices)
     reader.read()
@@ -211,14 +213,14 @@ class _Reader:
         self.content_hash, self.shingle_count = np.zeros(size, np.int64), np.zeros(size, np.int64)
         self.sentence_counts, self._banded = np.zeros(size, np.int64), np.zeros(size, np.bool_)
         self.canonical = np.zeros(size, np.bool_)
-        shape = (size, settings.signature_size)
+        shape = (size, settings.signature_bytes)
         self.signature: npt.NDArray[np.uint8]
         if self._again and size:
             with tempfile.TemporaryFile() as file:  # the mapping keeps it
                 self.signature = np.memmap(file, np.uint8, "w+", shape=shape)
         else:
             self.signature = np.zeros(shape, np.uint8)
-        self._bands = settings.bands
+        self._bands = settings.buckets
         self.wanted = np.zeros(size, np.bool_)  # whose buckets are kept as they are read
         self._rows: list[npt.NDArray[np.int64]] = []
         self._rows_of: list[Places] = []
