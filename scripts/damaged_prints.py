@@ -1,0 +1,332 @@
+"""How many misread reprints does `damaged_print=on` find, and what does it wrongly call one?
+
+    scripts/damaged_prints.py [SET ...] [--data FOLDER] [--ablation] [--picture FILE] [--json]
+
+- papers: pairs of one print, once read by people and once by a machine, by share of wrong characters
+  (*error*), and the same with both sides damaged: the clean side is spoilt as that of another pair of that
+  error is. Of texts of at least 24 words, how many pairs are duplicates with the setting off and on.
+- false: of each set of news, and of the hard case `templates`, the pairs that are duplicates by this rule and
+  not otherwise; less: those whose exact containment of word 5-shingles is under 0.5.
+- ablation: the same with one condition of the rule taken out at a time, on the sets where that matters.
+
+About 3 minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+from recall import overlap
+from sandbox import DATA, silver_sets
+
+from dedup.base.errors import DedupError, InputError
+from dedup.base.numbers import Pairs
+from dedup.base.settings import Settings
+from dedup.lab.hard_cases import generate
+from dedup.rules.pair import Rule
+from dedup.rules.pairs import CODE, Profiles
+from dedup.text.fingerprint import Fingerprinter, TextTask
+
+PAPERS = "ocr_papers_a"
+TEMPLATES = "templates"
+BANDS = ((0.0, 0.01), (0.01, 0.02), (0.02, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 1.0))
+BOTH = ((0.01, 0.02), (0.02, 0.05), (0.04, 0.06), (0.05, 0.1), (0.1, 0.2))
+LEAST_WORDS = 24
+CONFIRMING = 0.5
+
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "the whole rule": {},
+    "J ≥ 0.25": {"LEAST_JACCARD": 0.0},
+    "as many letters": {"LEAST_RATIO": 0.0},
+    "words agree as well": {"LESS_WORDS": 2.0},
+    "many and small": {"MOST_WHOLE": 1e9},
+    "in place": {"LEAST_IN_PLACE": 0.0},
+    "goes on behind": {"LEAST_MENDED": ((1 << 62, 0.0),)},
+    "short texts stricter": {"LEAST_MENDED": ((1 << 62, 0.3),)},
+}
+"""Conditions by name, and what of `dedup/text/damaged.py` takes each out."""
+ABLATED = ("reuters21578", "reuters_web_2006_2010", "masakhanews", TEMPLATES)
+
+Table = dict[str, dict[str, float]]
+
+
+class Prints:
+    """Texts under the setting off and on."""
+
+    def __init__(self, texts: Sequence[str], languages: Sequence[str | None]) -> None:
+        self.texts = texts
+        tasks = [TextTask(i, 0, languages[i], None, text) for i, text in enumerate(texts)]
+        self._profiles = {}
+        for on in ("off", "on"):
+            settings = Settings(damaged_print=on)
+            made = Fingerprinter(settings).fingerprint_many(tasks)
+            self._profiles[on] = settings, Profiles([made.one(i) for i in range(len(texts))], set())
+
+    def duplicates(self, pairs: Pairs, on: str) -> np.ndarray[Any, Any]:
+        settings, profiles = self._profiles[on]
+        return profiles.score(pairs, settings).duplicates(settings)
+
+    def damaged(self) -> Pairs:
+        """The pairs that are duplicates by this rule alone."""
+        settings, profiles = self._profiles["on"]
+        pairs: Pairs = profiles.candidates()
+        scored = profiles.score(pairs, settings)
+        found: Pairs = pairs[scored.duplicates(settings) & (scored.rules(settings) == CODE[Rule.DAMAGED])]
+        return found
+
+
+class Papers:
+    """The pairs of one print read twice, and made pairs of which both sides are damaged."""
+
+    def __init__(self, data: Path) -> None:
+        articles = {a["id"]: a for a in lines(data / f"{PAPERS}.jsonl.gz")}
+        truth = list(lines(data / f"{PAPERS}.truth.jsonl.gz"))
+        numbers = {id: i for i, id in enumerate(articles)}
+        texts = [a["text"] for a in articles.values()]
+        languages: list[str | None] = [None] * len(texts)
+        pairs, self._labels = [], list[tuple[str, float]]()
+        for row in truth:
+            a, b = numbers[row["a"]], numbers[row["b"]]
+            languages[a] = languages[b] = row["language"]
+            if row["words"] >= LEAST_WORDS:
+                pairs.append((a, b))
+                self._labels.append(("one side", row["cer"]))
+        donors = _Donors(truth, texts, numbers)
+        for low, high in BOTH:
+            for number, row in enumerate(truth):
+                if low <= row["cer"] < high and row["words"] >= LEAST_WORDS:
+                    spoilt = donors.spoil(number, low, high)
+                    if spoilt is not None:
+                        pairs.append((numbers[row["b"]], len(texts)))
+                        self._labels.append((f"both {low:.0%}-{high:.0%}", row["cer"]))
+                        texts.append(spoilt)
+                        languages.append(row["language"])
+        self._pairs = np.array(pairs, np.int32)
+        self._story = np.array([*(i // 2 for i in range(len(numbers))), *[-1] * (len(texts) - len(numbers))])
+        for story, row in enumerate(truth):
+            self._story[[numbers[row["a"]], numbers[row["b"]]]] = story
+        self._prints = Prints(texts, languages)
+
+    def recall(self) -> Table:
+        """By error: how many pairs, and per cent of them that are duplicates with the setting off and on."""
+        on, off = (self._prints.duplicates(self._pairs, setting) for setting in ("on", "off"))
+        found: Table = {}
+        names = [
+            next(f"one side {low:.0%}-{high:.0%}" for low, high in BANDS if error < high)
+            if side == "one side"
+            else side
+            for side, error in self._labels
+        ]
+        for name in sorted(set(names), key=lambda n: (n.startswith("both"), names.index(n))):
+            chosen = np.array([n == name for n in names])
+            found[name] = {
+                "pairs": chosen.sum(),
+                "off": 100 * off[chosen].mean(),
+                "on": 100 * on[chosen].mean(),
+            }
+        return dict(
+            sorted(
+                found.items(),
+                key=lambda item: (item[0].startswith("both"), float(item[0].split()[-1].split("%")[0])),
+            )
+        )
+
+    def others(self) -> int:
+        """Pairs of different papers that are duplicates by this rule."""
+        pairs = self._prints.damaged()
+        stories = self._story[pairs]
+        return int(((stories >= 0).all(axis=1) & (stories[:, 0] != stories[:, 1])).sum())
+
+
+class _Donors:
+    """Spoils a text as another one of its part and language was: the same gaps between errors and lengths of
+    what is wrong."""
+
+    def __init__(
+        self, truth: Sequence[dict[str, Any]], texts: Sequence[str], numbers: dict[str, int]
+    ) -> None:
+        self._chooser = random.Random(7)
+        self._truth = truth
+        self._clean = [" ".join(texts[numbers[row["a"]]].split()) for row in truth]
+        self._errors = []
+        self._printed: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for row, clean in zip(truth, self._clean, strict=True):
+            read = " ".join(texts[numbers[row["b"]]].split())
+            found, last = [], 0
+            for step in Levenshtein.opcodes(clean, read):
+                if step.tag != "equal":
+                    wrong, printed = (
+                        clean[step.src_start : step.src_end],
+                        read[step.dest_start : step.dest_end],
+                    )
+                    found.append((step.src_start - last, wrong, printed))
+                    last = step.src_end
+                    if len(wrong) <= 4:
+                        self._printed[row["part"], row["language"]][wrong].append(printed)
+            self._errors.append((found, len(clean) - last))
+
+    def spoil(self, number: int, low: float, high: float) -> str | None:
+        """The clean side of a pair, spoilt as one of that error; None where there is no other."""
+        own = self._truth[number]
+        kind = own["part"], own["language"]
+        others = [
+            i
+            for i, row in enumerate(self._truth)
+            if i != number
+            and (row["part"], row["language"]) == kind
+            and low <= row["cer"] < high
+            and self._errors[i][0]
+        ]
+        if not others:
+            return None
+        errors, rest = self._errors[self._chooser.choice(others)]
+        clean, made, at = self._clean[number], list[str](), 0
+        step = self._chooser.randrange(len(errors))
+        gap = self._chooser.randrange(errors[step][0] + 1)
+        while at + gap < len(clean):
+            _, wrong, printed = errors[step]
+            made.append(clean[at : at + gap])
+            at += gap
+            known = self._printed[kind].get(clean[at : at + len(wrong)])
+            made.append(self._chooser.choice(known) if known else printed)
+            at += len(wrong)
+            step = (step + 1) % len(errors)
+            gap = errors[step][0] + (0 if step else rest)
+        return "".join([*made, clean[at:]])
+
+
+def lines(file: Path) -> Iterator[dict[str, Any]]:
+    if not file.exists():
+        raise InputError(f"{file} is missing; name the folder of the sets with --data")
+    with gzip.open(file, "rt", encoding="utf-8") as given:
+        for line in given:
+            yield json.loads(line)
+
+
+def read(name: str, data: Path, folder: Path) -> Prints:
+    file = generate(name, 1, folder)[0] if name == TEMPLATES else data / f"{name}.jsonl.gz"
+    articles = list(lines(file))
+    return Prints([a["text"] or "" for a in articles], [a.get("language") for a in articles])
+
+
+def false_pairs(prints: Prints) -> dict[str, float]:
+    pairs = prints.damaged().tolist()
+    texts = prints.texts
+    less = sum(overlap(texts[a], texts[b])[1] < CONFIRMING for a, b in pairs)
+    return {"articles": len(texts), "pairs": len(pairs), "less": less}
+
+
+def ablation(papers: Papers, sets: dict[str, Prints]) -> Table:
+    found: Table = {}
+    for condition in ABLATIONS:
+        with patch.multiple("dedup.text.damaged", COMPARED_AT_ONCE=8_192, **ABLATIONS[condition]):
+            recall = papers.recall()
+            found[condition] = {name: row["on"] for name, row in recall.items() if row["pairs"] > 100}
+            found[condition] |= {name: len(prints.damaged()) for name, prints in sets.items()}
+    return found
+
+
+def show(title: str, table: Table) -> None:
+    columns = list(next(iter(table.values())))
+    print(f"\n{title:28}" + "".join(f"{column:>16}" for column in columns))
+    for name, row in table.items():
+        cells = (f"{v:.1f}" if isinstance(v, float) else f"{v:,}" for v in (row[c] for c in columns))
+        print(f"{name:28}" + "".join(f"{cell:>16}" for cell in cells), flush=True)
+
+
+STYLE = """
+    text { font: 12px system-ui, sans-serif; fill: #57606a; }
+    .off { fill: #8c959f; } .on { fill: #0969da; } line { stroke: #d0d7de; }
+    @media (prefers-color-scheme: dark) {
+        text { fill: #9198a1; } .off { fill: #656c76; } .on { fill: #4493f8; } line { stroke: #3d444d; }
+    }
+"""
+
+
+def picture(recall: Table) -> str:
+    """Bars of what is found, by error, with the setting off and on; an SVG."""
+    step, height = 62, 200
+    width, bottom = 60 + step * len(recall), height + 20
+
+    def label(x: float, y: float, words: str, anchor: str = "middle") -> str:
+        return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{words}</text>'
+
+    def bar(x: float, y: float, high: float, kind: str, wide: int = 20) -> str:
+        return f'<rect class="{kind}" x="{x}" y="{y:.1f}" width="{wide}" height="{high:.1f}"/>'
+
+    size = f'viewBox="0 0 {width} {height + 80}" width="{width}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
+        "<title>Per cent of misread reprints that are duplicates, by share of wrong characters</title>",
+        f"<style>{STYLE}</style>",
+    ]
+    for share in (0, 50, 100):
+        y = bottom - 2 * share
+        parts.append(f'<line x1="40" x2="{width}" y1="{y}" y2="{y}"/>' + label(34, y + 4, f"{share}", "end"))
+    for place, (name, row) in enumerate(recall.items()):
+        x, (side, error) = 50 + step * place, name.rsplit(" ", 1)
+        parts += [bar(x, bottom - 2 * row["off"], 2 * row["off"], "off")]
+        parts += [bar(x + 22, bottom - 2 * row["on"], 2 * row["on"], "on")]
+        parts += [label(x + 21, bottom + 18, error.replace("%", "") + " %"), label(x + 21, bottom + 34, side)]
+    for x, kind in ((50, "off"), (200, "on")):
+        parts += [
+            bar(x, bottom + 44, 12, kind, 12),
+            label(x + 17, bottom + 55, f"damaged_print={kind}", "start"),
+        ]
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def main() -> int:
+    options = _options()
+    try:
+        papers = Papers(options.data)
+        names = options.sets or sorted({*silver_sets(options.data), "insciout_releases_a", TEMPLATES})
+        with tempfile.TemporaryDirectory(prefix="dedup-prints-") as folder:
+            sets = {name: read(name, options.data, Path(folder)) for name in names}
+        report: dict[str, Any] = {"papers": papers.recall(), "others": papers.others()}
+        report["false"] = {name: false_pairs(prints) for name, prints in sets.items()}
+        if options.ablation:
+            chosen = {name: sets[name] for name in ABLATED if name in sets}
+            report["ablation"] = ablation(papers, chosen)
+    except DedupError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if options.picture:
+        options.picture.write_text(picture(report["papers"]), encoding="utf-8")
+    if options.json:
+        print(json.dumps(report, indent=2, default=float))
+        return 0
+    show("papers", report["papers"])
+    print(f"of different papers: {report['others']}")
+    show("false", report["false"])
+    if options.ablation:
+        show("without", report["ablation"])
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "sets", nargs="*", metavar="SET", help="default: all with silver truth, releases and templates"
+    )
+    parser.add_argument("--data", type=Path, default=DATA, help=f"folder of the sets; default: {DATA}")
+    parser.add_argument("--ablation", action="store_true", help="take out one condition at a time")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw what is found, as SVG")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
