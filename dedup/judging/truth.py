@@ -41,13 +41,16 @@ DUPLICATE, UNCLEAR, DIFFERENT = 1, 0, -1
 GRADES = {
     "duplicate": DUPLICATE,
     "near_duplicate": DUPLICATE,
+    "same_article": DUPLICATE,
+    "same_release": UNCLEAR,
+    "covers_release": UNCLEAR,
     "similar": UNCLEAR,
     "unsure": UNCLEAR,
     "different": DIFFERENT,
 }
 """What a label says of a pair."""
 
-KINDS = ("band", "kind", "level", "share")
+KINDS = ("band", "kind", "level", "share", "extractor", "part", "language")
 _NAMES = ("a", "b", "label", "jaccard5", "cluster", "ids", *KINDS)
 
 Grades = npt.NDArray[np.int8]  # Shape (m,): DUPLICATE, UNCLEAR or DIFFERENT for each pair

@@ -32,10 +32,11 @@ from dedup.lab.methods.text_profile import TextProfile, profile, quantum
 from dedup.lab.methods.tfidf import TfIdf
 from dedup.lab.methods.weighted_sentences import WeightedSentences, form_weight
 from dedup.lab.methods.word_shingles import WordShingles
+from dedup.lab.methods.words_once import WordsOnce
 from dedup.text.normalize import words
 from dedup.text.signature import shingles
 
-NAMES = [name for name in METHODS if name != "dedup"]  # row 0 has tests of its own
+NAMES = [name for name in METHODS if not name.startswith("dedup")]  # row 0 has tests of its own
 SELLING = "Selling a beautiful house in California."
 BUYING = "Buying a beautiful crip in California."
 FOX = (
@@ -147,7 +148,14 @@ COMPLETE: list[Callable[[], Method]] = [
     FuzzyHash,
     LengthGroups,
     lambda: LengthGroups(floor=0.55),
+    WordsOnce,
 ]
+
+
+def test_words_said_once_in_one_order_are_landmarks() -> None:
+    # "alpha" comes twice and counts for nothing; of five and four landmarks three are in one order.
+    one, other = "alpha bravo charlie delta alpha echoes foxtrot", "delta bravo charlie foxtrot"
+    assert similarity(WordsOnce(), one, other) == pytest.approx(3 / 5)
 
 
 @pytest.mark.parametrize("build", COMPLETE)
@@ -360,7 +368,27 @@ def test_cascade_stops_early() -> None:
 
 def test_every_method_says_what_it_is() -> None:
     rows = [method.row for method in METHODS.values()]
-    assert rows == ["0", "1", "1w", "2", "3", "4", "5", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14"]
+    assert rows == [
+        "0",
+        "0p",
+        "1",
+        "1w",
+        "2",
+        "3",
+        "4",
+        "5",
+        "5",
+        "6",
+        "7",
+        "8",
+        "9",
+        "10",
+        "11",
+        "12",
+        "13",
+        "14",
+        "15",
+    ]
     for name, method in METHODS.items():
         assert method.name == name
         assert all((method.about, method.source, method.finds))

@@ -19,6 +19,7 @@ from dedup.lab.methods.character_shingles import CharacterShingles
 from dedup.lab.methods.common_subsequence import CommonSubsequence
 from dedup.lab.methods.common_substring import CommonSubstring
 from dedup.lab.methods.content_hash import ContentHash
+from dedup.lab.methods.damaged_prints import DamagedPrints
 from dedup.lab.methods.fuzzy_hash import FuzzyHash
 from dedup.lab.methods.length_groups import LengthGroups
 from dedup.lab.methods.minhash import MinHashLSH
@@ -31,13 +32,14 @@ from dedup.lab.methods.text_profile import TextProfile
 from dedup.lab.methods.tfidf import TfIdf
 from dedup.lab.methods.weighted_sentences import WeightedSentences
 from dedup.lab.methods.word_shingles import WordShingles
+from dedup.lab.methods.words_once import WordsOnce
 
 METHODS: dict[str, type[Method]] = {
     method.name: method
     for method in (
-        Product, Sentences, WeightedSentences, SpotSigs, MinHashLSH, Sketches, WordShingles,
+        Product, DamagedPrints, Sentences, WeightedSentences, SpotSigs, MinHashLSH, Sketches, WordShingles,
         CharacterShingles, CommonSubstring, CommonSubsequence, TfIdf, ContentHash, TextProfile, SimHash,
-        FuzzyHash, LengthGroups, Cascade,
+        FuzzyHash, LengthGroups, Cascade, WordsOnce,
     )
 }  # fmt: skip
 """By name, in the order of their rows."""
