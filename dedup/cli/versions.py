@@ -134,7 +134,8 @@ def sentences(
     The database has hashes of sentences, and words in whole texts only. This keeps what each version of a
     story altered, and the sentences that several outlets share (100,000 at most), with their words. Run it
     after a backfill, as often as you ask. Versions that are as they were are not compared again. Marks do not
-    depend on it, and neither `check` nor `backfill` waits for it. May be stopped at any moment.
+    depend on it, and neither `check` nor `backfill` waits for it. Sentences of attached tables are kept too,
+    until their rows change. May be stopped at any moment.
 
     **Examples**
 
