@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from dedup.attach import attachments, drift, functions, sync
+from dedup.attach import attachments, drift, noting, sync
 from dedup.attach.attachments import Attachment
 from dedup.base.errors import InputError
 from dedup.base.progress import SilentProgress
@@ -167,7 +167,7 @@ def test_pages_and_notes_of_any_size_lose_no_row(
         (sync, "PAGE"),
         (sync, "NOTES"),
         (sync, "MARKS"),
-        (functions, "KEYS_PER_NOTE"),
+        (noting, "KEYS_PER_NOTE"),
     ):
         monkeypatch.setattr(module, size, 2)
     news(owner)
