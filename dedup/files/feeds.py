@@ -38,10 +38,9 @@ FIELDS: dict[str, tuple[str, ...]] = {
         "wp:post_date",
     ),
     "language": ("dc:language", "xml:lang", "channel language"),
+    "byline": ("dc:creator", "author"),
 }  # fmt: skip
 """Article field -> the names it goes by in feeds, in the order they are tried."""
-if "byline" in DEFAULT_FIELDS:
-    FIELDS["byline"] = ("dc:creator", "author")
 
 FULL = ("content:encoded", "content")  # Names of a text that is meant to be the whole article
 CUT = ("…", "...", "[…]", "[...]")  # What ends one that is not, all the same
