@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from typing import Protocol
 
 LONGEST_LINE = 300
 """Characters of a title or an outlet that a page shows; the rest is cut."""
+
+FIRST_WORDS = 80
+"""Characters of a text, at most, that stand for a missing title."""
+
+UNTITLED = "Untitled"  # An article without title and text
 
 
 def whole(value: float) -> str:
@@ -98,6 +104,36 @@ def line(text: str | None, otherwise: str = "", most: int = LONGEST_LINE) -> str
     return words if len(words) <= most and len(text or "") <= 4 * most else f"{words[: most - 1]}…"
 
 
+def first_words(text: str) -> str:
+    """How a text begins, on one line and cut between words: what an article without a title is called.
+
+    >>> first_words("Storm\\ncloses port."), first_words("word " * 20)[-10:]
+    ('Storm closes port.', 'word word…')
+    """
+    start = text[: 4 * FIRST_WORDS]
+    words = " ".join(start.split())
+    if len(words) <= FIRST_WORDS and len(start) == len(text):
+        return words
+    kept, space, _ = words[:FIRST_WORDS].rpartition(" ")
+    return f"{kept if space and len(kept) > FIRST_WORDS // 2 else words[: FIRST_WORDS - 1]}…"
+
+
+class Called(Protocol):
+    """An article in an answer. `first_words`: of its text, where it has no title."""
+
+    @property
+    def title(self) -> str | None: ...
+
+    @property
+    def first_words(self) -> str | None: ...
+
+
+def heading(article: Called, most: int = LONGEST_LINE) -> str:
+    """What an article is called, on one line: by its title, or else by its first words."""
+    return line(article.title, "", most) or line(article.first_words, UNTITLED, most)
+
+
 FILTERS = {
-    filter.__name__: filter for filter in (whole, moment, long_day, span, later, percent, figure, size, line)
+    filter.__name__: filter
+    for filter in (whole, moment, long_day, span, later, percent, figure, size, line, heading, first_words)
 }

@@ -15,9 +15,10 @@ from typer import Argument, Option
 
 from dedup.base.errors import InputError, NotFoundError
 from dedup.base.verdict import StatusName
+from dedup.base.words import first_words, heading
 from dedup.cli import output
 from dedup.cli.progress import progress_bar
-from dedup.cli.shared import JsonOption, corpus, moment
+from dedup.cli.shared import JsonOption, corpus, counted, moment
 
 DIFFERENT = 3  # Exit code where a check found differences
 
@@ -152,9 +153,14 @@ def show(
         return
     article, verdict, console = found.article, found.verdict, output.console(raw=raw)
     shown = str if raw else output.printable
-    console.print(Text(shown(str(found)), style="bold"), soft_wrap=True)
+    mark = str(found)
+    if story.copies and story.original.id == source_id:
+        rest = mark.removeprefix(f"{source_id}: ")
+        rest = rest.removeprefix("unique") if verdict.status == "unique" else f"; {rest}"
+        mark = f"{source_id}: original, {counted(len(story.copies), 'copy', 'copies')}{rest}"
+    console.print(Text(shown(mark), style="bold"), soft_wrap=True)
     console.print()
-    console.print(Text(shown(article.title or source_id)), soft_wrap=True)
+    console.print(Text(shown(article.title or first_words(article.text))), soft_wrap=True)
     time = next(member.time for member in story.articles if member.id == source_id)
     named = ", ".join(f"{one.agency} ({one.place})" for one in credits.get(source_id, ()))
     facts = [
@@ -171,10 +177,11 @@ def show(
         console.print(Text(shown(line)), soft_wrap=not console.is_terminal)
     console.print()
     if story.copies:
+        told = [("original", story.original), *((copy.status, copy) for copy in story.copies)]
         output.table(
             f"its story: {len(story.articles):,} articles, the original first",
             ("id", "publication", "published", "status", "score", "reason"),
-            ((m.id, m.publication, m.time, m.status, m.score, m.reason) for m in story.articles),
+            ((m.id, m.publication, m.time, status, m.score, m.reason) for status, m in told),
             ("score", "published"),
             raw=raw,
         )
@@ -209,7 +216,7 @@ def stories(
         ("copies", "id", "title", "publication", *credit, "published", *lists),
         (
             (
-                *(s.copies, s.id, s.title, s.publication),
+                *(s.copies, s.id, heading(s), s.publication),
                 *(", ".join(credits.get(s.id, ())) for _ in credit),
                 s.first_at or "unknown",
                 *(", ".join(names) for names in (s.copied_by, s.also_in)[: len(lists)]),

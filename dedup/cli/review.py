@@ -24,6 +24,7 @@ from rich.text import Text
 from typer import Option
 
 from dedup.base.errors import InputError, NotFoundError
+from dedup.base.words import first_words
 from dedup.cli import output
 from dedup.cli.shared import corpus
 
@@ -280,8 +281,8 @@ _LABEL_KEYS = {"d": "duplicate", "s": "similar", "x": "different", "u": "unsure"
 
 
 def _head(side: ReviewArticle) -> list[Text]:
-    """Title; publication, date and id: two rows."""
-    title = Text(output.printable(side.title or "(no title)"), "bold" if side.title else "dim")
+    """Title, or else the first words; publication, date and id: two rows."""
+    title = Text(output.printable(side.title or first_words(side.text)), "bold")
     facts = [side.publication, f"{side.time:%Y-%m-%d %H:%M}", side.id]
     return [title, Text(" · ".join(output.printable(fact) for fact in facts if fact), "dim")]
 

@@ -12,6 +12,7 @@ from typer import Argument, Option
 import dedup
 from dedup.base.errors import InputError
 from dedup.base.machine import ENGINE_NAMES, MAX_WORKERS
+from dedup.base.words import heading
 from dedup.cli import output, shared
 from dedup.cli.progress import progress_bar
 from dedup.cli.signals import unfinished
@@ -114,9 +115,8 @@ def _found(reprints: dedup.Reprints) -> str:
     if not reprints.duplicates:
         return "no article is a duplicate of another"
     most = ", ".join(
-        f'"{shared.shortened(story.title)}" ({story.id}, {shared.counted(story.copies, "copy", "copies")})'
-        if story.title
-        else f"{story.id} ({shared.counted(story.copies, 'copy', 'copies')})"
+        f'"{heading(story, shared.TITLE_CHARACTERS)}"'
+        f" ({story.id}, {shared.counted(story.copies, 'copy', 'copies')})"
         for story in reprints.most
     )
     return (

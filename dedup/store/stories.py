@@ -15,6 +15,7 @@ from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
 from dedup.db.database import Cursor, prefer_indexes
 from dedup.db.statements import Statements
+from dedup.store.first_words import of_untitled
 
 _sql = Statements("store/stories")
 
@@ -53,6 +54,7 @@ class StoryArticle(Answer):
         time: when it was published, or stored where that is unknown; in UTC.
         status, score, reason: as of `Verdict`.
         stale: whether that is the last mark, and it is settled again.
+        first_words: of its text, where it has no title; else None.
     """
 
     id: str
@@ -63,6 +65,7 @@ class StoryArticle(Answer):
     stale: bool
     score: float | None
     reason: str | None
+    first_words: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ class StorySummary(Answer):
             that is not known.
         also_in: publications of the other duplicates.
         times_known: whether times tell of all of them which was first in this corpus.
+        first_words: of the canonical article, where it has no title; else None.
     """
 
     id: str
@@ -109,6 +113,7 @@ class StorySummary(Answer):
     last_at: datetime | None
     also_in: tuple[str, ...] = ()
     times_known: bool = False
+    first_words: str | None = None
 
     @property
     def spread(self) -> timedelta | None:
@@ -137,7 +142,8 @@ def story(cursor: Cursor, source_id: str) -> Story:
     rows = cursor.execute(_sql("story"), {"source_id": source_id}).fetchall()
     if not rows:
         raise NotFoundError.of(source_id)
-    original, *copies = (StoryArticle(*row) for row in rows)
+    first_words = of_untitled(cursor, ((id, title) for id, title, *_ in rows))
+    original, *copies = (StoryArticle(*(*row, first_words.get(row[0]))) for row in rows)
     return Story(original, tuple(copies))
 
 
@@ -145,10 +151,16 @@ def largest(cursor: Cursor, limit: int) -> list[StorySummary]:
     """The stories of the most copies, the largest first; ties by source_id."""
     times = {"known": known("m"), "delay": delay("at", "top.first_at")}
     rows = cursor.execute(_sql("largest", **times), {"limit": limit}).fetchall()
+    first_words = of_untitled(cursor, ((id, title) for id, title, *_ in rows))
     found = []
     for id, title, publication, copies, copied_by, first_at, last_at, also_in, times_known in rows:
         of, others = tuple(copied_by), tuple(also_in)
-        found.append(StorySummary(id, title, publication, copies, of, first_at, last_at, others, times_known))
+        found.append(
+            StorySummary(
+                *(id, title, publication, copies, of, first_at, last_at, others, times_known),
+                first_words.get(id),
+            )
+        )
     return found
 
 

@@ -17,6 +17,7 @@ from dedup.db.arrays import bigints
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
+from dedup.store.first_words import of_untitled
 from dedup.store.stories import delay_between, known
 
 _sql = Statements("store/questions/questions")
@@ -110,12 +111,18 @@ LABEL_CHARACTERS = 300
 """Of a title or an outlet in a list; the rest is cut, and an ellipsis says so."""
 
 
+LINE_COPIES = 1_000
+"""Copies of an article in a list that are counted."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArticleLine(Answer):
     """An article in a list, without its text.
 
     Attributes:
         title, publication: cut to `LABEL_CHARACTERS`.
+        first_words: of its text, where it has no title; else None.
+        copies: its duplicates, counted up to `LINE_COPIES`.
         time: when it was published, or stored where that is unknown; in UTC.
         published: whether it is the time of publication, and not implausible.
         status, score, reason: as of `Verdict`.
@@ -134,6 +141,8 @@ class ArticleLine(Answer):
     duplicate_of: str | None
     score: float | None
     reason: str | None
+    copies: int
+    first_words: str | None = None
 
     def after(self, other: ArticleLine) -> timedelta | None:
         """How long after another it was published; None where times do not tell which was first."""
@@ -188,13 +197,14 @@ _LABELS = (1, 2, 10)
 
 
 def lines_of(cursor: Cursor, ids: Collection[int]) -> dict[int, ArticleLine]:
-    found = {}
-    given = {"ids": bigints(list(ids)), "characters": LABEL_CHARACTERS + 1}
+    found: dict[int, list[Any]] = {}
+    given = {"ids": bigints(list(ids)), "characters": LABEL_CHARACTERS + 1, "copies": LINE_COPIES}
     for id, *values in cursor.execute(_sql("lines", known=known("a")), given).fetchall():
         for place in _LABELS:
             values[place] = cut(values[place])
-        found[id] = ArticleLine(*values)
-    return found
+        found[id] = values
+    first_words = of_untitled(cursor, ((name, title) for name, title, *_ in found.values()))
+    return {id: ArticleLine(*(*values, first_words.get(values[0]))) for id, values in found.items()}
 
 
 def cut(label: str | None) -> str | None:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from dedup.api.browsing import StoryPage
 from dedup.api.deduplicator import Deduplicator
-from dedup.base.words import line
+from dedup.base.words import heading, line
 from dedup.web.browse.asking import Fields
 from dedup.web.browse.ranges import day_values
 from dedup.web.browse.views import SEARCHED, found_by, side_by_side, story_values
@@ -36,7 +36,7 @@ def of_day(dd: Deduplicator, first: date, last: date | None = None) -> str:
 def of_story(dd: Deduplicator, source_id: str) -> str:
     found = dd.browsing.story(source_id)
     return _page(
-        heading=line(found.original.title, "Untitled"),
+        heading=heading(found.original),
         kicker="A story",
         stories=[_story(dd, found, 0, versions=VERSIONS)],
         whole_story=True,

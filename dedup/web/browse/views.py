@@ -13,7 +13,7 @@ from dedup.api.browsing import Compared, Page, StoryPage
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import InputError
-from dedup.base.words import later, line, moment
+from dedup.base.words import heading, later, line, moment
 from dedup.web.browse.asking import Fields, View, day_of, go, id_of, sentence_of
 from dedup.web.browse.quotes import FIELDS, quotes
 from dedup.web.browse.ranges import RANGE, copied, named, outlet, outlets, today
@@ -149,17 +149,18 @@ ANSWERS = {
 def new(dd: Deduplicator, given: Fields) -> View:
     """A form for a text; where one was given, whether it is new."""
     if not given:
-        return View("new.html.j2", {"verdict": None, "answer": "", "text": "", "title": "", "titles": {}})
+        return View("new.html.j2", {"verdict": None, "answer": "", "text": "", "title": "", "headings": {}})
     text, title = given["text"], given["title"]
     if not text.strip():
         raise InputError("there is no text: paste one")
     verdict = dd.lookup(Article(source_id="pasted text", text=text, title=title) if title else text)
     answer = ANSWERS.get(verdict.status, f"It cannot be said: {verdict.reason}")
-    titles: dict[str, str | None] = {}  # by source_id, of what is still stored
+    headings: dict[str, str] = {}  # by source_id, of what is still stored
     for match in verdict.matches:
         page = dd.browsing.search(source_id=match.id)
-        titles[match.id] = page.found[0].article.title if page.found else None
-    values = {"verdict": verdict, "answer": answer, "text": text, "title": title, "titles": titles}
+        if page.found:
+            headings[match.id] = heading(page.found[0].article)
+    values = {"verdict": verdict, "answer": answer, "text": text, "title": title, "headings": headings}
     return View("new.html.j2", values)
 
 

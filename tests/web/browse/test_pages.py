@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.client import HTTPConnection
 
 import pytest
@@ -277,3 +279,31 @@ def test_a_read_only_server_has_no_address_that_changes_anything(reading: Browse
 )
 def test_only_addresses_of_the_web_are_links(url: str | None, leads: bool) -> None:
     assert (outside(url) == url and url is not None) == leads
+
+
+def test_an_article_without_a_title_is_called_by_its_first_words(opening: Opening, corpus_url: str) -> None:
+    start = "The harbour at Port Marlow\nwas closed on Monday, the harbour master said, and no ship came in. "
+    text = start + " ".join(f"Pier {n} stood empty all day, said the guard of pier {n}." for n in range(20))
+    titles = {"first": None, "second": " "}
+    given = {"text": text, "publication": "Gazette"}
+    fill(
+        corpus_url,
+        [
+            Article(
+                source_id=name, title=title, published_at=datetime(2026, 3, 12, hour, tzinfo=UTC), **given
+            )
+            for hour, (name, title) in enumerate(titles.items(), 8)
+        ],
+    )
+    site = opening(corpus_url)
+    called = "The harbour at Port Marlow was closed on Monday, the harbour master said, and…"
+    for path, query in (("/", {}), ("/story", {"id": "first"}), ("/article", {"id": "second"})):
+        page = " ".join(Document(site.page(path, **query)).words.split())
+        assert called in page, path
+        assert "Untitled" not in page
+
+
+def test_a_badge_says_how_many_copies_an_original_has(reading: Browser) -> None:
+    page = Document(reading.page("/article", id=DAM)).words
+    assert re.search(r"original, \d+ copies", page)
+    assert "unique" not in page.partition("Related articles")[0]
