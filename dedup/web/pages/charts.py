@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from markupsafe import Markup
 
@@ -125,8 +126,11 @@ def _tick(x: str, y: float | str, words: str) -> Markup:
     return Markup('<text class="tick middle" x="{}" y="{}">{}</text>').format(x, y, words)
 
 
-CIRCLE, RADIUS = (720, 480), 190
+CIRCLE, RADIUS = (760, 500), 190
 """A circle in its own pixels: left and right of it is room for labels."""
+
+LINE = 18
+"""Pixels from one label of a circle to the next: the height of its letters, and some room."""
 
 BEND = 0.18  # How far a line leaves the straight way, as a share of its length: two outlets have two lines
 
@@ -163,14 +167,38 @@ def tie_graph(ties: Sequence[Tie], name: str = "ties") -> Markup:
                 )
             )
     dot = Markup('<circle class="dot strong" cx="{}" cy="{}" r="5"/>')
-    for outlet, (x, y, angle) in places.items():
+    heights = _label_heights([*places.values()])
+    for (outlet, (x, y, angle)), height in zip(places.items(), heights, strict=True):
         parts.append(dot.format(coordinate(x), coordinate(y)))
-        side = "middle" if abs(math.cos(angle)) < 0.2 else "end" if math.cos(angle) < 0 else ""
-        place = coordinate(x + 12 * math.cos(angle)), coordinate(y + 4 + 14 * math.sin(angle))
+        side = "middle" if _upright(angle) else "end" if math.cos(angle) < 0 else ""
+        place = coordinate(x + 12 * math.cos(angle)), coordinate(height)
         label = Markup('<text class="label {}" x="{}" y="{}">{}</text>')
         parts.append(label.format(side, *place, _cut_label(outlet)))
     told = "; ".join(f"{tie.copier} from {tie.original}: {tie.copies:,}" for tie in ties[:10])
     return _picture("ties", name, CIRCLE, "Who copies whom", told, parts)
+
+
+def _upright(angle: float) -> bool:
+    """Whether a label stands above or below its outlet, in the middle, and not beside it."""
+    return abs(math.cos(angle)) < 1e-6
+
+
+def _label_heights(places: Sequence[tuple[float, float, float]]) -> list[float]:
+    """Where the labels stand: on each side of the circle at least a line apart, from its middle outwards."""
+    heights = [y + 4 + 14 * math.sin(angle) for _, y, angle in places]
+    for side in (-1, 1):
+        beside = [
+            n
+            for n, (_, _, angle) in enumerate(places)
+            if _upright(angle) or math.copysign(1, math.cos(angle)) == side
+        ]
+        for way in (-1, 1):  # upwards, then downwards
+            half = [n for n in beside if (math.sin(places[n][2]) < 0) == (way < 0)]
+            half.sort(key=lambda n: way * places[n][1])
+            for inner, outer in pairwise(half):
+                if way * (heights[outer] - heights[inner]) < LINE:
+                    heights[outer] = heights[inner] + way * LINE
+    return heights
 
 
 def _place(n: int, count: int) -> tuple[float, float, float]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations, pairwise
 from xml.etree import ElementTree
+
+import pytest
 
 from dedup.web.pages.charts import THICKEST, Tie, tie_graph
 from tests.web.pages.test_charts import HOSTILE
@@ -51,6 +54,25 @@ def test_everything_is_within_the_picture() -> None:
     for circle in drawn.iter(f"{SVG}circle"):
         assert 0 < float(circle.get("cx") or -1) < width
         assert 0 < float(circle.get("cy") or -1) < height
+
+
+@pytest.mark.parametrize("count", range(2, 32))
+def test_labels_do_not_collide(count: int) -> None:
+    names = [f"The Long-named Mercury {n}"[-22:] for n in range(count)]
+    drawn = parsed([Tie(one, other, 1) for one, other in pairwise(names)])
+    _, _, width, height = map(float, (drawn.get("viewBox") or "").split())
+    boxes = []
+    for label in drawn.iter(f"{SVG}text"):
+        x, y, long = float(label.get("x") or 0), float(label.get("y") or 0), 7.5 * len(label.text or "")
+        kind = (label.get("class") or "").removeprefix("label").strip()
+        left = x - {"end": long, "middle": long / 2, "": 0}[kind]
+        boxes.append((left, left + long, y - 12, y + 4))
+        assert left > 0
+        assert left + long < width
+        assert 12 < y < height - 4
+    for one, other in combinations(boxes, 2):
+        apart = one[1] <= other[0] or other[1] <= one[0] or one[3] <= other[2] or other[3] <= one[2]
+        assert apart, (one, other)
 
 
 def test_names_of_strangers_are_text() -> None:
