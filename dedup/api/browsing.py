@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
+from typing import TYPE_CHECKING
 
 from dedup.api import OfCorpus, checks
 from dedup.base.verdict import StatusName
@@ -85,6 +86,9 @@ __all__ = [
     "Trouble",
     "end_of",
 ]
+
+if TYPE_CHECKING:
+    from dedup.judging.estimate import Quality
 
 ROWS = 10_000
 """Of one answer at most, whatever is asked for."""
@@ -315,6 +319,12 @@ class Browsing(OfCorpus):
 
     def health(self) -> Health:
         return self._transact(conditions.health)
+
+    def quality(self) -> Quality | None:
+        """How good the marks are by the pairs that people judged; None where none is judged."""
+        from dedup.judging.live import quality_of
+
+        return self._transact(quality_of)
 
 
 def _only(publication: str | None, language: str | None, credit: str | None) -> Only:

@@ -44,6 +44,14 @@ class Quality:
     judged: int  # pairs it rests on
     covered: float  # the share of all pairs that is in strata with a judged pair; the estimate is about those
 
+    @property
+    def missed(self) -> Estimate:
+        """The share of the duplicates that it does not find: what recall leaves."""
+        value, low, high = self.recall.value, self.recall.low, self.recall.high
+        if value is None or low is None or high is None:
+            return Estimate(None, None, None)
+        return Estimate(1 - value, 1 - high, 1 - low)
+
 
 @dataclass(frozen=True, slots=True)
 class Design:

@@ -15,9 +15,10 @@ from dedup.base.settings import Settings
 from dedup.db.database import Cursor, Database
 from dedup.judging.estimate import Design, Quality, quality
 from dedup.judging.tuning import JudgedPair
-from dedup.rules.pair import Profile, score
+from dedup.rules.pair import Profile, relate_scored, score
 from dedup.rules.pairs import Profiles, stories
-from dedup.store import articles, exports, judgements, rulebooks, snapshots
+from dedup.rules.relation import Relation
+from dedup.store import articles, exports, judgements, pins, rulebooks, snapshots
 from dedup.store.judgements import Judged
 
 
@@ -86,22 +87,38 @@ def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
 
 
 def judged_quality(database: Database) -> Quality:
-    """How good the marks are by what people judged: two articles of one story are called duplicates.
+    """How good the marks are by what people judged, as `quality_of` says it.
 
-    Raises InputError if nobody judged a pair yet.
+    Raises InputError if articles are unsettled, or nobody judged a pair yet.
     """
-    numbers, groups = marked_stories(database)
     with database.transaction() as cursor:
-        judged = [
-            j
-            for j in judgements.listed(cursor)
-            if not j.stale and j.label != "unsure" and j.id in numbers and j.other_id in numbers
-        ]
-        sizes = judgements.strata(cursor)
-    if not judged:
+        if not rulebooks.nothing_unsettled(cursor):
+            raise InputError("articles are unsettled: run `dedup backfill` first")
+        found = quality_of(cursor)
+    if found is None:
         raise InputError(
             "no pair is judged yet: `dedup judge pairs`, then `dedup judge review`; or give --truth"
         )
-    design = Design.of([j.stratum for j in judged], sizes)
-    found = np.array([groups[numbers[j.id]] == groups[numbers[j.other_id]] for j in judged])
-    return quality(design, found, np.array([j.label == "duplicate" for j in judged]))
+    return found
+
+
+def quality_of(cursor: Cursor) -> Quality | None:
+    """How good the marks are by what people judged: two articles of one story are called duplicates.
+
+    A pair that is pinned is marked as people said, which tells nothing of the pairs that nobody saw: of it
+    counts what the rules alone say. Left out are pairs of which an article is pending. None: no pair is left.
+    """
+    judged = [pair for pair in judgements.listed(cursor) if not pair.stale and pair.label != "unsure"]
+    stories = judgements.stories_of(cursor, {name for pair in judged for name in (pair.id, pair.other_id)})
+    judged = [pair for pair in judged if pair.id in stories and pair.other_id in stories]
+    if not judged:
+        return None
+    called = [stories[pair.id] == stories[pair.other_id] for pair in judged]
+    pinned = [place for place, pair in enumerate(judged) if pins.relation_of(cursor, pair.id, pair.other_id)]
+    settings = rulebooks.load_settings(cursor)
+    for place in pinned:
+        if scored := judged_pairs(cursor, [judged[place]]):
+            related = relate_scored(scored[0].scores, settings)
+            called[place] = related is not None and related.relation is Relation.DUPLICATE
+    design = Design.of([pair.stratum for pair in judged], judgements.strata(cursor))
+    return quality(design, np.array(called), np.array([pair.label == "duplicate" for pair in judged]))

@@ -186,6 +186,11 @@ class Judged:
     scores: dict[str, float | None]
 
 
+def stories_of(cursor: Cursor, source_ids: Iterable[str]) -> dict[str, str]:
+    """The canonical article of each of these that has a mark: itself, where it is no duplicate."""
+    return dict(cursor.execute(_sql("stories_of"), {"source_ids": list(source_ids)}).fetchall())
+
+
 def listed(cursor: Cursor) -> list[Judged]:
     """The judged pairs of the selection, in the order in which they were asked. Pairs that were judged for an
     earlier selection and are not in the present one have no known chance of having been drawn, so they are

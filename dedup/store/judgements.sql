@@ -59,6 +59,12 @@ ON CONFLICT (source_id, other_source_id, judged_by) DO UPDATE SET
     label = excluded.label, note = excluded.note, judged_at = clock_timestamp(),
     text_hash = excluded.text_hash, other_text_hash = excluded.other_text_hash
 
+-- name: stories_of
+-- The canonical articles of some that have a mark. OFFSET 0: looked up one by one, whatever the statistics say.
+SELECT m.source_id, coalesce(m.original_source_id, m.source_id) FROM unnest(%(source_ids)s::text[]) AS given (source_id)
+CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE source_id = given.source_id OFFSET 0) AS m
+WHERE m.status <> 'pending'
+
 -- name: strata
 -- The strata of the selection, and how many pairs each has.
 SELECT stratum, max(stratum_size) FROM dedup.review_pair GROUP BY stratum ORDER BY min(place)

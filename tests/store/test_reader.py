@@ -82,6 +82,7 @@ PAGES: dict[str, Callable[[Browsing, Doors], Any]] = {
     "sentence": lambda b, doors: b.sentence(doors.common),
     "queue": lambda b, _: (b.queue("duplicate"), b.queue("similar"), b.queue("picked")),
     "pins": lambda b, _: b.pins(),
+    "quality": lambda b, _: b.quality(),
     "health": lambda b, _: (
         (found := b.health()).settings and (found.sizes.keys(), found.runs, found.searchable)
     ),

@@ -201,7 +201,8 @@ def health(dd: Deduplicator, _given: Fields) -> View:
     tables = list(found.sizes.items())
     rest = [count for _, count in tables[TABLES:]]
     others = (len(rest), sum(rest)) if rest else None
-    return View("health.html.j2", {"health": found, "tables": tables[:TABLES], "others": others})
+    values = {"health": found, "quality": dd.browsing.quality(), "tables": tables[:TABLES], "others": others}
+    return View("health.html.j2", values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from dedup import Deduplicator
+from dedup.api.judgements import Pick
 from tests.web.browse.conftest import Browser, Document, Opening, fill, newsroom_articles
 
 STORM, UPDATE = "vantage-0312-storm", "vantage-0312-storm-update"
@@ -93,3 +94,30 @@ def test_the_page_of_a_pair_says_why_it_is_no_duplicate(editing: Browser) -> Non
     assert "Why not" not in page
     said = editing.follow(editing.send(page, "/judge", by="Ann", reason="", say="similar"))
     assert "Why not: a person has pinned the two as only similar" in " ".join(Document(said).words.split())
+
+
+def test_health_says_how_sure_the_marks_are(editing: Browser, corpus_url: str) -> None:
+    assert "Nobody has judged a picked pair yet" in Document(editing.page("/health")).words
+    with Deduplicator(corpus_url) as dd:
+        dd.judgements.pick([Pick(STORM, UPDATE, "0.7 to 1", 40, 1, {"dedup": 0.8})])
+        dd.judgements.record((STORM, UPDATE), "Ann", "duplicate")
+        quality = dd.browsing.quality()
+        assert quality == dd.judgements.quality()
+        assert quality is not None
+        assert (quality.precision.value, quality.missed.value, quality.judged) == (1, 0, 1)
+    words = " ".join(Document(editing.page("/health")).words.split())
+    assert "Duplicates that are right 100 %" in words
+    assert "Duplicates that are missed 0 %" in words
+    assert "Some 100 judgements tell much" in words
+
+
+def test_what_is_pinned_makes_the_marks_no_surer(editing: Browser, corpus_url: str) -> None:
+    with Deduplicator(corpus_url) as dd:
+        dd.judgements.pick([Pick(STORM, UPDATE, "0.7 to 1", 40, 1, {"dedup": 0.8})])
+    page = editing.page("/compare", a=STORM, b=UPDATE)
+    editing.send(page, "/judge", by="Ann", reason="", say="unrelated")
+    assert status(corpus_url, UPDATE) != "duplicate"
+    with Deduplicator(corpus_url) as dd:
+        quality = dd.browsing.quality()
+    assert quality is not None
+    assert quality.precision.value == 0  # the rules alone call it a duplicate
