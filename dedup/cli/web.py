@@ -188,9 +188,9 @@ def report(
 ) -> None:
     """Write a day, a story or a search as one HTML file, to be opened anywhere and sent around.
 
-    It holds what the pages of `dedup browse` show, with its style inside, without links and without a script:
-    figures, pictures, lists, and versions side by side. Parts of the texts are in it. Needs
-    the extra `browse`.
+    It holds what the pages of `dedup browse` show, with its style inside, without a script, and with links
+    to the addresses of the articles only: figures, pictures, lists, and versions side by side. Parts of the
+    texts are in it. Needs the extra `browse`.
 
     **Examples**
 

@@ -14,15 +14,12 @@ from dedup.store import verdicts
 from dedup.store.articles import readable
 from dedup.store.judgements import key
 from dedup.store.pins import PairPin
-from dedup.store.questions.reading import ArticleLine, lines_of
+from dedup.store.questions.reading import LINK_CHARACTERS, ArticleLine, lines_of
 
 _sql = Statements("store/questions/questions")
 
 TEXT_CHARACTERS = 100_000
 """Of a text that are shown."""
-
-LINK_CHARACTERS = 2_000
-"""A longer address is left out: half of it would lead elsewhere."""
 
 SAID = 100
 """Pins, and judgements, of an article that are shown."""

@@ -111,6 +111,9 @@ LABEL_CHARACTERS = 300
 """Of a title or an outlet in a list; the rest is cut, and an ellipsis says so."""
 
 
+LINK_CHARACTERS = 2_000
+"""A longer address is left out: half of it would lead elsewhere."""
+
 LINE_COPIES = 1_000
 """Copies of an article in a list that are counted."""
 
@@ -122,6 +125,8 @@ class ArticleLine(Answer):
     Attributes:
         title, publication: cut to `LABEL_CHARACTERS`.
         first_words: of its text, where it has no title; else None.
+        url: as it was given, of any scheme; None where there is none, or it is longer than
+            `LINK_CHARACTERS`.
         copies: its duplicates, counted up to `LINE_COPIES`.
         time: when it was published, or stored where that is unknown; in UTC.
         published: whether it is the time of publication, and not implausible.
@@ -142,6 +147,7 @@ class ArticleLine(Answer):
     score: float | None
     reason: str | None
     copies: int
+    url: str | None
     first_words: str | None = None
 
     def after(self, other: ArticleLine) -> timedelta | None:
@@ -198,7 +204,12 @@ _LABELS = (1, 2, 10)
 
 def lines_of(cursor: Cursor, ids: Collection[int]) -> dict[int, ArticleLine]:
     found: dict[int, list[Any]] = {}
-    given = {"ids": bigints(list(ids)), "characters": LABEL_CHARACTERS + 1, "copies": LINE_COPIES}
+    given = {
+        "ids": bigints(list(ids)),
+        "characters": LABEL_CHARACTERS + 1,
+        "copies": LINE_COPIES,
+        "longest": LINK_CHARACTERS,
+    }
     for id, *values in cursor.execute(_sql("lines", known=known("a")), given).fetchall():
         for place in _LABELS:
             values[place] = cut(values[place])

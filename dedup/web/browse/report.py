@@ -1,4 +1,4 @@
-"""A day, a story or a search as one HTML file to send around: the pages' content, without links or script."""
+"""A day, a story or a search as one HTML file to send around: no script, and no links but to sources."""
 
 from __future__ import annotations
 

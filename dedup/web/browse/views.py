@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 from dedup.api.browsing import Compared, Page, StoryPage
 from dedup.api.deduplicator import Deduplicator
@@ -59,17 +58,7 @@ def story_values(found: StoryPage, name: str = "timeline") -> dict[str, Any]:
 def article(dd: Deduplicator, given: Fields) -> View:
     page = dd.browsing.article(id_of(given["id"]))
     told = sentence_of(str(page.verdict).removeprefix(f"{page.verdict.id}: "))
-    return View("article.html.j2", {"page": page, "told": told, "outside": outside(page.url)})
-
-
-def outside(url: str | None) -> str | None:
-    """The url if it may be a link (web, with a host), else None."""
-    if url is None or not re.match(r"https?://", url, re.IGNORECASE) or re.search(r"[\s\x00-\x1f\x7f]", url):
-        return None
-    try:
-        return url if urlsplit(url).hostname else None
-    except ValueError:
-        return None
+    return View("article.html.j2", {"page": page, "told": told})
 
 
 def compared(dd: Deduplicator, given: Fields) -> View:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from urllib.parse import urlsplit
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -22,6 +24,16 @@ def printable(text: str) -> str:
     return text.translate(_PICTURES)
 
 
+def outside(url: str | None) -> str | None:
+    """The url if it may be a link (web, with a host), else None."""
+    if url is None or not re.match(r"https?://", url, re.IGNORECASE) or re.search(r"[\s\x00-\x1f\x7f]", url):
+        return None
+    try:
+        return url if urlsplit(url).hostname else None
+    except ValueError:
+        return None
+
+
 @cache
 def environment(package: str) -> Environment:
     """The templates of a package, with the components of this one beside them."""
@@ -34,5 +46,5 @@ def environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= FILTERS
+    made.filters |= {**FILTERS, "outside": outside}
     return made

@@ -13,7 +13,8 @@ from dedup import Article
 from dedup.web.browse.app import POLICY
 from dedup.web.browse.asking import go
 from dedup.web.browse.editing import ACTIONS
-from dedup.web.browse.views import PLACES, outside
+from dedup.web.browse.views import PLACES
+from dedup.web.pages.environment import outside
 from tests.web.browse.conftest import Browser, Document, Opening, crawl, fill, form_of, words_of
 from tests.web.serve.conftest import SECONDS
 
