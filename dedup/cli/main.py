@@ -11,6 +11,7 @@ import re
 import sys
 import traceback
 from contextlib import suppress
+from copy import copy
 from difflib import get_close_matches
 from signal import SIGINT
 from typing import Annotated
@@ -156,7 +157,7 @@ def run(arguments: list[str]) -> int:
     before = os.environ.get(VARIABLE)
     debug = "--debug" in arguments
     try:
-        code = app(arguments, standalone_mode=False, prog_name="dedup")
+        code = _with_what_is_named(arguments)(arguments, standalone_mode=False, prog_name="dedup")
         sys.stdout.flush()
     except typer.TyperException as error:
         _say_usage(error)
@@ -206,6 +207,18 @@ def run(arguments: list[str]) -> int:
             os.environ.pop(VARIABLE, None)
         else:
             os.environ[VARIABLE] = before
+
+
+def _with_what_is_named(arguments: list[str]) -> typer.Typer:
+    """The program; with no other command than the one named first, for to make all of them takes 40 ms."""
+    named = arguments[:1]
+    commands = [command for command in app.registered_commands if [command.name] == named]
+    groups = [group for group in app.registered_groups if [group.name] == named]
+    if not commands and not groups:
+        return app
+    narrow = copy(app)
+    narrow.registered_commands, narrow.registered_groups = commands, groups
+    return narrow
 
 
 def _interrupted() -> int:

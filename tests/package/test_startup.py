@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import typer
 
+from dedup.cli import main
 from dedup.cli.main import app
 from tests import test_architecture
 
@@ -138,6 +139,22 @@ def test_one_article_loads_what_one_article_needs(corpus_url: str, what: str, co
     assert {"numpy", "psycopg", "dedup.settling.hook"} <= set(loaded)
     assert [name for name in loaded if test_architecture.is_within(name, NOT_FOR_ONE_ARTICLE)] == []
     assert len(loaded) < MOST_MODULES[what], len(loaded)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "made"),
+    [
+        (["check", "--dry-run"], {"check"}),
+        (["judge", "pairs"], {"judge"}),
+        (["--schema", "a", "check"], {"load", "check", "judge"}),
+        (["chekc"], {"load", "check", "judge"}),
+        ([], {"load", "check", "judge"}),
+    ],
+)
+def test_only_the_command_that_is_named_first_is_made(arguments: list[str], made: set[str]) -> None:
+    commands = set(typer.main.get_command(main._with_what_is_named(arguments)).commands)  # type: ignore[attr-defined]
+    assert commands & {"load", "check", "judge"} == made
+    assert len(commands) == 1 or commands == {path[0] for path in COMMANDS if path}
 
 
 def test_the_checks_see_what_they_forbid() -> None:
