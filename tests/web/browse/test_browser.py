@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from dedup import Deduplicator
+from dedup.api.judgements import Pick
 from dedup.db.database import Database
 from dedup.web.browse import report
 from dedup.web.browse.asking import go
@@ -113,6 +114,12 @@ def check(tab: Any) -> None:
     assert [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found] == []
 
 
+def look(tab: Any, name: str) -> None:
+    """Keep a picture of the page, where one is to look at it."""
+    if folder := os.environ.get("DEDUP_TEST_LOOK"):
+        tab.screenshot(path=f"{folder}/{name}.png", full_page=True)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", SIZES)
 @pytest.mark.parametrize("name", PAGES)
@@ -127,8 +134,25 @@ def test_a_page_fits_and_can_be_read_by_everyone(
         for summary in tab.locator("summary").all()[:6]:
             summary.click()
         check(tab)
-        if folder := os.environ.get("DEDUP_TEST_LOOK"):
-            tab.screenshot(path=f"{folder}/{name.replace(' ', '-')}-{width}-{scheme}.png", full_page=True)
+        look(tab, f"{name.replace(' ', '-')}-{width}-{scheme}")
+
+
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_judgements_tell_fits(
+    chromium: Any, database: Database, corpus_url: str, width: int, scheme: str
+) -> None:
+    fill(corpus_url, [one for one in newsroom_articles() if "storm" in one.source_id])
+    with opened() as start:
+        site = start(corpus_url, editing=True)
+        site.door.dd.judgements.pick([Pick(STORM, UPDATE, "0.7 to 1", 40, 1, {"dedup": 0.8})])
+        site.door.dd.judgements.record((STORM, UPDATE), "Ann", "duplicate")
+        size = {"width": width, "height": SIZES[width]}
+        with a_page(chromium, site.origin, viewport=size, color_scheme=scheme) as tab:
+            tab.goto(PAGES["health"])
+            assert "Duplicates that are right" in tab.inner_text("main")
+            check(tab)
+            look(tab, f"health-judged-{width}-{scheme}")
 
 
 @pytest.mark.parametrize("width", SIZES)
@@ -142,6 +166,7 @@ def test_a_report_fits_and_stands_alone(
     size = {"width": width, "height": SIZES[width]}
     with a_page(chromium, "file://", viewport=size, color_scheme=scheme) as tab:
         tab.goto(file.as_uri())
+        look(tab, f"report-{width}-{scheme}")
         assert tab.evaluate("getComputedStyle(document.querySelector('.line')).display") == "grid"
         check(tab)
 
