@@ -15,6 +15,7 @@ from typing import Self
 
 from dedup.api import OfCorpus
 from dedup.base.errors import InputError
+from dedup.base.progress import Progress
 from dedup.base.schema import chosen
 from dedup.base.timeouts import Timeouts
 from dedup.db import revision, roles
@@ -126,13 +127,14 @@ class Operation(OfCorpus):
                     cursor.execute(statement)
             return [written_out(statement, cursor) for statement in wanted]
 
-    def make_searchable(self, wanted: bool = True) -> bool:
+    def make_searchable(self, wanted: bool = True, *, progress: Progress | None = None) -> bool:
         """Make the index by which `Deduplicator.browsing` finds words, or drop it; others work meanwhile.
 
         Titles are searched, and the texts that the corpus keeps; not those of attached tables.
 
         Args:
             wanted: false drops it.
+            progress: told what Postgres is at, and blocks of the table of articles.
 
         Returns:
             Whether there was anything to do.
@@ -144,7 +146,7 @@ class Operation(OfCorpus):
         with self._database.transaction() as cursor:
             revision.require_head(revision.current(cursor), self._database)
             roles.require_owner(cursor, self.location)
-        return word_index.change_index(self._database, wanted=wanted)
+        return word_index.change_index(self._database, wanted=wanted, progress=progress)
 
     def start_journal(self) -> bool:
         """Keep the journal of marks, which `Deduplicator.changes` tells; False where it is on already.

@@ -11,6 +11,7 @@ from typer import Option
 import dedup
 from dedup.base.errors import InputError
 from dedup.cli import output
+from dedup.cli.progress import progress_bar
 from dedup.cli.shared import (
     JsonOption,
     counted,
@@ -125,8 +126,8 @@ def init(
 
 
 def _search(wanted: bool) -> str:
-    with dedup.operation.Operation() as owner:
-        done = owner.make_searchable(wanted)
+    with dedup.operation.Operation() as owner, progress_bar("blocks") as bar:
+        done = owner.make_searchable(wanted, progress=bar)
     if wanted:
         return "words can be searched" + ("" if done else ", as before")
     return "the index of words is dropped" if done else "there is no index of words"

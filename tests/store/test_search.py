@@ -84,6 +84,34 @@ def test_others_write_while_it_is_made(owner: Operation, corpus: Deduplicator) -
     assert sorted(names(corpus, "rain")) == ["a", "b"]
 
 
+class Told:
+    """What making the index tells."""
+
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+        self.blocks: list[tuple[int, int | None]] = []
+
+    def start(self, stage: str, total: int | None) -> None:
+        self.stages.append(stage)
+
+    def advance(self, count: int, total: int | None = None) -> None:
+        self.blocks.append((count, total))
+
+
+def test_it_tells_what_it_is_at(owner: Operation, corpus: Deduplicator) -> None:
+    corpus.load([Article("a", "Rain in Norfolk.")])
+    told = Told()
+    with psycopg.connect(corpus._database.url) as other:
+        other.execute("UPDATE dedup.article SET url = 'x'")
+        maker = threading.Thread(target=lambda: owner.make_searchable(progress=told))
+        maker.start()
+        wait_until(lambda: told.stages != [])
+    maker.join(30)
+    assert told.stages[0] == "waiting for writers before build"
+    assert told.blocks[0] == (0, None)
+    assert names(corpus, "rain") == ["a"]
+
+
 def waits(corpus: Deduplicator) -> bool:
     """Whether the making of the index waits for a transaction."""
     with corpus._database.transaction() as cursor:

@@ -12,16 +12,18 @@ Of an attached table the corpus keeps no texts: only the titles of its articles 
 from __future__ import annotations
 
 import re
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
 from dedup.base.errors import BusyError
 from dedup.base.folding import ACCENTS, LETTERS, folded
+from dedup.base.progress import Progress
 from dedup.base.schema import migration_lock
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor, Database, translated
 from dedup.db.statements import Statements
+from dedup.store.questions.index_making import watched
 
 _sql = Statements("store/questions/questions")
 
@@ -135,8 +137,10 @@ def block_start(number: int) -> datetime:
     return datetime(start.year, start.month, start.day, tzinfo=UTC)
 
 
-def change_index(database: Database, *, wanted: bool) -> bool:
+def change_index(database: Database, *, wanted: bool, progress: Progress | None = None) -> bool:
     """Make the index, or drop it; others read and write meanwhile. What was broken off is made again.
+
+    `progress` is told the phases of making it, and blocks of the table.
 
     Returns:
         Whether anything was done.
@@ -161,7 +165,13 @@ def change_index(database: Database, *, wanted: bool) -> bool:
         for name in (INDEX, FORMER):
             cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS dedup.{name}".encode())
         if wanted:
-            cursor.execute(f"CREATE INDEX CONCURRENTLY {INDEX} ON dedup.article USING gin ({WORDS})".encode())
+            making: AbstractContextManager[None] = nullcontext()
+            if progress is not None:
+                making = watched(database, connection.info.backend_pid, progress)
+            with making:
+                cursor.execute(
+                    f"CREATE INDEX CONCURRENTLY {INDEX} ON dedup.article USING gin ({WORDS})".encode()
+                )
         return True
 
 
