@@ -219,3 +219,6 @@ COMMENT ON COLUMN dedup.publication_credit.agency_copy IS 'These, and those of w
 COMMENT ON COLUMN dedup.publication_credit.share IS 'agency_copy over articles.';
 
 SELECT dedup.fire_always();
+
+-- What was made above is for nobody but those whom `dedup grant` names.
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA dedup FROM PUBLIC;
