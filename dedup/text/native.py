@@ -110,11 +110,11 @@ def library() -> ctypes.CDLL | None:
     """The compiled kernel; None where this installation has none."""
     try:
         found = ctypes.CDLL(str(LIBRARY))
-    except OSError:
+        found.dedup_print.argtypes = [c_void_p, c_int64, c_void_p, c_void_p, c_void_p, c_void_p]
+    except (OSError, AttributeError):  # none, or one that was compiled before there were prints
         return None
     found.dedup_fingerprint.argtypes = [POINTER(_Parameters), POINTER(_Call)]
     found.dedup_fingerprints.argtypes = [POINTER(_Parameters), POINTER(_Call), POINTER(_Many)]
-    found.dedup_print.argtypes = [c_void_p, c_int64, c_void_p, c_void_p, c_void_p, c_void_p]
     return found
 
 
