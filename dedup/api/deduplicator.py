@@ -1,7 +1,6 @@
 """The library's one door: a corpus, what goes into it, and every question it answers.
 
-The command line uses this door and no other. What is behind it is in `settling/` and `store/`; what hangs on
-a `Deduplicator` beside its own methods is in `api/`.
+The command line uses no other. What hangs on a `Deduplicator` beside its own methods is in `api/`.
 """
 
 from __future__ import annotations

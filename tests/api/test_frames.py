@@ -29,7 +29,8 @@ from tests.settling.test_plans import STATISTICS, believe, rolled_back
 VIEWS = {
     "stories": (
         "SELECT s.source_id, m.url, s.title, s.publication, m.language, m.status, s.first_at, s.last_at,"
-        " s.articles, s.copies, s.copied_by, s.copy_source_ids, s.also_in, s.times_known, s.archived"
+        " s.articles, s.copies, s.copied_by, s.copy_source_ids, s.also_in, s.times_known, s.archived,"
+        " m.byline"
         " FROM dedup.story s JOIN dedup.mark m USING (id) ORDER BY id"
     ),
     "duplicates": (
@@ -44,7 +45,8 @@ VIEWS = {
     ),
     "marks": (
         "SELECT source_id, url, title, publication, language, published_at, added_at, status, stale,"
-        " coalesce(original_source_id, source_id), original_source_id, score, reason, marked_at, archived"
+        " coalesce(original_source_id, source_id), original_source_id, score, reason, marked_at, archived,"
+        " byline"
         " FROM dedup.mark ORDER BY id"
     ),
 }

@@ -166,7 +166,7 @@ def losing(database, *given):
                 " AND datname = current_database()"
             )
 
-export, exports._rows, exports.PAGE = exports._rows, losing, 1
+export, exports.rows, exports.PAGE = exports.rows, losing, 1
 sys.exit(main.run(sys.argv[1:]))
 """
 

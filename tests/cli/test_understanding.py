@@ -70,8 +70,9 @@ def test_load_says_which_column_became_what_and_what_was_ignored(dedup: Dedup, t
     said = dedup("load", "export.csv").err.splitlines()
     assert said == [
         "export.csv: CSV with semicolons",
-        "  source_id ← guid, text ← Body, title ← Headline, publication ← Outlet, published_at ← pubDate",
-        "  ignored: Author, Section",
+        "  source_id ← guid, text ← Body, title ← Headline, publication ← Outlet, published_at ← pubDate,"
+        " byline ← Author",
+        "  ignored: Section",
         "  no date: 1 of 2 articles; they count from when they are stored",
         "read 2 lines: 2 new, 0 changed, 0 same, 0 superseded, 0 refused",
         "next: dedup backfill",

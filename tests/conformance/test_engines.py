@@ -289,7 +289,7 @@ def test_the_corpora_are_about_what_they_say() -> None:
     marks = reference("wrong_dates").status()
     assert {name for name, status in marks.items() if status == "unique"} == {"old", "ancient 2"}
     everything = [pair[1] for name in CORPORA for pair in reference(name).pairs.values()]
-    assert set(everything) == {"pinned", "content", "sentences", "signature", "containment"}
+    assert set(everything) == {"pinned", "content", "sentences", "signature", "damaged", "containment"}
 
 
 def test_pins_act_on_originals_and_not_on_copies() -> None:

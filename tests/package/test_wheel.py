@@ -75,7 +75,7 @@ def test_the_wheel_describes_itself(wheel: Path) -> None:
     assert metadata["Author"] == "The dedup project"
     assert set(metadata.get_all("Provides-Extra", [])) == {
         "browse", "frames", "html", "lab", "metrics", "parquet", "scrapy", "serve", "spark",
-        "xlsx", "zstd",
+        "watch", "xlsx", "zstd",
     }  # fmt: skip
     assert set(metadata.get_all("Classifier", [])) <= classifiers
     assert str(metadata.get_payload()).startswith("# dedup")

@@ -65,7 +65,7 @@ def test_the_commands_of_the_page_work(
     (tmp_path / "token").write_text(TOKEN)
     reports = [shlex.split(line)[1:] for line in LINES if line.startswith("dedup report ")]
     servers = [shlex.split(line)[1:] for line in LINES if line.startswith("dedup browse ")]
-    assert (len(reports), len(servers), len(LINES)) == (2, 3, 6)
+    assert (len(reports), len(servers), len(LINES)) == (2, 3, 8)
     for words in reports:
         assert run(words) == 0
     assert {path.name for path in tmp_path.iterdir()} == {"token", "day.html", "storm.html"}

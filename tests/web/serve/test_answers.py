@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dedup.base.article import Article
+from dedup.base.extras import installing
 from dedup.db.database import Database
 from dedup.files.readers import read_articles
 from tests.cli.conftest import HARBOUR, MUSEUM
@@ -337,11 +338,11 @@ def test_without_the_extra_a_page_is_a_problem_that_names_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "trafilatura", None)
     page = {"source_id": "page", "html": PAGE}
-    is_problem(door.submit(page), 501, "on the server, HTML needs trafilatura: pip install 'newsdedup[html]'")
-    is_problem(door.ask("POST", "/v1/articles:batch", [page, FIRST]), 501, "newsdedup[html]")
+    is_problem(door.submit(page), 501, f"on the server, HTML needs trafilatura: run `{installing('html')}`")
+    is_problem(door.ask("POST", "/v1/articles:batch", [page, FIRST]), 501, installing("html"))
     said = door.ask("POST", "/v1/articles:batch", [FIRST, page, OTHER]).json
     assert ([v["source_id"] for v in said["verdicts"]], said["left"]) == (["first"], 2)
-    assert "newsdedup[html]" in said["reason"]
+    assert installing("html") in said["reason"]
     assert door.dd.get("page") is None
 
 
