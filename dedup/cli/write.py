@@ -12,7 +12,7 @@ from typer import Argument, Option
 import dedup
 from dedup.base.errors import InputError
 from dedup.base.machine import ENGINE_NAMES, MAX_WORKERS
-from dedup.base.words import heading
+from dedup.base.words import line
 from dedup.cli import output, shared
 from dedup.cli.progress import progress_bar
 from dedup.cli.signals import unfinished
@@ -103,20 +103,26 @@ def _say_done(report: dedup.BackfillReport) -> None:
             if report.reprints:
                 output.say(_found(report.reprints))
             output.say("next: dedup stories, dedup marks, dedup status")
-    for line in report.problems:
-        output.say(line)
+    for problem in report.problems:
+        output.say(problem)
     if report.deferred:
         output.say(
             f"{report.deferred:,} articles are held by others' transactions (`dedup status`): run it again"
         )
 
 
+def _copies(story: dedup.StorySummary) -> str:
+    return shared.counted(story.copies, "copy", "copies")
+
+
 def _found(reprints: dedup.Reprints) -> str:
     if not reprints.duplicates:
         return "no article is a duplicate of another"
+    # By titles only: what this prints is kept in logs, where no words of a text belong.
     most = ", ".join(
-        f'"{heading(story, shared.TITLE_CHARACTERS)}"'
-        f" ({story.id}, {shared.counted(story.copies, 'copy', 'copies')})"
+        f'"{line(story.title, most=shared.TITLE_CHARACTERS)}" ({story.id}, {_copies(story)})'
+        if story.title
+        else f"{story.id} ({_copies(story)})"
         for story in reprints.most
     )
     return (

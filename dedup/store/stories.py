@@ -8,7 +8,7 @@ are found is another matter: there the time of storing stands in (docs/semantics
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 
 from dedup.base.answer import Answer
@@ -65,7 +65,7 @@ class StoryArticle(Answer):
     stale: bool
     score: float | None
     reason: str | None
-    first_words: str | None = None
+    first_words: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class StorySummary(Answer):
     last_at: datetime | None
     also_in: tuple[str, ...] = ()
     times_known: bool = False
-    first_words: str | None = None
+    first_words: str | None = field(default=None, repr=False)
 
     @property
     def spread(self) -> timedelta | None:

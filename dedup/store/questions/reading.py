@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -148,7 +148,7 @@ class ArticleLine(Answer):
     reason: str | None
     copies: int
     url: str | None
-    first_words: str | None = None
+    first_words: str | None = field(default=None, repr=False)
 
     def after(self, other: ArticleLine) -> timedelta | None:
         """How long after another it was published; None where times do not tell which was first."""
