@@ -126,52 +126,6 @@ CREATE TRIGGER article_credits_gone AFTER DELETE ON dedup.article REFERENCING OL
 CREATE TRIGGER article_credits_emptied AFTER TRUNCATE ON dedup.article
     FOR EACH STATEMENT EXECUTE FUNCTION dedup.credits_gone();
 
--- As in byline.sql; what it stores waits to have its credits read.
-CREATE OR REPLACE FUNCTION dedup.store_new(
-    source_id text, body text, title text, url text, publication text, published_at timestamptz,
-    added_at timestamptz, language text, byline text,
-    version bigint, content_hash bigint, sentence_hashes bigint[], signature bytea, buckets bigint[],
-    word_count integer, shingle_count integer,
-    policy text, earliest timestamptz,
-    original bigint, score double precision, reason text,
-    others bigint[], rules text[], scores double precision[], sentences double precision[],
-    signatures double precision[], containments double precision[]
-) RETURNS boolean
-    LANGUAGE plpgsql SET search_path = pg_catalog, dedup, pg_temp SET plan_cache_mode = force_generic_plan AS $$
-#variable_conflict use_variable
-DECLARE
-    given_id bigint;
-    place timestamptz := canonical_time(published_at, coalesce(added_at, now()), policy, earliest);
-BEGIN
-    IF place < (SELECT horizon FROM corpus_state) THEN
-        RETURN false;
-    END IF;
-    PERFORM set_config('dedup.storing', 'on', true);  -- it brings its mark
-    INSERT INTO article (source_id, url, title, publication, published_at, added_at, language, byline, text)
-    VALUES (source_id, url, title, publication, published_at, coalesce(added_at, now()), language, byline, body)
-    ON CONFLICT ON CONSTRAINT article_source_id_key DO NOTHING RETURNING id INTO given_id;
-    PERFORM set_config('dedup.storing', 'off', true);
-    IF given_id IS NULL THEN
-        RETURN false;
-    END IF;
-    INSERT INTO article_mark (id, time, status, takes_part, duplicate_of, score, reason, marked_at)
-    VALUES (given_id, coalesce(published_at, added_at, now()), CASE WHEN original IS NULL THEN 'unique' ELSE 'duplicate' END,
-            true, original, score, reason, now());
-    INSERT INTO fingerprint (article_id, version, revision, content_hash, sentence_hashes, signature, buckets,
-                             word_count, shingle_count, canonical)
-    VALUES (given_id, version, 0, content_hash, sentence_hashes, signature, buckets, word_count, shingle_count,
-            original IS NULL);
-    IF others <> '{}' THEN
-        INSERT INTO match (article_id, other_id, relation, rule, score, sentence_jaccard, signature_jaccard, containment)
-        SELECT given_id, m.other_id, 'duplicate', m.rule, m.score, m.sentence_jaccard, m.signature_jaccard, m.containment
-        FROM unnest(others, rules, scores, sentences, signatures, containments)
-             AS m (other_id, rule, score, sentence_jaccard, signature_jaccard, containment);
-    END IF;
-    INSERT INTO credit_unread (article_id) VALUES (given_id) ON CONFLICT DO NOTHING;
-    UPDATE corpus_state SET settled_through = place WHERE settled_through < place;
-    RETURN true;
-END $$;
-
 CREATE VIEW dedup.article_credit AS
 SELECT c.article_id, a.source_id, coalesce(k.duplicate_of, k.id) AS story_id, a.publication, a.published_at,
        g.name AS agency, c.place
@@ -217,8 +171,3 @@ COMMENT ON COLUMN dedup.publication_credit.articles IS 'Its articles.';
 COMMENT ON COLUMN dedup.publication_credit.credited IS 'Those that credit an agency themselves.';
 COMMENT ON COLUMN dedup.publication_credit.agency_copy IS 'These, and those of whose story another article does.';
 COMMENT ON COLUMN dedup.publication_credit.share IS 'agency_copy over articles.';
-
-SELECT dedup.fire_always();
-
--- What was made above is for nobody but those whom `dedup grant` names.
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA dedup FROM PUBLIC;

@@ -292,5 +292,3 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION dedup.changes(text, integer) IS
     'The marks that changed since a cursor, in order, at most so many, each with the cursor to go on from; since null: all marks, and then changes. See docs/changes.md.';
-
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA dedup FROM PUBLIC;

@@ -87,7 +87,3 @@ BEGIN
     END LOOP;
 END $$;
 COMMENT ON FUNCTION dedup.fire_always() IS 'Let every trigger of the schema fire, in replica mode too.';
-SELECT dedup.fire_always();
-
--- No function may be called by everyone.
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA dedup FROM PUBLIC;

@@ -73,8 +73,6 @@ CREATE TRIGGER sentences_deleted AFTER DELETE ON dedup.article
     FOR EACH ROW EXECUTE FUNCTION dedup.sentences_went();
 CREATE TRIGGER sentences_emptied AFTER TRUNCATE ON dedup.article
     FOR EACH STATEMENT EXECUTE FUNCTION dedup.sentences_went();
-SELECT dedup.fire_always();
-REVOKE ALL ON FUNCTION dedup.sentences_went() FROM PUBLIC;
 
 -- Story by story, so that one story costs what it holds.
 CREATE VIEW dedup.story_version AS

@@ -15,8 +15,8 @@ down_revision = None
 
 SQL = Path(__file__).parent.parent / "sql"
 SUBJECTS = (
-    *("articles", "marks", "fingerprints", "settling", "attachments"),
-    *("worker", "judgements", "browsing", "rights"),
+    *("articles", "marks", "fingerprints", "settling", "storing", "attachments"),
+    *("worker", "judgements", "browsing", "rights", "closing"),
 )
 
 

@@ -10,7 +10,10 @@ revision = "0018"
 down_revision = "0017"
 
 SQL = Path(__file__).parent.parent / "sql"
-SUBJECTS = ("attached_html", "journal", "sentences", "attached_views", "kept", "byline", "credits", "feeds")
+SUBJECTS = (
+    *("attached_html", "journal", "sentences", "attached_views", "shown", "credits", "feeds"),
+    *("storing", "closing"),
+)
 
 
 def upgrade() -> None:

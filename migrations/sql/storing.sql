@@ -1,66 +1,11 @@
--- The byline of an article: who wrote it, as it was given. It is shown and not compared.
+-- What a hook calls to store an article with its mark, in one call. Both functions read and write what later migrations
+-- bring too, so each of these that changes them runs this file again.
 
-ALTER TABLE dedup.article ADD COLUMN byline text;
-COMMENT ON COLUMN dedup.article.byline IS 'Who wrote it, as it was given; not compared.';
-ALTER TABLE dedup.deferred_article ADD COLUMN byline text;
-COMMENT ON COLUMN dedup.deferred_article.byline IS 'Null keeps what is stored.';
--- In an attached table it is changed there.
-DROP TRIGGER article_attached_update ON dedup.article;
-CREATE TRIGGER article_attached_update
-    BEFORE UPDATE OF source_id, url, title, publication, published_at, added_at, language, byline, text, attachment_id,
-                     text_hash, kept ON dedup.article
-    FOR EACH ROW WHEN (OLD.attachment_id IS NOT NULL OR NEW.attachment_id IS NOT NULL)
-    EXECUTE FUNCTION dedup.article_attached();
-ALTER TABLE dedup.article ENABLE ALWAYS TRIGGER article_attached_update;
+DROP FUNCTION IF EXISTS dedup.submit_new;
+DROP FUNCTION IF EXISTS dedup.store_new;
 
--- The views of articles show it too.
-CREATE OR REPLACE VIEW dedup.marked_article AS
-SELECT a.id, a.source_id, a.url, a.title, a.publication, a.published_at, a.added_at, k.time, a.language, a.text,
-       a.revision, a.attachment_id, a.text_hash, k.status, k.stale, k.takes_part, k.duplicate_of, k.score, k.reason,
-       k.limit_fired, k.marked_at, k.archived, a.kept, a.byline
--- LEFT: who asks for no column of the mark does not pay for it.
-FROM dedup.article a LEFT JOIN dedup.article_mark k ON k.id = a.id;
-COMMENT ON COLUMN dedup.marked_article.byline IS 'Who wrote it, as it was given.';
-
-CREATE OR REPLACE VIEW dedup.mark AS
-SELECT a.id, a.source_id, a.url, a.title, a.publication, a.published_at, a.added_at, a.language,
-       a.status, a.stale, a.duplicate_of, o.source_id AS original_source_id, a.score, a.reason, a.limit_fired,
-       a.marked_at, a.archived, a.kept, a.byline
-FROM dedup.marked_article a LEFT JOIN dedup.article o ON o.id = a.duplicate_of;
-COMMENT ON COLUMN dedup.mark.byline IS 'Who wrote it, as it was given.';
-
-CREATE OR REPLACE VIEW dedup.canonical_article AS
-SELECT a.id, a.source_id, a.url, a.title, a.publication, a.published_at, a.added_at, a.language,
-       coalesce(a.text, (SELECT t.text FROM dedup.article_text t WHERE t.article_id = a.id)
-           COLLATE "default") AS text,
-       a.status, a.stale, a.score, a.reason, a.marked_at, a.archived, a.kept, a.byline
-FROM dedup.marked_article a
-WHERE a.status <> 'duplicate';
-COMMENT ON COLUMN dedup.canonical_article.byline IS 'Who wrote it, as it was given.';
-
-CREATE OR REPLACE VIEW dedup.story_article AS
-SELECT a.id, a.source_id, c.id AS story_id, c.source_id AS story_source_id, a.status, a.stale, a.score,
-       a.reason, a.title, a.publication, k.at AS appeared_at,
-       CASE WHEN a.id = c.id AND k.at IS NOT NULL THEN interval '0' ELSE t.delay END AS delay, a.archived,
-       t.delay IS NOT NULL OR (a.id = c.id AND k.at IS NOT NULL) AS times_known, a.byline
-FROM dedup.marked_article a JOIN dedup.article c ON c.id = coalesce(a.duplicate_of, a.id)
-CROSS JOIN LATERAL (
-    SELECT CASE WHEN a.published_at >= '1605-01-01 00:00:00+00' AND a.published_at - a.added_at <= interval '24 hours'
-                 THEN a.published_at END AS at,
-           CASE WHEN c.published_at >= '1605-01-01 00:00:00+00' AND c.published_at - c.added_at <= interval '24 hours'
-                 THEN c.published_at END AS original_at
-) k
-CROSS JOIN LATERAL (
-    SELECT CASE WHEN (k.at AT TIME ZONE 'UTC')::date <> (k.original_at AT TIME ZONE 'UTC')::date
-                     OR (k.at <> date_trunc('day', k.at, 'UTC') AND k.original_at <> date_trunc('day', k.original_at, 'UTC'))
-                THEN k.at - k.original_at END AS delay
-) t;
-COMMENT ON COLUMN dedup.story_article.byline IS 'Who wrote it, as it was given.';
-
--- A hook brings it. These take the place of those in settling.sql, which says what they do.
-DROP FUNCTION dedup.store_new;
-DROP FUNCTION dedup.submit_new;
-
+-- Store an article that is new, with its fingerprint, its mark and, if it is a duplicate, its pairs. One before the
+-- horizon is none that can be stored with a mark. Needs the settle lock.
 CREATE FUNCTION dedup.store_new(
     source_id text, body text, title text, url text, publication text, published_at timestamptz,
     added_at timestamptz, language text, byline text,
@@ -101,11 +46,16 @@ BEGIN
         FROM unnest(others, rules, scores, sentences, signatures, containments)
              AS m (other_id, rule, score, sentence_jaccard, signature_jaccard, containment);
     END IF;
+    INSERT INTO credit_unread (article_id) VALUES (given_id) ON CONFLICT DO NOTHING;
     UPDATE corpus_state SET settled_through = place WHERE settled_through < place;
     RETURN true;
 END $$;
 COMMENT ON FUNCTION dedup.store_new IS 'Store a new article with its mark: a duplicate of an original, or unique; false where it is known already.';
 
+-- Most articles are new. Here one call settles those that share nothing with others: they are stored as unique. Of
+-- the others it returns what shares something, for the program to compare, and in the last row a number for what was
+-- told. A second call brings that number and the mark, which is stored if the same would be told again: nothing is
+-- locked meanwhile. Or it says why the article is not so plain.
 CREATE FUNCTION dedup.submit_new(
     rules text[], most integer,
     source_id text, body text, title text, url text, publication text, published_at timestamptz,
