@@ -13,11 +13,12 @@ from dedup.base.answer import Answer
 from dedup.base.article import storable
 from dedup.base.errors import InputError
 from dedup.base.times import from_microseconds
+from dedup.base.words import first_words
 from dedup.db.arrays import bigints
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.store.first_words import of_untitled
+from dedup.store.first_words import CHARACTERS, of_untitled
 from dedup.store.stories import delay_between, known
 
 _sql = Statements("store/questions/questions")
@@ -209,13 +210,18 @@ def lines_of(cursor: Cursor, ids: Collection[int]) -> dict[int, ArticleLine]:
         "characters": LABEL_CHARACTERS + 1,
         "copies": LINE_COPIES,
         "longest": LINK_CHARACTERS,
+        "beginning": CHARACTERS,
     }
     for id, *values in cursor.execute(_sql("lines", known=known("a")), given).fetchall():
         for place in _LABELS:
             values[place] = cut(values[place])
+        values[-1] = values[-1] and first_words(values[-1])
         found[id] = values
-    first_words = of_untitled(cursor, ((name, title) for name, title, *_ in found.values()))
-    return {id: ArticleLine(*(*values, first_words.get(values[0]))) for id, values in found.items()}
+    # The text of an attached article is elsewhere.
+    others = of_untitled(cursor, ((row[0], row[1]) for row in found.values() if row[-1] is None))
+    for values in found.values():
+        values[-1] = values[-1] or others.get(values[0])
+    return {id: ArticleLine(*values) for id, values in found.items()}
 
 
 def cut(label: str | None) -> str | None:
