@@ -18,7 +18,7 @@ from zipfile import ZipFile
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.files.naming import Shape, columns_of, make_shape, values_of
-from dedup.files.packed import Counted, open_file
+from dedup.files.packed import Counted, open_regular
 from dedup.files.record import MAX_RECORD_BYTES, NO_MEMORY, Plan, Record, too_long
 from dedup.files.report import MAX_NAMES, Understanding, shown
 
@@ -56,17 +56,14 @@ class ExcelSource:
             from openpyxl import load_workbook
         except ImportError:
             raise InputError(f"{path}: Excel needs openpyxl: run `{installing('xlsx')}`") from None
-        raw, size = open_file(path)
+        raw, self.bytes_total = open_regular(path, "Excel")
         self.close = raw.close
         try:
-            if size is None:
-                raise InputError(f"{path} is not a regular file, which Excel needs; save it to one")
-            self.bytes_total = size
             if raw.read(len(_OLE)) == _OLE:
                 raise InputError(
                     f"{path} is of an Excel before 2007, or has a password; save it as .xlsx without one"
                 )
-            self._counted = Counted(raw, path, size)
+            self._counted = Counted(raw, path, self.bytes_total)
             with _plainly(path):
                 with ZipFile(self._counted) as parts:
                     _refuse_bombs(path, parts)

@@ -192,12 +192,8 @@ class Archive:
         from zipfile import BadZipFile, ZipFile
 
         self.file = path
-        raw, size = open_file(path)
-        if size is None:
-            raw.close()
-            raise InputError(f"{path} is not a regular file, which a zip archive needs; save it to one")
-        self.bytes_total = size
-        self._counted = Counted(raw, path, size)
+        raw, self.bytes_total = open_regular(path, "a zip archive")
+        self._counted = Counted(raw, path, self.bytes_total)
         try:
             self._zip = ZipFile(self._counted)
         except BaseException as error:
@@ -281,3 +277,12 @@ def open_file(path: str) -> tuple[Any, int | None]:
         raise InputError(f"{path}: cannot be opened: {why}; check the name") from None
     status = os.fstat(raw.fileno())
     return raw, status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def open_regular(path: str, what: str) -> tuple[Any, int]:
+    """The file and its size, for what is read here and there. Raises InputError: it is a pipe or the like."""
+    raw, size = open_file(path)
+    if size is None:
+        raw.close()
+        raise InputError(f"{path} is not a regular file, which {what} needs; save it to one")
+    return raw, size

@@ -15,7 +15,7 @@ from typing import Any
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.files.naming import Shape, columns_of, flattened, fold, values_of
-from dedup.files.packed import GZIP_MAGIC, open_file
+from dedup.files.packed import GZIP_MAGIC, open_regular
 from dedup.files.record import (
     MAX_RECORD_BYTES,
     NO_MEMORY,
@@ -54,11 +54,7 @@ class ParquetSource:
             import pyarrow.parquet
         except ImportError:
             raise InputError(f"{path}: Parquet needs pyarrow: run `{installing('parquet')}`") from None
-        raw, size = open_file(path)
-        if size is None:  # a pipe, whose end, where Parquet begins, comes last
-            raw.close()
-            raise InputError(f"{path} is not a regular file, which Parquet needs; save it to one")
-        self.bytes_total = size
+        raw, self.bytes_total = open_regular(path, "Parquet")
         self._pa = pyarrow
         try:
             if raw.read(len(GZIP_MAGIC)) == GZIP_MAGIC:
@@ -122,7 +118,7 @@ class ParquetSource:
                         yield row, row_as_json(rest).encode(), reason
                     else:
                         yield row, None, found
-                    self.bytes_read = (self.bytes_total or 0) * row // max(total, row)
+                    self.bytes_read = self.bytes_total * row // max(total, row)
         except MemoryError:  # one of pyarrow's errors too
             self.truncated = True
             yield row + 1, None, NO_MEMORY

@@ -738,12 +738,15 @@ def test_parquet_cells_that_are_too_long_or_nested(tmp_path: Path) -> None:
     ]
 
 
-def test_parquet_of_a_pipe_is_refused(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "a.parquet")
-    held = os.open(tmp_path / "a.parquet", os.O_RDWR)
+@pytest.mark.parametrize(
+    ("name", "what"), [("a.parquet", "Parquet"), ("a.xlsx", "Excel"), ("a.zip", "a zip archive")]
+)
+def test_a_pipe_of_what_is_read_here_and_there_is_refused(tmp_path: Path, name: str, what: str) -> None:
+    os.mkfifo(tmp_path / name)
+    held = os.open(tmp_path / name, os.O_RDWR)
     try:
-        with pytest.raises(InputError, match="not a regular file"):
-            read_articles(tmp_path / "a.parquet")
+        with pytest.raises(InputError, match=f"not a regular file, which {what} needs"):
+            read_articles(tmp_path / name)
     finally:
         os.close(held)
 
