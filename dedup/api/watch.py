@@ -44,10 +44,6 @@ __all__ = ["EVERY_SECONDS", "WatchReport", "watch"]
 EVERY_SECONDS = 300.0  # Between two polls of a feed
 MAX_BACK_OFF_SECONDS = 21_600.0  # A feed that fails is asked half as often each time, down to this
 HOSTS_AT_ONCE = 8
-LOOKED_AT_BYTES, FEEDS_NAMED = (
-    200_000,
-    5,
-)  # Of a page in which feeds are looked for, and of those that are told
 SLEEP_SECONDS = 0.1
 MAX_PROBLEM_CHARACTERS = 1_000  # Of what was wrong with a feed, and is kept
 KNOWN_AT_ONCE = 1_000  # Entries that are looked up in one statement

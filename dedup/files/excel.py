@@ -23,7 +23,6 @@ from dedup.files.record import MAX_RECORD_BYTES, NO_MEMORY, Plan, Record, too_lo
 from dedup.files.report import MAX_NAMES, Understanding, shown
 
 MAX_ROWS = 1_048_576  # Of a sheet of Excel; a row may be numbered higher, and openpyxl makes all before it
-CUT_AT = 32_767  # Characters of a cell; Excel cuts off what is longer
 
 HEADER_ROWS = 20  # Among so many the header is looked for
 BATCH_ROWS = 64

@@ -21,10 +21,8 @@ from dedup.files.dates import DateRule, Dates
 from dedup.files.entries import Document
 
 DIGEST_BYTES = 16
-LOOKED_AT_BYTES, FEEDS_NAMED = (
-    200_000,
-    5,
-)  # Of a page in which feeds are looked for, and of those that are told
+LOOKED_AT_BYTES = 200_000  # Of a page in which feeds are looked for
+FEEDS_NAMED = 5  # Of those that it names
 
 
 @dataclass(frozen=True, slots=True)
