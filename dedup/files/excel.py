@@ -68,11 +68,11 @@ class ExcelSource:
                     _refuse_bombs(path, parts)
                 self._counted.bytes_read = 0
                 book = load_workbook(self._counted, read_only=True, data_only=True, keep_links=False)
+            self._sheet = self._chosen(book, sheet)
         except BaseException:
             raw.close()
             raise
-        self._sheet = self._chosen(book, sheet)
-        self._sheets = [found.title for found in book.worksheets if found is not self._sheet]
+        self._others = [found.title for found in book.worksheets if found is not self._sheet]
 
     @property
     def bytes_read(self) -> int:
@@ -82,7 +82,7 @@ class ExcelSource:
     def records(self, plan: Plan, needed: Collection[str], understood: Understanding) -> Iterator[Record]:
         """One record per row below the header."""
         understood.sheet = shown(self._sheet.title)
-        understood.other_sheets = [shown(name) for name in self._sheets[:MAX_NAMES]]
+        understood.other_sheets = [shown(name) for name in self._others[:MAX_NAMES]]
         rows = self._rows()
         first: list[tuple[Any, ...]] = []
         for row in islice(rows, HEADER_ROWS):
@@ -160,10 +160,9 @@ class ExcelSource:
         else:
             found = next((one for one in sheets if one.title == sheet), None)
         if found is None:
-            raw = ", ".join(one.title for one in sheets) or "none"
-            self.close()
+            names = ", ".join(one.title for one in sheets) or "none"
             wanted = "no sheet that is not hidden" if sheet is None else f"no sheet {sheet!r}"
-            raise InputError(f"{self.file} has {wanted}; its sheets are {raw}; name one with --sheet")
+            raise InputError(f"{self.file} has {wanted}; its sheets are {names}; name one with --sheet")
         return found
 
 
