@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,9 +11,9 @@ from hypothesis import strategies as st
 
 from dedup.base.article import Article
 from dedup.base.errors import InputError
-from dedup.files.dates import DateRule
-from dedup.files.readers import ArticleReader, Item, Reject, read_articles
+from dedup.files.readers import Reject
 from dedup.files.source import likely_encoding, usable_encoding
+from tests.files.items import read
 
 GERMAN = "Die Fähre nach Köln kam „zu spät“, sagte der Bürgermeister – größer als üblich"
 TEXTS = {
@@ -26,12 +25,6 @@ TEXTS = {
     "utf-16-le": GERMAN,
     "utf-16-be": GERMAN,
 }
-
-
-def read(path: Path, content: bytes, **options: Any) -> tuple[list[Item], ArticleReader]:
-    path.write_bytes(content)
-    with read_articles(path, dates=DateRule(lose=True), **options) as reader:
-        return list(reader), reader
 
 
 @pytest.mark.parametrize("encoding", TEXTS)

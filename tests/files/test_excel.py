@@ -16,11 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dedup.base.article import Article
-from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.files import excel
-from dedup.files.dates import DateRule
-from dedup.files.readers import ArticleReader, Item, Reject, Repair, read_articles
+from dedup.files.readers import Reject, Repair
+from tests.files.items import read, refuse
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -78,17 +77,6 @@ def with_shared_texts(path: Path) -> Path:
         for name, content in parts.items():
             new.writestr(name, content)
     return path
-
-
-def read(path: Path, **options: Any) -> tuple[list[Item], ArticleReader]:
-    with read_articles(path, dates=DateRule(lose=True), **options) as reader:
-        return list(reader), reader
-
-
-def refuse(path: Path, **options: Any) -> str:
-    with pytest.raises(InputError) as caught:
-        read_articles(path, **options)
-    return str(caught.value)
 
 
 def test_rows_are_articles_with_the_dates_of_their_cells(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 from dedup.files import packed
-from dedup.files.dates import DateRule
-from dedup.files.readers import ArticleReader, Item, Reject, read_articles
+from dedup.files.readers import Item, Reject, read_articles
+from tests.files.items import read, refuse
 
 ARTICLES = [Article(str(number), f"The ferry was late.\n{number}") for number in range(50)]
 ROWS = [{"id": article.source_id, "text": article.text} for article in ARTICLES]
@@ -45,17 +45,6 @@ def archive(path: Path, members: dict[str, bytes], **options: Any) -> Path:
         for name, content in members.items():
             made.writestr(name, content)
     return path
-
-
-def read(path: Path, **options: Any) -> tuple[list[Item], ArticleReader]:
-    with read_articles(path, dates=DateRule(lose=True), **options) as reader:
-        return list(reader), reader
-
-
-def refuse(path: Path, **options: Any) -> str:
-    with pytest.raises(InputError) as caught:
-        read_articles(path, **options)
-    return str(caught.value)
 
 
 # Streams

@@ -1,0 +1,27 @@
+"""What a reader makes of a file, for the tests of one format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedup.base.errors import InputError
+from dedup.files.dates import DateRule
+from dedup.files.readers import ArticleReader, Item, read_articles
+
+
+def read(path: Path, content: bytes | None = None, **options: Any) -> tuple[list[Item], ArticleReader]:
+    """All items of a file, into which `content` is written first, and its reader."""
+    if content is not None:
+        path.write_bytes(content)
+    with read_articles(path, dates=DateRule(lose=True), **options) as reader:
+        return list(reader), reader
+
+
+def refuse(path: Path, **options: Any) -> str:
+    """Why a file cannot be used."""
+    with pytest.raises(InputError) as caught:
+        read_articles(path, **options)
+    return str(caught.value)
