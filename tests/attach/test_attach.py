@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -16,7 +15,8 @@ from dedup.attach.sync import sync
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.progress import SilentProgress
 from dedup.db.database import Database
-from tests.attached import COLUMNS, SCHEMA, attach, news, owned, put, right, settle
+from tests.attach.owners import Owner, rows
+from tests.attached import COLUMNS, SCHEMA, attach, news, put, right, settle
 from tests.corpora import (
     answer,
     article,
@@ -32,14 +32,6 @@ from tests.db.test_restore import program, run
 
 pytestmark = pytest.mark.timeout(120)
 
-Owner = psycopg.Connection[Any]
-
-
-@pytest.fixture
-def owner(database: Database) -> Iterator[Owner]:
-    with owned(database) as connection:
-        yield connection
-
 
 def outbox(database: Database) -> list[str | None]:
     """The notes that wait."""
@@ -47,10 +39,6 @@ def outbox(database: Database) -> list[str | None]:
         found = cursor.execute("SELECT source_ids, amount FROM dedup.outbox ORDER BY id").fetchall()
     assert [row[1] for row in found] == [len(row[0] or [None]) for row in found]
     return [source_id for row in found for source_id in row[0] or [None]]
-
-
-def rows(connection: Owner, query: str) -> list[tuple[Any, ...]]:
-    return connection.execute(query.encode()).fetchall()
 
 
 @pytest.mark.long("dedup", "migrations")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -16,18 +16,12 @@ from psycopg import sql
 from dedup import Article, Deduplicator
 from dedup.db.database import Database
 from dedup.files.readers import read_articles
-from tests.attached import NEWS, SCHEMA, attach, news, owned, right, settle
+from tests.attach.owners import Owner
+from tests.attached import NEWS, SCHEMA, attach, news, right, settle
 from tests.conftest import Server, empty
 from tests.corpora import answer, article, assert_equal, at, deduplicator, load, text, window
 
-Owner = psycopg.Connection[Any]
 LEVELS = ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
-
-
-@pytest.fixture
-def owner(database: Database) -> Iterator[Owner]:
-    with owned(database) as connection:
-        yield connection
 
 
 def some_text(rng: random.Random) -> str:

@@ -18,7 +18,8 @@ from dedup.api.operation import Operation
 from dedup.db import embedded
 from dedup.db.database import Database
 from dedup.store import opening
-from tests.attached import SCHEMA, attach, news, owned, put, right, settle
+from tests.attach.owners import Owner
+from tests.attached import SCHEMA, attach, news, put, right, settle
 from tests.conftest import Server
 from tests.corpora import article, at, deduplicator, load, text, window
 from tests.db.test_restore import major_for, program, run, target
@@ -27,14 +28,6 @@ from tests.db.test_roles import Names, granted, names, url_of
 pytestmark = pytest.mark.timeout(120)
 
 __all__ = ["granted", "names", "target"]
-
-Owner = psycopg.Connection[Any]
-
-
-@pytest.fixture
-def owner(database: Database) -> Iterator[Owner]:
-    with owned(database) as connection:
-        yield connection
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -14,18 +13,11 @@ from dedup.attach import sync as following
 from dedup.base.errors import DatabaseError, InputError
 from dedup.db.database import Database
 from dedup.runs import waiting
-from tests.attached import SCHEMA, attach, news, owned, right, settle
+from tests.attach.owners import Owner
+from tests.attached import SCHEMA, attach, news, right, settle
 from tests.corpora import answer, at, deduplicator, sentence, text, window
 
 pytestmark = pytest.mark.timeout(120)
-
-Owner = psycopg.Connection[Any]
-
-
-@pytest.fixture
-def owner(database: Database) -> Iterator[Owner]:
-    with owned(database) as connection:
-        yield connection
 
 
 def markup(start: int, length: int = 6, look: str = "plain") -> str:
