@@ -63,6 +63,13 @@ class Attachment(Answer):
         return sql.Identifier(self.schema, self.table)
 
     @property
+    def condition(self) -> Part:
+        """Which rows `t` are articles, for a WHERE."""
+        if self.where is None:
+            return sql.SQL("true")
+        return sql.SQL("({}\n)").format(raw(self.where))  # it may end with a comment
+
+    @property
     def noted_by(self) -> str:
         """What notes its changes."""
         if self.leaving:

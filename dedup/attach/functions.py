@@ -186,9 +186,7 @@ def reading(attachment: Attachment, shape: Shape) -> Iterator[Function]:
         at = sql.Identifier("t", attachment.changed)
         row = sql.SQL("{}, {}" if shape.changes_zoned else "{}, {} AT TIME ZONE 'UTC'").format(row, at)
         returned += ", changed_at timestamptz"
-    where: Part = sql.SQL("true")
-    if attachment.where is not None:
-        where = sql.SQL("({}\n)").format(raw(attachment.where))  # it may end with a comment
+    where = attachment.condition
     if shape.view:
         there = [sql.SQL("{} IS NOT NULL").format(sql.Identifier("t", key)) for key in attachment.keys]
         where = joined([where, *there], " AND ")

@@ -20,7 +20,7 @@ from dedup.attach.functions import FIELDS, TELLS_CHUNKS, TIMES, Shape, mark_colu
 from dedup.base.errors import InputError
 from dedup.base.html import need_trafilatura
 from dedup.db.database import Cursor
-from dedup.db.rendering import raw, schema_of
+from dedup.db.rendering import schema_of
 from dedup.db.statements import Statements
 
 _sql = Statements("attach/attachments")
@@ -296,8 +296,8 @@ def _watched(cursor: Cursor, oid: int, attachment: Attachment) -> tuple[str, ...
         with cursor.connection.transaction() as savepoint:
             # One statement at a time is all that a binary cursor takes.
             cursor.execute(
-                sql.SQL("CREATE TEMP VIEW dedup_condition AS SELECT 1 AS one FROM {} t WHERE ({}\n)").format(
-                    attachment.identifier, raw(attachment.where or "true")
+                sql.SQL("CREATE TEMP VIEW dedup_condition AS SELECT 1 AS one {}").format(
+                    survey.articles_of(attachment)
                 )
             )
             rows = cursor.execute(_sql("looked_at")).fetchall()

@@ -22,8 +22,7 @@ TOLERATED = 20
 
 def articles_of(attachment: Attachment) -> Part:
     """The rows `t` that are articles, as FROM and WHERE."""
-    where = raw("true") if attachment.where is None else sql.SQL("({}\n)").format(raw(attachment.where))
-    return sql.SQL("FROM {} t WHERE {}").format(attachment.identifier, where)
+    return sql.SQL("FROM {} t WHERE {}").format(attachment.identifier, attachment.condition)
 
 
 def refuse_rows(cursor: Cursor, attachment: Attachment, *, view: bool) -> None:

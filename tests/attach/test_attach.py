@@ -430,6 +430,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {"where": "lang = 'en'"},
         '--where: column "lang" does not exist',
     ),
+    "an empty condition": (
+        "CREATE TABLE news (id integer PRIMARY KEY, body text)",
+        {"where": ""},
+        "--where: syntax error",
+    ),
     "a condition with a statement": (
         "CREATE TABLE news (id integer PRIMARY KEY, body text)",
         {"where": "true); DROP TABLE news; SELECT (1"},
