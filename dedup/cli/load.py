@@ -242,8 +242,8 @@ def _way_out(reports: Sequence[dedup.LoadReport]) -> str:
     if "JSON" in reason:
         return "these are no lines of JSON; of another format, say which: --format csv"
     if "UTF-8" in reason:
-        likely = next((r.understood.likely_encoding for r in reports if r.understood), None)
-        return f"say in which encoding the file is: --encoding {likely or 'cp1252'}"
+        told = (report.understood.likely_encoding for report in reports if report.understood)
+        return f"say in which encoding the file is: --encoding {next(filter(None, told), 'cp1252')}"
     if reason == "source_id is missing":
         return "say which name holds the id: --map source_id=NAME"
     if reason == "text is missing":

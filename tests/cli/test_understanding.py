@@ -230,6 +230,15 @@ def test_nothing_loaded_says_what_to_do_about_it(
     assert hint in result.err.splitlines()[-1]
 
 
+def test_the_encoding_to_try_is_that_of_the_file_that_is_in_another(dedup: Dedup, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"text": "no id"}\n')
+    line = '{"id": "a", "text": "Паром опоздал, и никто на причале не удивился этому"}\n'
+    (tmp_path / "b.jsonl").write_bytes(line.encode("cp1251") * 2)
+    result = dedup("load", "a.jsonl", "b.jsonl")
+    assert result.code == 1
+    assert "--encoding cp1251" in result.err.splitlines()[-1]
+
+
 PAGE = f"<html><body><nav>Menu</nav><article><p>{HARBOUR}</p><p>{MUSEUM}</p></article></body></html>"
 
 
