@@ -114,10 +114,7 @@ def watch(
     if database is None:
         return WatchReport()
     try:
-        watcher = _Watcher(database, named, stop, every, fetch, told)
-        watcher.client = Client(
-            [feed.address for feed in named], stop=watcher.stopped, agent=agent, host_seconds=host_seconds
-        )
+        watcher = _Watcher(database, named, stop, every, fetch, told, agent, host_seconds)
         words = f"{len(named)} feed{'s' * (len(named) != 1)}"
         log.info("watching %s", words, extra={"event": "started", "feeds": len(named)})
         watcher.run(once)
@@ -147,8 +144,6 @@ def _named(given: str) -> _Feed:
 
 
 class _Watcher:
-    client: Client
-
     def __init__(
         self,
         database: Database,
@@ -157,8 +152,13 @@ class _Watcher:
         every: float,
         fetch: bool,
         told: Told | None,
+        agent: str | None,
+        host_seconds: float,
     ) -> None:
         self.report = WatchReport()
+        self._client = Client(
+            [feed.address for feed in named], stop=self.stopped, agent=agent, host_seconds=host_seconds
+        )
         self._database, self._submissions = database, Submissions(database)
         self._stop, self._every, self._fetch, self._told = stop, every, fetch, told
         self._ending, self._once = False, False
@@ -265,7 +265,7 @@ class _Watcher:
         )
 
     def _read(self, feed: _Feed, state: store.FeedState) -> None:
-        answer = self.client.get(feed.address, etag=state.etag, modified=state.modified)
+        answer = self._client.get(feed.address, etag=state.etag, modified=state.modified)
         if answer.body is None:
             with self._database.transaction() as cursor:
                 store.answered(cursor, state.id, [], state.etag, state.modified)
@@ -364,4 +364,4 @@ class _Watcher:
     def _read_page(self, found: dict[str, Any]) -> None:
         from dedup.base.html import extract
 
-        found["text"] = extract(self.client.page(found["url"]))
+        found["text"] = extract(self._client.page(found["url"]))
