@@ -323,8 +323,8 @@ def _understood(found: Understanding, refused: int) -> Iterator[str]:
         empty = shared.counted(found.empty, "text is empty", "texts are empty")
         yield f"  {empty}, which the backfill marks as failed"
     if found.left_out:
-        names = [f"{count:,} {kind}" for kind, count in found.left_out.items()]
-        yield f"  left out, as no published posts or pages: {', '.join(names[:NAMES_SHOWN])}"
+        kinds = [f"{count:,} {kind}" for kind, count in found.left_out.items()]
+        yield f"  left out, as no published posts or pages: {_named(kinds)}"
     if found.cut:
         texts = shared.counted(found.cut, "text ends", "texts end")
         yield f"  {texts} where a service or Excel cuts texts off: the articles may be longer"

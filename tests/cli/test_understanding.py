@@ -17,6 +17,7 @@ from dedup.files import reading
 from tests.cli.conftest import HARBOUR, MUSEUM, Dedup, lines
 from tests.conftest import empty
 from tests.files import exports
+from tests.files.feed_files import post, wordpress
 
 NAMES = {"English": exports.ENGLISH, "newsroom": exports.NEWSROOM}
 KINDS = [(".jsonl", ""), (".csv", ","), (".csv", ";"), (".csv", "\t"), (".parquet", "")]
@@ -237,6 +238,15 @@ def test_the_encoding_to_try_is_that_of_the_file_that_is_in_another(dedup: Dedup
     result = dedup("load", "a.jsonl", "b.jsonl")
     assert result.code == 1
     assert "--encoding cp1251" in result.err.splitlines()[-1]
+
+
+def test_kinds_of_a_wordpress_export_beyond_those_shown_are_counted(dedup: Dedup, tmp_path: Path) -> None:
+    pytest.importorskip("trafilatura")
+    others = [post(number, HARBOUR, kind=f"kind-{number}") for number in range(10)]
+    (tmp_path / "export.xml").write_text(wordpress(post(10, HARBOUR), *others), "utf-8")
+    shown = ", ".join(f"1 kind-{number}" for number in range(8))
+    result = dedup("load", "export.xml", "--dry-run")
+    assert f"  left out, as no published posts or pages: {shown} and 2 more\n" in result.err
 
 
 PAGE = f"<html><body><nav>Menu</nav><article><p>{HARBOUR}</p><p>{MUSEUM}</p></article></body></html>"
