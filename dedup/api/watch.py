@@ -27,6 +27,7 @@ from dedup.base.answer import Answer
 from dedup.base.article import Article
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.timeouts import Timeouts, check_seconds
+from dedup.base.times import back_off
 from dedup.base.verdict import Verdict
 from dedup.db.database import Database
 from dedup.files import polled, sitemaps
@@ -213,9 +214,8 @@ class _Watcher:
                 log.warning(
                     "%s; waiting for it", error, extra={"event": "down", "error": type(error).__name__}
                 )
-            first, most = DOWN_SECONDS
             self._down += 1
-            return time.monotonic() + min(first * 2.0 ** min(self._down - 1, 30), most)
+            return time.monotonic() + back_off(*DOWN_SECONDS, self._down - 1)
         if self._down:
             log.info("going on after %d failed attempts", self._down, extra={"event": "up"})
             self._down = 0
@@ -250,8 +250,9 @@ class _Watcher:
                 self.report.problems.pop(feed.address, None)
 
     def _failed(self, feed: _Feed, state: store.FeedState, problem: str, pause: float | None) -> None:
-        back_off = min(self._every * 2.0 ** min(state.failures, 30), MAX_BACK_OFF_SECONDS)
-        seconds = back_off if pause is None else pause
+        seconds = pause
+        if seconds is None:
+            seconds = back_off(self._every, MAX_BACK_OFF_SECONDS, state.failures)
         with self._database.transaction() as cursor:
             store.failed(cursor, state.id, problem[:MAX_PROBLEM_CHARACTERS], seconds, asked=pause is not None)
         with self._lock:

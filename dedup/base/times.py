@@ -183,3 +183,13 @@ def _from_iso(text: str) -> datetime | None:
         found = datetime.fromisoformat(text + offset)
         return found if offset or found.tzinfo is None else None
     return datetime.fromisoformat(text.upper()) if re.fullmatch(_ISO, text) else None
+
+
+def back_off(first: float, most: float, failures: int) -> float:
+    """Seconds to wait before the next attempt, twice as long after each that failed; `failures` came before
+    the last one.
+
+    >>> back_off(1.0, 30.0, 0), back_off(1.0, 30.0, 3), back_off(1.0, 30.0, 9_999)
+    (1.0, 8.0, 30.0)
+    """
+    return min(first * 2.0 ** min(failures, 30), most)

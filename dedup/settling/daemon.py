@@ -15,13 +15,14 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from dedup.base import logs
 from dedup.base.errors import DatabaseError, LoginError, MachineError, RightsError, SchemaError, StuckError
 from dedup.base.progress import SilentProgress
+from dedup.base.times import back_off
 from dedup.db.database import Database
 from dedup.runs import runs, waiting
 from dedup.runs.heartbeat import Heartbeat
@@ -120,8 +121,7 @@ class Daemon:
         self._down += 1
         self._end("failed")
         self._listener.close()
-        first, most = self._pace.down
-        return min(first * 2.0 ** min(self._down - 1, 30), most)
+        return back_off(*self._pace.down, self._down - 1)
 
     def _work(self) -> bool:
         """Settle what waits, if this worker is the one to do so; says whether to look again at once."""
@@ -234,7 +234,7 @@ class Daemon:
 
 
 def wait_for(
-    open_: Callable[[], Database], stop: Callable[[], bool], down: Sequence[float]
+    open_: Callable[[], Database], stop: Callable[[], bool], down: tuple[float, float]
 ) -> Database | None:
     """Open a database, as soon as that can be done; None if it is to stop before. Raises as `Daemon.run`."""
     failures = 0
@@ -248,7 +248,7 @@ def wait_for(
                 log.warning(
                     "%s; waiting for it", error, extra={"event": "down", "error": type(error).__name__}
                 )
-            until = time.monotonic() + min(down[0] * 2 ** min(failures, 30), down[1])
+            until = time.monotonic() + back_off(*down, failures)
             failures += 1
             while not stop() and time.monotonic() < until:
                 time.sleep(0.1)
