@@ -14,7 +14,7 @@ import re
 import socket
 import time
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -46,6 +46,7 @@ MAX_ROBOTS_BYTES = 500_000
 
 ACCEPT = "application/rss+xml, application/atom+xml, application/xml;q=0.9, text/html;q=0.8, */*;q=0.5"
 PAGES = ("text/html", "application/xhtml+xml", "text/plain")
+WITHIN = "a host within the own network that was not named"
 GZIP = b"\x1f\x8b"
 _CHUNK = 65_536
 
@@ -115,7 +116,7 @@ class Client:
         self._stop, self._host_seconds = stop, host_seconds
         self.agent = agent or f"newsdedup/{_version()}"
         self._hosts: dict[str, _Host] = {}
-        self._managers: dict[str | None, Any] = {}
+        self._managers: dict[tuple[str | None, bool], Any] = {}
         self._lock = Lock()
 
     def get(
@@ -171,8 +172,8 @@ class Client:
             found = socket.getaddrinfo(host, port or parts.scheme, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
             return  # a proxy may know it, or the request says so
-        if not all(ip_address(str(address[0]).partition("%")[0]).is_global for *_, address in found):
-            raise FetchError(f"{url}: a host within the own network that was not named", 403)
+        if not all(_is_public(address) for *_, address in found):
+            raise FetchError(f"{url}: {WITHIN}", 403)
 
     def _allowed(self, url: str) -> bool:
         """What robots.txt says; where it cannot be read now, that the page is not to be read now."""
@@ -249,10 +250,36 @@ class Client:
 
         parts = urlsplit(url)
         proxy = None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+        named = _place(url) in self._named
         with self._lock:
-            if proxy not in self._managers:
-                self._managers[proxy] = urllib3.ProxyManager(proxy) if proxy else urllib3.PoolManager()
-            return self._managers[proxy]
+            if (proxy, named) not in self._managers:
+                manager = urllib3.ProxyManager(proxy) if proxy else urllib3.PoolManager()
+                if not proxy and not named:
+                    manager.pool_classes_by_scheme = _public_pools()
+                self._managers[proxy, named] = manager
+            return self._managers[proxy, named]
+
+
+def _is_public(address: Sequence[Any]) -> bool:
+    """Whether an address of a socket is on the internet."""
+    return ip_address(str(address[0]).partition("%")[0]).is_global
+
+
+def _public_pools() -> dict[str, Any]:
+    """Pools of connections to public hosts only: a name may lead elsewhere than when it was looked up."""
+    from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+
+    def connect(connection: Any) -> None:
+        super(type(connection), connection).connect()
+        if not _is_public(connection.sock.getpeername()):
+            connection.close()
+            raise FetchError(f"{connection.host}: {WITHIN}", 403)
+
+    def guarded(pool: Any) -> Any:
+        public = type("Public", (pool.ConnectionCls,), {"connect": connect})
+        return type("PublicPool", (pool,), {"ConnectionCls": public})
+
+    return {"http": guarded(HTTPConnectionPool), "https": guarded(HTTPSConnectionPool)}
 
 
 class _Turn:

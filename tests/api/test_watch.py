@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -190,6 +191,24 @@ def test_redirects_are_followed_some_times_and_to_http_alone(news: Site, poll: W
     assert {address: words in report.problems[address] for address, words in wrong.items()} == dict.fromkeys(
         wrong, True
     )
+
+
+def test_a_name_that_leads_elsewhere_when_it_is_asked_is_refused(
+    news: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    news.put("/secret", rss([]))
+    port = int(news.address.rpartition(":")[2])
+    answers = iter(["93.184.216.34"])
+    known = socket.getaddrinfo
+
+    def moving(host: Any, *given: Any, **options: Any) -> Any:
+        return known(next(answers, "127.0.0.1") if host == "moving.example" else host, *given, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", moving)
+    client = fetching.Client([], stop=lambda: False, host_seconds=0)
+    with pytest.raises(fetching.FetchError, match="own network"):
+        client.get(f"http://moving.example:{port}/secret")
+    assert news.statuses("/secret") == []
 
 
 @each("address", ["file:///etc/passwd", "feed.xml", "ftp://a.example/feed", "Courier=feed", "http://", ""])
