@@ -15,7 +15,7 @@ from dedup.base.settings import Settings
 from dedup.db.database import Cursor, Database
 from dedup.judging.estimate import Design, Quality, quality
 from dedup.judging.tuning import JudgedPair
-from dedup.rules.pair import Profile, relate_scored, score
+from dedup.rules.pair import Profile, Scores, relate_scored, score
 from dedup.rules.pairs import Profiles, stories
 from dedup.rules.relation import Relation
 from dedup.store import articles, exports, judgements, pins, rulebooks, snapshots
@@ -24,7 +24,13 @@ from dedup.store.judgements import Judged
 
 def judged_pairs(cursor: Cursor, judged: Sequence[Judged]) -> list[JudgedPair]:
     """The judged pairs with the scores that the rule gives them now, unless an article has none."""
-    settings = rulebooks.load_settings(cursor)
+    present = [pair for pair in judged if not pair.stale]
+    scored = zip(present, _scores(cursor, rulebooks.load_settings(cursor), present), strict=True)
+    return [JudgedPair(pair.label, pair.stratum, scores) for pair, scores in scored if scores]
+
+
+def _scores(cursor: Cursor, settings: Settings, judged: Sequence[Judged]) -> list[Scores | None]:
+    """The scores that the rule gives each pair now; None where an article has no fingerprint."""
     names = {name for pair in judged for name in (pair.id, pair.other_id)}
     known = [found.id for name in names if (found := articles.find(cursor, name))]
     common = snapshots.common_sentences(cursor)
@@ -34,9 +40,10 @@ def judged_pairs(cursor: Cursor, judged: Sequence[Judged]) -> list[JudgedPair]:
         if stored.fingerprint
     }
     return [
-        JudgedPair(pair.label, pair.stratum, score(profiles[pair.id], profiles[pair.other_id], settings))
+        score(profiles[pair.id], profiles[pair.other_id], settings)
+        if pair.id in profiles and pair.other_id in profiles
+        else None
         for pair in judged
-        if not pair.stale and pair.id in profiles and pair.other_id in profiles
     ]
 
 
@@ -115,10 +122,12 @@ def quality_of(cursor: Cursor) -> Quality | None:
         return None
     called = [stories[pair.id] == stories[pair.other_id] for pair in judged]
     pinned = [place for place, pair in enumerate(judged) if pins.relation_of(cursor, pair.id, pair.other_id)]
-    settings = rulebooks.load_settings(cursor)
-    for place in pinned:
-        if scored := judged_pairs(cursor, [judged[place]]):
-            related = relate_scored(scored[0].scores, settings)
-            called[place] = related is not None and related.relation is Relation.DUPLICATE
+    if pinned:
+        settings = rulebooks.load_settings(cursor)
+        scored = _scores(cursor, settings, [judged[place] for place in pinned])
+        for place, scores in zip(pinned, scored, strict=True):
+            if scores:
+                related = relate_scored(scores, settings)
+                called[place] = related is not None and related.relation is Relation.DUPLICATE
     design = Design.of([pair.stratum for pair in judged], judgements.strata(cursor))
     return quality(design, np.array(called), np.array([pair.label == "duplicate" for pair in judged]))
