@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
 from dedup.base.answer import Answer
@@ -130,14 +130,11 @@ def copied(
     only: Only | None = None,
     rows: int | None = None,
 ) -> CopiedPage:
-    page = rows or CELL_PAGE
-    since, end = reading.days(first, last)
-    until = min((end, 0), reading.moment_place(after, end, 0))
-    only = only or Only()
-    bounds = {"since": since, "until": until[0], "before": until[1]}
-    bounds |= {"scanned": CELL_SCANNED, "page": page + 1}
-    given = {"copier": copier, "original": original, **bounds, **only.given}
-    found = cursor.execute(_sql("copied", only=only.parts["only"]), given).fetchall()
+    page, only = rows or CELL_PAGE, replace(only or Only(), publication=copier)
+    since, until = reading.page_of_days(first, last, after)
+    given = {"original": original, "since": since, "until": until[0], "before": until[1], **only.given}
+    given |= {"limit": CELL_SCANNED, "page": page + 1}
+    found = cursor.execute(_sql("copied", **only.parts), given).fetchall()
     shown = found[:page]
     lines = lines_of(cursor, {id for row in shown for id in row[:2]})
     place, more = None, False
@@ -145,7 +142,7 @@ def copied(
         final = shown[-1][0]
         place = lines[final].time, final
     else:
-        place = cursor.execute(_sql("copied_until"), given).fetchone()
+        place = cursor.execute(_sql("in_order_until"), given).fetchone()
         more = place is not None
     return CopiedPage(
         tuple(

@@ -45,17 +45,12 @@ ${unsaid}
 -- name: copied
 -- The copies behind a cell. OFFSET 0: looked up one by one, whatever the statistics say.
 SELECT c.id, c.duplicate_of, p.sentence_jaccard, p.signature_jaccard, p.containment
-FROM (SELECT c.id, c.duplicate_of FROM (${of_copier}) AS c
-      CROSS JOIN LATERAL (SELECT publication FROM dedup.article WHERE id = c.duplicate_of OFFSET 0) AS o
-      WHERE c.publication = %(copier)s AND o.publication = %(original)s
-        AND ${only} LIMIT %(page)s) AS c
+FROM (SELECT c.id, c.duplicate_of FROM (${scanned}) AS c
+      CROSS JOIN LATERAL (
+          SELECT publication AS original FROM dedup.article WHERE id = c.duplicate_of OFFSET 0) AS o
+      WHERE original = %(original)s AND ${only} LIMIT %(page)s) AS c
 LEFT JOIN LATERAL (
     SELECT * FROM dedup.match WHERE article_id = c.id AND other_id = c.duplicate_of OFFSET 0) AS p ON true
-
--- name: copied_until
--- The last article that was looked at for a cell, where there may be more.
-SELECT at, id FROM (SELECT at, id, row_number() OVER () AS place FROM (${of_copier}) AS c) AS scanned
-WHERE place = %(scanned)s
 
 -- name: copies
 -- A page of the copies of a story. OFFSET 0: looked up one by one, whatever the statistics say.
@@ -205,7 +200,7 @@ FROM dedup.corpus_state
 SELECT at, id FROM (${scanned}) AS found WHERE ${condition} LIMIT ${page}
 
 -- name: in_order_until
--- The last article that was looked at for such a page, where there may be more.
+-- The last article that was looked at for a page of some of them, where there may be more.
 SELECT at, id FROM (SELECT at, id, row_number() OVER () AS place FROM (${scanned}) AS scanned) AS s
 WHERE place = %(limit)s
 
@@ -264,15 +259,6 @@ ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
 -- The time of the newest article that is not in the future.
 SELECT coalesce(published_at, added_at) FROM dedup.mark WHERE coalesce(published_at, added_at) <= now()
 ORDER BY coalesce(published_at, added_at) DESC, id DESC LIMIT 1
-
--- name: of_copier
--- The newest articles of an outlet, by the index of outlets.
-SELECT a.id, coalesce(published_at, added_at) AS at, publication, language, duplicate_of FROM dedup.article a
-CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
-WHERE left(publication, 100) COLLATE "C" = left(%(copier)s, 100) AND publication IS NOT NULL
-  AND coalesce(published_at, added_at) >= %(since)s
-  AND (coalesce(published_at, added_at), a.id) < (%(until)s, %(before)s)
-ORDER BY coalesce(published_at, added_at) DESC, a.id DESC LIMIT %(scanned)s
 
 -- name: of_outlet
 -- Whether an article is of an outlet, as the index of outlets has it.
@@ -418,7 +404,8 @@ ORDER BY pinned_at DESC, source_id DESC, other_source_id DESC LIMIT %(limit)s
 
 -- name: scanned
 -- The newest articles of a range, or those of an outlet.
-SELECT coalesce(published_at, added_at) AS at, a.id, publication, language, published_at, added_at, status
+SELECT coalesce(published_at, added_at) AS at, a.id, publication, language, published_at, added_at, status,
+       duplicate_of
 FROM dedup.article a
 CROSS JOIN LATERAL (SELECT * FROM dedup.article_mark WHERE id = a.id OFFSET 0) AS k
 WHERE ${of_outlet} AND coalesce(published_at, added_at) >= %(since)s

@@ -97,6 +97,16 @@ def moment_place(word: str | None, default: datetime, number: int) -> tuple[date
     return moment_of(given), found
 
 
+def page_of_days(
+    first: date | None, last: date | None, after: str | None
+) -> tuple[datetime, tuple[datetime, int]]:
+    """Of a range of days, the newest articles first: its first moment, and the place that all of a page is
+    before.
+    """
+    since, end = days(first, last)
+    return since, min((end, 0), moment_place(after, end, 0))
+
+
 def moment_of(given: int) -> datetime:
     """The time of a number of a token. Raises InputError: there is no such time."""
     try:
