@@ -177,22 +177,17 @@ class Browsing(OfCorpus):
         the page, where it is not 50; such a page has no snippets. Raises InputError without that index, or if
         `after` is of no page.
         """
-        texts = {
-            "words": words,
-            "publication": publication,
-            "language": language,
-            "credit": credit,
-            "url": url,
-        }
-        for name, value in {**texts, "source_id": source_id}.items():
+        for name, value in (("words", words), ("url", url), ("source_id", source_id)):
             if value is not None:
                 checks.text(name, value)
         what = searching.wanted(
-            **texts,
+            words,
+            _only(publication, language, credit),
             status=status,
             dated=dated,
             first=first,
             last=last,
+            url=url,
             source_id=source_id,
             after=after,
             rows=_rows(rows),

@@ -374,7 +374,7 @@ QUESTIONS: dict[str, tuple[Callable[[Cursor], object], int]] = {
     "a part of an outlet's": (lambda c: days.day(c, only=OF_AN_OUTLET, counted=50).counted_from, 2 * 50 + 10),
     "a language's day": (lambda c: days.day(c, DAY, only=OF_A_LANGUAGE).marks == NONE, 2 * ARTICLES_OF_A_DAY),
     "a credit's day": (lambda c: days.day(c, DAY, only=OF_A_CREDIT).marks == NONE, 2 * ARTICLES_OF_A_DAY),
-    "of a credit": (lambda c: found(c, credit="AP") == 0, 2 * search.SCANNED + 10),
+    "of a credit": (lambda c: found(c, only=OF_A_CREDIT) == 0, 2 * search.SCANNED + 10),
     "agencies": (lambda c: "AP" in outlet.agencies(c), 10),
     "outlet": (lambda c: outlet.outlet(c, OF_AN_OUTLET).copied_by[0], 8 * ARTICLES // 50),
     "a part of an outlet": (lambda c: outlet.outlet(c, OF_AN_OUTLET, counted=50).copied_by[0], 8 * 50),
@@ -388,13 +388,13 @@ QUESTIONS: dict[str, tuple[Callable[[Cursor], object], int]] = {
     "newest": (lambda c: found(c) is None, 4 * search.SEARCH_PAGE),
     "of a day": (lambda c: found(c, first=DAY, last=DAY) is None, 4 * search.SEARCH_PAGE),
     "of an outlet": (
-        lambda c: found(c, publication="Outlet 7") is None,
+        lambda c: found(c, only=OF_AN_OUTLET) is None,
         4 * search.SEARCH_PAGE,
     ),
-    "of no outlet": (lambda c: found(c, publication="Outlet") == 0, 10),
+    "of no outlet": (lambda c: found(c, only=counting.Only("Outlet")) == 0, 10),
     "of a status": (lambda c: found(c, status="failed") == 0, 2 * search.SCANNED + 10),
     "undated": (lambda c: found(c, dated=False) == 0, 2 * search.SCANNED + 10),
-    "of a language": (lambda c: found(c, language="de") == 0, 2 * search.SCANNED + 10),
+    "of a language": (lambda c: found(c, only=OF_A_LANGUAGE) == 0, 2 * search.SCANNED + 10),
     "of an address": (lambda c: found(c, url="https://example.com/4711") == 1, 10),
     "of an id": (lambda c: found(c, source_id="synthetic 4711") == 1, 10),
     "outlets": (lambda c: outlets.outlets(c, DAY).cells[0], 2 * ARTICLES_OF_A_DAY),
@@ -460,7 +460,7 @@ def test_words_are_found_by_their_index(large: Database, statistics: str) -> Non
         for fields, full in (
             ({"text": "text"}, True),
             ({"text": "text", "first": DAY, "last": DAY}, True),
-            ({"text": "text", "publication": "Outlet 7"}, True),
+            ({"text": "text", "only": OF_AN_OUTLET}, True),
             ({"text": "nothing"}, False),
         ):
             _, before = rows_read(cursor)["article"]

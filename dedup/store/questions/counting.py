@@ -92,9 +92,12 @@ class Only(Answer):
     @property
     def parts(self) -> dict[str, str]:
         """For statements that read a range: the condition, and by which index it is read."""
-        return {"only": condition_of(self.given)} | (
-            {"of_outlet": "true"} if self.publication is None else {}
-        )
+        return {"only": condition_of(self.given), **self.by_outlet}
+
+    @property
+    def by_outlet(self) -> dict[str, str]:
+        """For statements that read a range: whether by the index of outlets."""
+        return {"of_outlet": "true"} if self.publication is None else {}
 
 
 def condition_of(names: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from dedup.db.arrays import bigints
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.store.questions import reading
-from dedup.store.questions.counting import condition_of
+from dedup.store.questions.counting import Only, condition_of
 from dedup.store.questions.reading import ArticleLine, lines_of
 from dedup.store.questions.word_index import (
     FOLDED,
@@ -100,9 +100,7 @@ class Wanted:
     """
 
     words: str | None
-    publication: str | None
-    language: str | None
-    credit: str | None
+    only: Only
     status: StatusName | None
     dated: bool | None
     url: str | None
@@ -115,8 +113,8 @@ class Wanted:
     @property
     def others(self) -> tuple[str, dict[str, Any]]:
         """What no index of articles by time tells, as a condition; and the values of statements."""
-        names = ("status", "publication", "language", "credit", "url", "source_id")
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        named = {"status": self.status, "url": self.url, "source_id": self.source_id}
+        given = {name: value for name, value in named.items() if value is not None} | self.only.given
         conditions = [condition_of(given)] if given else []
         if self.dated is not None:
             conditions.append(f"({known('found')}) IS {'NOT ' if self.dated else ''}NULL")
@@ -126,9 +124,8 @@ class Wanted:
 
 def wanted(
     words: str | None = None,
-    publication: str | None = None,
-    language: str | None = None,
-    credit: str | None = None,
+    only: Only | None = None,
+    *,
     status: StatusName | None = None,
     dated: bool | None = None,
     first: date | None = None,
@@ -141,9 +138,8 @@ def wanted(
     """What is searched for; see `Browsing.search`. Raises InputError: as of `Browsing.search`."""
     if words is not None and len(words) > WORDS_CHARACTERS:
         raise InputError(f"at most {WORDS_CHARACTERS:,} characters can be searched for")
-    since, end = reading.days(first, last)
-    until = min((end, 0), reading.moment_place(after, end, 0))
-    named = (words, publication, language, credit, status, dated, url, source_id)
+    since, until = reading.page_of_days(first, last, after)
+    named = (words, only or Only(), status, dated, url, source_id)
     return Wanted(*named, since, until, rows or SEARCH_PAGE, snippets=rows is None)
 
 
@@ -186,7 +182,7 @@ def _named(cursor: Cursor, what: Wanted) -> list[Position]:
 def _in_order(cursor: Cursor, what: Wanted) -> tuple[list[Position], Position | None]:
     """The newest articles, or those of an outlet; and where to go on after `SCANNED` of them."""
     condition, values = what.others
-    outlet = {"of_outlet": "true"} if what.publication is None else {}
+    outlet = what.only.by_outlet
     given = {**values, "limit": SCANNED}
     rows = cursor.execute(
         _sql("in_order", condition=condition, page=str(what.page + 1), **outlet), given
@@ -203,7 +199,7 @@ def _with_words(cursor: Cursor, what: Wanted, given: str) -> tuple[list[Position
     row = cursor.execute(_sql("count_words", words=GIVEN), {"words": given}).fetchone()
     if row is None or not row[0]:
         raise InputError("there is no word in what is searched for")
-    marks = [] if what.publication is None else [mark(what.publication)]
+    marks = [] if what.only.publication is None else [mark(what.only.publication)]
     day = what.since.date()
     on_a_day = what.until[0] <= reading.after(day)
     if on_a_day:
