@@ -27,7 +27,7 @@ from dedup.store.questions import reading, sentences
 from dedup.store.questions import search as searching
 from dedup.store.questions import story as stories
 from dedup.store.questions.article import ArticlePage, FingerprintFigures, MatchedArticle, PairJudgement, Text
-from dedup.store.questions.counting import Grouping, Marks, Only, PeriodMarks, end_of
+from dedup.store.questions.counting import Grouping, Marks, Only, PeriodMarks, end_of, start_of
 from dedup.store.questions.day import SPREAD_OUTLETS, CreditCount, Day, LanguageMarks, OutletMarks, Trouble
 from dedup.store.questions.health import Health, SettingLine
 from dedup.store.questions.outlet import OutletPage, Partner
@@ -85,6 +85,7 @@ __all__ = [
     "Text",
     "Trouble",
     "end_of",
+    "start_of",
 ]
 
 if TYPE_CHECKING:

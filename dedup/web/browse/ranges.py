@@ -23,6 +23,7 @@ from dedup.api.browsing import (
     OutletPage,
     PeriodMarks,
     end_of,
+    start_of,
 )
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
@@ -51,6 +52,7 @@ class Asked:
         publication, language, credit: as they are stored; None for all.
         near: outlets that are called nearly so, where there is none of that name.
         outlets, languages, agencies: that there are.
+        groupings: what its articles can be counted by; none where the page does not say.
     """
 
     first: date | None
@@ -63,6 +65,7 @@ class Asked:
     outlets: tuple[str, ...]
     languages: tuple[str, ...]
     agencies: tuple[str, ...]
+    groupings: tuple[Grouping, ...]
 
     @property
     def query(self) -> dict[str, object]:
@@ -88,29 +91,25 @@ class Asked:
         if self.first is None or self.last is None:
             return []
         length = timedelta(days=(self.last - self.first).days + 1)
-        month = self.last.replace(day=1)
         ranges = {
             "earlier": (moved(self.first, -length), moved(self.last, -length)),
             "later": (moved(self.first, length), moved(self.last, length)),
-            "that week": (moved(self.last, timedelta(days=-self.last.weekday())),) * 2,
-            "that month": (month, moved(moved(month, timedelta(days=31)).replace(day=1), timedelta(days=-1))),
+            "that week": (start_of(self.last, "week"), end_of(self.last, "week")),
+            "that month": (start_of(self.last, "month"), end_of(self.last, "month")),
         }
-        ranges["that week"] = (ranges["that week"][0], moved(ranges["that week"][0], timedelta(days=6)))
         return [
             (name, {**self.query, "first": first, "last": last}) for name, (first, last) in ranges.items()
         ]
 
 
-def asked(
-    dd: Deduplicator, given: Fields, default: tuple[date | None, date | None] | None, *, by: bool = True
-) -> Asked:
-    """What a query asks for. `default`: the range where it names none; None takes the newest day."""
+def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True) -> Asked:
+    """What a query asks for. `days`: the newest ones are the range where it names none; None: the whole
+    corpus is.
+    """
     first, last = day_of(given["first"]), day_of(given["last"])
-    if first is None and last is None and not given["whole"]:
-        if default is None:
-            newest = dd.browsing.newest_day() or datetime.now(UTC).date()
-            default = (newest, newest)
-        first, last = default
+    if first is None and last is None and days is not None and not given["whole"]:
+        last = dd.browsing.newest_day() or datetime.now(UTC).date()
+        first = moved(last, timedelta(days=1 - days))
     elif last is None:
         last = first
     grouping: Any = given["by"] if by else ""
@@ -119,7 +118,8 @@ def asked(
     language, _ = named(given["language"], languages)
     credit, _ = named(given["credit"], agencies)
     chosen = (publication, language, credit)
-    return Asked(first, last, grouping or None, *chosen, near, outlets, languages, agencies)
+    groupings = GROUPINGS if by else ()
+    return Asked(first, last, grouping or None, *chosen, near, outlets, languages, agencies, groupings)
 
 
 def named(typed: str, names: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
@@ -134,7 +134,7 @@ def named(typed: str, names: Sequence[str]) -> tuple[str | None, tuple[str, ...]
 
 
 def day_of_query(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, Day]:
-    what = asked(dd, given, None)
+    what = asked(dd, given, days=1)
     return what, dd.browsing.day(what.first, what.last, by=what.by, rows=rows, **what.chosen)
 
 
@@ -217,9 +217,7 @@ def _linked(path: str, first: date, by: Grouping, what: Asked | None) -> str:
 
 
 def matrix_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, Matrix]:
-    newest = dd.browsing.newest_day() or datetime.now(UTC).date()
-    days = moved(newest, timedelta(days=1 - OUTLET_DAYS)), newest
-    what = asked(dd, given, days, by=False)
+    what = asked(dd, given, OUTLET_DAYS, by=False)
     return what, dd.browsing.outlets(what.first, what.last, rows=rows, **what.chosen)
 
 
@@ -238,7 +236,7 @@ def outlets(dd: Deduplicator, given: Fields) -> View:
 
 
 def outlet_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> tuple[Asked, OutletPage]:
-    what = asked(dd, given, (None, None))
+    what = asked(dd, given, days=None)
     if what.publication is None:
         raise InputError("no outlet is named: /outlet?publication=NAME")
     return what, dd.browsing.outlet(
