@@ -6,7 +6,7 @@ language only; both are found however they are typed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, get_args
@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from dedup.api.browsing import (
     SPREAD_OUTLETS,
+    Browsing,
     CopiedPage,
     Day,
     Grouping,
@@ -42,6 +43,16 @@ RANGE = ("first", "last", "whole", "publication", "language", "credit")
 
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 
+NAMES: Mapping[str, Callable[[Browsing], tuple[str, ...]]] = {
+    "publication": Browsing.outlet_names,
+    "language": Browsing.languages,
+    "credit": Browsing.agencies,
+}
+"""Fields of a query that hold a name -> which names there are."""
+
+Names = Mapping[str, tuple[str, ...]]
+"""By field: names that there are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -51,7 +62,7 @@ class Asked:
         first, last: None for the whole corpus.
         publication, language, credit: as they are stored; None for all.
         near: outlets that are called nearly so, where there is none of that name.
-        outlets, languages, agencies: that there are.
+        names: that there are.
         groupings: what its articles can be counted by; none where the page does not say.
     """
 
@@ -62,9 +73,7 @@ class Asked:
     language: str | None
     credit: str | None
     near: tuple[str, ...]
-    outlets: tuple[str, ...]
-    languages: tuple[str, ...]
-    agencies: tuple[str, ...]
+    names: Names
     groupings: tuple[Grouping, ...]
 
     @property
@@ -113,13 +122,25 @@ def asked(dd: Deduplicator, given: Fields, days: int | None, *, by: bool = True)
     elif last is None:
         last = first
     grouping: Any = given["by"] if by else ""
-    outlets, languages, agencies = dd.browsing.outlet_names(), dd.browsing.languages(), dd.browsing.agencies()
-    publication, near = named(given["publication"], outlets)
-    language, _ = named(given["language"], languages)
-    credit, _ = named(given["credit"], agencies)
-    chosen = (publication, language, credit)
-    groupings = GROUPINGS if by else ()
-    return Asked(first, last, grouping or None, *chosen, near, outlets, languages, agencies, groupings)
+    names = names_of(dd)
+    return Asked(
+        first,
+        last,
+        grouping or None,
+        **meant(given, names),
+        near=named(given["publication"], names["publication"])[1],
+        names=names,
+        groupings=GROUPINGS if by else (),
+    )
+
+
+def names_of(dd: Deduplicator, fields: Iterable[str] = NAMES) -> Names:
+    return {field: NAMES[field](dd.browsing) for field in fields}
+
+
+def meant(given: Fields, names: Names) -> dict[str, str | None]:
+    """What a query names, as it is stored; None where it names nothing."""
+    return {field: named(given[field], names.get(field, ()))[0] for field in NAMES}
 
 
 def named(typed: str, names: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:

@@ -15,7 +15,18 @@ from dedup.base.errors import InputError
 from dedup.base.words import heading, later, line, moment
 from dedup.web.browse.asking import Fields, View, day_of, go, id_of, sentence_of
 from dedup.web.browse.quotes import FIELDS, quotes
-from dedup.web.browse.ranges import RANGE, copied, named, outlet, outlets, today
+from dedup.web.browse.ranges import (
+    NAMES,
+    RANGE,
+    Names,
+    copied,
+    meant,
+    named,
+    names_of,
+    outlet,
+    outlets,
+    today,
+)
 from dedup.web.pages.charts import Print, story_timeline
 from dedup.web.pages.comparison import Block, compare
 
@@ -78,10 +89,9 @@ SEARCHED = ("words", "publication", "language", "credit", "status", "dated", "fi
 
 
 def search(dd: Deduplicator, given: Fields) -> View:
-    asked = any(given[name] for name in SEARCHED)
-    outlets, languages = dd.browsing.outlet_names(), dd.browsing.languages()
-    _, near = named(given["publication"], outlets)
-    given = searched(dd, given)
+    asked, names = any(given[name] for name in SEARCHED), names_of(dd)
+    _, near = named(given["publication"], names["publication"])
+    given = _as_stored(given, names)
     page, refused = None, ""
     if asked:
         try:
@@ -91,17 +101,16 @@ def search(dd: Deduplicator, given: Fields) -> View:
     after = {name: given[name] for name in SEARCHED}
     more = go("/search", **after, after=page.after) if page else ""
     values = {"given": given, "searched": asked, "page": page, "next": more, "refused": refused}
-    values |= {"near": near, "outlets": outlets, "languages": languages, "agencies": dd.browsing.agencies()}
-    return View("search.html.j2", values)
+    return View("search.html.j2", {**values, "near": near, "names": names})
 
 
 def searched(dd: Deduplicator, given: Fields) -> Fields:
-    """What is searched for, with outlet and language as they are stored."""
-    publication, _ = named(given["publication"], dd.browsing.outlet_names() if given["publication"] else ())
-    language, _ = named(given["language"], dd.browsing.languages() if given["language"] else ())
-    credit, _ = named(given["credit"], dd.browsing.agencies() if given["credit"] else ())
-    found = {"publication": publication, "language": language, "credit": credit}
-    return {**given, **{name: value or "" for name, value in found.items()}}
+    """What is searched for, with names as they are stored."""
+    return _as_stored(given, names_of(dd, (field for field in NAMES if given[field])))
+
+
+def _as_stored(given: Fields, names: Names) -> Fields:
+    return {**given, **{field: name or "" for field, name in meant(given, names).items()}}
 
 
 def found_by(dd: Deduplicator, given: Fields, rows: int | None = None) -> Page:
