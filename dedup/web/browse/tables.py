@@ -9,64 +9,60 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from dedup.api.browsing import ROWS, Day, OutletPage
+from dedup.api.browsing import ROWS, Day, Health, OutletPage, StoryPage
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.errors import InputError
 from dedup.web.browse.asking import Fields, id_of
 from dedup.web.browse.data import Part, Table
-from dedup.web.browse.quotes import quotes_of
 from dedup.web.browse.ranges import copied_by, day_of_query, matrix_of, outlet_of, period_name
-from dedup.web.browse.views import KINDS, found_by, hash_of, searched
+from dedup.web.browse.views import found_by, hash_of, kind_of, quotes_of, searched, sentences_of
 
 PAGE_ROWS = 1_000
 """That are asked for at a time where answers go on."""
 
-MARKS = {
-    **{name: f"marks.{name}" for name in ("articles", "unique", "similar", "duplicate", "pending", "failed")},
-    **{"stale": "marks.stale", "share_new": "marks.share_new"},
-}
+
+def columns(*same: str, **others: str) -> dict[str, str]:
+    """Columns in this order. `same`: those that are called as what they hold; `others`: the path of each."""
+    return {**{name: name for name in same}, **others}
+
+
+def under(path: str, given: Mapping[str, str], *names: str) -> dict[str, str]:
+    """Columns of what stands at a path, all or some."""
+    return {name: f"{path}.{place}" for name, place in given.items() if not names or name in names}
+
+
+def prefixed(prefix: str, given: Mapping[str, str]) -> dict[str, str]:
+    return {f"{prefix}_{name}": path for name, path in given.items()}
+
+
+MARKS = under(
+    "marks",
+    columns("articles", "unique", "similar", "duplicate", "pending", "failed", "stale", "share_new"),
+)
 ARTICLE = {
-    **{name: name for name in ("source_id", "title", "publication", "time")},
-    "dated": "published",
-    **{name: name for name in ("status", "stale", "archived", "duplicate_of", "score", "reason")},
+    **columns("source_id", "title", "publication", "time", dated="published"),
+    **columns("status", "stale", "archived", "duplicate_of", "score", "reason"),
 }
-FIGURES = {name: name for name in ("sentence_jaccard", "signature_jaccard", "containment")}
-MATCH = {name: f"match.{name}" for name in ("relation", "rule", "score", *FIGURES)}
-PIN = {
-    **{"source_id": "id", "other_source_id": "other_id", "relation": "relation"},
-    **{name: name for name in ("pinned_by", "reason", "pinned_at")},
-}
-SAID = {
-    **{"source_id": "id", "other_source_id": "other_id", "judged_by": "judged_by", "label": "label"},
-    **{name: name for name in ("note", "judged_at", "stale")},
-}
+FIGURES = columns("sentence_jaccard", "signature_jaccard", "containment")
+MATCH = under("match", columns("relation", "rule", "score", *FIGURES))
+PAIR = columns(source_id="id", other_source_id="other_id")
+PIN = {**PAIR, **columns("relation", "pinned_by", "reason", "pinned_at")}
+SAID = {**PAIR, **columns("judged_by", "label", "note", "judged_at", "stale")}
 STORY = {
-    **{name: f"original.{path}" for name, path in ARTICLE.items() if name in ("source_id", "title")},
-    **{"publication": "original.publication", "time": "original.time", "dated": "original.published"},
-    **{"copies": "copies", "outlets": "outlets", "last_at": "last_at", "reached_seconds": "reached"},
+    **under("original", ARTICLE, "source_id", "title", "publication", "time", "dated"),
+    **columns("copies", "outlets", "last_at", reached_seconds="reached"),
 }
 SENTENCE = {
-    **{"sentence_hash": "sentence_hash", "sentence": "example", "articles": "carriers"},
-    **{"effective_stories": "effective_stories", "ignored": "common", "pin": "pin", "since": "since"},
+    **columns("sentence_hash", sentence="example", articles="carriers"),
+    **columns("effective_stories", ignored="common"),
+    **columns("pin", "since"),
 }
 QUOTE = {
-    **{"sentence_hash": "sentence_hash", "sentence": "words"},
-    **{name: name for name in ("outlets", "stories", "articles", "common", "speech")},
-    **{name: name for name in ("source_id", "publication", "appeared_at", "counted_at")},
+    **columns("sentence_hash", sentence="words"),
+    **columns("outlets", "stories", "articles", "common", "speech"),
+    **columns("source_id", "publication", "appeared_at", "counted_at"),
 }
-PARTNER = {
-    **{"publication": "publication", "copies": "copies", "median_delay_seconds": "median_delay"},
-    "first_unknown": "undated",
-}
-
-
-def under(path: str, columns: Mapping[str, str], *names: str) -> dict[str, str]:
-    """Columns of what stands at a path, all or some."""
-    return {name: f"{path}.{place}" for name, place in columns.items() if not names or name in names}
-
-
-def prefixed(prefix: str, columns: Mapping[str, str]) -> dict[str, str]:
-    return {f"{prefix}_{name}": path for name, path in columns.items()}
+PARTNER = columns("publication", "copies", median_delay_seconds="median_delay", first_unknown="undated")
 
 
 Query = Callable[[Deduplicator, Fields], Any]
@@ -100,6 +96,14 @@ def _outlet(dd: Deduplicator, given: Fields) -> OutletPage:
     return outlet_of(dd, given, ROWS)[1]
 
 
+def _story(dd: Deduplicator, given: Fields) -> StoryPage:
+    return dd.browsing.story(id_of(given["id"]))
+
+
+def _health(dd: Deduplicator, _given: Fields) -> Health:
+    return dd.browsing.health()
+
+
 def _periods(found: Day | OutletPage) -> Iterable[dict[str, Any]]:
     for one in found.periods:
         yield {"period": period_name(one.first, found.by), "first": one.first, "marks": one.marks}
@@ -111,7 +115,7 @@ def _named(counts: Mapping[str, int], name: str) -> list[dict[str, Any]]:
     return [{name: key, "count": count} for key, count in counts.items()]
 
 
-CREDITS = {"agency": "agency", "articles": "articles"}
+CREDITS = columns("agency", "articles")
 
 PERIODS = {"period": "period", "first_day": "first", **MARKS}
 
@@ -120,7 +124,7 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
         Table("periods", PERIODS, whole(_day, _periods)),
         Table(
             "hours",
-            {"hour": "hour", "articles": "articles"},
+            columns("hour", "articles"),
             whole(_day, lambda day: [{"hour": h, "articles": n} for h, n in enumerate(day.hours)]),
         ),
         Table("biggest", STORY, whole(_day, lambda day: day.biggest)),
@@ -130,7 +134,7 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
         Table("credits", CREDITS, whole(_day, lambda day: day.credits)),
         Table(
             "troubles",
-            {"kind": "kind", "reason": "reason", "articles": "articles"},
+            columns("kind", "reason", "articles"),
             whole(_day, lambda day: day.troubles),
         ),
     ),
@@ -144,8 +148,7 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
     "/outlets": (
         Table(
             "cells",
-            {name: name for name in ("copier", "original", "copies")}
-            | {"median_delay_seconds": "median_delay"},
+            columns("copier", "original", "copies", median_delay_seconds="median_delay"),
             whole(lambda dd, given: matrix_of(dd, given, ROWS)[1], lambda matrix: matrix.cells),
         ),
     ),
@@ -182,24 +185,24 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
         Table(
             "timeline",
             ARTICLE,
-            whole(lambda dd, given: dd.browsing.story(id_of(given["id"])), lambda story: story.prints),
+            whole(_story, lambda story: story.prints),
         ),
         Table(
             "beside",
             {**under("article", ARTICLE), **prefixed("match", MATCH), "words": "words"},
-            whole(lambda dd, given: dd.browsing.story(id_of(given["id"])), lambda story: story.beside),
+            whole(_story, lambda story: story.beside),
         ),
     ),
     "/article": tuple(
         Table(
             name,
-            columns,
+            found,
             whole(
                 lambda dd, given: dd.browsing.article(id_of(given["id"])),
                 lambda page, name=name: getattr(page, name),  # type: ignore[misc]
             ),
         )
-        for name, columns in (
+        for name, found in (
             ("matches", {**under("article", ARTICLE), **prefixed("match", MATCH)}),
             ("pins", PIN),
             ("judgements", SAID),
@@ -219,20 +222,12 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
         Table(
             "sentences",
             SENTENCE,
-            paged(
-                lambda dd, given: dd.browsing.common_sentences(
-                    _order(given), given["after"] or None, rows=PAGE_ROWS
-                ),
-                lambda page: page.sentences,
-            ),
+            paged(lambda dd, given: sentences_of(dd, given, PAGE_ROWS), lambda page: page.sentences),
         ),
         Table(
             "pinned",
             SENTENCE,
-            whole(
-                lambda dd, given: dd.browsing.common_sentences(_order(given), rows=ROWS),
-                lambda page: page.pinned,
-            ),
+            whole(lambda dd, given: sentences_of(dd, {**given, "after": ""}, ROWS), lambda page: page.pinned),
         ),
     ),
     "/sentence": (
@@ -263,9 +258,9 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
                 **prefixed("earlier", under("earlier", ARTICLE, "source_id", "title", "publication", "time")),
                 **prefixed("later", under("later", ARTICLE, "source_id", "title", "publication", "time")),
                 **MATCH,
-                **{"threshold": "threshold", "margin": "margin", "scores": "scores"},
+                **columns("threshold", "margin", "scores"),
             },
-            whole(lambda dd, given: dd.browsing.queue(_kind(given)), lambda pairs: pairs),
+            whole(lambda dd, given: dd.browsing.queue(kind_of(given)), lambda pairs: pairs),
         ),
         Table(
             "pins",
@@ -279,36 +274,35 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
     "/health": (
         Table(
             "runs",
-            {
-                **{name: name for name in ("started_at", "what", "outcome", "error", "seconds")},
-                **{name: name for name in ("fingerprinted", "settled", "failed")},
-            },
-            whole(lambda dd, _: dd.browsing.health(), lambda health: health.runs),
+            columns(
+                *("started_at", "what", "outcome", "error", "seconds", "fingerprinted", "settled", "failed")
+            ),
+            whole(_health, lambda health: health.runs),
         ),
         Table(
             "sizes",
             {"table": "table", "bytes": "count"},
-            whole(lambda dd, _: dd.browsing.health(), lambda health: _named(health.sizes, "table")),
+            whole(_health, lambda health: _named(health.sizes, "table")),
         ),
         Table(
             "failed",
             {"reason": "reason", "articles": "count"},
-            whole(lambda dd, _: dd.browsing.health(), lambda health: _named(health.vitals.failed, "reason")),
+            whole(_health, lambda health: _named(health.vitals.failed, "reason")),
         ),
         Table(
             "limits",
             {"limit": "limit", "articles": "count"},
-            whole(lambda dd, _: dd.browsing.health(), lambda health: _named(health.vitals.limits, "limit")),
+            whole(_health, lambda health: _named(health.vitals.limits, "limit")),
         ),
         Table(
             "workers",
-            {name: name for name in ("host", "process_id", "alive", "seen_at")},
-            whole(lambda dd, _: dd.browsing.health(), lambda health: health.vitals.workers),
+            columns("host", "process_id", "alive", "seen_at"),
+            whole(_health, lambda health: health.vitals.workers),
         ),
         Table(
             "settings",
-            {name: name for name in ("name", "value", "wanted", "default", "meaning")},
-            whole(lambda dd, _: dd.browsing.health(), lambda health: health.settings),
+            columns("name", "value", "wanted", "default", "meaning"),
+            whole(_health, lambda health: health.settings),
         ),
     ),
 }
@@ -323,11 +317,3 @@ def table_of(path: str, name: str) -> Table:
             return table
     listed = ", ".join(table.name for table in tables) or "none"
     raise InputError(f"there is no table {name[:40]!r} on this page; there are: {listed}")
-
-
-def _order(given: Fields) -> Any:
-    return given["order"] or "carriers"
-
-
-def _kind(given: Fields) -> Any:
-    return given["kind"] or KINDS[0][0]

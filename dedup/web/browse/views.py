@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from dedup.api.browsing import Compared, Page, StoryPage
+from dedup.api.browsing import Compared, Page, QuotesPage, SentencesPage, StoryPage
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.words import heading, later, line, moment
 from dedup.web.browse.asking import Fields, View, day_of, go, id_of, sentence_of
-from dedup.web.browse.quotes import FIELDS, quotes
 from dedup.web.browse.ranges import (
     NAMES,
     RANGE,
@@ -163,13 +162,41 @@ def new(dd: Deduplicator, given: Fields) -> View:
 
 
 def sentences(dd: Deduplicator, given: Fields) -> View:
-    order: Any = given["order"] or "carriers"
-    page = dd.browsing.common_sentences(order, given["after"] or None)
-    return View("sentences.html.j2", {"page": page, "order": order, "one": None})
+    values = {"page": sentences_of(dd, given), "order": _order(given), "one": None}
+    return View("sentences.html.j2", values)
+
+
+def sentences_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> SentencesPage:
+    return dd.browsing.common_sentences(_order(given), given["after"] or None, rows=rows)
+
+
+def _order(given: Fields) -> Any:
+    return given["order"] or "carriers"
 
 
 def sentence(dd: Deduplicator, given: Fields) -> View:
     return View("sentences.html.j2", {"one": dd.browsing.sentence(hash_of(given["hash"]))})
+
+
+ONLY_SPEECH = "only"
+"""The value of `speech` for sentences with a quotation mark."""
+
+
+def quotes(dd: Deduplicator, given: Fields) -> View:
+    speech = ONLY_SPEECH if given["speech"] == ONLY_SPEECH else ""
+    values = {"page": quotes_of(dd, given), "order": _by(given), "speech": speech, "only": ONLY_SPEECH}
+    return View("quotes.html.j2", {**values, "one": None})
+
+
+def quotes_of(dd: Deduplicator, given: Fields, rows: int | None = None) -> QuotesPage:
+    """A page of quotes; `rows`: how many, where it is not as many as pages show."""
+    more = {} if rows is None else {"limit": rows}
+    speech = given["speech"] == ONLY_SPEECH
+    return dd.browsing.quotes(_by(given), speech=speech, after=given["after"] or None, **more)
+
+
+def _by(given: Fields) -> Any:
+    return given["by"] or "outlets"
 
 
 def quote(dd: Deduplicator, given: Fields) -> View:
@@ -187,11 +214,13 @@ KINDS = (("duplicate", "Duplicates or not"), ("similar", "Similar or not"), ("pi
 
 def judge(dd: Deduplicator, given: Fields) -> View:
     """The pairs most worth judging, and what was said."""
-    kind: Any = given["kind"] or KINDS[0][0]
-    pairs, pins = dd.browsing.queue(kind), dd.browsing.pins(given["after"] or None)
-    return View(
-        "judge.html.j2", {"kind": kind, "kinds": KINDS, "by": given["by"], "pairs": pairs, "pins": pins}
-    )
+    values = {"kind": kind_of(given), "kinds": KINDS, "by": given["by"]}
+    values |= {"pairs": dd.browsing.queue(kind_of(given)), "pins": dd.browsing.pins(given["after"] or None)}
+    return View("judge.html.j2", values)
+
+
+def kind_of(given: Fields) -> Any:
+    return given["kind"] or KINDS[0][0]
 
 
 def health(dd: Deduplicator, _given: Fields) -> View:
@@ -217,7 +246,7 @@ PLACES = (
     Position("/new", "Is this new?", (), new),
     Position("/outlets", "Who copies whom", RANGE, outlets),
     Position("/sentences", "Sentences", ("order", "after"), sentences),
-    Position("/quotes", "Quotes", FIELDS, quotes),
+    Position("/quotes", "Quotes", ("by", "speech", "after"), quotes),
     Position("/judge", "Judge", ("kind", "by", "after"), judge),
     Position("/health", "Health", (), health),
     Position("/story", None, ("id", "after"), story),
