@@ -21,14 +21,13 @@ def credits(json: JsonOption = False) -> None:
     """
     with corpus() as dd:
         found = dd.credits.publications()
-    if json:
-        output.write_json([one.as_dict() for one in found])
-        return
-    output.table(
+    output.listed(
+        found,
         "agency copy by publication",
         ("publication", "articles", "credited", "agency copy", "share"),
         ((one.publication, one.articles, one.credited, one.agency_copy, f"{one.share:.1%}") for one in found),
         ("articles", "credited", "agency copy", "share"),
+        json=json,
     )
 
 
@@ -65,14 +64,13 @@ def agencies(
             raise InputError("name the agency: dedup agencies NAME")
         with corpus() as dd:
             found = dd.credits.agencies()
-        if json:
-            output.write_json([one.as_dict() for one in found])
-            return
-        output.table(
+        output.listed(
+            found,
             "agencies whose credits are read",
             ("name", "spellings", "places", "articles"),
             ((one.name, ", ".join(one.spellings), ", ".join(one.places), one.articles) for one in found),
             ("articles",),
+            json=json,
         )
         return
     with corpus() as dd:

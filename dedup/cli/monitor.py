@@ -138,10 +138,8 @@ def runs(
     """
     with corpus() as dd:
         found = dd.runs(limit)
-    if json:
-        output.write_json([run.as_dict() for run in found])
-        return
-    output.table(
+    output.listed(
+        found,
         "",
         ("id", "what", "started", "seconds", "outcome", *COUNTS, "host", "error"),
         (
@@ -158,6 +156,7 @@ def runs(
             for run in found
         ),
         ("seconds", *COUNTS),
+        json=json,
     )
 
 

@@ -24,7 +24,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from dedup.base.answer import plain
+from dedup.base.answer import Answer, plain
 from dedup.base.printable import as_json, guarded, printable_lines
 from dedup.base.printable import printable as printable
 from dedup.base.schema import program
@@ -168,6 +168,22 @@ def table(
         lines = _records(cells, laid, screen)
     for line in lines:
         screen.print(line, soft_wrap=True)
+
+
+def listed(
+    found: Sequence[Answer],
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    numbers: Iterable[str] = (),
+    *,
+    json: bool,
+) -> None:
+    """Answers on stdout, as `table` shows the rows of them, or as JSON."""
+    if json:
+        write_json([one.as_dict() for one in found])
+    else:
+        table(title, columns, rows, numbers)
 
 
 def cell(value: Any, *, raw: bool = False) -> Text:

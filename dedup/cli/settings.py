@@ -183,10 +183,8 @@ def common(
         return
     with corpus() as dd:
         found = dd.common_sentences.list(limit)
-    if json:
-        output.write_json([sentence.as_dict() for sentence in found])
-        return
-    output.table(
+    output.listed(
+        found,
         "common sentences",
         ("articles", "stories", "pin", "ignored", "sentence", "hash"),
         (
@@ -201,6 +199,7 @@ def common(
             for s in found
         ),
         ("articles", "stories", "hash"),
+        json=json,
     )
 
 
@@ -289,12 +288,11 @@ def pin_list(json: JsonOption = False) -> None:
     """List the pinned pairs, the newest first."""
     with corpus() as dd:
         found = dd.pins.list()
-    if json:
-        output.write_json([pin.as_dict() for pin in found])
-        return
-    output.table(
+    output.listed(
+        found,
         "pinned pairs",
         ("a", "b", "relation", "who", "when", "why"),
         ((p.id, p.other_id, p.relation, p.pinned_by, p.pinned_at, p.reason) for p in found),
         ("when",),
+        json=json,
     )

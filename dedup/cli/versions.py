@@ -105,10 +105,8 @@ def quotes(
     """
     with corpus() as dd:
         found = dd.browsing.quotes(by, speech=speech, limit=limit).quotes
-    if json:
-        output.write_json([one.as_dict() for one in found])
-        return
-    output.table(
+    output.listed(
+        found,
         "sentences that several outlets share",
         ("outlets", "stories", "articles", "common", "words", "first in", "published"),
         (
@@ -119,8 +117,10 @@ def quotes(
             for one in found
         ),
         ("outlets", "stories", "articles", "published"),
+        json=json,
     )
-    output.say(f"counted {found[0].counted_at:%Y-%m-%d %H:%M} UTC" if found else "next: dedup sentences")
+    if not json:
+        output.say(f"counted {found[0].counted_at:%Y-%m-%d %H:%M} UTC" if found else "next: dedup sentences")
 
 
 def sentences(
