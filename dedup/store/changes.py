@@ -6,7 +6,6 @@ All of it is in `migrations/sql/journal.sql`; here it is asked, started and stop
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import psycopg
 
@@ -70,15 +69,15 @@ def changes(cursor: Cursor, since: str | None, limit: int) -> list[MarkChange]:
 
 def start(cursor: Cursor) -> bool:
     """Keep the journal from now on; False where it is on already. Needs the settle lock, and the owner."""
-    return _switch(cursor, "start")
+    return _switched(cursor, _sql("start"))
 
 
 def stop(cursor: Cursor) -> bool:
     """Drop the journal; False where it was off. Needs the settle lock, and the owner."""
-    return _switch(cursor, "stop")
+    return _switched(cursor, _sql("stop"))
 
 
-def _switch(cursor: Cursor, statement: Literal["start", "stop"]) -> bool:
+def _switched(cursor: Cursor, statement: bytes) -> bool:
     cursor.execute(set_values({"lock_timeout": milliseconds(LOCK_SECONDS)}, local=True))
-    row = cursor.execute(_sql("start" if statement == "start" else "stop")).fetchone()
+    row = cursor.execute(statement).fetchone()
     return bool(row and row[0])
