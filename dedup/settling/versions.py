@@ -19,6 +19,7 @@ from dedup.db.arrays import bigints
 from dedup.db.database import Cursor, prefer_indexes
 from dedup.store import articles, settling, versions
 from dedup.store.rulebooks import Rulebook
+from dedup.store.versions import VersionRow
 from dedup.text.alignment import Kind, Segment, twins
 from dedup.text.differences import differences
 from dedup.text.fingerprint import Fingerprinter, TextTask, UnreadableError
@@ -115,11 +116,13 @@ def versions_of(
     }
     keys = {told[0] for found in pairs.values() for pair in found for told in pair if told}
     common = set(settling.common_among(cursor, bigints(keys)).tolist())
-    told = [
-        Version(
+
+    def version(row: VersionRow) -> Version:
+        one = before[row.id]
+        return Version(
             row.source_id,
             row.version,
-            one[1] if (one := before[row.id]) else None,
+            one[1] if one else None,
             row.title,
             row.publication,
             row.time,
@@ -127,13 +130,11 @@ def versions_of(
             len(cut.get(row.id, {})),
             tuple(_alteration(*pair, common) for pair in pairs[row.id]),
         )
-        for row in rows
-    ]
-    own = [n == 0 or row.version > 1 for n, row in enumerate(rows)]
+
     return StoryVersions(
         original.source_id,
-        tuple(version for version, of_story in zip(told, own, strict=True) if of_story),
-        tuple(version for version, of_story in zip(told, own, strict=True) if not of_story),
+        tuple(version(row) for row in rows if row is original or row.version > 1),
+        tuple(version(row) for row in rows if row is not original and row.version == 1),
     )
 
 
