@@ -23,9 +23,8 @@ from dedup.text.fingerprint import Fingerprinter
 
 PAGE = 200  # Versions, or texts, of a transaction
 
-MIN_OUTLETS = (
-    3  # Outlets that share a sentence at least: two are as often one owner, or one agency's customer
-)
+MIN_OUTLETS = 3
+"""Outlets that share a sentence at least: two are as often one owner, or one agency's customer."""
 
 
 @dataclass(slots=True)

@@ -153,9 +153,8 @@ class Site:
             told += len(part.rows)
             yield form.rows(part)
         if part.after is not None and told < MOST_ROWS and isinstance(form, AsCSV):
-            raise ProblemError(
-                503, "there is no time for the rest"
-            )  # too late to be said: the answer is cut off
+            # Too late to be said: the answer is cut off.
+            raise ProblemError(503, "there is no time for the rest")
         yield form.end(part)
 
     async def _new(self, request: Request) -> Response:
