@@ -43,6 +43,7 @@ PAPERS = "ocr_papers_a"
 TEMPLATES = "templates"
 BANDS = ((0.0, 0.01), (0.01, 0.02), (0.02, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 1.0))
 BOTH = ((0.01, 0.02), (0.02, 0.05), (0.04, 0.06), (0.05, 0.1), (0.1, 0.2))
+ONE = "one side"
 LEAST_WORDS = 24
 CONFIRMING = 0.5
 
@@ -102,7 +103,7 @@ class Papers:
             languages[a] = languages[b] = row["language"]
             if row["words"] >= LEAST_WORDS:
                 pairs.append((a, b))
-                self._labels.append(("one side", row["cer"]))
+                self._labels.append((ONE, row["cer"]))
         donors = _Donors(truth, texts, numbers)
         for low, high in BOTH:
             for number, row in enumerate(truth):
@@ -110,11 +111,11 @@ class Papers:
                     spoilt = donors.spoil(number, low, high)
                     if spoilt is not None:
                         pairs.append((numbers[row["b"]], len(texts)))
-                        self._labels.append((f"both {low:.0%}-{high:.0%}", row["cer"]))
+                        self._labels.append((_band("both", low, high), row["cer"]))
                         texts.append(spoilt)
                         languages.append(row["language"])
         self._pairs = np.array(pairs, np.int32)
-        self._story = np.array([*(i // 2 for i in range(len(numbers))), *[-1] * (len(texts) - len(numbers))])
+        self._story = np.full(len(texts), -1)
         for story, row in enumerate(truth):
             self._story[[numbers[row["a"]], numbers[row["b"]]]] = story
         self._prints = Prints(texts, languages)
@@ -122,32 +123,33 @@ class Papers:
     def recall(self) -> Table:
         """By error: how many pairs, and per cent of them that are duplicates with the setting off and on."""
         on, off = (self._prints.duplicates(self._pairs, setting) for setting in ("on", "off"))
-        found: Table = {}
-        names = [
-            next(f"one side {low:.0%}-{high:.0%}" for low, high in BANDS if error < high)
-            if side == "one side"
-            else side
-            for side, error in self._labels
-        ]
-        for name in sorted(set(names), key=lambda n: (n.startswith("both"), names.index(n))):
-            chosen = np.array([n == name for n in names])
-            found[name] = {
-                "pairs": chosen.sum(),
-                "off": 100 * off[chosen].mean(),
-                "on": 100 * on[chosen].mean(),
-            }
-        return dict(
-            sorted(
-                found.items(),
-                key=lambda item: (item[0].startswith("both"), float(item[0].split()[-1].split("%")[0])),
-            )
+        names = np.array(
+            [
+                next(_band(side, *band) for band in BANDS if error < band[1]) if side == ONE else side
+                for side, error in self._labels
+            ]
         )
+        found: Table = {}
+        for name in (*(_band(ONE, *band) for band in BANDS), *(_band("both", *band) for band in BOTH)):
+            chosen = names == name
+            if chosen.any():
+                found[name] = {
+                    "pairs": chosen.sum(),
+                    "off": 100 * off[chosen].mean(),
+                    "on": 100 * on[chosen].mean(),
+                }
+        return found
 
     def others(self) -> int:
         """Pairs of different papers that are duplicates by this rule."""
         pairs = self._prints.damaged()
         stories = self._story[pairs]
         return int(((stories >= 0).all(axis=1) & (stories[:, 0] != stories[:, 1])).sum())
+
+
+def _band(side: str, low: float, high: float) -> str:
+    """The row of pairs of an error: which sides are damaged, and how much."""
+    return f"{side} {low:.0%}-{high:.0%}"
 
 
 class _Donors:
