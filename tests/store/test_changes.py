@@ -65,6 +65,20 @@ def sql(database: Database, *statements: str) -> None:
             cursor.execute(statement.encode())
 
 
+def reader_of(database: Database) -> Replica:
+    """A reader that was told all there is."""
+    reader = Replica(database)
+    reader.read_all()
+    return reader
+
+
+def copied(database: Database) -> Replica:
+    """A reader of an article and its copy."""
+    for name, minute in (("a", 0), ("b", 1)):
+        deduplicator(database).submit(article(name, window(0, 6), minute))
+    return reader_of(database)
+
+
 def short(found: list[MarkChange]) -> list[tuple[str, str, str | None]]:
     return [(change.id, change.status, change.duplicate_of) for change in found]
 
@@ -119,9 +133,7 @@ def test_a_stopped_journal_leaves_nothing_and_its_cursors_no_longer_count(kept: 
         assert owner.start_journal() is True
     with pytest.raises(CursorError, match=r"another history.*without --since"):
         reader.read()
-    again = Replica(kept)
-    again.read_all()
-    again.assert_equal()
+    reader_of(kept).assert_equal()
 
 
 @pytest.mark.parametrize(
@@ -192,8 +204,7 @@ def test_of_a_mark_that_changed_twice_the_last_change_is_told(kept: Database) ->
 def test_a_mark_that_is_settled_again_and_stays_is_not_told(kept: Database) -> None:
     load(kept, *family())
     settle(kept)
-    reader = Replica(kept)
-    reader.read_all()
+    reader = reader_of(kept)
     change_settings(kept, similar_pairs=49)
     for engine in ("postgres", "memory"):
         sql(kept, "UPDATE dedup.corpus_state SET rule_digest = NULL")
@@ -204,8 +215,7 @@ def test_a_mark_that_is_settled_again_and_stays_is_not_told(kept: Database) -> N
 def test_other_settings_tell_the_marks_that_differ(kept: Database) -> None:
     load(kept, *family())
     settle(kept)
-    reader = Replica(kept)
-    reader.read_all()
+    reader = reader_of(kept)
     before = answer(kept).marks
     change_settings(kept, duplicate_sentence_jaccard=0.9, duplicate_signature_jaccard=0.95)
     settle(kept)
@@ -226,8 +236,7 @@ def test_a_new_article_is_told_when_it_has_a_mark(kept: Database) -> None:
 def test_a_pin_and_its_end_are_told(kept: Database) -> None:
     load(kept, *family())
     settle(kept)
-    reader = Replica(kept)
-    reader.read_all()
+    reader = reader_of(kept)
     for pin in (True, False):
         with kept.transaction() as cursor:
             if pin:
@@ -241,8 +250,7 @@ def test_a_pin_and_its_end_are_told(kept: Database) -> None:
 
 def test_an_edit_takes_the_mark_away_until_there_is_another(kept: Database) -> None:
     deduplicator(kept).submit(article("a", window(0, 6), 0))
-    reader = Replica(kept)
-    reader.read_all()
+    reader = reader_of(kept)
     sql(kept, "UPDATE dedup.article SET text = 'Other words.'")
     assert short(reader.read()) == [("a", "pending", None)]
     settle(kept)
@@ -250,10 +258,7 @@ def test_an_edit_takes_the_mark_away_until_there_is_another(kept: Database) -> N
 
 
 def test_a_deletion_is_told_after_what_became_of_the_copies(kept: Database) -> None:
-    for name, minute in (("a", 0), ("b", 1)):
-        deduplicator(kept).submit(article(name, window(0, 6), minute))
-    reader = Replica(kept)
-    reader.read_all()
+    reader = copied(kept)
     sql(kept, "DELETE FROM dedup.article WHERE source_id = 'a'")
     assert short(reader.read_all()) == [("b", "pending", None), ("a", "deleted", None)]
     settle(kept)
@@ -283,10 +288,7 @@ def test_an_article_that_comes_again_under_the_same_key_is_there(kept: Database)
 
 
 def test_another_source_id_is_told_with_the_copies_that_name_it(kept: Database) -> None:
-    for name, minute in (("a", 0), ("b", 1)):
-        deduplicator(kept).submit(article(name, window(0, 6), minute))
-    reader = Replica(kept)
-    reader.read_all()
+    reader = copied(kept)
     sql(kept, "UPDATE dedup.article SET source_id = 'z' WHERE source_id = 'a'")
     assert sorted(short(reader.read_all())) == [
         *(("a", "deleted", None), ("b", "duplicate", "z"), ("z", "unique", None)),
@@ -299,8 +301,7 @@ def test_another_source_id_is_told_with_the_copies_that_name_it(kept: Database) 
 def test_a_prune_tells_the_marks_that_it_changes_and_not_that_they_are_archived(kept: Database) -> None:
     load(kept, *family(), article("copy", window(0, 6), 50), article("old", window(30, 6, ring=99), -5))
     settle(kept)
-    reader = Replica(kept)
-    reader.read_all()
+    reader = reader_of(kept)
     before = answer(kept).marks
     with kept.transaction(settling=True) as cursor:
         window_of.want(cursor, at(3))
@@ -315,8 +316,7 @@ def test_a_prune_tells_the_marks_that_it_changes_and_not_that_they_are_archived(
 
 def test_truncate_begins_another_history(kept: Database) -> None:
     deduplicator(kept).submit(article("a", window(0, 6), 0))
-    reader = Replica(kept)
-    reader.read_all()
+    reader = reader_of(kept)
     sql(kept, "TRUNCATE dedup.article CASCADE")
     with pytest.raises(CursorError):
         reader.read()
@@ -351,8 +351,7 @@ def test_a_transaction_that_commits_late_is_not_missed(kept: Database) -> None:
 
 def test_what_is_rolled_back_is_not_told_and_leaves_no_gap(kept: Database) -> None:
     deduplicator(kept).submit(article("a", window(0, 6), 0))
-    reader = Replica(kept)
-    reader.read_all()
+    reader = reader_of(kept)
     with psycopg.connect(kept.url) as connection:
         connection.execute("DELETE FROM dedup.article")
         connection.rollback()
@@ -434,8 +433,7 @@ def test_who_reads_on_while_marks_are_lost_is_refused_though_its_place_is_an_old
 @pytest.mark.parametrize("change", ["disabled for a while", "made again"])
 def test_triggers_that_were_away_are_noticed(kept: Database, change: str) -> None:
     deduplicator(kept).submit(article("a", window(0, 6), 0))
-    reader = Replica(kept)
-    reader.read_all()
+    reader = reader_of(kept)
     sql(kept, "ALTER TABLE dedup.article_mark DISABLE TRIGGER journal_updated")
     with pytest.raises(InputError, match="no journal"):
         reader.read()
@@ -446,9 +444,7 @@ def test_triggers_that_were_away_are_noticed(kept: Database, change: str) -> Non
         sql(kept, "UPDATE dedup.article SET text = 'Others.'", "SELECT dedup.fire_always()")
     with pytest.raises(CursorError):
         reader.read()
-    again = Replica(kept)
-    again.read_all()
-    again.assert_equal()
+    reader_of(kept).assert_equal()
 
 
 @pytest.mark.long("dedup", "migrations")
@@ -457,8 +453,7 @@ def test_a_restored_journal_refuses_cursors_of_the_other_database(
 ) -> None:
     load(kept, *family())
     settle(kept)
-    reader = Replica(kept)
-    reader.read_all()
+    reader = reader_of(kept)
     dump = str(tmp_path / "dump")
     run(program("pg_dump"), "-Fc", "-n", "dedup", "-f", dump, "-d", kept.url)
     with closing(Database(server.create("dedup_changes"))) as target:

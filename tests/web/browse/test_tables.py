@@ -71,18 +71,8 @@ def test_every_table_that_is_offered_is_there_in_both_forms(reading: Browser, li
         (path, name) for path, names in offered.items() for name in names
     }
     assert {name for _, name in missing} <= {
-        *(
-            "beside",
-            "credits",
-            "troubles",
-            "pins",
-            "judgements",
-            "failed",
-            "limits",
-            "workers",
-            "pinned",
-            "languages",
-        )
+        *("beside", "credits", "troubles", "pins", "judgements"),
+        *("failed", "limits", "workers", "pinned", "languages"),
     }
 
 
@@ -127,12 +117,15 @@ def test_data_knows_names_as_the_page_does(reading: Browser) -> None:
     assert {row["publication"] for row in rows} == {"Vantage Wire"}
 
 
-def test_all_rows_are_told_part_by_part(
-    opening: Opening, corpus_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def pages(opening: Opening, corpus_url: str, monkeypatch: pytest.MonkeyPatch) -> Browser:
+    """Pages of 25 articles, of which tables read four at a time."""
     fill(corpus_url, list(alone(25)))
-    pages = opening(corpus_url)
     monkeypatch.setattr(tables, "PAGE_ROWS", 4)
+    return opening(corpus_url)
+
+
+def test_all_rows_are_told_part_by_part(pages: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     every = json_rows(pages.get("/search", None, publication="Wire", format="json"))
     assert len({row["source_id"] for row in every}) == 25
     assert len(csv_rows(pages.get("/search", None, publication="Wire", format="csv"))) == 25
@@ -145,12 +138,7 @@ def test_all_rows_are_told_part_by_part(
     assert len(csv_rows(pages.get("/search", None, publication="Wire", format="csv"))) == 12
 
 
-def test_csv_that_there_is_no_time_for_breaks_off(
-    opening: Opening, corpus_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(corpus_url, list(alone(9)))
-    pages = opening(corpus_url)
-    monkeypatch.setattr(tables, "PAGE_ROWS", 4)
+def test_csv_that_there_is_no_time_for_breaks_off(pages: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "MOST_SECONDS", -1.0)
     reply = pages.get("/search", None, publication="Wire", format="json")
     assert (len(json_rows(reply)), reply.json["after"] is None) == (4, False)
