@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -14,20 +13,17 @@ from urllib.parse import unquote
 
 import pytest
 
+from tests.scripts import script
+
 ROOT = Path(__file__).parents[1]
 PYTHON = ROOT / ".venv-docs" / "bin" / "python"
 ADDRESS = ("href", "src", "srcset", "data", "action")
 ELSEWHERE = re.compile(r"(?:[a-z]+:)?//")
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("stage", ROOT / "scripts" / "docs_site" / "stage.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(scope="module", name="script")
+def the_script() -> ModuleType:
+    return script("docs_site/stage.py")
 
 
 class Page(HTMLParser):

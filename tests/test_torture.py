@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.scripts import script
 
 ROOT = Path(__file__).parent.parent
 
@@ -29,15 +30,9 @@ def test_skipped():
 """
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("torture", ROOT / "scripts" / "torture.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["torture"] = module
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(scope="module", name="script")
+def the_script() -> ModuleType:
+    return script("torture.py")
 
 
 def test_each_long_test_has_its_row_and_a_failure_is_a_loss(script: ModuleType, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import re
 from functools import cache
@@ -18,6 +17,7 @@ from dedup.cli.load import load
 from dedup.cli.main import app
 from dedup.files.naming import DEFAULT_FIELDS
 from tests.loops import each
+from tests.scripts import script
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
@@ -27,18 +27,7 @@ PAGES = (
     *sorted(f"docs/{p.name}" for p in ROOT.glob("docs/*.md")),
 )
 
-
-def _script() -> Any:
-    """What makes the page; `scripts/` is no package."""
-    found = importlib.util.spec_from_file_location("command_pages", ROOT / "scripts" / "command_pages.py")
-    assert found
-    assert found.loader
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
-
-
-SCRIPT = _script()
+SCRIPT: Any = script("command_pages.py")
 PROGRAM = dict(SCRIPT.commands(typer.main.get_command(app)))
 COMMANDS = {name.removeprefix("dedup "): command for name, command in PROGRAM.items() if name != "dedup"}
 HELP = set(SCRIPT.help_names())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from types import ModuleType
 import pytest
 
 from tests.package.environments import ROOT
+from tests.scripts import script
 
 CHANGES = """# Changelog
 
@@ -38,14 +38,9 @@ Description-Content-Type: text/markdown
 WHEEL = "newsdedup-1.2.0-py3-none-any.whl"
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("release", ROOT / "scripts" / "release.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(scope="module", name="script")
+def the_script() -> ModuleType:
+    return script("release.py")
 
 
 def git(folder: Path, *words: str) -> None:
