@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from http.client import HTTPConnection
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -308,3 +309,11 @@ def test_a_badge_says_how_many_copies_an_original_has(reading: Browser) -> None:
     page = Document(reading.page("/article", id=DAM)).words
     assert re.search(r"original, \d+ copies", page)
     assert "unique" not in page.partition("Related articles")[0]
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "2026-02-28", "9999-12-31"])
+def test_links_to_other_ranges_lead_to_ranges(reading: Browser, day: str) -> None:
+    links = Document(reading.page("/", first=day, last=day)).links
+    ranges = [dict(parse_qsl(link.partition("?")[2])) for link in links if "first=" in link]
+    assert len(ranges) >= 4
+    assert all(one["first"] <= one["last"] for one in ranges)
