@@ -76,7 +76,12 @@ def submit_all(url: str, barrier: Any, name: str, rounds: int) -> None:
     with Deduplicator(url) as corpus:
         for i in range(rounds):
             barrier.wait(60)
-            corpus.submit(article(f"{name}{i}", window(20 * i, 6, ring=10_000), 0))
+            one = article(f"{name}{i}", window(20 * i, 6, ring=10_000), 0)
+            # Left for later where something else, a vacuum perhaps, holds a lock for 0.1 s.
+            said = [corpus.submit(one)]
+            while said[-1].status == "pending":
+                assert len(said) < 5, said[-1].reason
+                said.append(corpus.submit(one))
 
 
 @pytest.mark.long("dedup", "migrations")
