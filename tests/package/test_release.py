@@ -133,8 +133,9 @@ def test_tests_that_did_not_run_on_this_code(script: ModuleType, project: Path) 
     tests.mkdir()
     (tests / "__init__.py").touch()
     (tests / "test_a.py").write_text("def test_a(): ...\n")
+    mark = "long"  # by itself, since `tests.long` reads this file too, and would look for what it names
     (tests / "test_b.py").write_text(
-        'import pytest\n\n\n@pytest.mark.long("tests/test_a.py")\ndef test_b(): ...\n'
+        f'import pytest\n\n\n@pytest.mark.{mark}("tests/test_a.py")\ndef test_b(): ...\n'
     )
     (tests / "long.py").write_text((ROOT / "tests" / "long.py").read_text("utf-8"))
     with pytest.raises(script.NotReadyError, match="no record of it"):
