@@ -112,7 +112,8 @@ class Settings:
         3, "rule", "sentences two articles must share to count as contained by sentences", 1, 100
     )
     containment_shingles: int = _setting(
-        30, "rule", "shingles each of two articles must have to count as contained by signature", 1, 10_000
+        # From 30 on excerpts of short items are lost; under 16 the error of the signature shows.
+        20, "rule", "shingles each of two articles must have to count as contained by signature", 1, 10_000
     )
     similar_pairs: int = _setting(
         # Pages filled in from one template are similar by the thousand: all their pairs would grow with the
