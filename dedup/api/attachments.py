@@ -73,16 +73,16 @@ class Attachments(OfCorpus):
         """
         wanted = Wanted(
             checks.text("the table", table),
-            tuple(checks.texts("key", keys)),
-            {field: checks.text(field, column) for field, column in columns.items()},
-            None if name is None else checks.text("the name", name),
-            None if where is None else checks.text("the condition", where),
+            checks.texts("key", keys),
+            _checked(columns),
+            checks.optional(checks.text, "the name", name),
+            checks.optional(checks.text, "the condition", where),
             mark_columns,
             triggers,
             html,
-            None if changed is None else checks.text("changed", changed),
-            None if every is None else checks.whole_number("every", every, 0, LONGEST_PAUSE),
-            tuple(checks.texts("keep", keep)),
+            checks.optional(checks.text, "changed", changed),
+            checks.optional(checks.whole_number, "every", every, 0, LONGEST_PAUSE),
+            checks.texts("keep", keep),
         )
         made, statements, told = attaching.attach(self._database, wanted, dry_run=dry_run)
         return Attached(made.name, statements, triggers=made.triggers, every=made.every, told=told)
@@ -121,15 +121,13 @@ class Attachments(OfCorpus):
             BusyError: others held the table for longer than `Timeouts.lock`.
         """
         told = Remap(
-            None if table is None else checks.text("the table", table),
-            None if keys is None else tuple(checks.texts("key", keys)),
-            None
-            if columns is None
-            else {field: checks.text(field, column) for field, column in columns.items()},
-            None if where is None else checks.text("the condition", where),
-            None if changed is None else checks.text("changed", changed),
-            None if every is None else checks.whole_number("every", every, 0, LONGEST_PAUSE),
-            None if keep is None else tuple(checks.texts("keep", keep)),
+            checks.optional(checks.text, "the table", table),
+            checks.optional(checks.texts, "key", keys),
+            None if columns is None else _checked(columns),
+            checks.optional(checks.text, "the condition", where),
+            checks.optional(checks.text, "changed", changed),
+            checks.optional(checks.whole_number, "every", every, 0, LONGEST_PAUSE),
+            checks.optional(checks.texts, "keep", keep),
         )
         attachment, statements = attaching.remap(
             self._database, checks.text("the name", name), told, dry_run=dry_run
@@ -164,7 +162,7 @@ class Attachments(OfCorpus):
         `stop`: asked between pages. Returns how many rows are new, changed or gone. Raises InputError:
         nothing is attached under that name. DatabaseError: a table cannot be read as it was mapped.
         """
-        chosen = None if name is None else checks.text("the name", name)
+        chosen = checks.optional(checks.text, "the name", name)
         return attaching.sync(self._database, chosen, whole=whole, stop=stop)
 
     def list(self) -> list[Attachment]:
@@ -174,3 +172,7 @@ class Attachments(OfCorpus):
     def waiting(self) -> int:
         """How many changes are noted and not read yet."""
         return self._transact(outbox.count)
+
+
+def _checked(columns: Mapping[str, str]) -> dict[str, str]:
+    return {field: checks.text(field, column) for field, column in columns.items()}

@@ -179,8 +179,7 @@ class Browsing(OfCorpus):
         `after` is of no page.
         """
         for name, value in (("words", words), ("url", url), ("source_id", source_id)):
-            if value is not None:
-                checks.text(name, value)
+            checks.optional(checks.text, name, value)
         what = searching.wanted(
             words,
             _only(publication, language, credit),

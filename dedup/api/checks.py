@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from dedup.base.article import Article, storable
 from dedup.base.errors import InputError
 from dedup.base.times import parse_time
 
+_Bounds = ParamSpec("_Bounds")
+_Value = TypeVar("_Value")
+
 MAX_WHOLE_NUMBER = 2**63 - 1  # Of Postgres' bigint
+
+
+def optional(
+    check: Callable[Concatenate[str, Any, _Bounds], _Value],
+    name: str,
+    value: Any,
+    *bounds: _Bounds.args,
+    **named: _Bounds.kwargs,
+) -> _Value | None:
+    """What one of these checks says of a value, or None where none is given."""
+    return None if value is None else check(name, value, *bounds, **named)
 
 
 def whole_number(name: str, value: Any, low: int, high: int = MAX_WHOLE_NUMBER) -> int:
@@ -31,11 +45,11 @@ def text(name: str, value: Any) -> str:
     return value
 
 
-def texts(name: str, values: Any) -> list[str]:
+def texts(name: str, values: Any) -> tuple[str, ...]:
     """Several texts; a single str is refused, since its letters would be taken one by one."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(f"{name}s must be a list of strings, not {type(values).__name__}")
-    return [text(name, value) for value in values]
+    return tuple(text(name, value) for value in values)
 
 
 def moment(name: str, value: Any) -> datetime:

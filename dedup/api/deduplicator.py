@@ -270,12 +270,10 @@ class Deduplicator(Questions):
         from dedup.settling import backfill as settling
 
         checks.whole_number("batch", batch, 1, MAX_BATCH)
-        if workers is not None:
-            checks.whole_number("workers", workers, 0, MAX_WORKERS)
+        checks.optional(checks.whole_number, "workers", workers, 0, MAX_WORKERS)
         if engine not in ENGINE_NAMES:
             raise InputError(f"engine must be one of {', '.join(ENGINE_NAMES)}, not {engine!r}")
-        if memory is not None:
-            checks.whole_number("memory", memory, MIN_MEMORY)
+        checks.optional(checks.whole_number, "memory", memory, MIN_MEMORY)
         return settling.backfill(
             self._database,
             batch=batch,

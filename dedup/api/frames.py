@@ -93,7 +93,7 @@ def reader(
     """
     if name not in TABLE_NAMES:
         raise InputError(f"there is no table {name!r}; there are {', '.join(TABLE_NAMES)}")
-    first = None if since is None else checks.moment("since", since)
+    first = checks.optional(checks.moment, "since", since)
     return pa.RecordBatchReader.from_batches(arrow.schema(name), _opened(name, corpus, first))
 
 

@@ -75,10 +75,10 @@ class Questions(OfCorpus):
         return exports.marks(
             self._database,
             status=status,
-            since=None if since is None else checks.moment("since", since),
-            marked_since=None if marked_since is None else checks.moment("marked_since", marked_since),
-            publication=None if publication is None else checks.text("publication", publication),
-            limit=None if limit is None else checks.whole_number("limit", limit, 0),
+            since=checks.optional(checks.moment, "since", since),
+            marked_since=checks.optional(checks.moment, "marked_since", marked_since),
+            publication=checks.optional(checks.text, "publication", publication),
+            limit=checks.optional(checks.whole_number, "limit", limit, 0),
             kept=kept,
         )
 
@@ -101,7 +101,7 @@ class Questions(OfCorpus):
             CursorError: the cursor is of another history of the marks, or too old: forget the marks that are
                 kept, and begin again with None.
         """
-        given = None if since is None else checks.text("since", since)
+        given = checks.optional(checks.text, "since", since)
         return self._transact(changes.changes, given, checks.whole_number("limit", limit, 1, MOST_CHANGES))
 
     def export_corpus(
@@ -139,7 +139,7 @@ class Questions(OfCorpus):
         """
         from dedup.store import story_export
 
-        first = None if since is None else checks.moment("since", since)
+        first = checks.optional(checks.moment, "since", since)
         return story_export.export(self._database, Path(file), since=first, progress=progress, stop=stop)
 
     def versions(self, source_id: str, *, against: Against = "before") -> StoryVersions:
@@ -234,8 +234,7 @@ class Questions(OfCorpus):
         """
         from dedup.settling import verify as checking
 
-        if sample is not None:
-            checks.whole_number("sample", sample, 1)
+        checks.optional(checks.whole_number, "sample", sample, 1)
         with self._database.transaction() as cursor:
             if rulebooks.waiting_adoption(cursor).program:
                 raise InputError("the program or its Unicode tables changed: run `dedup backfill` first")

@@ -46,8 +46,7 @@ def work(
         SchemaError: the schema is missing, older or newer; the message names the next step.
     """
     check_seconds("the poll interval", poll)
-    if workers is not None:
-        checks.whole_number("workers", workers, 1, MAX_WORKERS)
+    checks.optional(checks.whole_number, "workers", workers, 1, MAX_WORKERS)
     database = daemon.wait_for(lambda: opening.opened(url, timeouts, schema), stop, daemon.DOWN_SECONDS)
     if database is None:
         return
