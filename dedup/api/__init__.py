@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
@@ -34,3 +35,15 @@ class OfCorpus:
 
     def _transaction(self) -> AbstractContextManager[Cursor]:
         return self._database.transaction()
+
+
+def transacted(
+    work: Callable[Concatenate[Cursor, _Given], _Answer],
+) -> Callable[Concatenate[OfCorpus, _Given], _Answer]:
+    """A method that is `work`, in a transaction of its own: its words and its arguments are those of that."""
+
+    @wraps(work)
+    def method(corpus: OfCorpus, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
+        return corpus._transact(work, *given, **named)
+
+    return method

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dedup.api import OfCorpus, checks
+from dedup.api import OfCorpus, checks, transacted
 from dedup.attach import attach as attaching
 from dedup.attach import attachments, drift, outbox
-from dedup.attach.attachments import Attachment
 from dedup.attach.mapping import LONGEST_PAUSE, Remap, Wanted
 from dedup.base.answer import Answer
 
@@ -134,9 +133,7 @@ class Attachments(OfCorpus):
         )
         return Attached(attachment.name, statements)
 
-    def drift(self) -> list[str]:
-        """What owners did to attached tables that a person must see to; one line each, with the next step."""
-        return self._transact(drift.problems)
+    drift = transacted(drift.problems)
 
     def detach(
         self, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
@@ -165,9 +162,7 @@ class Attachments(OfCorpus):
         chosen = checks.optional(checks.text, "the name", name)
         return attaching.sync(self._database, chosen, whole=whole, stop=stop)
 
-    def list(self) -> list[Attachment]:
-        """The attached tables, in the order in which they were attached."""
-        return self._transact(attachments.attachments)
+    list = transacted(attachments.attachments)
 
     def waiting(self) -> int:
         """How many changes are noted and not read yet."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import date
 from typing import TYPE_CHECKING
 
-from dedup.api import OfCorpus, checks
+from dedup.api import OfCorpus, checks, transacted
 from dedup.base.verdict import StatusName
 from dedup.db.database import Cursor
 from dedup.settling import explain as comparing
@@ -110,9 +110,7 @@ class Browsing(OfCorpus):
             reading.begin(cursor)
             yield cursor
 
-    def newest_day(self) -> date | None:
-        """The day of the newest article, in UTC, that is not in the future; None where there is none."""
-        return self._transact(days.newest_day)
+    newest_day = transacted(days.newest_day)
 
     def day(
         self,
@@ -231,17 +229,9 @@ class Browsing(OfCorpus):
         only = _only(publication, language, credit)
         return self._transact(of_outlets.outlet, only, first, last, by=by, rows=_rows(rows))
 
-    def outlet_names(self) -> tuple[str, ...]:
-        """The outlets that there are, by name, 1,000 at most."""
-        return self._transact(of_outlets.names)
-
-    def agencies(self) -> tuple[str, ...]:
-        """The agencies whose credits are read, by name."""
-        return self._transact(of_outlets.agencies)
-
-    def languages(self) -> tuple[str, ...]:
-        """The languages of the newest articles."""
-        return self._transact(of_outlets.languages)
+    outlet_names = transacted(of_outlets.names)
+    agencies = transacted(of_outlets.agencies)
+    languages = transacted(of_outlets.languages)
 
     def copied(
         self,
@@ -300,20 +290,13 @@ class Browsing(OfCorpus):
         checks.whole_number("sentence_hash", sentence_hash, -(2**63))
         return self._transact(quotes.one, sentence_hash)
 
-    def queue(self, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
-        """The pairs most worth judging, of those that nobody has pinned or judged.
-
-        The closest to a threshold come first; picked ones in the order in which they are asked. Raises
-        InputError: there is no such kind.
-        """
-        return self._transact(queues.queue, kind)
+    queue = transacted(queues.queue)
 
     def pins(self, after: str | None = None, *, rows: int | None = None) -> PinsPage:
         """What people have said of pairs. Raises InputError: `after` is of no page."""
         return self._transact(queues.pins, after, _rows(rows))
 
-    def health(self) -> Health:
-        return self._transact(conditions.health)
+    health = transacted(conditions.health)
 
     def quality(self) -> Quality | None:
         """How good the marks are by the pairs that people judged; None where none is judged."""

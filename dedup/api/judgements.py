@@ -5,13 +5,13 @@ Needs NumPy, so it is imported when it is first asked for. How pairs are found a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from dedup.api import OfCorpus
+from dedup.api import OfCorpus, transacted
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.judging import live
@@ -52,28 +52,12 @@ class Proposal(Answer):
 class Judgements(OfCorpus):
     """What people say of pairs of articles; a judge is a name."""
 
-    def pick(self, picks: Iterable[Pick]) -> int:
-        """Replace the selection of pairs; judgements are kept. Returns how many pairs are in it."""
-        return self._transact(judgements.pick, picks)
-
-    def progress(self, judge: str) -> ReviewProgress:
-        """How far a judge is."""
-        return self._transact(judgements.progress, judge)
-
-    def waiting(self, judge: str) -> list[Key]:
-        """The picked pairs that a judge has not judged, in the order in which they are asked."""
-        return self._transact(judgements.waiting, judge)
-
-    def judged(self, judge: str) -> list[Key]:
-        """The picked pairs that a judge has judged, the oldest judgement first."""
-        return self._transact(judgements.judged, judge)
-
-    def read(self, pair: Key, judge: str) -> ReviewPair:
-        """Both articles of a pair as they are now, and what this judge said.
-
-        Raises NotFoundError: one of them is not stored.
-        """
-        return self._transact(judgements.read, pair, judge)
+    pick = transacted(judgements.pick)
+    progress = transacted(judgements.progress)
+    waiting = transacted(judgements.waiting)
+    judged = transacted(judgements.judged)
+    read = transacted(judgements.read)
+    take_back = transacted(judgements.take_back)
 
     def record(
         self,
@@ -97,10 +81,6 @@ class Judgements(OfCorpus):
         """`record` for several judgements: all are kept at the end, or none if anything is raised."""
         with self._database.transaction() as cursor:
             yield partial(judgements.record, cursor)
-
-    def take_back(self, pair: Key, judge: str) -> bool:
-        """Forget a judgement; false if there was none."""
-        return self._transact(judgements.take_back, pair, judge)
 
     def quality(self) -> Quality:
         """How good the marks are by what people judged.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dedup.api import OfCorpus, checks
+from dedup.api import OfCorpus, checks, transacted
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress
@@ -22,7 +22,6 @@ from dedup.runs.runs import PastRun
 from dedup.store import articles, changes, exports, overview, rulebooks, stories, verdicts
 from dedup.store.changes import MOST_CHANGES, MarkChange
 from dedup.store.exports import MarkRow, MatchRow
-from dedup.store.overview import Overview
 from dedup.store.stories import Story, StorySummary
 from dedup.store.verdicts import MarkedArticle
 
@@ -209,9 +208,7 @@ class Questions(OfCorpus):
         """The last runs, the latest first."""
         return self._transact(runs.history, checks.whole_number("limit", limit, 0))
 
-    def status(self) -> Overview:
-        """The state of the corpus: counts, sizes, what is at work, what limits fired."""
-        return self._transact(overview.overview)
+    status = transacted(overview.overview)
 
     def ping(self) -> None:
         """Make sure that the database answers and has the schema of this program.

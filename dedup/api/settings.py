@@ -10,19 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dedup.api import OfCorpus, checks
+from dedup.api import OfCorpus, checks, transacted
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
-from dedup.base.settings import Settings, masked
+from dedup.base.settings import masked
 from dedup.base.timeouts import check_seconds
 from dedup.db.database import Cursor, retried
 from dedup.files.record import record_bytes
 from dedup.rules.relation import Relation
 from dedup.settling import hook
 from dedup.store import articles, overview, pins, rulebooks, verdicts
-from dedup.store.overview import CommonSentence
-from dedup.store.pins import PairPin
-from dedup.store.rulebooks import Adoption
 from dedup.store.verdicts import MarkedArticle
 from dedup.text.fingerprint import base_language
 from dedup.text.punkt import PunktModel
@@ -40,17 +37,9 @@ class Trained(Answer):
 class CorpusSettings(OfCorpus):
     """The settings of one corpus."""
 
-    def in_force(self) -> Settings:
-        """The settings that marks are made with."""
-        return self._transact(rulebooks.load_settings)
-
-    def wanted(self) -> Settings:
-        """The settings that the next backfill puts in force."""
-        return self._transact(rulebooks.load_wanted)
-
-    def adoption(self) -> Adoption:
-        """What the next backfill puts in force; false if that is what is in force already."""
-        return self._transact(rulebooks.waiting_adoption)
+    in_force = transacted(rulebooks.load_settings)
+    wanted = transacted(rulebooks.load_wanted)
+    adoption = transacted(rulebooks.waiting_adoption)
 
     def sentence_models(self) -> dict[str, PunktModel]:
         """The sentence parameters in force, by language."""
@@ -142,10 +131,6 @@ class PairPins(OfCorpus):
             pins.pin_pair(cursor, a, b, wanted, by, reason)
             return [name for name in (a, b) if articles.find(cursor, name) is None]
 
-    def remove(self, a: str, b: str) -> bool:
-        """Take a pin back, which restores the rules; false if there was none."""
-        return self._transact(pins.unpin_pair, a, b)
-
     def settle(self, a: str, b: str, *, timeout: float | None = None) -> tuple[MarkedArticle, ...]:
         """Settle both articles of a pair now, so that a pin or its removal shows at once; returns those
         stored.
@@ -167,17 +152,14 @@ class PairPins(OfCorpus):
 
         return retried(attempt)
 
-    def list(self) -> list[PairPin]:
-        """The pinned pairs, the newest first."""
-        return self._transact(pins.pair_pins)
+    remove = transacted(pins.unpin_pair)
+    list = transacted(pins.pair_pins)
 
 
 class CommonSentences(OfCorpus):
     """The sentences that are ignored, and those that people say shall be, or shall not be."""
 
-    def list(self, limit: int | None = None) -> list[CommonSentence]:
-        """The common and the pinned sentences, those of most effective stories first."""
-        return self._transact(overview.common_sentences, limit)
+    list = transacted(overview.common_sentences)
 
     def pin(self, sentence: str | int, *, common: bool, language: str | None = None) -> None:
         """Declare a sentence always (`common`) or never common.

@@ -142,7 +142,7 @@ def _from_text(text: Part, kind: str) -> Part:
 
 
 def attachments(cursor: Cursor) -> list[Attachment]:
-    """Every attachment, by its number."""
+    """The attached tables, in the order in which they were attached."""
     rows = cursor.execute(_sql("attachments")).fetchall()
     return [
         replace(made, keys=tuple(made.keys), key_types=tuple(made.key_types), keep=tuple(made.keep))

@@ -110,7 +110,7 @@ def problems_of(cursor: Cursor, attachment: Attachment, found: Found | None = No
 
 
 def problems(cursor: Cursor) -> list[str]:
-    """What a person must see to, of all attached tables; one line each, with the command."""
+    """What owners did to attached tables that a person must see to; one line each, with the next step."""
     return [
         f"{line}: `dedup remap {attachment.name}`"
         for attachment in attachments.present(cursor)

@@ -92,18 +92,20 @@ class ReviewProgress:
 
 
 def progress(cursor: Cursor, judge: str) -> ReviewProgress:
+    """How far a judge is."""
     row = cursor.execute(_sql("progress", **_BODIES), {"judge": judge}).fetchone()
     assert row is not None
     return ReviewProgress(*row)
 
 
 def waiting(cursor: Cursor, judge: str) -> list[Key]:
-    """The pairs this judge can still judge, in the order in which they are asked."""
+    """The picked pairs that a judge has not judged, in the order in which they are asked."""
     rows = cursor.execute(_sql("waiting", **_BODIES), {"judge": judge})
     return [(row[0], row[1]) for row in rows.fetchall()]
 
 
 def judged(cursor: Cursor, judge: str) -> list[Key]:
+    """The picked pairs that a judge has judged, the oldest judgement first."""
     rows = cursor.execute(_sql("judged", **_BODIES), {"judge": judge})
     return [(row[0], row[1]) for row in rows.fetchall()]
 
@@ -132,6 +134,9 @@ class ReviewPair:
 
 
 def read(cursor: Cursor, pair: Key, judge: str) -> ReviewPair:
+    """Both articles of a pair as they are now, and what this judge said. Raises NotFoundError: one of them is
+    not stored.
+    """
     values = {"judge": judge, "a": pair[0], "b": pair[1]}
     query = _sql("read", **_BODIES, html=html("a"), other_html=html("o"))
     row = cursor.execute(query, values).fetchone()
@@ -168,7 +173,7 @@ def record(
 
 
 def take_back(cursor: Cursor, pair: Key, judge: str) -> bool:
-    """Forget what a judge said about a pair; returns whether there was anything."""
+    """Forget what a judge said about a pair; false if there was nothing."""
     cursor.execute(_sql("take_back"), {"a": pair[0], "b": pair[1], "judge": judge})
     return cursor.rowcount > 0
 

@@ -83,6 +83,7 @@ _OVERVIEW = (
 
 
 def overview(cursor: Cursor) -> Overview:
+    """The state of the corpus: counts, sizes, what is at work, what limits fired."""
     names = ("statuses", "limits", "failures")
     counts, limits, failures = (dict(cursor.execute(_sql(name)).fetchall()) for name in names)
     sizes = table_sizes(cursor)

@@ -77,6 +77,7 @@ class PairPin(Answer):
 
 
 def pair_pins(cursor: Cursor) -> list[PairPin]:
+    """The pinned pairs, the newest first."""
     rows = cursor.execute(_sql("pair_pins"))
     return [PairPin(*row) for row in rows.fetchall()]
 
@@ -98,7 +99,7 @@ def pin_pair(
 
 
 def unpin_pair(cursor: Cursor, a: str, b: str) -> bool:
-    """Take a pin back, which restores the rules; returns whether there was one."""
+    """Take a pin back, which restores the rules; false if there was none."""
     first, second = _ordered(a, b)
     cursor.execute(_sql("unpin_pair"), {"a": first, "b": second})
     return cursor.rowcount > 0

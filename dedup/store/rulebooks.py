@@ -77,12 +77,13 @@ def load_rulebook(cursor: Cursor) -> Rulebook:
 
 
 def load_settings(cursor: Cursor) -> Settings:
+    """The settings that marks are made with."""
     rows = cursor.execute(_sql("settings_in_force")).fetchall()
     return Settings().with_values(dict(rows))
 
 
 def load_wanted(cursor: Cursor) -> Settings:
-    """The settings that the next backfill adopts."""
+    """The settings that the next backfill puts in force."""
     rows = cursor.execute(_sql("settings_wanted")).fetchall()
     return Settings().with_values(dict(rows))
 
@@ -145,7 +146,7 @@ class Adoption:
 
 
 def waiting_adoption(cursor: Cursor) -> Adoption:
-    """Whether settings, sentence parameters or the program differ from those in force."""
+    """What the next backfill puts in force: settings, sentence parameters, the program; false if nothing."""
     state, wanted = load_state(cursor), _wanted_state(cursor)
     program = not state.same_program()
     return Adoption(

@@ -111,7 +111,7 @@ class Day(Answer):
 
 
 def newest_day(cursor: Cursor) -> date | None:
-    """The day of the newest article that is not in the future, in UTC."""
+    """The day of the newest article that is not in the future, in UTC; None where there is none."""
     row = cursor.execute(_sql("newest_day")).fetchone()
     return row[0].date() if row else None
 

@@ -63,6 +63,7 @@ class Health(Answer):
 
 
 def health(cursor: Cursor) -> Health:
+    """The state of a corpus as a page shows it."""
     vitals = monitoring.vitals(cursor, LATE_SECONDS)
     row = cursor.execute(_sql("health")).fetchone()
     assert row is not None

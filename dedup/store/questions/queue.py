@@ -67,8 +67,12 @@ class PinsPage(Answer):
     after: str | None
 
 
-def queue(cursor: Cursor, kind: QueueKind) -> tuple[DoubtfulPair, ...]:
-    """The pairs most worth judging. Raises InputError: there is no such kind."""
+def queue(cursor: Cursor, kind: QueueKind = "duplicate") -> tuple[DoubtfulPair, ...]:
+    """The pairs most worth judging, of those that nobody has pinned or judged.
+
+    The closest to a threshold come first; picked ones in the order in which they are asked. Raises
+    InputError: there is no such kind.
+    """
     if kind not in get_args(QueueKind):
         raise InputError(f"there is no queue {kind!r}; there are {', '.join(get_args(QueueKind))}")
     if kind == "picked":
