@@ -152,7 +152,11 @@ if not TYPE_CHECKING:  # a type checker is to know every name, and to miss those
         if name in _HOMES:
             return getattr(import_module(_HOMES[name]), name)
         if name == "__version__":
-            return import_module("importlib.metadata").version("newsdedup")
+            metadata = import_module("importlib.metadata")
+            try:
+                return metadata.version("newsdedup")
+            except metadata.PackageNotFoundError:  # run from a folder of its files
+                return "0"
         raise AttributeError(f"module 'dedup' has no attribute {name!r}")
 
 

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from ipaddress import ip_address
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -28,6 +27,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+import dedup
 from dedup.base.errors import InputError
 from dedup.base.extras import installing
 
@@ -114,7 +114,7 @@ class Client:
     ) -> None:
         self._named = {_place(address) for address in named}
         self._stop, self._host_seconds = stop, host_seconds
-        self.agent = agent or f"newsdedup/{_version()}"
+        self.agent = agent or f"newsdedup/{dedup.__version__}"
         self._hosts: dict[str, _Host] = {}
         self._managers: dict[tuple[str | None, bool], Any] = {}
         self._lock = Lock()
@@ -380,13 +380,6 @@ def _text(body: bytes, charset: str | None) -> str:
 def _place(url: str) -> str:
     """Host and port: what is asked one thing at a time."""
     return urlsplit(url).netloc.rpartition("@")[2].lower()
-
-
-def _version() -> str:
-    try:
-        return version("newsdedup")
-    except PackageNotFoundError:
-        return "0"
 
 
 def need_packages() -> None:

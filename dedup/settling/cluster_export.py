@@ -6,12 +6,12 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import dedup
 from dedup.base.answer import Answer
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress, SilentProgress
@@ -161,7 +161,7 @@ def _lists(values: Sequence[Any]) -> Any:
 
 
 def _about(found: Wanted, report: CorpusExport) -> dict[str, Any]:
-    about: dict[str, Any] = {"format": FORMAT, "dedup": version("newsdedup"), **found.basis.as_dict()}
+    about: dict[str, Any] = {"format": FORMAT, "dedup": dedup.__version__, **found.basis.as_dict()}
     if report.with_key:
         about["hash_key"] = found.settings.hash_key
     names = ("articles", "fingerprints", "failed", "left_out", "pair_pins", "sentence_pins")
