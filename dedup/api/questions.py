@@ -13,6 +13,7 @@ from dedup.api import OfCorpus, checks, transacted
 from dedup.base.article import Article
 from dedup.base.errors import InputError
 from dedup.base.progress import Progress
+from dedup.base.settings import MIN_OUTLETS
 from dedup.base.times import Time
 from dedup.base.verdict import StatusName
 from dedup.db import revision
@@ -158,7 +159,7 @@ class Questions(OfCorpus):
     def keep_sentences(
         self,
         *,
-        outlets: int = 3,
+        outlets: int = MIN_OUTLETS,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> SentencesReport:

@@ -28,6 +28,10 @@ PRINT_KEYS, PRINT_BYTES = 48, 4 + 8 * 256
 WINDOW_UNITS = {"d": 1, "w": 7, "y": 365}
 """Days; a year is that many, so that a window has the same length in every year."""
 
+MIN_OUTLETS = 3
+"""Outlets that share a sentence at least, for it to be a quote: two are as often one owner, or one agency's
+customer."""
+
 
 def _setting(
     default: Any,

@@ -9,6 +9,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 import dedup
+from dedup.base.settings import MIN_OUTLETS
 from dedup.cli import output
 from dedup.cli.progress import progress_bar
 from dedup.cli.shared import JsonOption, corpus, counted, shortened, stopping
@@ -126,7 +127,7 @@ def quotes(
 def sentences(
     outlets: Annotated[
         int, Option(min=2, help="Outlets that share a sentence at least, for it to be a quote.")
-    ] = 3,
+    ] = MIN_OUTLETS,
     json: JsonOption = False,
 ) -> None:
     """Cut texts into sentences for the views `alteration` and `quote`, and for `dedup quotes`.

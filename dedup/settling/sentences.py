@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from dedup.base.answer import Answer
 from dedup.base.progress import Progress, SilentProgress
+from dedup.base.settings import MIN_OUTLETS
 from dedup.db.database import Database
 from dedup.settling.refresh import EXAMPLE_CHARACTERS
 from dedup.settling.versions import Sentences, altered, sentences_of
@@ -22,9 +23,6 @@ from dedup.store.versions import Difference
 from dedup.text.fingerprint import Fingerprinter
 
 PAGE = 200  # Versions, or texts, of a transaction
-
-MIN_OUTLETS = 3
-"""Outlets that share a sentence at least: two are as often one owner, or one agency's customer."""
 
 
 @dataclass(slots=True)
