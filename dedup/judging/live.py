@@ -121,7 +121,8 @@ def quality_of(cursor: Cursor) -> Quality | None:
     if not judged:
         return None
     called = [stories[pair.id] == stories[pair.other_id] for pair in judged]
-    pinned = [place for place, pair in enumerate(judged) if pins.relation_of(cursor, pair.id, pair.other_id)]
+    said = {(pin.id, pin.other_id) for pin in pins.pair_pins(cursor)}
+    pinned = [place for place, pair in enumerate(judged) if (pair.id, pair.other_id) in said]
     if pinned:
         settings = rulebooks.load_settings(cursor)
         scored = _scores(cursor, settings, [judged[place] for place in pinned])
