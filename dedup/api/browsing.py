@@ -279,10 +279,10 @@ class Browsing(OfCorpus):
     ) -> QuotesPage:
         """Sentences that several outlets share, as `keep_sentences` counted them, common ones included.
 
-        `speech`: only those with a quotation mark. Raises InputError: there is no such order, or `after` is
-        of no page.
+        `speech`: only those with a quotation mark. `limit`: at most so many, up to `ROWS`. Raises InputError:
+        there is no such order, or `after` is of no page.
         """
-        checks.whole_number("limit", limit, 1)
+        checks.whole_number("limit", limit, 1, ROWS)
         return self._transact(quotes.page, order, speech=speech, after=after, limit=limit)
 
     def quote(self, sentence_hash: int) -> QuotePage:

@@ -84,6 +84,8 @@ def test_both_orders_page_by_page(said: Database) -> None:
         browsing.quotes("words")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no page"):
         browsing.quotes(after="x")
+    with pytest.raises(InputError, match="from 1 to 10,000"):
+        browsing.quotes(limit=10_001)
 
 
 def test_only_what_somebody_said(database: Database) -> None:
