@@ -6,10 +6,10 @@ Loading, backfilling and all that takes minutes is for `Deduplicator`, in a thre
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Self, TypeVar
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from dedup.api import checks
 from dedup.api.deduplicator import Deduplicator
@@ -17,16 +17,26 @@ from dedup.base.article import Article
 from dedup.base.errors import ClosedError
 from dedup.base.timeouts import Timeouts
 from dedup.base.verdict import Verdict
-from dedup.store.changes import MarkChange
-from dedup.store.stories import Story
-from dedup.store.verdicts import MarkedArticle
 
+_Given = ParamSpec("_Given")
 _Value = TypeVar("_Value")
 
 THREADS = 4
 """That read texts and wait for the database. All who settle wait for one lock, and more would only wait."""
 
 MAX_AT_ONCE = 1_000  # Articles of one `submit_many` in hand; more would only wait for a thread
+
+
+def _threaded(
+    work: Callable[Concatenate[Deduplicator, _Given], _Value],
+) -> Callable[Concatenate[AsyncDeduplicator, _Given], Coroutine[Any, Any, _Value]]:
+    """A method of `Deduplicator`, in a thread: its words and its arguments are those of that."""
+
+    @wraps(work)
+    async def method(corpus: AsyncDeduplicator, /, *given: _Given.args, **named: _Given.kwargs) -> _Value:
+        return await corpus._in_thread(partial(work, corpus._opened(), *given, **named))
+
+    return method
 
 
 class AsyncDeduplicator:
@@ -36,7 +46,8 @@ class AsyncDeduplicator:
             verdict = await dd.submit(Article(source_id="a1", text="…"))
 
     It gives the verdicts that `Deduplicator` gives, in threads of its own. A task may be cancelled at any
-    time: what a thread is at by then is done wholly, and what waits for a thread not at all.
+    time: what a thread is at by then is done wholly, and what waits for a thread not at all. A `timeout`
+    begins when a thread has taken the article up.
 
     Args:
         url, schema, timeouts: as of `Deduplicator`.
@@ -77,14 +88,7 @@ class AsyncDeduplicator:
         if blocking is not None:
             await asyncio.to_thread(blocking.close)
 
-    async def submit(self, article: Article, *, timeout: float | None = None) -> Verdict:
-        """Store an article, or its new version, and say what it is; see `Deduplicator.submit`.
-
-        `timeout`: seconds to wait for others, and for a statement to work; None takes `Timeouts.hook`. A turn
-        on one of its threads is waited for besides. Raises InputError: this is no Article, or the timeout is
-        not above 0.
-        """
-        return await self._in_thread(partial(self._opened().submit, article, timeout=timeout))
+    submit = _threaded(Deduplicator.submit)
 
     async def submit_many(
         self,
@@ -136,34 +140,11 @@ class AsyncDeduplicator:
             raise errors.exceptions[0] from None
         return [found[number] for number in range(len(found))]
 
-    async def lookup(self, article: Article | str) -> Verdict:
-        """What an article, or a bare text, would be marked; nothing is stored."""
-        return await self._in_thread(partial(self._opened().lookup, article))
-
-    async def get(self, source_id: str) -> MarkedArticle | None:
-        """An article as it is stored, with its mark and the pairs behind it; None if it is unknown."""
-        return await self._in_thread(partial(self._opened().get, source_id))
-
-    async def story(self, source_id: str) -> Story:
-        """The story that an article belongs to: its canonical article and all copies.
-
-        Raises NotFoundError: the article is unknown.
-        """
-        return await self._in_thread(partial(self._opened().story, source_id))
-
-    async def changes(self, since: str | None = None, *, limit: int = 1_000) -> list[MarkChange]:
-        """The marks that changed since a cursor, in order; see `Deduplicator.changes`.
-
-        Raises InputError, or CursorError where all marks are to be read again.
-        """
-        return await self._in_thread(partial(self._opened().changes, since, limit=limit))
-
-    async def delete(self, source_id: str) -> bool:
-        """Delete an article; its duplicates and partners are judged again. False if it is unknown.
-
-        Raises BusyError: others held it for longer than `Timeouts.lock`.
-        """
-        return await self._in_thread(partial(self._opened().delete, source_id))
+    lookup = _threaded(Deduplicator.lookup)
+    get = _threaded(Deduplicator.get)
+    story = _threaded(Deduplicator.story)
+    changes = _threaded(Deduplicator.changes)
+    delete = _threaded(Deduplicator.delete)
 
     def _opened(self) -> Deduplicator:
         if self._blocking is None:
