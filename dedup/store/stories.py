@@ -8,16 +8,21 @@ are found is another matter: there the time of storing stands in (docs/semantics
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 
+from dedup.base import words
 from dedup.base.answer import Answer
 from dedup.base.errors import NotFoundError
+from dedup.base.html import plain_title
 from dedup.db.database import Cursor, prefer_indexes
 from dedup.db.statements import Statements
-from dedup.store.first_words import of_untitled
 
 _sql = Statements("store/stories")
+
+BEGINNING = 4_000
+"""Characters of a text in which its first words are looked for: one that is HTML begins with tags."""
 
 
 def known(row: str) -> str:
@@ -170,3 +175,14 @@ def reprints(cursor: Cursor, most: int) -> Reprints:
     assert row is not None
     duplicates, reprinted = row
     return Reprints(duplicates, reprinted, tuple(largest(cursor, most)))
+
+
+def of_untitled(cursor: Cursor, titles: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+    """The first words of those articles that have no title, by which people know them, by source_id.
+    `titles`: source_ids and titles.
+    """
+    untitled = [source_id for source_id, title in titles if not (title or "").strip()]
+    if not untitled:
+        return {}
+    rows = cursor.execute(_sql("beginnings"), {"source_ids": untitled, "characters": BEGINNING}).fetchall()
+    return {id: words.first_words(plain_title(text) if html else text) for id, text, html in rows if text}

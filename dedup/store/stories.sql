@@ -45,3 +45,10 @@ WITH original AS (
 SELECT m.source_id, m.title, m.publication, coalesce(m.published_at, m.added_at), m.status, m.stale, m.score, m.reason
 FROM told CROSS JOIN LATERAL (SELECT * FROM dedup.mark WHERE id = told.id OFFSET 0) AS m
 ORDER BY m.duplicate_of IS NOT NULL, coalesce(m.published_at, m.added_at), m.source_id
+
+-- name: beginnings
+-- How the texts of articles begin. OFFSET 0: looked up one by one, whatever the statistics say.
+SELECT given.source_id, left(t.text, %(characters)s), t.html
+FROM unnest(%(source_ids)s::text[]) AS given (source_id)
+CROSS JOIN LATERAL (SELECT id FROM dedup.mark WHERE source_id = given.source_id OFFSET 0) AS a
+CROSS JOIN LATERAL (SELECT text, html FROM dedup.article_text WHERE article_id = a.id OFFSET 0) AS t

@@ -18,8 +18,7 @@ from dedup.db.arrays import bigints
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor
 from dedup.db.statements import Statements
-from dedup.store.first_words import CHARACTERS, of_untitled
-from dedup.store.stories import delay_between, known
+from dedup.store.stories import BEGINNING, delay_between, known, of_untitled
 
 _sql = Statements("store/questions/questions")
 
@@ -220,7 +219,7 @@ def lines_of(cursor: Cursor, ids: Collection[int]) -> dict[int, ArticleLine]:
         "characters": LABEL_CHARACTERS + 1,
         "copies": LINE_COPIES,
         "longest": LINK_CHARACTERS,
-        "beginning": CHARACTERS,
+        "beginning": BEGINNING,
     }
     for id, *values in cursor.execute(_sql("lines", known=known("a")), given).fetchall():
         for place in _LABELS:
