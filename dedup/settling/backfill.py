@@ -135,7 +135,7 @@ def backfill(
         memory = memory or choice.usual_memory()
         options = Options(batch, full_count, PoolOptions(workers, factory), engine, memory)
         try:
-            work(database, report, heartbeat, options, progress or SilentProgress(), stop)
+            Work(database, report, heartbeat, options, progress or SilentProgress(), stop).all()
         except BaseException as error:
             with suppress(Exception):  # the database may be the error; the next run sees that this is gone
                 heartbeat.end("failed", type(error).__name__)
@@ -150,22 +150,6 @@ def backfill(
         heartbeat.close()
 
 
-def work(
-    database: Database,
-    report: BackfillReport,
-    heartbeat: Heartbeat,
-    options: Options,
-    progress: Progress,
-    stop: Callable[[], bool],
-) -> None:
-    """Settle all that waits, within a run that has begun; what was done is added to the run's row."""
-    try:
-        _Run(database, report, heartbeat, options, progress, stop).all()
-    finally:
-        with suppress(Exception):  # the counts are for people
-            heartbeat.add(Did(report.fingerprinted, report.settled, report.failed, report.seconds))
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """What `backfill` was told."""
@@ -177,7 +161,9 @@ class Options:
     memory: int
 
 
-class _Run:
+class Work:
+    """Settles all that waits, within a run that has begun."""
+
     def __init__(
         self,
         database: Database,
@@ -197,13 +183,24 @@ class _Run:
         self._timed = partial(timed, report.seconds)
 
     def all(self) -> None:
+        """Go on until nothing waits; what was done is added to the run's row."""
+        try:
+            self._all()
+        finally:
+            did = self._report
+            with suppress(Exception):  # the counts are for people
+                self._heartbeat.add(Did(did.fingerprinted, did.settled, did.failed, did.seconds))
+
+    def _all(self) -> None:
         while not self._stop():
             try:
                 did = self.once()
             except StaleRulesError:
                 self._fingerprinting.begin_again()
                 continue  # someone changed a setting: begin again with the new ones
-            self._read_credits()
+            with self._timed("reading credits"):  # of what a hook stored, or another list or byline changed
+                while not self._stop() and held(self._database, credits.read_unread):
+                    pass
             written, unwritten = write_marks(self._database, self._progress, self._stop)
             self._report.written_back += written
             self._report.problems += [line for line in unwritten if line not in self._report.problems]
@@ -255,12 +252,6 @@ class _Run:
         if read.articles or refreshed.entered or refreshed.left or settled:
             return (read.articles, read.which, refreshed.entered, refreshed.left, settled, which)
         return ()
-
-    def _read_credits(self) -> None:
-        """Read the credits of articles that a hook stored, or that another list or byline changed."""
-        with self._timed("reading credits"):
-            while not self._stop() and held(self._database, credits.read_unread):
-                pass
 
     def _fingerprint(self, rulebook: Rulebook, waiting: int, kept: Kept | None = None) -> Read:
         with self._timed("fingerprinting"):

@@ -28,8 +28,7 @@ from dedup.runs import runs, waiting
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Session
 from dedup.runs.waiting import Listener, Waiting
-from dedup.settling import backfill
-from dedup.settling.backfill import BackfillReport, Options
+from dedup.settling.backfill import BackfillReport, Options, Work
 
 POLL_SECONDS = 1.0  # How long an article waits at most that no notification told of
 IDLE_SECONDS = 60.0  # A run ends when nothing came for so long
@@ -188,9 +187,7 @@ class Daemon:
         report = BackfillReport()
         started = time.monotonic()
         try:
-            backfill.work(
-                self._database, report, self._heartbeat, self._options, SilentProgress(), self._stop
-            )
+            Work(self._database, report, self._heartbeat, self._options, SilentProgress(), self._stop).all()
         finally:
             self._tell(report, time.monotonic() - started)
         self._heartbeat.engine = None
