@@ -132,7 +132,7 @@ class Client:
         until = time.monotonic() + TOTAL_SECONDS
         for _ in range(MAX_REDIRECTS + 1):
             self._check(url)
-            with self._turn(url) as host:
+            with _Turn(self._host(url), url, self._stop) as host:
                 found = self._within(url, until, partial(self._ask, url, headers, most))
                 if isinstance(found, FetchError) and found.pause is not None:
                     host.free_at = time.monotonic() + found.pause
@@ -198,9 +198,6 @@ class Client:
     def _host(self, url: str) -> _Host:
         with self._lock:
             return self._hosts.setdefault(_place(url), _Host(seconds=self._host_seconds))
-
-    def _turn(self, url: str) -> _Turn:
-        return _Turn(self._host(url), url, self._stop)
 
     def _within(self, url: str, until: float, work: Callable[[], Any]) -> Any:
         """What a thread comes back with, or its error. One that is late is left alone: a socket that drips

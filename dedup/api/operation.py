@@ -10,7 +10,7 @@ It works as the role it connects as, which must own the schema. What everyone do
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Self
 
 from dedup.api import OfCorpus
@@ -19,7 +19,7 @@ from dedup.base.progress import Progress
 from dedup.base.schema import chosen
 from dedup.base.timeouts import Timeouts
 from dedup.db import revision, roles
-from dedup.db.database import URL_VARIABLE, Cursor, Database
+from dedup.db.database import URL_VARIABLE, Database
 from dedup.db.rendering import written_out
 from dedup.db.roles import Role
 from dedup.settling.locked import held
@@ -143,9 +143,7 @@ class Operation(OfCorpus):
             RightsError: the schema is not this role's own.
             BusyError: another process is at it.
         """
-        with self._database.transaction() as cursor:
-            revision.require_head(revision.current(cursor), self._database)
-            roles.require_owner(cursor, self.location)
+        self._require_owner()
         return word_index.change_index(self._database, wanted=wanted, progress=progress)
 
     def start_journal(self) -> bool:
@@ -155,20 +153,21 @@ class Operation(OfCorpus):
             RightsError: the schema is not this role's own.
             BusyError: others held its tables all the time.
         """
-        return self._switch(changes.start)
+        self._require_owner()
+        return held(self._database, changes.start)
 
     def stop_journal(self) -> bool:
         """Drop the journal of marks; False where it was off. No cursor counts after that.
 
         Raises: as `start_journal`.
         """
-        return self._switch(changes.stop)
+        self._require_owner()
+        return held(self._database, changes.stop)
 
-    def _switch(self, work: Callable[[Cursor], bool]) -> bool:
+    def _require_owner(self) -> None:
         with self._database.transaction() as cursor:
             revision.require_head(revision.current(cursor), self._database)
             roles.require_owner(cursor, self.location)
-        return held(self._database, work)
 
     def contents(self) -> Contents:
         """What `uninstall` would remove. Raises SchemaError: there is no schema."""

@@ -19,7 +19,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from threading import Lock
-from typing import Any
 from urllib.parse import urlsplit
 
 from dedup.api.fetching import HOST_SECONDS, Client, FetchError, StoppedError, need_packages
@@ -338,7 +337,9 @@ class _Watcher:
         found = dict(entry.found)
         if self._fetch and not entry.full and found.get("url"):
             try:
-                self._read_page(found)
+                from dedup.base.html import extract  # lxml and trafilatura take their time
+
+                found["text"] = extract(self._client.page(found["url"]))
             except FetchError as error:
                 log.info("%s", error, extra={"event": "page", "id": entry.source_id})
                 if error.passes:
@@ -361,8 +362,3 @@ class _Watcher:
             with self._lock:
                 self._told(verdict, article)
         return "new"
-
-    def _read_page(self, found: dict[str, Any]) -> None:
-        from dedup.base.html import extract
-
-        found["text"] = extract(self._client.page(found["url"]))

@@ -34,7 +34,8 @@ def installing(extra: str) -> str:
         return f"{_pip()} {_with_extra(str(Path(__file__).parents[2]), extra)}"
     origin = json.loads(found.read_text("direct_url.json") or "{}")
     url = origin.get("url", "")
-    path = _local_path(url)
+    parts = urlsplit(url)
+    path = Path(unquote(parts.path)) if parts.scheme == "file" else None
     if not url:
         return f"{_pip()} {_with_extra(DISTRIBUTION, extra)}"
     if path is not None and not path.exists():  # the wheel was thrown away, as in an image
@@ -59,11 +60,6 @@ def packages_of(found: Distribution, extra: str) -> list[str]:
 
 def _with_extra(what: str, extra: str) -> str:
     return shlex.quote(f"{what}[{extra}]")
-
-
-def _local_path(url: str) -> Path | None:
-    parts = urlsplit(url)
-    return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
 def _pip() -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
@@ -214,11 +213,6 @@ def window_days(given: str) -> int | None:
 
 HASH_KEY_CHARACTERS = 32
 """A hash key that people choose has so many characters at least: a short one could be guessed."""
-
-
-def random_hash_key() -> str:
-    """A new hash key: 32 random bytes, as 64 hexadecimal digits."""
-    return secrets.token_hex(32)
 
 
 def masked(secret: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -171,10 +172,10 @@ def seconds_of(given: str) -> float:
 
 def hash_key(given: str) -> str:
     """The hash key that a user asks for: `random` makes one, - reads it from stdin. Errors do not hold it."""
-    from dedup.base.settings import HASH_KEY_CHARACTERS, random_hash_key
+    from dedup.base.settings import HASH_KEY_CHARACTERS
 
     if given == "random":
-        return random_hash_key()
+        return secrets.token_hex(32)
     key = sys.stdin.readline().strip() if given == "-" else given
     if len(key) < HASH_KEY_CHARACTERS:
         raise SettingError(

@@ -217,18 +217,15 @@ _TYPES = {"bool": np.dtype(np.bool_), "int": np.dtype(">i8"), "time": np.dtype("
 
 def _column(kind: Kind, parts: Iterator[bytes | None]) -> Column:
     if kind in ("text", "word", "texts"):
-        *counts, lengths = (_integers(next(parts)) for _ in range(2 if kind == "texts" else 1))
+        sent = (next(parts) or b"" for _ in range(2 if kind == "texts" else 1))
+        *counts, lengths = (np.frombuffer(part, ">i4").astype(np.int32) for part in sent)
         texts = Texts(lengths, next(parts) or b"")
         return Lists(counts[0], texts) if counts else texts
     there = np.frombuffer(next(parts) or b"", np.bool_) if kind in _NULLABLE else None
-    sent = np.frombuffer(next(parts) or b"", _TYPES.get(kind, np.dtype(">f8")))
-    found = sent.astype(sent.dtype.newbyteorder("="))
+    numbers = np.frombuffer(next(parts) or b"", _TYPES.get(kind, np.dtype(">f8")))
+    found = numbers.astype(numbers.dtype.newbyteorder("="))
     if there is None:
         return Values(None, found)
     values = np.zeros(len(there), found.dtype)
     values[there] = found + EPOCH if kind == "time" else found
     return Values(there, values)
-
-
-def _integers(sent: bytes | None) -> npt.NDArray[np.int32]:
-    return np.frombuffer(sent or b"", ">i4").astype(np.int32)
