@@ -10,8 +10,7 @@ import psycopg
 from psycopg import sql
 
 from dedup.db.database import Database
-from dedup.settling.backfill import BackfillReport, backfill
-from tests.corpora import Answer, Code, answer, assert_right, at, deduplicator, make_function, text
+from tests.corpora import Answer, Code, answer, assert_right, at, deduplicator, settle, text
 
 SCHEMA = "newsroom"
 
@@ -67,11 +66,6 @@ def attach(database: Database, name: str = "news", **given: Any) -> list[str]:
     """Attach a table of `NEWS`; returns the statements."""
     options: dict[str, Any] = {"keys": ["id"], "columns": COLUMNS, **given}
     return deduplicator(database).attachments.attach(f"{SCHEMA}.{name}", **options).statements
-
-
-def settle(database: Database, **given: Any) -> BackfillReport:
-    """A backfill in this process."""
-    return backfill(database, workers=0, factory=make_function, **given)
 
 
 def right(database: Database) -> Answer:

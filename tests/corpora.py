@@ -20,14 +20,16 @@ import numpy as np
 from dedup.api.deduplicator import Deduplicator
 from dedup.base.article import Article
 from dedup.base.settings import Settings
-from dedup.db.database import Cursor
+from dedup.db.database import Cursor, Database
 from dedup.db.statements import Statements
 from dedup.rules import oracle
 from dedup.rules.common import agreeing_pairs
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Relation
+from dedup.settling import settle as settling
+from dedup.settling.backfill import BackfillReport, backfill
 from dedup.settling.pool import FingerprintFunction
-from dedup.settling.settle import MAX_WORK, settle
+from dedup.settling.settle import MAX_WORK
 from dedup.settling.submit import Submissions
 from dedup.store import articles, fingerprints, rulebooks
 from dedup.store import window as window_of
@@ -266,6 +268,11 @@ def _as_arrays(settings: Settings, made: Fingerprint | str) -> Fingerprints:
     )
 
 
+def settle(database: Database, **options: Any) -> BackfillReport:
+    """A backfill in this process."""
+    return backfill(database, workers=0, factory=make_function, **options)
+
+
 def assert_right(database: AnyDatabase) -> Answer:
     """After a backfill: everything equals the oracle's answer. Returns it."""
     found, wanted = answer(database), expected(database)
@@ -377,7 +384,7 @@ def fingerprint_waiting(cursor: Cursor, limit: int = 1_000) -> int:
 
 def settle_waiting(cursor: Cursor, limit: int, max_work: int = MAX_WORK) -> int:
     """Settle some unsettled articles; returns how many. The caller holds the settle lock."""
-    return len(settle(cursor, rulebooks.load_settings(cursor), limit=limit, max_work=max_work).ids)
+    return len(settling.settle(cursor, rulebooks.load_settings(cursor), limit=limit, max_work=max_work).ids)
 
 
 def unsettled(database: AnyDatabase) -> set[str]:

@@ -16,7 +16,7 @@ from dedup.base.errors import DatabaseError, InputError
 from dedup.base.progress import SilentProgress
 from dedup.db.database import Database
 from tests.attach.owners import Owner, rows
-from tests.attached import COLUMNS, SCHEMA, attach, news, put, right, settle
+from tests.attached import COLUMNS, SCHEMA, attach, news, put, right
 from tests.corpora import (
     answer,
     article,
@@ -25,6 +25,7 @@ from tests.corpora import (
     deduplicator,
     fingerprint_waiting,
     load,
+    settle,
     text,
     window,
 )

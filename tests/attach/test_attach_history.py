@@ -17,9 +17,9 @@ from dedup import Article, Deduplicator
 from dedup.db.database import Database
 from dedup.files.readers import read_articles
 from tests.attach.owners import Owner
-from tests.attached import NEWS, SCHEMA, attach, news, right, settle
+from tests.attached import NEWS, SCHEMA, attach, news, right
 from tests.conftest import Server, empty
-from tests.corpora import answer, article, assert_equal, at, deduplicator, load, text, window
+from tests.corpora import answer, article, assert_equal, at, deduplicator, load, settle, text, window
 
 LEVELS = ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 

@@ -19,9 +19,9 @@ from dedup.db import embedded
 from dedup.db.database import Database
 from dedup.store import opening
 from tests.attach.owners import Owner
-from tests.attached import SCHEMA, attach, news, put, right, settle
+from tests.attached import SCHEMA, attach, news, put, right
 from tests.conftest import Server
-from tests.corpora import article, at, deduplicator, load, text, window
+from tests.corpora import article, at, deduplicator, load, settle, text, window
 from tests.db.test_restore import major_for, program, run, target
 from tests.db.test_roles import Names, granted, names, url_of
 

@@ -14,8 +14,8 @@ from dedup.base.errors import DatabaseError, InputError
 from dedup.db.database import Database
 from dedup.runs import waiting
 from tests.attach.owners import Owner
-from tests.attached import SCHEMA, attach, news, right, settle
-from tests.corpora import answer, at, deduplicator, sentence, text, window
+from tests.attached import SCHEMA, attach, news, right
+from tests.corpora import answer, at, deduplicator, sentence, settle, text, window
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -30,7 +30,7 @@ from tests.attach.owners import (
     rows,
     triggers,
 )
-from tests.attached import COLUMNS, NEWS, SCHEMA, attach, news, put, settle
+from tests.attached import COLUMNS, NEWS, SCHEMA, attach, news, put
 from tests.cli.conftest import Dedup, dedup
 from tests.conftest import Server
 from tests.corpora import (
@@ -39,6 +39,7 @@ from tests.corpora import (
     at,
     deduplicator,
     load,
+    settle,
     text,
     unsettled,
     wait_until,

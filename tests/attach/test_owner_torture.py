@@ -23,7 +23,7 @@ from dedup.attach.sync import sync
 from dedup.base.progress import SilentProgress
 from dedup.db.database import Database
 from tests.attach.owners import Owner, assert_followed, connect, copied, make_template
-from tests.attached import COLUMNS, SCHEMA, settle
+from tests.attached import COLUMNS, SCHEMA
 from tests.conftest import Server, Told, empty
 from tests.corpora import (
     answer,
@@ -32,6 +32,7 @@ from tests.corpora import (
     at,
     deduplicator,
     load,
+    settle,
     text,
     unsettled,
     wait_until,

@@ -12,7 +12,6 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from dedup.db.database import Database
-from dedup.settling.backfill import backfill
 from tests.conftest import Server
 from tests.corpora import (
     answer,
@@ -22,7 +21,7 @@ from tests.corpora import (
     code,
     deduplicator,
     load,
-    make_function,
+    settle,
     window,
 )
 
@@ -35,10 +34,6 @@ FORGED = {
     "limit_fired": "'some limit'",
     "marked_at": "now()",
 }
-
-
-def settle(database: Database) -> None:
-    backfill(database, workers=0, factory=make_function)
 
 
 def family(count: int = 8) -> list[object]:

@@ -24,9 +24,8 @@ from dedup.files.exchange import FORMAT, RESULT, Basis, Table, pins_digest, text
 from dedup.rules import oracle
 from dedup.rules.marks import OrderKey, Pair, order_key
 from dedup.rules.pair import Relation
-from dedup.settling.backfill import BackfillReport, backfill
 from tests.conftest import empty
-from tests.corpora import article, at, change_settings, code, fingerprint, load, make_function, window
+from tests.corpora import article, at, change_settings, code, fingerprint, load, window
 
 Row = dict[str, Any]
 
@@ -184,10 +183,6 @@ def fill(database: Database, given: Sequence[Article]) -> None:
     empty(database)
     change_settings(database, common_stories=SETTINGS.common_stories)
     load(database, *given)
-
-
-def settle(database: Database) -> BackfillReport:
-    return backfill(database, workers=0, factory=make_function)
 
 
 @dataclass

@@ -20,8 +20,19 @@ from dedup.store import pins
 from dedup.text.fingerprint import ALGORITHM_REVISION, UNICODE_VERSION
 from dedup.text.punkt import PunktModel
 from tests import attached
-from tests.corpora import Code, article, at, change_settings, code, deduplicator, load, sentence_hash, window
-from tests.settling.results import SETTINGS, Meddling, fill, news, result_of, settle
+from tests.corpora import (
+    Code,
+    article,
+    at,
+    change_settings,
+    code,
+    deduplicator,
+    load,
+    sentence_hash,
+    settle,
+    window,
+)
+from tests.settling.results import SETTINGS, Meddling, fill, news, result_of
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -38,11 +38,12 @@ from tests.corpora import (
     deduplicator,
     load,
     sentence_hash,
+    settle,
     unsettled,
     wait_until,
     window,
 )
-from tests.settling.results import SETTINGS, Meddling, Result, fill, news, result_of, settle
+from tests.settling.results import SETTINGS, Meddling, Result, fill, news, result_of
 from tests.settling.test_crash import FAULT
 
 pytestmark = pytest.mark.timeout(300)

@@ -11,7 +11,6 @@ import pytest
 
 from dedup.base.article import ARTICLE_FIELDS, Article
 from dedup.db.database import Database
-from dedup.settling.backfill import backfill
 from tests.corpora import (
     answer,
     assert_counted,
@@ -20,7 +19,7 @@ from tests.corpora import (
     change_settings,
     deduplicator,
     load,
-    make_function,
+    settle,
 )
 from tests.settling.test_crash import news
 
@@ -59,10 +58,6 @@ def by_sql(database: Database, given: Article) -> None:
 
 
 WAYS: list[Callable[[Database, Article], None]] = [by_hook, by_load, by_sql]
-
-
-def settle(database: Database) -> None:
-    backfill(database, workers=0, factory=make_function)
 
 
 def everything(database: Database, given: list[Article], rng: random.Random) -> None:

@@ -6,9 +6,8 @@ import pytest
 
 from dedup.db.database import Database
 from dedup.runs import waiting
-from tests import attached
 from tests.attached import attach, marks, news, owned, put, right
-from tests.corpora import at, deduplicator, text, wait_until, window
+from tests.corpora import at, deduplicator, settle, text, wait_until, window
 from tests.settling.test_daemon import working
 
 pytestmark = pytest.mark.timeout(120)
@@ -56,18 +55,18 @@ def test_rows_before_the_horizon_are_archived_and_come_back_with_another_date(da
         put(owner, 2, window(0, 6), 1)
         put(owner, 3, window(20, 6), FAR)
         with deduplicator(database) as dd:
-            attached.settle(database)
+            settle(database)
             dd.settings.change({"keep_window": "30d"})
-            attached.settle(database)
+            settle(database)
         assert archived(database) == {"news/1", "news/2"}
         assert marks(database)["news/2"][0] == "duplicate"
         owner.execute("UPDATE news SET day = %s WHERE id = 2", [at(FAR + 1)])
-        attached.settle(database)
+        settle(database)
         assert archived(database) == {"news/1"}
         assert marks(database)["news/2"][0] == "unique"
         assert owner.execute("SELECT dedup_status FROM news WHERE id = 2").fetchone() == ("unique",)
         owner.execute("UPDATE news SET body = %s WHERE id = 1", [text(window(40, 6))])
-        attached.settle(database)
+        settle(database)
         assert "news/1" in archived(database)
         assert marks(database)["news/1"][0] == "failed", "another text, and nothing to compare it with"
         owner.execute("DELETE FROM news WHERE id = 1")

@@ -27,6 +27,7 @@ from tests.corpora import (
     fingerprint_waiting,
     load,
     make_function,
+    settle,
     settle_waiting,
     text,
     unsettled,
@@ -43,10 +44,6 @@ ORIGINAL = {
 OTHERS = [
     article(f"other {i}", window(100 + 30 * i, 6, ring=1_000), 20 + i, added_at=at(50)) for i in range(4)
 ]
-
-
-def night(database: Database) -> None:
-    backfill(database, workers=0, factory=make_function)
 
 
 def fingerprinted(database: Database, count: int = 1_000) -> None:
@@ -74,7 +71,7 @@ Stage = Callable[[Database, Article], None]
 
 def all_settled(database: Database, original: Article) -> None:
     load(database, original, *OTHERS)
-    night(database)
+    settle(database)
 
 
 def only_loaded(database: Database, original: Article) -> None:
@@ -93,7 +90,7 @@ def original_settled_others_not(database: Database, original: Article) -> None:
 
 def others_loaded(database: Database, original: Article) -> None:
     load(database, original)
-    night(database)
+    settle(database)
     load(database, *OTHERS)
 
 
@@ -142,13 +139,13 @@ def redated(database: Database, original: Article) -> None:
 
 def its_original_deleted(database: Database, original: Article) -> None:
     load(database, replace(original, source_id="zero", published_at=at(5)), original, *OTHERS)
-    night(database)
+    settle(database)
     sql(database, "DELETE FROM dedup.article WHERE source_id = 'zero'")
 
 
 def its_original_edited(database: Database, original: Article) -> None:
     load(database, replace(original, source_id="zero", published_at=at(5)), original, *OTHERS)
-    night(database)
+    settle(database)
     sql(
         database,
         "UPDATE dedup.article SET text = repeat('It is told again. ', 20) WHERE source_id = 'zero'",
@@ -199,7 +196,7 @@ def test_a_copy_is_never_told_to_be_unique(database: Database, stage: Stage, kin
     else:
         assert unsettled(database) == waiting
         load(database, copy)
-    night(database)
+    settle(database)
     assert assert_right(database).marks["copy"][0] == "duplicate"
     with deduplicator(database) as hook:
         again = hook.submit(copy)
@@ -225,7 +222,7 @@ def test_an_earlier_copy_is_no_duplicate_but_its_original_becomes_one(database: 
     with deduplicator(database) as hook:
         told = hook.submit(early)
     assert (told.status, told.provisional) == ("unique", True)
-    night(database)
+    settle(database)
     assert assert_right(database).status()["first"] == "duplicate:early"
 
 
@@ -242,7 +239,7 @@ def test_a_pin_is_told_of_what_waits(database: Database) -> None:
         assert hook.lookup(given).reason == "pinned"
         told = hook.submit(given)
     assert (told.status, told.duplicate_of, told.reason) == ("duplicate", "other 0", "pinned")
-    night(database)
+    settle(database)
     assert assert_right(database).status()["new"] == "duplicate:other 0"
 
 
@@ -264,7 +261,7 @@ def test_a_provisional_mark_lets_no_withdrawn_article_take_part(
     """One that was moved, and that a limit left unsettled: its later partners must still be looked up."""
     load(database, article("w", window(1, 6), 1), article("n", window(6, 6), 20))
     load(database, article("moved", window(3, 6), 50))
-    night(database)
+    settle(database)
     load(database, article("y", window(2, 6), 5))  # a duplicate of w, and for now the original of moved
     fingerprinted(database)
     sql(database, f"UPDATE dedup.article SET published_at = '{at(10)}' WHERE source_id = 'moved'")
@@ -272,7 +269,7 @@ def test_a_provisional_mark_lets_no_withdrawn_article_take_part(
         patched.setattr("dedup.settling.hook.MAX_CANDIDATES", 0)
         told = hook.submit(article("moved", window(3, 6), 10))
     assert (told.duplicate_of, told.provisional) == ("y", True)
-    night(database)
+    settle(database)
     assert ("n", "moved") in assert_right(database).pairs
 
 

@@ -13,7 +13,7 @@ from dedup.settling.backfill import backfill
 from dedup.settling.versions import StoryVersions, Version
 from dedup.text.alignment import Segment
 from tests import attached
-from tests.corpora import article, code, deduplicator, load, sentence, window
+from tests.corpora import article, code, deduplicator, load, sentence, settle, window
 
 BODY = [code(number) for number in range(20, 28)]
 
@@ -207,11 +207,11 @@ def test_words_of_an_attached_table_go_when_its_row_is_edited(database: Database
         attached.put(owner, 1, BODY, 1)
         attached.put(owner, 2, [code(90), *BODY], 2)
         attached.attach(database)
-        attached.settle(database)
+        settle(database)
         sentences.keep(database)
         assert [row[4:] for row in rows(database)] == [ADDED]
         owner.execute("UPDATE news SET body = body || ' Nothing more is known so far.' WHERE id = 1")
-        attached.settle(database)
+        settle(database)
         assert kept(database) == 0
         sentences.keep(database)
         assert [row[4] for row in rows(database)] == ["removed", "added"]

@@ -15,7 +15,7 @@ from dedup.base.progress import SilentProgress
 from dedup.base.timeouts import Timeouts
 from dedup.db.database import Database
 from dedup.rules.pair import Relation
-from dedup.settling.backfill import BackfillReport, backfill
+from dedup.settling.backfill import BackfillReport
 from dedup.settling.verify import repair, verify
 from dedup.settling.window import ARTICLES_PER_TRANSACTION, Window
 from dedup.store import fingerprints, pins, rulebooks, verdicts, window
@@ -31,7 +31,7 @@ from tests.corpora import (
     code,
     deduplicator,
     load,
-    make_function,
+    settle,
     text,
     unsettled,
     wait_until,
@@ -43,10 +43,6 @@ OTHER = [code(number) for number in range(20, 26)]
 
 FROZEN = ("failed", None, None, window.NEVER_COMPARED)
 """The mark of an article that came too late for one."""
-
-
-def settle(database: Database, **options: Any) -> BackfillReport:
-    return backfill(database, workers=0, factory=make_function, **options)
 
 
 def prune(database: Database, minute: float, **options: Any) -> BackfillReport:

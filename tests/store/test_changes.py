@@ -32,6 +32,7 @@ from tests.corpora import (
     deduplicator,
     load,
     make_function,
+    settle,
     text,
     wait_until,
     window,
@@ -49,10 +50,6 @@ def kept(database: Database) -> Iterator[Database]:
     """An empty corpus of which the journal is kept."""
     with journal(database):
         yield database
-
-
-def settle(database: Database) -> None:
-    backfill(database, workers=0, factory=make_function)
 
 
 def family(count: int = 6) -> list[Article]:
