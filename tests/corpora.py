@@ -273,6 +273,37 @@ def settle(database: Database, **options: Any) -> BackfillReport:
     return backfill(database, workers=0, factory=make_function, **options)
 
 
+def sql(database: Database, *statements: str) -> None:
+    with database.transaction() as cursor:
+        for statement in statements:
+            cursor.execute(statement.encode())
+
+
+def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
+    with database.transaction() as cursor:
+        return cursor.execute(query.encode()).fetchall()
+
+
+def of(source_id: str) -> str:
+    """For an UPDATE of the mark of one article."""
+    return f"WHERE id = (SELECT id FROM dedup.article WHERE source_id = '{source_id}')"
+
+
+def archived(database: Database) -> set[str]:
+    return {row[0] for row in rows(database, "SELECT source_id FROM dedup.marked_article WHERE archived")}
+
+
+def stored(database: Database) -> dict[str, str]:
+    """The texts of all articles, by source_id."""
+    return dict(rows(database, "SELECT source_id, text FROM dedup.article"))
+
+
+def blocked(database: Database) -> bool:
+    """Whether a session of the database waits for a lock."""
+    waits = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    return bool(rows(database, f"SELECT EXISTS ({waits})")[0][0])
+
+
 def assert_right(database: AnyDatabase) -> Answer:
     """After a backfill: everything equals the oracle's answer. Returns it."""
     found, wanted = answer(database), expected(database)

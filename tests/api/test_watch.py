@@ -26,7 +26,7 @@ from dedup.settling.submit import Submissions
 from tests.api.sites import Site, site
 from tests.cli.conftest import Dedup
 from tests.cli.conftest import dedup as dedup
-from tests.corpora import wait_until
+from tests.corpora import stored, wait_until
 from tests.files.feed_files import KEEPER, STORM, TRAMS, rss, rss_item
 from tests.loops import each
 
@@ -67,11 +67,6 @@ def poll(database: Database, corpus_url: str) -> Watch:
 
 
 LOOP = {"once": False, "every": 0.05}
-
-
-def stored(database: Database) -> dict[str, str]:
-    with database.transaction() as cursor:
-        return dict(cursor.execute("SELECT source_id, text FROM dedup.article").fetchall())
 
 
 def ready_again(database: Database) -> None:

@@ -21,7 +21,7 @@ from dedup.files.source import LineSource
 from dedup.store import articles, load
 from tests.cli.conftest import HARBOUR, Dedup, lines
 from tests.conftest import empty
-from tests.corpora import change_settings
+from tests.corpora import change_settings, stored
 
 HEAPS = ("new", "changed", "same", "superseded", "refused")
 
@@ -29,11 +29,6 @@ HEAPS = ("new", "changed", "same", "superseded", "refused")
 def heaps(report: dict[str, Any]) -> tuple[int, ...]:
     assert report["lines"] == sum(report[heap] for heap in HEAPS)
     return tuple(report[heap] for heap in HEAPS)
-
-
-def stored(database: Database) -> dict[str, str]:
-    with database.transaction() as cursor:
-        return dict(cursor.execute("SELECT source_id, text FROM dedup.article").fetchall())
 
 
 def test_a_file_with_every_id_twice_adds_up(dedup: Dedup, database: Database, tmp_path: Path) -> None:

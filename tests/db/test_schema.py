@@ -36,7 +36,7 @@ from dedup.runs.waiting import Listener
 from dedup.spooling import SpoolingDeduplicator
 from dedup.store import opening
 from tests.conftest import Server
-from tests.corpora import article, assert_right, code, sentence, window
+from tests.corpora import article, assert_right, code, rows, sentence, window
 from tests.db.test_migrations import catalogue
 from tests.store.test_ddl import psql
 
@@ -262,11 +262,6 @@ def test_what_is_printed_makes_what_init_makes(both: tuple[Database, Database], 
     third.close()
 
 
-def _query(database: Database, query: str) -> list[tuple[Any, ...]]:
-    with database.transaction() as cursor:
-        return cursor.execute(query.encode()).fetchall()
-
-
 def test_an_error_names_the_schema_and_the_command(url: str) -> None:
     with pytest.raises(
         SchemaError, match=r"\(schema wires\) has no dedup schema; run `dedup --schema wires init`"
@@ -331,7 +326,7 @@ def test_everything_works_without_the_default_schema(wires: Database, tmp_path: 
     metrics = Metrics(wires.url, schema="wires")
     assert "dedup_up 1.0" in metrics.text()
     metrics.close()
-    assert {row[0] for row in _query(wires, "SELECT nspname FROM pg_namespace")} & {"dedup"} == set()
+    assert {row[0] for row in rows(wires, "SELECT nspname FROM pg_namespace")} & {"dedup"} == set()
 
 
 async def _async(url: str) -> None:
@@ -415,7 +410,7 @@ def test_a_notification_wakes_the_workers_of_its_corpus_only(both: tuple[Databas
 
 
 def test_an_article_tells_the_workers_of_its_corpus(both: tuple[Database, Database]) -> None:
-    if _query(both[0], "SHOW max_prepared_transactions") != [("0",)]:
+    if rows(both[0], "SHOW max_prepared_transactions") != [("0",)]:
         pytest.skip("where transactions may be prepared nothing notifies")
     listener = Listener(both[1])
     try:

@@ -32,7 +32,17 @@ from dedup.db.database import Database, retried
 from dedup.settling.backfill import backfill, store_deferred
 from dedup.store import opening
 from tests.conftest import Server, User
-from tests.corpora import answer, article, assert_right, deduplicator, load, make_function, wait_until, window
+from tests.corpora import (
+    answer,
+    article,
+    assert_right,
+    blocked,
+    deduplicator,
+    load,
+    make_function,
+    wait_until,
+    window,
+)
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -258,15 +268,6 @@ def test_a_nightly_run_outlasts_an_open_edit(database: Database) -> None:
         future.result(30)
     backfill(database, workers=0, factory=make_function)
     assert_right(database)
-
-
-def blocked(database: Database) -> bool:
-    with database.transaction() as cursor:
-        row = cursor.execute(
-            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()"
-            " AND wait_event_type = 'Lock')"
-        ).fetchone()
-    return bool(row and row[0])
 
 
 @pytest.mark.parametrize(("error", "tries"), [(CollisionError, 5), (BusyError, 1)])

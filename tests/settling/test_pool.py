@@ -29,7 +29,7 @@ from dedup.text.fingerprint import Fingerprint, Fingerprinted, Fingerprinter, Te
 from dedup.text.fingerprints import Fingerprints
 from dedup.text.punkt import PunktModel
 from tests.conftest import Server, empty
-from tests.corpora import answer, article, assert_right, change_settings, load, wait_until, window
+from tests.corpora import answer, article, assert_right, blocked, change_settings, load, wait_until, window
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -354,15 +354,6 @@ def test_an_error_of_one_thread_ends_what_the_others_wait_for(
 
 
 # The database is no text's fault.
-
-
-def blocked(database: Database) -> bool:
-    with database.transaction() as cursor:
-        row = cursor.execute(
-            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()"
-            " AND wait_event_type = 'Lock')"
-        ).fetchone()
-    return bool(row and row[0])
 
 
 @pytest.mark.parametrize("workers", [0, 1])

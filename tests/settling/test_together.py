@@ -7,7 +7,7 @@ import pytest
 from dedup.db.database import Database
 from dedup.runs import waiting
 from tests.attached import attach, marks, news, owned, put, right
-from tests.corpora import at, deduplicator, settle, text, wait_until, window
+from tests.corpora import archived, at, deduplicator, settle, text, wait_until, window
 from tests.settling.test_daemon import working
 
 pytestmark = pytest.mark.timeout(120)
@@ -19,12 +19,6 @@ FAR = 60 * 24 * 40
 def waits(database: Database) -> bool:
     with database.transaction() as cursor:
         return bool(waiting.look(cursor))
-
-
-def archived(database: Database) -> set[str]:
-    with database.transaction() as cursor:
-        rows = cursor.execute("SELECT source_id FROM dedup.marked_article WHERE archived").fetchall()
-    return {row[0] for row in rows}
 
 
 def test_a_worker_follows_an_attached_table(database: Database) -> None:

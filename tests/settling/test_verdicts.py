@@ -29,6 +29,7 @@ from tests.corpora import (
     make_function,
     settle,
     settle_waiting,
+    sql,
     text,
     unsettled,
     window,
@@ -59,11 +60,6 @@ def settled(database: Database, count: int) -> None:
 def adopted(database: Database) -> None:
     with database.transaction(settling=True) as cursor:
         rulebooks.adopt(cursor)
-
-
-def sql(database: Database, statement: str) -> None:
-    with database.transaction() as cursor:
-        cursor.execute(statement.encode())
 
 
 Stage = Callable[[Database, Article], None]

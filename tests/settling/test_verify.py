@@ -23,6 +23,7 @@ from tests.corpora import (
     code,
     load,
     make_function,
+    of,
     window,
 )
 from tests.loops import each
@@ -31,11 +32,6 @@ OFF = "SET session_replication_role = replica; ALTER TABLE dedup.article DISABLE
 """Behind the back of every trigger and foreign key."""
 
 ON = "; ALTER TABLE dedup.article ENABLE TRIGGER ALL; SELECT dedup.fire_always()"
-
-
-def of(source_id: str) -> str:
-    """For an UPDATE of the mark of one article."""
-    return f"WHERE id = (SELECT id FROM dedup.article WHERE source_id = '{source_id}')"
 
 
 TAMPERING = {

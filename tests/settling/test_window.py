@@ -23,20 +23,24 @@ from tests.conftest import empty
 from tests.corpora import (
     Answer,
     answer,
+    archived,
     article,
     assert_counted,
     assert_right,
     at,
+    blocked,
     change_settings,
     code,
     deduplicator,
     load,
+    of,
     settle,
+    sql,
     text,
     unsettled,
     wait_until,
 )
-from tests.runs.test_waits import blocked, held
+from tests.runs.test_waits import held
 
 STORY = [code(number) for number in range(6)]
 OTHER = [code(number) for number in range(20, 26)]
@@ -50,17 +54,6 @@ def prune(database: Database, minute: float, **options: Any) -> BackfillReport:
     with database.transaction(settling=True) as cursor:
         window.want(cursor, at(minute))
     return settle(database, **options)
-
-
-def archived(database: Database) -> set[str]:
-    with database.transaction() as cursor:
-        rows = cursor.execute("SELECT source_id FROM dedup.marked_article WHERE archived").fetchall()
-    return {row[0] for row in rows}
-
-
-def change(database: Database, statement: str) -> None:
-    with database.transaction() as cursor:
-        cursor.execute(statement.encode())
 
 
 def spanning() -> list[Article]:
@@ -156,7 +149,7 @@ def test_an_edited_text_before_the_horizon_loses_its_mark(pruned: Database, by_h
     if by_hook:
         assert deduplicator(pruned).submit(article("early copy", OTHER, 1)).archived
     else:
-        change(pruned, f"UPDATE dedup.article SET text = '{text(OTHER)}' WHERE source_id = 'early copy'")
+        sql(pruned, f"UPDATE dedup.article SET text = '{text(OTHER)}' WHERE source_id = 'early copy'")
         settle(pruned)
     found = assert_right(pruned)
     assert found.marks["early copy"] == FROZEN
@@ -165,16 +158,16 @@ def test_an_edited_text_before_the_horizon_loses_its_mark(pruned: Database, by_h
 
 def test_another_title_or_a_date_before_the_horizon_changes_no_archived_mark(pruned: Database) -> None:
     before = answer(pruned)
-    change(pruned, "UPDATE dedup.article SET title = 'Another' WHERE source_id = 'original'")
+    sql(pruned, "UPDATE dedup.article SET title = 'Another' WHERE source_id = 'original'")
     assert unsettled(pruned) == set()
-    change(pruned, f"UPDATE dedup.article SET published_at = '{at(2)}' WHERE source_id = 'early copy'")
+    sql(pruned, f"UPDATE dedup.article SET published_at = '{at(2)}' WHERE source_id = 'early copy'")
     settle(pruned)
     assert answer(pruned).marks == before.marks
     assert_right(pruned)
 
 
 def test_a_date_inside_brings_an_archived_article_back(pruned: Database) -> None:
-    change(pruned, f"UPDATE dedup.article SET published_at = '{at(4)}' WHERE source_id = 'original'")
+    sql(pruned, f"UPDATE dedup.article SET published_at = '{at(4)}' WHERE source_id = 'original'")
     settle(pruned)
     found = assert_right(pruned)
     assert archived(pruned) == {"early copy"}
@@ -207,7 +200,7 @@ def test_failed_articles_are_archived_as_others_are_and_keep_their_reason(databa
     settle(database)
     assert answer(database).marks["late empty"] == FROZEN
     # What is failed inside is not looked at for a new date: it is archived when the horizon moves.
-    change(database, f"UPDATE dedup.article SET published_at = '{at(2)}' WHERE source_id = 'empty'")
+    sql(database, f"UPDATE dedup.article SET published_at = '{at(2)}' WHERE source_id = 'empty'")
     settle(database)
     assert archived(database) == {"original", "early copy", "early empty", "late empty"}
     with database.transaction() as cursor:
@@ -225,7 +218,7 @@ def test_a_date_before_the_horizon_archives_an_article(pruned: Database, by_hook
         assert deduplicator(pruned).submit(article("late copy", STORY, 2)).archived
         assert unsettled(pruned) == set()
     else:
-        change(pruned, f"UPDATE dedup.article SET published_at = '{at(2)}' WHERE source_id = 'late copy'")
+        sql(pruned, f"UPDATE dedup.article SET published_at = '{at(2)}' WHERE source_id = 'late copy'")
         settle(pruned)
     found = assert_right(pruned)
     assert found.marks["latest copy"][0] == "unique"
@@ -235,7 +228,7 @@ def test_a_date_before_the_horizon_archives_an_article(pruned: Database, by_hook
 
 def test_a_mark_that_points_inside_does_not_leave(pruned: Database) -> None:
     """Its original lives on inside, and may be something else tomorrow."""
-    change(pruned, f"UPDATE dedup.article SET published_at = '{at(2)}' WHERE source_id = 'latest copy'")
+    sql(pruned, f"UPDATE dedup.article SET published_at = '{at(2)}' WHERE source_id = 'latest copy'")
     settle(pruned)
     assert assert_right(pruned).marks["latest copy"] == FROZEN
 
@@ -245,7 +238,7 @@ def test_when_an_archived_original_is_deleted_its_archived_copies_say_so(pruned:
     found = assert_right(pruned)
     assert found.marks["early copy"] == ("failed", None, None, "archived: its original was deleted")
     assert unsettled(pruned) == set()
-    change(pruned, "DELETE FROM dedup.article WHERE id IN (SELECT id FROM dedup.article_mark WHERE archived)")
+    sql(pruned, "DELETE FROM dedup.article WHERE id IN (SELECT id FROM dedup.article_mark WHERE archived)")
     assert_right(pruned)
 
 
@@ -255,7 +248,7 @@ def test_a_pin_across_the_horizon_waits(pruned: Database) -> None:
         pins.pin_pair(cursor, "original", "other", Relation.DUPLICATE)
     settle(pruned)
     assert answer(pruned) == before
-    change(pruned, f"UPDATE dedup.article SET published_at = '{at(4)}' WHERE source_id = 'original'")
+    sql(pruned, f"UPDATE dedup.article SET published_at = '{at(4)}' WHERE source_id = 'original'")
     settle(pruned)
     assert assert_right(pruned).marks["other"][1] == "original"
 
@@ -338,7 +331,7 @@ def test_while_the_horizon_is_to_stay_nobody_waits_for_the_settle_lock(
     try:
         with held(database, "SELECT dedup.settle_lock()"):
             assert not keeper.advance()
-            change(database, f"UPDATE dedup.corpus_state SET horizon_wanted = '{at(5 * 24 * 60)}'")
+            sql(database, f"UPDATE dedup.corpus_state SET horizon_wanted = '{at(5 * 24 * 60)}'")
             with pytest.raises(BusyError):
                 keeper.advance()
         assert keeper.advance()
@@ -427,7 +420,7 @@ def test_retries_and_new_fingerprints_leave_the_archive_alone(pruned: Database) 
 @pytest.mark.parametrize("table", ["fingerprint", "match", "pair_pin", "common_sentence"])
 def test_truncate_leaves_the_archive_alone(pruned: Database, table: str) -> None:
     before = answer(pruned)
-    change(pruned, f"TRUNCATE dedup.{table}")
+    sql(pruned, f"TRUNCATE dedup.{table}")
     settle(pruned)
     after = assert_right(pruned)
     assert after.marks == before.marks
@@ -436,11 +429,6 @@ def test_truncate_leaves_the_archive_alone(pruned: Database, table: str) -> None
 def test_only_dedup_archives(pruned: Database) -> None:
     with pytest.raises(RightsError, match="only dedup writes the marks"), pruned.transaction() as cursor:
         cursor.execute("UPDATE dedup.article_mark SET archived = false")
-
-
-def of(source_id: str) -> str:
-    """For an UPDATE of the mark of one article."""
-    return f"WHERE id = (SELECT id FROM dedup.article WHERE source_id = '{source_id}')"
 
 
 TAMPERING: dict[str, str] = {
@@ -491,12 +479,12 @@ def test_what_crosses_the_horizon_while_a_backfill_works_is_archived_by_it(
                 done.append(stage)
                 load(pruned, article(f"late {stage}", STORY, 2))
                 back = f"new {len(done) % 4}"
-                change(
+                sql(
                     pruned,
                     f"UPDATE dedup.article SET published_at = '{at(2)}' WHERE source_id = '{back}'",
                 )
                 if len(done) == 2:
-                    change(
+                    sql(
                         pruned,
                         f"UPDATE dedup.article SET published_at = '{at(4)}' WHERE source_id = 'original'",
                     )

@@ -33,6 +33,7 @@ from tests.corpora import (
     load,
     make_function,
     settle,
+    sql,
     text,
     wait_until,
     window,
@@ -54,12 +55,6 @@ def kept(database: Database) -> Iterator[Database]:
 
 def family(count: int = 6) -> list[Article]:
     return [article(f"a{i}", window(i, 6), i) for i in range(count)]
-
-
-def sql(database: Database, *statements: str) -> None:
-    with database.transaction() as cursor:
-        for statement in statements:
-            cursor.execute(statement.encode())
 
 
 def reader_of(database: Database) -> Replica:

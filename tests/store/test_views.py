@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dedup.db.database import Database
 from dedup.settling.backfill import backfill
-from tests.corpora import START, article, load, window
+from tests.corpora import START, article, load, rows, window
 
 PAGES = [Path(__file__).parents[2] / name for name in ("README.md", "docs/analyst.md")]
 
@@ -30,11 +29,6 @@ def newsroom(database: Database) -> Database:
     )
     backfill(database, workers=0)
     return database
-
-
-def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
-    with database.transaction() as cursor:
-        return cursor.execute(query.encode()).fetchall()
 
 
 def test_canonical_article(newsroom: Database) -> None:
