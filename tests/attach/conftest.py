@@ -7,11 +7,18 @@ from collections.abc import Iterator
 import pytest
 
 from dedup.db.database import Database
-from tests.attach.owners import Owner
+from tests.attach.owners import Owner, make_template
 from tests.attached import owned
+from tests.conftest import Server
 
 
 @pytest.fixture
 def owner(database: Database) -> Iterator[Owner]:
     with owned(database) as connection:
         yield connection
+
+
+@pytest.fixture(scope="module")
+def template(server: Server) -> str:
+    """The name of a database to be copied for each test."""
+    return make_template(server)

@@ -19,6 +19,7 @@ from dedup.store import opening
 from tests.attached import SCHEMA
 from tests.conftest import Server
 from tests.corpora import Answer, assert_right, deduplicator
+from tests.db.test_restore import program, run
 
 Owner = psycopg.Connection[Any]
 
@@ -190,3 +191,9 @@ def assert_mark_columns(
     assert {row[0]: row[1:4] for row in written} == {
         row[0]: wanted[row[0]] if row[4] else (None, None, None) for row in written
     }
+
+
+def dumped(database: Database) -> str:
+    """The owner's schema as pg_dump writes it, without the key that each dump invents."""
+    printed = run(program("pg_dump"), "-s", "-n", SCHEMA, "-d", database.url)
+    return "\n".join(line for line in printed.splitlines() if "restrict " not in line)

@@ -15,7 +15,7 @@ from dedup.attach.sync import sync
 from dedup.base.errors import DatabaseError, InputError
 from dedup.base.progress import SilentProgress
 from dedup.db.database import Database
-from tests.attach.owners import Owner, rows
+from tests.attach.owners import Owner, dumped, rows
 from tests.attached import COLUMNS, SCHEMA, attach, news, put, right
 from tests.corpora import (
     answer,
@@ -29,7 +29,6 @@ from tests.corpora import (
     text,
     window,
 )
-from tests.db.test_restore import program, run
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -546,12 +545,6 @@ def test_hostile_names(database: Database, owner: Owner, name: str) -> None:
         deduplicator(database).attachments.detach(name[:28])
     finally:
         owner.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(schema))
-
-
-def dumped(database: Database) -> str:
-    """The owner's schema as pg_dump writes it, without the key that each dump invents."""
-    printed = run(program("pg_dump"), "-s", "-n", SCHEMA, "-d", database.url)
-    return "\n".join(line for line in printed.splitlines() if "restrict " not in line)
 
 
 DESCRIBED = """

@@ -18,7 +18,7 @@ from dedup.api.operation import Operation
 from dedup.db import embedded
 from dedup.db.database import Database
 from dedup.store import opening
-from tests.attach.owners import Owner
+from tests.attach.owners import Owner, dumped
 from tests.attached import SCHEMA, attach, news, put, right
 from tests.conftest import Server
 from tests.corpora import article, at, deduplicator, load, settle, text, window
@@ -101,12 +101,6 @@ def test_a_stranger_and_a_scraper_may_not_write_marks(
             pytest.raises(psycopg.errors.InsufficientPrivilege),
         ):
             connection.execute("SELECT dedup.attached_1_write('{}', '{}', '{}', '{}')")
-
-
-def dumped(database: Database) -> str:
-    """The owner's schema as pg_dump writes it, without the key that each dump invents."""
-    printed = run(program("pg_dump"), "-s", "-n", SCHEMA, "-d", database.url)
-    return "\n".join(line for line in printed.splitlines() if "restrict " not in line)
 
 
 @pytest.mark.parametrize("mark_columns", [False, True])

@@ -26,7 +26,6 @@ from tests.attach.owners import (
     columns,
     connect,
     copied,
-    make_template,
     rows,
     triggers,
 )
@@ -53,11 +52,6 @@ __all__ = ["dedup"]
 
 TEXT = {"text": "body"}
 DATED = {"text": "body", "published_at": "day"}
-
-
-@pytest.fixture(scope="module")
-def template(server: Server) -> str:
-    return make_template(server)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from psycopg import sql
 from dedup.attach.sync import sync
 from dedup.base.progress import SilentProgress
 from dedup.db.database import Database
-from tests.attach.owners import Owner, assert_followed, connect, copied, make_template
+from tests.attach.owners import Owner, assert_followed, connect, copied
 from tests.attached import COLUMNS, SCHEMA
 from tests.conftest import Server, Told, empty
 from tests.corpora import (
@@ -695,11 +695,6 @@ def builder_role(server: Server) -> Iterator[str]:
             yield name
         finally:
             connection.execute(sql.SQL("DROP ROLE {}").format(role))
-
-
-@pytest.fixture(scope="module")
-def template(server: Server) -> str:
-    return make_template(server)
 
 
 @pytest.mark.long("dedup", "migrations")

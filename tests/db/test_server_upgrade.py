@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from dedup.db import embedded, server_upgrade
 from dedup.db.database import Database
 from dedup.store import opening
 from tests.corpora import article, code, window
+from tests.db.test_embedded import new_folder
 
 OLD = 16
 
@@ -35,11 +35,6 @@ CHECKOUT = Path(embedded.__file__).parents[2]
 HOSTILE, QUOTED = 'weird "name', '"weird ""name"'
 LINE = "CREATE ROLE postgres;"
 """A text that looks like the statement that an upgrade leaves out of the dump."""
-
-
-def new_folder() -> Path:
-    """Not tmp_path: pytest closes its folders again at every run, also to the servers of root's tests."""
-    return Path(tempfile.mkdtemp(prefix="dedup-test-"))
 
 
 def environment(home: Path) -> dict[str, str]:
