@@ -38,7 +38,6 @@ STATUSES = tuple(Status)
 
 _NAMES = [rule.value for rule in RULES]
 NO_RULE = -1
-NO_SCORE = -1.0
 
 
 @dataclass(slots=True)
@@ -64,7 +63,7 @@ class StoredMarks(Columns):
     takes_part: Flags
     status: Codes  # as its place in `STATUSES`
     duplicate_of: Bigints  # an id, or 0
-    score: Shares  # NO_SCORE where there is none
+    score: Shares  # -1 where there is none
     reason: Codes  # a place in `rules.pairs.RULES`, or NO_RULE
 
 
