@@ -204,6 +204,11 @@ SELECT at, id FROM (${scanned}) AS found WHERE ${condition} LIMIT ${page}
 SELECT at, id FROM (SELECT at, id, row_number() OVER () AS place FROM (${scanned}) AS scanned) AS s
 WHERE place = %(limit)s
 
+-- name: index_making
+-- What a process that makes an index is at, and how many blocks of how many it has read; NULL while it waits.
+SELECT phase, blocks_done, nullif(blocks_total, 0) FROM pg_stat_progress_create_index
+WHERE pid = %(process_id)s
+
 -- name: index_of_words
 -- Whether an index is complete.
 SELECT i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid

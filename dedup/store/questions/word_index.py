@@ -12,18 +12,19 @@ Of an attached table the corpus keeps no texts: only the titles of its articles 
 from __future__ import annotations
 
 import re
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
+from threading import Event, Thread
 
-from dedup.base.errors import BusyError
+from dedup.base.errors import BusyError, DedupError
 from dedup.base.folding import ACCENTS, LETTERS, folded
 from dedup.base.progress import Progress
 from dedup.base.schema import migration_lock
 from dedup.db.connection import set_values
 from dedup.db.database import Cursor, Database, translated
 from dedup.db.statements import Statements
-from dedup.store.questions.index_making import watched
 
 _sql = Statements("store/questions/questions")
 
@@ -98,6 +99,9 @@ def pattern_of(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{found})(?!\w)", re.IGNORECASE)
 
 
+ASK_SECONDS = 0.5
+"""Between two questions how far an index is. Each is over at once: it waits for all who have a snapshot."""
+
 # --- what is in the index
 
 _ZERO = date(2000, 1, 1)
@@ -167,7 +171,7 @@ def change_index(database: Database, *, wanted: bool, progress: Progress | None 
         if wanted:
             making: AbstractContextManager[None] = nullcontext()
             if progress is not None:
-                making = watched(database, connection.info.backend_pid, progress)
+                making = _watched(database, connection.info.backend_pid, progress)
             with making:
                 cursor.execute(
                     f"CREATE INDEX CONCURRENTLY {INDEX} ON dedup.article USING gin ({WORDS})".encode()
@@ -179,3 +183,39 @@ def index_is_complete(cursor: Cursor) -> bool | None:
     """Whether the index is complete; None where there is none."""
     row = cursor.execute(_sql("index_of_words"), {"index": INDEX}).fetchone()
     return bool(row[0]) if row else None
+
+
+@contextmanager
+def _watched(database: Database, process_id: int, progress: Progress) -> Iterator[None]:
+    """While the block makes an index, tell what its process does and how many blocks of how many it has read.
+
+    Work goes on in silence where there is no connection to spare.
+    """
+    over = Event()
+    thread = Thread(target=_watch, args=(database, process_id, progress, over), name="index", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _watch(database: Database, process_id: int, progress: Progress, over: Event) -> None:
+    stage, before = "", 0
+    with (
+        suppress(DedupError),
+        translated(database.location),
+        closing(database.connect()) as connection,
+        connection.cursor() as cursor,
+    ):
+        while not over.wait(ASK_SECONDS):
+            row = cursor.execute(_sql("index_making"), {"process_id": process_id}).fetchone()
+            if row is None:
+                continue
+            phase, done, total = row
+            if phase != stage:
+                progress.start(phase, total)
+                stage, before = phase, 0
+            progress.advance(max(0, done - before), total)
+            before = max(before, done)
