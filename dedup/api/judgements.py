@@ -58,6 +58,7 @@ class Judgements(OfCorpus):
     judged = transacted(judgements.judged)
     read = transacted(judgements.read)
     take_back = transacted(judgements.take_back)
+    quality = transacted(live.judged_quality)
 
     def record(
         self,
@@ -81,13 +82,6 @@ class Judgements(OfCorpus):
         """`record` for several judgements: all are kept at the end, or none if anything is raised."""
         with self._database.transaction() as cursor:
             yield partial(judgements.record, cursor)
-
-    def quality(self) -> Quality:
-        """How good the marks are by what people judged.
-
-        Raises InputError: nobody judged a pair, or articles are unsettled.
-        """
-        return live.judged_quality(self._database)
 
     def score(self, truth: str | Path, min_jaccard: float = NEAR_JACCARD) -> tuple[GroupScore, int]:
         """The marks against a truth; also how many of its pairs name articles that are not stored.

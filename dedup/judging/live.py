@@ -86,22 +86,24 @@ def marked_stories(database: Database) -> tuple[dict[str, int], Groups]:
     Raises InputError if articles are unsettled.
     """
     with database.transaction() as cursor:
-        if not rulebooks.nothing_unsettled(cursor):
-            raise InputError("articles are unsettled: run `dedup backfill` first")
+        _refuse_unsettled(cursor)
     marks = {row["id"]: row["duplicate_of"] or row["id"] for row in exports.marks(database)}
     numbers = {name: number for number, name in enumerate(marks)}
     return numbers, np.array([numbers[original] for original in marks.values()], np.int32)
 
 
-def judged_quality(database: Database) -> Quality:
+def _refuse_unsettled(cursor: Cursor) -> None:
+    if not rulebooks.nothing_unsettled(cursor):
+        raise InputError("articles are unsettled: run `dedup backfill` first")
+
+
+def judged_quality(cursor: Cursor) -> Quality:
     """How good the marks are by what people judged, as `quality_of` says it.
 
-    Raises InputError if articles are unsettled, or nobody judged a pair yet.
+    Raises InputError: nobody judged a pair, or articles are unsettled.
     """
-    with database.transaction() as cursor:
-        if not rulebooks.nothing_unsettled(cursor):
-            raise InputError("articles are unsettled: run `dedup backfill` first")
-        found = quality_of(cursor)
+    _refuse_unsettled(cursor)
+    found = quality_of(cursor)
     if found is None:
         raise InputError(
             "no pair is judged yet: `dedup judge pairs`, then `dedup judge review`; or give --truth"
