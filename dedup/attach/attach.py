@@ -32,11 +32,8 @@ DELETED_ARTICLES = 1_000  # Of a table that is detached, under one hold of the s
 def attach(
     database: Database, wanted: Wanted, *, dry_run: bool = False
 ) -> tuple[Attachment, list[str], list[str]]:
-    """Attach a table, and return what was run or, `dry_run`, would be, and what its owner is to know; the
-    next backfill takes up its rows.
-
-    Raises InputError: it cannot be attached; the message says why. BusyError: others held the table all the
-    time.
+    """Attach a table; see `Attachments.attach`. Returns what was run or, `dry_run`, would be, and what its
+    owner is to know.
     """
 
     told: list[str] = []
@@ -53,10 +50,7 @@ def attach(
 def remap(
     database: Database, name: str, told: Remap, *, dry_run: bool = False
 ) -> tuple[Attachment, list[str]]:
-    """Map a table again that its owner changed: articles keep their marks, the next backfill compares them.
-
-    Returns and raises as `attach`.
-    """
+    """Map a table again that its owner changed; see `Attachments.remap`. Returns as `attach`."""
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
         before = attachments.find(cursor, name)
@@ -74,10 +68,8 @@ def remap(
 def detach(
     database: Database, name: str, *, dry_run: bool = False, stop: Callable[[], bool] = lambda: False
 ) -> tuple[int, list[str]]:
-    """Leave the owner's table as it was found, and delete its articles. One that was stopped goes on.
-
-    Returns how many articles were deleted, or would be, and the statements. Raises InputError: nothing is
-    attached under that name. BusyError: others held the table all the time.
+    """Leave the owner's table as it was found, and delete its articles; see `Attachments.detach`. Returns how
+    many articles were deleted, or would be, and the statements.
     """
 
     def change(cursor: Cursor) -> tuple[Attachment, list[Part]]:
@@ -109,11 +101,8 @@ def sync(
     whole: bool = False,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Note what is new, changed or gone in one attached table or all, by key and hash; returns how many rows.
-    `whole`: compare all rows, also where a column tells which have changed.
-
-    Raises InputError: nothing is attached under that name, or its owner changed a table so that it is to be
-    mapped again.
+    """Note what is new, changed or gone in attached tables, by key and hash; see `Attachments.sync`. Raises
+    InputError also where the owner changed a table so that it is to be mapped again.
     """
     with database.transaction() as cursor:
         chosen = attachments.present(cursor) if name is None else [attachments.find(cursor, name)]

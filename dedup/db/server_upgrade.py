@@ -143,11 +143,7 @@ def _upgrade(data: Path, before: int, told: Progress) -> ServerUpgrade:
 
 
 def remove_old(home: Path | None = None) -> list[Path]:
-    """Remove the old data that upgrades left, if the new ones are in their place; returns the folders.
-
-    Raises:
-        EmbeddedServerError: a folder cannot be removed.
-    """
+    """Remove the old data that upgrades left; see `dedup.server.remove_old`."""
     with embedded._plain_errors("remove the old data of", home) as data:
         if not data.parent.exists():
             return []

@@ -111,19 +111,9 @@ def backfill(
     full_count: bool | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> BackfillReport:
-    """Settle everything that is pending or stale. Neither `batch` nor `engine` changes the result.
+    """Settle everything that is pending or stale; arguments and errors are those of `Deduplicator.backfill`.
 
-    Args:
-        batch: articles per settle transaction.
-        workers: threads that fingerprint texts; None for one more than cores, 0 for none but the caller's.
-        memory: bytes that the memory engine may use, more or less; None for a quarter of the machine's.
-        full_count: as in `refresh`.
-        stop: asked between batches; when it says so, the batch in hand is finished and the work ends.
-
-    Raises:
-        MachineError: this machine has no memory or no thread to spare; what was finished is kept.
-        StuckError: another backfill lives and makes no progress, or this one does the same again and again.
-        DatabaseError: the server refused or went away; run it again to go on.
+    `factory`: as of `FingerprintPool`. `full_count`: as in `refresh`.
     """
     report = BackfillReport()
     heartbeat = Heartbeat(database, "backfill")

@@ -59,12 +59,7 @@ def export(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> CorpusExport:
-    """Write what a cluster needs to know, as of one moment; others may work on meanwhile.
-
-    The folder must not exist or be empty; only this user can read it. `hash_key` puts the secret key into it.
-    Raises InputError: it holds something or cannot be written, or pyarrow is missing. DatabaseError: the
-    server refused or went away; there is no folder.
-    """
+    """Write a folder with what a cluster needs to know, or none; see `Deduplicator.export_corpus`."""
     exchange.arrow()
     path = Path(folder)
     _refuse_used(path)

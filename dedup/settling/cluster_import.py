@@ -88,12 +88,7 @@ def run(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> ImportReport:
-    """Take up a result; `dry_run` only compares, and reports what does not agree. `stop` counts until the
-    writing.
-
-    Raises InputError: the folder is damaged, or the result is not one of this corpus as it is now. BusyError:
-    a backfill or another import is at work, or the settings changed. DatabaseError: no mark was changed.
-    """
+    """Take up a result; see `Deduplicator.import_corpus`. `stop` counts until the writing."""
     path = Path(folder)
     about = exchange.read_json(path / RUN_FILE)
     basis = Basis.read(about, str(path / RUN_FILE))

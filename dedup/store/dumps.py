@@ -25,15 +25,7 @@ SCHEMA_LINE = " SCHEMA - {} "
 
 
 def dump(path: Path, schema: str) -> int:
-    """Write the corpus of the embedded server into a file that did not exist, whole or not at all.
-
-    Returns:
-        Its size in bytes.
-
-    Raises:
-        InputError: the file exists, or cannot be written.
-        EmbeddedServerError: the dump failed; there is no file.
-    """
+    """Write the corpus of the embedded server into a new file; see `dedup.server.dump`."""
     with new_file(path, private=True) as made:
         url = embedded.start()
         with closing(Database(url, schema=schema)) as database, database.transaction() as cursor:
@@ -44,13 +36,8 @@ def dump(path: Path, schema: str) -> int:
 
 
 def restore(path: Path, schema: str) -> None:
-    """Bring a corpus back from a dump, into an embedded server that has none or an empty one.
-
-    Whoever owned the schema, it is the server's own now; rights are not brought back.
-
-    Raises:
-        InputError: this is no dump of a corpus, or there are articles already.
-        EmbeddedServerError: it failed; nothing was changed.
+    """Bring a corpus back from a dump; see `dedup.server.restore`. Whoever owned the schema, it is the
+    server's own now; rights are not brought back.
     """
     if not path.is_file():
         raise InputError(f"{path} is no file")

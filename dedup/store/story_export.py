@@ -76,15 +76,7 @@ def export(
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> StoryExport:
-    """Write the articles with their stories, as of one moment; others may work on meanwhile.
-
-    Args:
-        path: NAME.parquet or NAME.sqlite, which must not exist.
-        since: only articles published then or later, their stories, and the pairs of which they are the later
-            one; where the publication time is unknown, stored then or later.
-
-    Raises InputError: the file exists, cannot be written or has another ending, or pyarrow is missing.
-    """
+    """Write the articles with their stories; see `Deduplicator.export_stories`."""
     if path.suffix not in _WRITERS:
         raise InputError(f"{path}: the name must end with {' or '.join(_WRITERS)}")
     try:

@@ -142,17 +142,7 @@ def block_start(number: int) -> datetime:
 
 
 def change_index(database: Database, *, wanted: bool, progress: Progress | None = None) -> bool:
-    """Make the index, or drop it; others read and write meanwhile. What was broken off is made again.
-
-    `progress` is told the phases of making it, and blocks of the table.
-
-    Returns:
-        Whether anything was done.
-
-    Raises:
-        BusyError: someone else is at it.
-        RightsError: the schema is not this role's own.
-    """
+    """Make the index, or drop it; see `Operation.make_searchable`. What was broken off is made again."""
     connection = database.connect(patient=True)
     with translated(database.location), closing(connection), connection.cursor() as cursor:
         # To wait for those who are at work is part of it, and nobody waits for it.
