@@ -230,7 +230,7 @@ def attachments(json: JsonOption = False) -> None:
         (
             (
                 item.name,
-                f"{item.schema}.{item.table}",
+                item.shown,
                 ", ".join(item.keys),
                 item.noted_by,
                 "yes" if item.mark_columns else "no",

@@ -42,7 +42,7 @@ def contents(cursor: Cursor, location: str) -> Contents:
                 rows[table] = int(row[0])
     outside = tuple(row[0] for row in cursor.execute(_sql("outside")).fetchall())
     known = attachments.present(cursor) if attachments.known(cursor) else []
-    attached = tuple(f"{a.schema}.{a.table}" for a in known)
+    attached = tuple(a.shown for a in known)
     return Contents(rows, sum(size for _, size in tables), attached, outside)
 
 
