@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Self
 
 from dedup.api import OfCorpus
@@ -154,7 +155,7 @@ class Operation(OfCorpus):
             BusyError: others held its tables all the time.
         """
         self._require_owner()
-        return held(self._database, changes.start)
+        return held(self._database, partial(changes.keep_journal, wanted=True))
 
     def stop_journal(self) -> bool:
         """Drop the journal of marks; False where it was off. No cursor counts after that.
@@ -162,7 +163,7 @@ class Operation(OfCorpus):
         Raises: as `start_journal`.
         """
         self._require_owner()
-        return held(self._database, changes.stop)
+        return held(self._database, partial(changes.keep_journal, wanted=False))
 
     def _require_owner(self) -> None:
         with self._database.transaction() as cursor:

@@ -67,17 +67,10 @@ def changes(cursor: Cursor, since: str | None, limit: int) -> list[MarkChange]:
     return [MarkChange(*row) for row in rows]
 
 
-def start(cursor: Cursor) -> bool:
-    """Keep the journal from now on; False where it is on already. Needs the settle lock, and the owner."""
-    return _switched(cursor, _sql("start"))
-
-
-def stop(cursor: Cursor) -> bool:
-    """Drop the journal; False where it was off. Needs the settle lock, and the owner."""
-    return _switched(cursor, _sql("stop"))
-
-
-def _switched(cursor: Cursor, statement: bytes) -> bool:
+def keep_journal(cursor: Cursor, *, wanted: bool) -> bool:
+    """Keep the journal from now on, or drop it; False where it is so already. Needs the settle lock, and the
+    owner.
+    """
     cursor.execute(set_values({"lock_timeout": milliseconds(LOCK_SECONDS)}, local=True))
-    row = cursor.execute(statement).fetchone()
+    row = cursor.execute(_sql("start" if wanted else "stop")).fetchone()
     return bool(row and row[0])

@@ -484,7 +484,7 @@ def assert_few(cursor: Cursor, most: int, name: str) -> None:
 def test_a_page_of_changes_reads_what_it_tells(large: Database) -> None:
     """Those before it and after it are not read, wherever it is, and no table from end to end."""
     with rolled_back(large, settling=True) as cursor:
-        assert changes.start(cursor)
+        assert changes.keep_journal(cursor, wanted=True)
         cursor.execute("UPDATE dedup.article_mark SET score = 0.9")
         since = changes.changes(cursor, None, ARTICLES // 2)[-1].cursor
         before = rows_read(cursor)
