@@ -74,8 +74,8 @@ def test_the_wheel_describes_itself(wheel: Path) -> None:
     assert metadata["License-File"] == "LICENSE"
     assert metadata["Author"] == "The dedup project"
     assert set(metadata.get_all("Provides-Extra", [])) == {
-        "browse", "frames", "html", "lab", "metrics", "parquet", "scrapy", "serve", "spark",
-        "watch", "xlsx", "zstd",
+        "browse", "frames", "html", "lab", "metrics", "notebook", "parquet", "scrapy", "serve",
+        "spark", "watch", "xlsx", "zstd",
     }  # fmt: skip
     assert set(metadata.get_all("Classifier", [])) <= classifiers
     assert str(metadata.get_payload()).startswith("# dedup")
