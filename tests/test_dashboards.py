@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 import dedup.cli.newsroom
-from dedup import Deduplicator
+from dedup import Article, Deduplicator
 from dedup.db.database import URL_VARIABLE
 from tests.conftest import Server
 
@@ -36,6 +36,14 @@ def newsroom(server: Server) -> Iterator[str]:
         dd.backfill(workers=0)
     yield url
     server.drop("dedup_dashboards")
+
+
+@pytest.fixture
+def empty(server: Server) -> Iterator[str]:
+    url = server.create("dedup_empty")
+    Deduplicator.initialize(url)
+    yield url
+    server.drop("dedup_empty")
 
 
 def expanded(query: str) -> str:
@@ -105,8 +113,28 @@ def run_cell(source: str, names: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(shown.value), "<cell>", "eval"), names) if shown else None
 
 
-def test_the_notebook_runs_from_top_to_bottom(newsroom: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(URL_VARIABLE, newsroom)
+@pytest.fixture
+def charts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The titles of the charts that were drawn; drawn they are, to the last pixel."""
+    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path))
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    import matplotlib.pyplot as plt
+
+    titles: list[str] = []
+
+    def show() -> None:
+        for number in plt.get_fignums():
+            figure = plt.figure(number)
+            figure.savefig(tmp_path / f"{len(titles)}.png")
+            titles.append(figure.axes[0].get_title())
+        plt.close("all")
+
+    monkeypatch.setattr(plt, "show", show)
+    return titles
+
+
+def run_notebook() -> tuple[list[Any], dict[str, Any]]:
+    """What each of its cells shows, and the names that they leave behind."""
     found = json.loads(NOTEBOOK.read_text("utf-8"))
     assert (found["nbformat"], found["nbformat_minor"]) == (4, 5)
     cells = found["cells"]
@@ -114,10 +142,59 @@ def test_the_notebook_runs_from_top_to_bottom(newsroom: str, monkeypatch: pytest
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     assert not [cell for cell in code if cell["outputs"] or cell["execution_count"]], "kept without output"
     names: dict[str, Any] = {}
-    results = [run_cell("".join(cell["source"]), names) for cell in code]
-    assert results[0][2] == 82
-    for shown in results[1:-1]:
-        assert isinstance(shown, (pd.DataFrame, pd.Series))
-        assert len(shown)
-    assert names["days"]["copies"].sum() == results[0][1]
-    assert names["stories"]["copies"].sum() == results[0][1]
+    return [run_cell("".join(cell["source"]), names) for cell in code], names
+
+
+CHARTS = [
+    "Articles by status",
+    "Articles over time",
+    "Who copies whom",
+    "Delay of copies",
+    "Who began the stories that others took up",
+    "Original reporting",
+]
+
+
+def test_the_notebook_runs_from_top_to_bottom(
+    newsroom: str, charts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, newsroom)
+    (counts, _, *shown, _), names = run_notebook()
+    assert counts[2] == 82
+    assert charts == CHARTS
+    for table in shown:
+        assert isinstance(table, (pd.DataFrame, pd.Series))
+        assert len(table)
+    assert names["days"]["copies"].sum() == counts[1]
+    assert names["stories"]["copies"].sum() == counts[1]
+    assert names["by_time"].sum().sum() <= 82
+    assert names["every"] == "D"
+
+
+def test_the_notebook_runs_on_an_empty_corpus(
+    empty: str, charts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, empty)
+    (counts, *_), _ = run_notebook()
+    assert counts == (0, 0, 0)
+    assert charts == []
+
+
+def test_the_notebook_runs_on_a_corpus_of_another_schema(
+    empty: str, charts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here are no outlets but one, whose name looks like a formula, hardly any times, and a wrong one."""
+    text = "The council of the harbour town votes for ferries by night. They sail from May on. " * 3
+    articles = [Article(f"a{n}", text=text) for n in range(3)]
+    articles.append(Article("b", text=text, publication="$a_{b$", published_at="1700-01-01"))
+    articles.append(Article("c", text="A short one.", publication="$a_{b$", published_at="2026-03-01"))
+    monkeypatch.setenv(URL_VARIABLE, empty)
+    monkeypatch.setenv("DEDUP_SCHEMA", "wires")
+    Deduplicator.initialize(empty)
+    with Deduplicator(empty) as dd:
+        dd.load(articles)
+        dd.backfill(workers=0)
+    (counts, *_), names = run_notebook()
+    assert counts == (2, 3, 5)
+    assert charts == [title for title in CHARTS if title not in ("Who copies whom", "Delay of copies")]
+    assert names["by_time"].to_numpy().sum() <= 5
