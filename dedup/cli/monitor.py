@@ -11,7 +11,7 @@ from typer import Option
 
 import dedup
 from dedup.cli import output
-from dedup.cli.shared import METRICS_PACKAGES, JsonOption, corpus, needs, seconds_of
+from dedup.cli.shared import METRICS_PACKAGES, JsonOption, corpus, counted, needs, seconds_of
 
 CheckOption = Annotated[
     bool, Option("--check", help="Say in one line whether all is well, cheaply; exit code 1 if not.")
@@ -45,6 +45,9 @@ NOT_WELL = 1  # Exit code of a check that found something wrong; also where the 
 
 
 def status(
+    everything: Annotated[
+        bool, Option("--all", help="Leave out nothing, neither figures of nothing nor details.")
+    ] = False,
     check: CheckOption = False,
     max_age: MaxAgeOption = "26h",
     max_wait: MaxWaitOption = None,
@@ -52,6 +55,8 @@ def status(
     json: JsonOption = False,
 ) -> None:
     """Show the corpus: articles by status, what is pending and why, limits that fired.
+
+    It fits a screen: what is left out is named, and `--all` shows it. JSON has everything.
 
     `--check` is for Nagios and cron. All is well if everything was settled within that time, nothing has
     waited longer or failed since, no run is stuck, and a worker is left if there were any in the last hour.
@@ -67,7 +72,7 @@ def status(
     total = sum(found.counts.values())
     order = ("unique", "similar", "duplicate", "pending", "failed")
     output.table(
-        f"{location}: {total:,} articles",
+        f"{location}, {output.size(found.database_bytes)}: {total:,} articles",
         ("status", "articles", "share"),
         (
             (name, count, f"{100 * count / total:.1f} %")
@@ -76,42 +81,53 @@ def status(
         ),
         ("articles", "share"),
     )
-    facts = [
-        ("stories with copies", f"{found.stories_with_copies:,}"),
-        ("similar pairs", f"{found.similar_pairs:,}"),
-        ("common sentences", f"{found.common_sentences:,} ({found.sentence_pins:,} pinned)"),
-        ("pinned pairs", f"{found.pair_pins:,}"),
-        *(
-            [("horizon", f"{found.horizon:%Y-%m-%d} UTC"), ("archived, before it", f"{found.archived:,}")]
-            if found.horizon
-            else []
-        ),
-        ("stale, to be settled again", f"{found.stale:,}"),
-        ("without fingerprint", f"{found.unfingerprinted:,}"),
+    archived = f"{found.archived:,}, before {found.horizon:%Y-%m-%d} UTC" if found.horizon else "0"
+    marked = "never" if found.last_marked_at is None else f"{found.last_marked_at:%Y-%m-%d %H:%M} UTC"
+    # The last of each: whether it tells something that is worth a line of a screen.
+    facts: list[tuple[str, str, object]] = [
+        ("stories with copies", f"{found.stories_with_copies:,}", found.stories_with_copies),
+        ("similar pairs", f"{found.similar_pairs:,}", False),
         (
-            "last mark",
-            "never" if found.last_marked_at is None else f"{found.last_marked_at:%Y-%m-%d %H:%M} UTC",
+            "common sentences",
+            f"{found.common_sentences:,} ({found.sentence_pins:,} pinned)",
+            found.common_sentences or found.sentence_pins,
         ),
-        ("backfill", found.backfill.state if found.backfill else "not running"),
-        ("settle lock", f"held by {found.held_by}" if found.held_by else "free"),
-        ("deferred, to be stored", f"{found.deferred:,}"),
-        ("changes of attached tables, to be read", f"{found.changes:,}"),
-        ("database size", output.size(found.database_bytes)),
+        ("pinned pairs", f"{found.pair_pins:,}", False),
+        ("archived", archived, found.horizon),
+        ("stale", f"{found.stale:,}, to be settled again", found.stale),
+        ("without fingerprint", f"{found.unfingerprinted:,}", found.unfingerprinted),
+        ("last mark", marked, True),
+        ("backfill", found.backfill.state if found.backfill else "not running", found.backfill),
+        ("settle lock", f"held by {found.held_by}" if found.held_by else "free", found.held_by),
+        ("deferred", f"{found.deferred:,}, to be stored", found.deferred),
+        ("attached tables", f"{found.changes:,} changes to be read", found.changes),
     ]
+    shown = [(name, value) for name, value, tells in facts if tells or everything]
+    if not everything:
+        shown.append(("with --all", ", ".join(name for name, _, tells in facts if not tells)))
     if sizes:
-        facts += [(f"  {name}", output.size(count)) for name, count in found.sizes.items()]
-        facts += [(f"bytes per article: {name}", f"{n:,.0f}") for name, n in found.bytes_per_article.items()]
-    output.table("", ("", ""), facts)
-    for reason, count in found.failures.items():
-        output.say(f"failed: {count:,} articles: {reason}")
-    for reason, count in found.limits.items():
-        output.say(f"limit fired: {count:,} articles left for the next backfill: {reason}")
+        shown += [(f"  {name}", output.size(count)) for name, count in found.sizes.items()]
+        shown += [(f"bytes per article: {name}", f"{n:,.0f}") for name, n in found.bytes_per_article.items()]
+    output.table("", ("", ""), shown)
+    _say_reasons("failed: {} articles: {}", found.failures, everything)
+    _say_reasons("limit fired: {} articles left for the next backfill: {}", found.limits, everything)
     if "unreadable" in found.failures:
         output.say("next, once the cause is gone: dedup retry")
     if (run := found.backfill) and run.stuck:
         output.say(f"the {run.what} is probably stuck: see process {run.process_id} on its host")
-    if found.counts.get("pending") or found.stale or found.uncounted or found.deferred or found.changes:
+    elif not run and (
+        found.counts.get("pending") or found.stale or found.uncounted or found.deferred or found.changes
+    ):
         output.say("next: dedup backfill")
+
+
+def _say_reasons(words: str, counts: dict[str, int], everything: bool) -> None:
+    """A line for each reason, those of most articles first; or for the first one, with how many there are."""
+    reasons = sorted(counts, key=lambda reason: (-counts[reason], reason))
+    for reason in reasons if everything else reasons[:1]:
+        others = 0 if everything else len(reasons) - 1
+        more = f", and {counted(others, 'other reason')}" if others else ""
+        output.say(words.format(f"{counts[reason]:,}", reason) + more)
 
 
 def run_check(max_age: str, max_wait: str | None, json: bool) -> None:

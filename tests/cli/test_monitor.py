@@ -203,6 +203,63 @@ def test_changes_of_attached_tables_that_wait_with_nobody_at_work(
     assert "a change of an attached table has waited for 27 hours" in check(dedup)[1]
 
 
+@pytest.fixture
+def busy(settled: Database, owner: psycopg.Connection[Any]) -> Iterator[Database]:
+    """All that `status` may have to tell: every status, a limit, failures of two reasons, and a backfill that
+    holds the settle lock, while changes wait.
+    """
+    load(settled, *(article(f"n{i}", window(i, 6), i) for i in range(20, 25)))
+    change(
+        settled,
+        "article_mark",
+        "status = 'unique', duplicate_of = NULL",
+        "id % 6 = 1 AND status <> 'pending'",
+    )
+    limit = "stale = true, limit_fired = 'more than 20000 candidates'"
+    change(settled, "article_mark", limit, "id % 6 = 0 AND status <> 'pending'")
+    execute(
+        settled,
+        "INSERT INTO dedup.common_sentence (sentence_hash, carriers, effective_stories) VALUES (1, 9, 9)",
+    )
+    for reason, key in (("unreadable: TypeError", "n21"), ("empty: the text has no words", "n22")):
+        failed = f"status = 'failed', reason = '{reason}'"
+        change(
+            settled, "article_mark", failed, f"id = (SELECT id FROM dedup.article WHERE source_id = '{key}')"
+        )
+    with settled.transaction() as cursor:
+        runs.claim(cursor, "backfill", runs.Owner("newsroom-database-01", 1_234_567, None, None))
+        cursor.execute("UPDATE dedup.run SET stage = 'fingerprinting', done = 1234567, total = 12345678")
+    with settled.transaction() as cursor:
+        cursor.execute("SELECT dedup.settle_lock()")
+        yield settled
+
+
+def test_status_fits_a_screen_and_names_what_it_leaves_out(
+    dedup: Dedup, busy: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(sys.stdout), "isatty", lambda self: True)
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "80")
+    shown, whole = dedup("status"), dedup("status", "--all")
+    lines = (shown.out + shown.err).splitlines()
+    assert sum(-(-len(line) // 80) for line in lines) <= 24 - 2, (
+        "the command and the next prompt are lines too"
+    )
+    told = " ".join(" ".join(lines).split())
+    for words in ("unique", "similar", "duplicate", "pending", "failed", "process 1234567 (fingerprinting"):
+        assert words in told
+    assert "attached tables 201 changes to be read" in told
+    assert "failed: 1 articles: empty, and 1 other reason" in told
+    assert "more than 20000 candidates" in told
+    assert "with --all similar pairs, pinned pairs, archived, deferred" in told
+    assert "pinned pairs  " not in shown.out
+    assert "with --all" not in whole.out
+    assert "failed: 1 articles: unreadable" in whole.err
+    assert all(
+        words in whole.out for words in ("similar pairs  ", "pinned pairs  ", "archived  ", "deferred  ")
+    )
+
+
 def test_metrics_count_changes_and_not_notes(
     dedup: Dedup, settled: Database, owner: psycopg.Connection[Any]
 ) -> None:
