@@ -160,18 +160,22 @@ class Questions(OfCorpus):
         self,
         *,
         outlets: int = MIN_OUTLETS,
+        every: int | None = None,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> SentencesReport:
         """Cut texts into sentences for the views `alteration` and `quote`, which show what is kept of them.
 
         Versions that are as they were are not compared again; quotes are counted again. `outlets`: that share
-        a sentence at least. `stop`: asked between transactions; what was done is kept.
+        a sentence at least. `every`: from now on a worker does the same every so many minutes; 0: no more.
+        `stop`: asked between transactions; what was done is kept.
         """
         from dedup.settling import sentences
 
         checks.whole_number("outlets", outlets, 2)
-        return sentences.keep(self._database, outlets=outlets, progress=progress, stop=stop)
+        if every is not None:
+            checks.whole_number("every", every, 0, sentences.MAX_MINUTES)
+        return sentences.keep(self._database, outlets=outlets, every=every, progress=progress, stop=stop)
 
     def alterations(self) -> Iterator[AlterationRow]:
         """Every alteration of every version that `keep_sentences` found, story by story; memory does not grow

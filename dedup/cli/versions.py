@@ -128,6 +128,12 @@ def sentences(
     outlets: Annotated[
         int, Option(min=2, help="Outlets that share a sentence at least, for it to be a quote.")
     ] = MIN_OUTLETS,
+    every: Annotated[
+        int | None,
+        Option(
+            min=0, metavar="MINUTES", help="From now on `dedup worker` does so too, so often; 0: no more."
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Cut texts into sentences for the views `alteration` and `quote`, and for `dedup quotes`.
@@ -143,9 +149,11 @@ def sentences(
         dedup backfill && dedup sentences
 
         dedup sentences --outlets 10
+
+        dedup sentences --every 60
     """
     with corpus() as dd, stopping() as stop, progress_bar("texts") as bar:
-        report = dd.keep_sentences(outlets=outlets, progress=bar, stop=stop.is_set)
+        report = dd.keep_sentences(outlets=outlets, every=every, progress=bar, stop=stop.is_set)
     if json:
         output.write_json(report.as_dict())
     else:

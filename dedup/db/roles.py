@@ -56,6 +56,7 @@ TABLES: Mapping[str, Mapping[Role, tuple[str, ...]]] = {
     # Read as views: the words are those of articles.
     "compared_version": {"worker": _WRITE, "reader": _READ},
     "quoted_sentence": {"worker": _WRITE, "reader": _READ},
+    "sentence_schedule": {"worker": _WRITE},
     # What articles are found by.
     "recent_key": {"worker": ("SELECT", "INSERT", "DELETE"), "scraper": _READ, "reader": _READ},
     "key_segment": {"worker": ("SELECT", "INSERT", "DELETE"), "scraper": _READ, "reader": _READ},

@@ -40,6 +40,7 @@ log = logging.getLogger("dedup.listener")
 class Waiting:
     settling: bool  # articles wait, or changed settings. A changed program is noticed by the first round only
     counting: bool  # sentences are to be counted, after which articles may wait
+    words: bool  # the words of sentences are to be kept, for which no article waits
 
     def __bool__(self) -> bool:
         return self.settling or self.counting
@@ -49,7 +50,7 @@ def look(cursor: Cursor) -> Waiting:
     prefer_indexes(cursor)
     row = cursor.execute(_sql("look"), {"longest": MAX_SOURCE_ID_BYTES}).fetchone()
     assert row is not None
-    return Waiting(row[0] or drift.unseen(cursor), row[1])
+    return Waiting(row[0] or drift.unseen(cursor), row[1], row[2])
 
 
 class Listener:

@@ -1,7 +1,7 @@
 -- Whether anything waits: what a worker asks every second.
 
 -- name: look
--- Whether there is anything to settle, and whether sentences are to be counted.
+-- Whether there is anything to settle, whether sentences are to be counted, and whether their words are to be kept.
 SELECT EXISTS (
     -- Articles to settle.
     SELECT FROM dedup.article_mark k WHERE k.status = 'pending' OR k.stale
@@ -47,4 +47,7 @@ SELECT EXISTS (
     UNION ALL
     -- So is one whose credits are to be read.
     SELECT FROM dedup.credit_unread
+), EXISTS (
+    -- Words of sentences that are to be kept by now.
+    SELECT FROM dedup.sentence_schedule WHERE begun_at < now() - make_interval(mins => minutes)
 )

@@ -14,13 +14,22 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from dedup.base import logs
-from dedup.base.errors import DatabaseError, LoginError, MachineError, RightsError, SchemaError, StuckError
+from dedup.base.errors import (
+    DatabaseError,
+    DedupError,
+    LoginError,
+    MachineError,
+    RightsError,
+    SchemaError,
+    StuckError,
+)
 from dedup.base.progress import SilentProgress
 from dedup.base.times import back_off
 from dedup.db.database import Database
@@ -28,7 +37,9 @@ from dedup.runs import runs, waiting
 from dedup.runs.heartbeat import Heartbeat
 from dedup.runs.runs import Session
 from dedup.runs.waiting import Listener, Waiting
+from dedup.settling import sentences
 from dedup.settling.backfill import BackfillReport, Options, Work
+from dedup.store import quotes
 
 POLL_SECONDS = 1.0  # How long an article waits at most that no notification told of
 IDLE_SECONDS = 60.0  # A run ends when nothing came for so long
@@ -36,6 +47,10 @@ SEEN_SECONDS = 15.0  # How often a worker that waits says that it lives
 
 COUNT_SECONDS = 5.0
 """How often sentences are counted where nothing else waits: a hook settles by itself, and may do so often."""
+
+WORDS_SECONDS = 5.0
+"""How long who ends waits for the words of sentences: they come page by page. A count may go on longer, and
+has written nothing."""
 
 DOWN_SECONDS = (1.0, 30.0)
 """Pauses before a database that is away is asked again: the first, doubled each time up to the second."""
@@ -71,6 +86,8 @@ class Daemon:
         self._heartbeat: Heartbeat | None = None
         self._worker: int | None = None
         self._session: Session | None = None
+        self._words: threading.Thread | None = None
+        self._leaving = threading.Event()
         self._seen_at = self._worked_at = self._counted_at = float("-inf")
         self._first, self._quiet = True, False
         self._other: int | None = None
@@ -128,9 +145,11 @@ class Daemon:
             found = waiting.look(cursor)
         now = time.monotonic()
         if self._first:  # a program of another revision shows in no table
-            found = Waiting(True, found.counting)
+            found = Waiting(True, found.counting, found.words)
         self._quiet = not found
         self._be_seen(now, idle=self._quiet)
+        if found.words and not found.settling:
+            self._keep_words()
         if not found or (not found.settling and now - self._counted_at < self._pace.count):
             if self._heartbeat and (self._heartbeat.superseded or now - self._worked_at >= self._pace.idle):
                 self._end("done")
@@ -142,6 +161,30 @@ class Daemon:
             self._first, self._seen_at = False, float("-inf")  # it is soon seen to be idle
         self._worked_at = self._counted_at = time.monotonic()
         return did
+
+    def _keep_words(self) -> None:
+        """Keep the words of sentences in a thread of its own: counting them reads the whole corpus, and what
+        arrives meanwhile waits for none of it.
+        """
+        if self._words and self._words.is_alive():
+            return
+        with self._database.transaction() as cursor:
+            outlets = quotes.due(cursor)
+        if outlets is not None:
+            self._words = threading.Thread(
+                target=self._kept, args=(outlets,), daemon=True, name="dedup-sentences"
+            )
+            self._words.start()
+
+    def _kept(self, outlets: int) -> None:
+        try:
+            report = sentences.keep(
+                self._database, outlets=outlets, stop=lambda: self._leaving.is_set() or self._stop()
+            )
+        except DedupError as error:  # it is tried again when it is due again
+            log.warning("kept no words of sentences: %s", error, extra={"event": "sentences"})
+        else:
+            log.info("kept the words of sentences: %s", report, extra={"event": "sentences"})
 
     def _begin(self, now: float) -> bool:
         """Begin a run, or go on with the one there is; False if another worker or a backfill is at work."""
@@ -222,6 +265,9 @@ class Daemon:
 
     def _leave(self, *, tell: bool) -> None:
         """Let go of everything, and say so where the database can be told."""
+        self._leaving.set()
+        if tell and self._words:
+            self._words.join(WORDS_SECONDS)
         tell = tell and not self._down
         self._end("done" if self._quiet else "stopped" if self._stop() else "failed", tell=tell)
         self._listener.close()

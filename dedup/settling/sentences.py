@@ -3,7 +3,8 @@
 Only texts hold words, and the program cuts them into sentences. So the views `alteration` and `quote` are
 filled here, by `dedup sentences`, and neither a hook nor a backfill does anything for them. Versions that
 were compared before, and are as they were, are not compared again; quotes are counted as a whole. What is
-stopped has kept what it did.
+stopped has kept what it did. Where somebody asked for it a worker does the same every so many minutes
+(`daemon.py`), beside its other work.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from dedup.store.versions import Difference
 from dedup.text.fingerprint import Fingerprinter
 
 PAGE = 200  # Versions, or texts, of a transaction
+
+MAX_MINUTES = 365 * 24 * 60  # A worker keeps words once a year at least, where it is to
 
 
 @dataclass(slots=True)
@@ -51,12 +54,17 @@ def keep(
     database: Database,
     *,
     outlets: int = MIN_OUTLETS,
+    every: int | None = None,
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> SentencesReport:
-    """Fill the views `alteration` and `quote`."""
+    """Fill the views `alteration` and `quote`. `every`: from now on a worker does so too, every so many
+    minutes; 0: none any more; None: as before.
+    """
     bar, report = progress or SilentProgress(), SentencesReport()
     with database.transaction() as cursor:
+        if every is not None:
+            quotes.schedule(cursor, every, outlets)
         fingerprinter = rulebooks.load_rulebook(cursor).fingerprinter
     _compare(database, fingerprinter, report, bar, stop)
     if not report.stopped:

@@ -89,6 +89,21 @@ class Counted:
     carrier: int
 
 
+def schedule(cursor: Cursor, minutes: int, outlets: int) -> None:
+    """Have workers keep quotes, and alterations, every so many minutes from now on; 0: no more."""
+    cursor.execute(_sql("unschedule"))
+    if minutes:
+        cursor.execute(_sql("schedule"), {"minutes": minutes, "outlets": outlets})
+
+
+def due(cursor: Cursor) -> int | None:
+    """Begin what is due by the schedule: how many outlets make a quote; None: nothing is, or another worker
+    has begun it.
+    """
+    row = cursor.execute(_sql("due")).fetchone()
+    return row[0] if row else None
+
+
 def count(cursor: Cursor, outlets: int) -> list[Counted]:
     """The sentences that so many outlets share, those of the most outlets first."""
     rows = cursor.execute(_sql("count"), {"outlets": outlets, "limit": MAX_QUOTES}).fetchall()

@@ -1,5 +1,18 @@
 -- Quotes: sentences that several outlets share.
 
+-- name: schedule
+-- Have workers keep quotes and alterations.
+INSERT INTO dedup.sentence_schedule (minutes, outlets) VALUES (%(minutes)s, %(outlets)s)
+
+-- name: unschedule
+-- Have them do so no more.
+DELETE FROM dedup.sentence_schedule
+
+-- name: due
+-- Begin what is due by now.
+UPDATE dedup.sentence_schedule SET begun_at = now()
+WHERE begun_at < now() - make_interval(mins => minutes) RETURNING outlets
+
 -- name: count
 -- Sentences that enough outlets share, those of the most outlets, with the earliest article that has them. One pass
 -- over all fingerprints finds those that enough articles have, a second one reads whose they are.

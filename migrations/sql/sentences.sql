@@ -1,7 +1,7 @@
 -- Sentences with their words: what each version of a story altered, and what many outlets share. Fingerprints have
--- hashes only, and a text is cut into sentences by the program. So `dedup sentences` fills the two tables here, when
--- somebody asks for it; neither a hook nor a backfill does anything for them. The views show only what still fits the
--- marks and the texts.
+-- hashes only, and a text is cut into sentences by the program. So `dedup sentences` fills two tables here, when
+-- somebody asks for it, and a worker every so many minutes where somebody asked for that; neither a hook nor a backfill
+-- does anything for them. The views show only what still fits the marks and the texts.
 
 CREATE TABLE dedup.compared_version (
     article_id bigint NOT NULL,
@@ -52,6 +52,21 @@ COMMENT ON COLUMN dedup.quoted_sentence.stories IS 'Stories with it.';
 COMMENT ON COLUMN dedup.quoted_sentence.articles IS 'Articles with it.';
 COMMENT ON COLUMN dedup.quoted_sentence.words IS 'The sentence as that article prints it; its first 500 characters.';
 COMMENT ON COLUMN dedup.quoted_sentence.counted_at IS 'When it was counted.';
+
+CREATE TABLE dedup.sentence_schedule (
+    only_row boolean NOT NULL DEFAULT true,
+    minutes integer NOT NULL,
+    outlets integer NOT NULL,
+    begun_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT sentence_schedule_pkey PRIMARY KEY (only_row),
+    CONSTRAINT sentence_schedule_only_row_check CHECK (only_row),
+    CONSTRAINT sentence_schedule_minutes_check CHECK (minutes > 0)
+);
+COMMENT ON TABLE dedup.sentence_schedule IS 'How often a worker does what `dedup sentences` does; without a row none does.';
+COMMENT ON COLUMN dedup.sentence_schedule.only_row IS 'Always true: there is one row at most.';
+COMMENT ON COLUMN dedup.sentence_schedule.minutes IS 'From one beginning to the next.';
+COMMENT ON COLUMN dedup.sentence_schedule.outlets IS 'Outlets that share a sentence at least, for it to be a quote.';
+COMMENT ON COLUMN dedup.sentence_schedule.begun_at IS 'When it was last begun.';
 
 -- Words go with the texts that they are from.
 CREATE FUNCTION dedup.sentences_went() RETURNS trigger

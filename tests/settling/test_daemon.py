@@ -22,14 +22,14 @@ import pytest
 from psycopg import sql
 
 from dedup.api import worker
-from dedup.base.errors import LoginError, SchemaError
+from dedup.base.errors import DatabaseError, LoginError, SchemaError
 from dedup.db.database import Database, conninfo
 from dedup.runs import runs, waiting
 from dedup.settling import daemon as daemon_module
 from dedup.settling.backfill import Options
 from dedup.settling.daemon import Daemon, Pace
 from dedup.settling.fingerprinting import PoolOptions
-from dedup.store import opening
+from dedup.store import opening, quotes
 from tests import corpora
 from tests.conftest import Server
 from tests.corpora import (
@@ -279,6 +279,73 @@ def test_who_notifies(database: Database, heard: Callable[[], int]) -> None:
     dd.submit(article("hook", window(5, 6)))
     dd.submit(article("hook", window(6, 6)))
     assert heard() == 0, "a hook settles what it stores"
+
+
+def quoted(database: Database) -> int:
+    return len(query(database, "SELECT FROM dedup.quote"))
+
+
+def schedule_is_due(database: Database) -> None:
+    query(database, "UPDATE dedup.sentence_schedule SET begun_at = now() - interval '2 hours' RETURNING 1")
+
+
+def test_the_words_of_sentences_are_kept_where_somebody_asked_for_that(
+    database: Database, corpus_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    dd = deduplicator(database)
+    with caplog.at_level(logging.INFO, "dedup.worker"), working(corpus_url):
+        for number, outlet in enumerate(("Wire", "Herald", "Courier")):
+            load(database, article(f"a{number}", window(0, 6), number, publication=outlet))
+        wait_until(settled(database))
+        assert dd.keep_sentences(outlets=4, every=60).quotes == 0
+        load(database, article("a3", window(0, 5), 3, publication="Post"))
+        wait_until(settled(database))
+        schedule_is_due(database)
+        wait_until(lambda: quoted(database) == 5)
+        wait_until(lambda: "kept the words of sentences: 1 versions compared" in caplog.text)
+        assert query(
+            database, "SELECT begun_at > now() - interval '1 hour' FROM dedup.sentence_schedule"
+        ) == [(True,)]
+        dd.keep_sentences(every=0)
+        assert query(database, "SELECT FROM dedup.sentence_schedule") == []
+    assert caplog.text.count("kept the words of sentences") == 1
+
+
+def test_what_arrives_while_words_are_kept_waits_for_nothing(
+    database: Database, corpus_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, enough = Event(), Event()
+
+    def slow(database: Database, **given: Any) -> None:
+        begun.set()
+        enough.wait(60)
+        raise DatabaseError("the disk is full")
+
+    deduplicator(database).keep_sentences(every=60)
+    schedule_is_due(database)
+    monkeypatch.setattr("dedup.settling.sentences.keep", slow)
+    with working(corpus_url) as found:
+        assert begun.wait(30)
+        load(database, article("a", window(0, 6)))
+        wait_until(settled(database))
+        enough.set()
+        wait_until(lambda: "kept no words of sentences: the disk is full" in caplog.text)
+        load(database, article("b", window(0, 6)))
+        wait_until(settled(database))
+        assert found.error is None
+    assert_right(database)
+
+
+def test_of_several_workers_one_keeps_words(database: Database) -> None:
+    def due() -> int | None:
+        with database.transaction() as cursor:
+            return quotes.due(cursor)
+
+    assert due() is None, "nobody asked for it"
+    deduplicator(database).keep_sentences(outlets=5, every=60)
+    assert due() is None
+    schedule_is_due(database)
+    assert [due(), due()] == [5, None]
 
 
 def test_an_idle_look_finds_every_kind_of_work_and_no_other(database: Database) -> None:
