@@ -117,7 +117,7 @@ class Settings:
     containment_shingles: int = _setting(
         # From 30 on excerpts of short items are lost; under 16 the error of the signature shows.
         20, "rule", "shingles each of two articles must have to count as contained by signature", 1, 10_000
-    )
+    )  # fmt: skip
     similar_pairs: int = _setting(
         # Pages filled in from one template are similar by the thousand: all their pairs would grow with the
         # square of their number.
