@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
-from dedup.base.numbers import Flags, Shares, begins_run
+from dedup.base.numbers import Columns, Flags, Keys, Shares, begins_run
 from dedup.base.settings import PRINT_BYTES, PRINT_KEYS
 from dedup.text.hashing import MIX, Hasher
 from dedup.text.native import library
@@ -182,37 +183,93 @@ def print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
 
 
 def _print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
-    sizes = np.stack([np.ascontiguousarray(p[:, :SIZE_BYTES]).view("<u4")[:, 0] for p in (a, b)])
-    fewer, more = sizes.min(axis=0).astype(np.int64), sizes.max(axis=0).astype(np.int64)
-    same = (_planes(a)[:, 0] == _planes(b)[:, 0]) & (fewer > 0)[:, None]
-    equal = same.sum(axis=1)
-    jaccard = estimates(equal, SLOTS)
-    may_be = (jaccard >= LEAST_JACCARD) & (fewer >= LEAST_RATIO * more)
-    may_be &= signature_jaccard >= jaccard * jaccard / 2 - LESS_WORDS
-    chosen = np.flatnonzero(may_be)
-    one, other, same = _planes(a[chosen]), _planes(b[chosen]), same[chosen]
-    equal = equal[chosen]
-    kept = 2 * jaccard[chosen] / (1 + jaccard[chosen])
-    far = np.abs(one[:, 1].astype(np.int16) - other[:, 1])
-    in_place = (same & (far <= NEAR)).sum(axis=1)
-    before, behind = (same & (one[:, plane] == other[:, plane]) for plane in (2, 3))
-    whole = (before & behind).sum(axis=1)
-    differ = 2 * equal - before.sum(axis=1) - behind.sum(axis=1)
-    mended = sum(
-        (same & ~sides & _goes_on(one, other, plane)).sum(axis=1)
-        for sides, plane in ((before, 4), (behind, 6))
-    )
-    least = np.select(
-        [fewer[chosen] < size for size, _ in LEAST_MENDED], [share for _, share in LEAST_MENDED]
-    )
-    damaged = (
-        (whole <= MOST_WHOLE * kept * equal)
-        & (in_place >= LEAST_IN_PLACE * equal)
-        & (mended >= least * kept * differ)
-    )
     found = np.zeros(len(a))
-    found[chosen[damaged]] = jaccard[chosen[damaged]]
+    chosen = np.flatnonzero(estimates(_equal(a, b).sum(axis=1), SLOTS) >= LEAST_JACCARD)
+    pairs = PrintPairs.of(a[chosen], b[chosen])
+    found[chosen] = np.where(pairs.damaged(signature_jaccard[chosen]), pairs.jaccard, 0.0)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class PrintPairs(Columns):
+    """Pairs of prints with all that the rule looks at, each of shape (m,).
+
+    Attributes:
+        fewer, more: letters of the text that has fewer, and of the other.
+        jaccard: of their cores.
+        equal: slots with equal cores. Of these
+        whole: those with the same letters on both sides;
+        in_place: those that stand within `NEAR` of each other;
+        differing: sides with other letters; and of these sides
+        mended: those behind which the text goes on as before.
+    """
+
+    fewer: Keys
+    more: Keys
+    jaccard: Shares
+    equal: Keys
+    whole: Keys
+    in_place: Keys
+    differing: Keys
+    mended: Keys
+
+    @classmethod
+    def of(cls, a: Print, b: Print) -> PrintPairs:
+        sizes = np.stack([_letter_counts(a), _letter_counts(b)])
+        one, other, same = _planes(a), _planes(b), _equal(a, b)
+        far = np.abs(one[:, 1].astype(np.int16) - other[:, 1])
+        before, behind = (same & (one[:, plane] == other[:, plane]) for plane in (2, 3))
+        mended = (same & ~sides & _goes_on(one, other, plane) for sides, plane in ((before, 4), (behind, 6)))
+        equal = same.sum(axis=1)
+        return cls(
+            fewer=sizes.min(axis=0),
+            more=sizes.max(axis=0),
+            jaccard=estimates(equal, SLOTS),
+            equal=equal,
+            whole=(before & behind).sum(axis=1),
+            in_place=(same & (far <= NEAR)).sum(axis=1),
+            differing=2 * equal - before.sum(axis=1) - behind.sum(axis=1),
+            mended=np.add(*(sides.sum(axis=1) for sides in mended)),
+        )
+
+    @property
+    def kept(self) -> Shares:
+        """The share of a text's cores that the other one has."""
+        return 2 * self.jaccard / (1 + self.jaccard)
+
+    @property
+    def least_signature(self) -> Shares:
+        return self.jaccard * self.jaccard / 2 - LESS_WORDS
+
+    @property
+    def most_whole(self) -> Shares:
+        return MOST_WHOLE * self.kept
+
+    @property
+    def least_mended(self) -> Shares:
+        bounds, shares = zip(*LEAST_MENDED, strict=True)
+        return np.select([self.fewer < bound for bound in bounds], shares) * self.kept
+
+    def damaged(self, signature_jaccard: Shares) -> Flags:
+        """Which are of one text, damaged."""
+        return np.asarray(
+            (self.jaccard >= LEAST_JACCARD)
+            & (self.fewer >= LEAST_RATIO * self.more)
+            & (signature_jaccard >= self.least_signature)
+            & (self.whole <= self.most_whole * self.equal)
+            & (self.in_place >= LEAST_IN_PLACE * self.equal)
+            & (self.mended >= self.least_mended * self.differing)
+        )
+
+
+def _letter_counts(prints: Print) -> Keys:
+    return np.ascontiguousarray(prints[:, :SIZE_BYTES]).view("<u4")[:, 0].astype(np.int64)
+
+
+def _equal(a: Print, b: Print) -> Flags:
+    """Which slots of two prints each have equal cores, shape (m, SLOTS): none where one is missing."""
+    there = (_letter_counts(a) > 0) & (_letter_counts(b) > 0)
+    return np.asarray((_planes(a)[:, 0] == _planes(b)[:, 0]) & there[:, None])
 
 
 def _goes_on(one: Print, other: Print, plane: int) -> Flags:
