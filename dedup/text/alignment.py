@@ -2,7 +2,9 @@
 
 Equal sentences are paired first, then the most alike, then halves of a sentence that was split or merged.
 Each pair that keeps the reading order of both texts is one row; a sentence whose version stands elsewhere has
-a row on each side. `differences.py` marks the words of a pair. It knows nothing of HTML or terminals.
+a row on each side. `differences.py` marks the words of a pair. Where a machine misread letters, neither words
+nor ends of sentences can be trusted: such texts are aligned letter by letter. It knows nothing of HTML or
+terminals.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain, islice
 
 from rapidfuzz.distance import LCSseq
 
@@ -24,6 +26,7 @@ from dedup.text.differences import (
     Word,
     compared,
     normal,
+    shared_runs,
     whole,
     word_list,
 )
@@ -41,6 +44,13 @@ MIN_SENTENCE = 12  # Characters: a shorter piece, such as "Mr. ", is no sentence
 
 COMMON_PIECES = 4
 """A common sentence is looked for in so many pieces: Punkt, which knows abbreviations, splits less."""
+
+WINDOW_LETTERS = 10_000
+"""Of misread texts so many letters are aligned at a time, and half of them count. What only one text has may
+be as long as the other half; the work grows with the length of the texts."""
+
+_PIECE = re.compile(r".{1,500}(?:\s|$)|.{1,500}", re.DOTALL)
+"""Of a sentence in a misread text: its end may have been lost."""
 
 _SENTENCE_END = re.compile(
     r"\n\s*\n\s*"
@@ -62,8 +72,8 @@ class Passage:
 
     segments: Segments = field(repr=False)
     opens: bool
-    elsewhere: bool
-    common: bool
+    elsewhere: bool = False
+    common: bool = False
 
     @property
     def text(self) -> str:
@@ -120,6 +130,43 @@ def align(a: str, b: str, common: Iterable[str] = ()) -> list[Row]:
         rows.append(Row(views[0].next(elsewhere=False), views[1].next(elsewhere=False)))
     rows += [Row(passage, None) for passage in views[0].until(len(sides[0]))]
     return rows + [Row(None, passage) for passage in views[1].until(len(sides[1]))]
+
+
+def align_letters(a: str, b: str) -> list[Row]:
+    """Two prints of one text, letters of which were misread, in rows: a sentence of `a` beside what stands in
+    its place in `b`, wherever the sentences of that end. The passages of a side, joined, are its text.
+    """
+    left = deque(
+        (list(word_list(piece, letters=True)), sentence.opens and not number)
+        for sentence in _sentences(a)
+        for number, piece in enumerate(_PIECE.findall("".join(word.text for word in sentence.words)))
+    )
+    other = list(word_list(b, letters=True))
+    rows: list[Row] = []
+    while left:
+        window = list(islice(chain.from_iterable(said for said, _ in left), WINDOW_LETTERS))
+        runs = shared_runs(window, other[:WINDOW_LETTERS])
+        at = cut = 0
+        while left and at <= WINDOW_LETTERS / 2:
+            said, opens = left.popleft()
+            at += len(said)
+            stop = _beside(runs, at) if left else len(other)
+            one, two = compared(said, other[cut:stop])
+            rows.append(Row(Passage(one, opens), Passage(two, opens) if two else None))
+            cut = stop
+        other = other[cut:]
+    return rows if rows or not other else [Row(None, Passage(whole(other, Kind.ADDED), True))]
+
+
+def _beside(runs: Sequence[tuple[int, int, int]], place: int) -> int:
+    """Where a place in the first text is in the second: between two runs as far behind the last one as there,
+    but not beyond the next one."""
+    found = place
+    for i, j, _ in runs:
+        if i >= place:
+            return min(found, j)
+        found = j + place - i
+    return found
 
 
 def twins(a: Sequence[str], b: Sequence[str]) -> list[tuple[int | None, int | None]]:
@@ -324,4 +371,4 @@ class _Side:
         return Passage(segments, first.opens, elsewhere, all(n in self._common for n in place))
 
 
-__all__ = ["Kind", "Passage", "Row", "Segment", "align", "reflowed", "twins"]
+__all__ = ["Kind", "Passage", "Row", "Segment", "align", "align_letters", "reflowed", "twins"]

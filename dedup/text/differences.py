@@ -2,7 +2,8 @@
 
 Words are aligned in order by their longest common subsequence (Hyyrö 2004, by rapidfuzz). Two words are the
 same if their normal forms are: case and punctuation make no difference. It compares two passages, as a rule
-two sentences; `alignment.py` finds which sentences of two texts to compare.
+two sentences; `alignment.py` finds which sentences of two texts to compare. Where a machine misread letters,
+each letter is taken for a word.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import groupby, pairwise
 
 from rapidfuzz.distance import LCSseq
 
-from dedup.text.normalize import words
+from dedup.text.normalize import LATE_MARKS, words
 
 MAX_ALIGNED = 25_000
 """Of the words of a passage, so many are aligned: a matrix of 78 MB and less than a second. The ones behind
@@ -25,6 +26,7 @@ LITTLE = 4  # Letters: a shorter word, such as "of" or "the", may be in both pas
 
 _IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"\s*(?:[{_IDEOGRAPHS}]|[^\s{_IDEOGRAPHS}]+)\s*|\s+")
+_LETTER = re.compile(rf"\s*\S[{LATE_MARKS}]*\s*|\s+")
 
 
 class Kind(Enum):
@@ -74,10 +76,11 @@ def differences(a: str, b: str) -> tuple[Segments, Segments]:
     return compared(list(word_list(a)), list(word_list(b)))
 
 
-def word_list(text: str) -> Iterator[Word]:
-    """The words of a text; joined they are the text. A mark that stands alone belongs to the word before."""
+def word_list(text: str, *, letters: bool = False) -> Iterator[Word]:
+    """The words of a text, or its letters; joined they are the text. A mark that stands alone belongs to the
+    word before."""
     held: Word | None = None
-    for piece in _WORD.findall(text):
+    for piece in (_LETTER if letters else _WORD).findall(text):
         word = Word(piece, " ".join(words(piece)))
         if held and not (held.normal and word.normal):
             held = Word(held.text + word.text, held.normal or word.normal)
@@ -106,7 +109,7 @@ def compared(a: Sequence[Word], b: Sequence[Word]) -> tuple[Segments, Segments]:
     if one == other:
         return whole(a, Kind.SAME), whole(b, Kind.SAME)
     # One order for both calls: of several longest alignments the same one is taken.
-    runs = _runs(a, b) if one <= other else [(j, i, length) for i, j, length in _runs(b, a)]
+    runs = shared_runs(a, b) if one <= other else [(j, i, length) for i, j, length in shared_runs(b, a)]
     kinds = [Kind.SAME] * len(a), [Kind.SAME] * len(b)
     i = j = 0
     for start, beside, length in [*runs, (len(a), len(b), 0)]:
@@ -117,7 +120,7 @@ def compared(a: Sequence[Word], b: Sequence[Word]) -> tuple[Segments, Segments]:
     return _segments(a, kinds[0]), _segments(b, kinds[1])
 
 
-def _runs(a: Sequence[Word], b: Sequence[Word]) -> list[tuple[int, int, int]]:
+def shared_runs(a: Sequence[Word], b: Sequence[Word]) -> list[tuple[int, int, int]]:
     """Where runs of shared words begin in a and in b, and their length; without those that chance explains.
 
     A run of little words that is shorter than what was replaced before it, and than what was replaced after

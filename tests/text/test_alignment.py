@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
 from dedup.text import alignment, differences
-from dedup.text.alignment import Kind, Passage, Row, Segment, align, reflowed, twins
+from dedup.text.alignment import Kind, Passage, Row, Segment, align, align_letters, reflowed, twins
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts" / "benchmarks"))
 import aligning
+
+from tests.corpora import misread, text, window
 
 STORM = "The storm reached the coast on Monday. "
 BOATS = "Two boats were lost, and their crews were taken off by helicopter. "
@@ -38,9 +41,12 @@ def marked(passage: Passage | None) -> list[tuple[str, str]]:
     return [(s.kind.value, s.text.strip(" .")) for s in passage.segments if not s.shared] if passage else []
 
 
-@given(anything, anything)
-def test_the_passages_of_a_side_are_its_text(a: str, b: str) -> None:
-    rows = align(a, b)
+@pytest.mark.parametrize("aligned", [align, align_letters])
+@given(a=anything, b=anything)
+def test_the_passages_of_a_side_are_its_text(
+    aligned: Callable[[str, str], list[Row]], a: str, b: str
+) -> None:
+    rows = aligned(a, b)
     assert "".join(row.a.text for row in rows if row.a) == a
     assert "".join(row.b.text for row in rows if row.b) == b
     assert all(row.a or row.b for row in rows)
@@ -184,6 +190,35 @@ def test_paragraphs_are_told() -> None:
 )
 def test_texts_without_words(a: str, b: str) -> None:
     assert ["".join(side.text for row in align(a, b) if (side := getattr(row, n))) for n in "ab"] == [a, b]
+
+
+def test_of_a_misread_text_the_letters_are_marked_whatever_it_did_to_sentences() -> None:
+    rows = align_letters(
+        f"{STORM}{BOATS}\n\n{MAYOR}",
+        "Thc stormreached tlie coast on Mon day Two bcats wer"
+        "e lost. and thelr crews were. taken off by helicopter, The mayor of the town spoke at nnoon. -",
+    )
+    assert [(marked(row.a), marked(row.b)) for row in rows] == [
+        ([("changed", "e"), ("changed", "h")], [("changed", "c"), ("changed", "li")]),
+        ([("changed", "o"), ("changed", "i")], [("changed", "c"), ("changed", "l")]),
+        ([], [("added", "n")]),
+    ]  # fmt: skip
+    assert [told(row)[1] for row in rows][1:] == [
+        "Two bcats were lost. and thelr crews were. taken off by helicopter,",
+        "The mayor of the town spoke at nnoon. -",
+    ]
+
+
+def test_a_misread_text_may_be_long_and_lack_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment, "WINDOW_LETTERS", 1_000)
+    codes = window(0, 60, ring=1_000)
+    rows = align_letters(text(codes), misread(text([*codes[:20], *codes[26:]]), 25))
+    kept = [
+        row.a and row.b and 2 * sum(len(s.text) for s in row.a.segments if s.shared) > len(row.a.text)
+        for row in rows
+    ]
+    assert all([*kept[:20], *kept[27:]])
+    assert sum(row.b is None for row in rows[20:26]) >= 4
 
 
 def test_twins_are_found_wherever_they_stand() -> None:
