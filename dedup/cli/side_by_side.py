@@ -113,6 +113,8 @@ NARROWEST_COLUMNS = 80  # Columns of a terminal from which two sentences stand s
 def print_explanation(found: dedup.Explanation) -> None:
     console = output.console()
     console.print(Text(printable(found.decision), style="bold"), soft_wrap=True)
+    for sentence in found.letters:
+        console.print(Text(printable(f"letters: {sentence}")), soft_wrap=True)
     for reason in found.why_not:
         console.print(Text(printable(f"why not: {reason}")), soft_wrap=True)
     console.print()
@@ -128,10 +130,12 @@ def print_explanation(found: dedup.Explanation) -> None:
         console.print()
         console.print(
             f"sentence Jaccard {scores.sentence_jaccard:.3f} · containment {scores.containment:.3f} ·"
-            f" signature Jaccard {scores.signature_jaccard:.3f} · score {scores.score:.3f}"
+            f" signature Jaccard {scores.signature_jaccard:.3f} ·"
+            f"{f' print Jaccard {scores.print_jaccard:.3f} ·' if scores.print_jaccard else ''}"
+            f" score {scores.score:.3f}"
         )
     _print_sentences(console, "shared sentences", found.shared, "green")
-    _print_differing(console, found.differing)
+    _print_differing(console, found.differing, letters=bool(found.letters))
     ignored = dict.fromkeys(
         f"[{why}] {sentence}" for _, article in articles for sentence, why in article.ignored
     )
@@ -148,13 +152,17 @@ def _print_sentences(console: Console, title: str, sentences: Sequence[str], sty
         console.print(shown, soft_wrap=not console.is_terminal)
 
 
-def _print_differing(console: Console, sentences: Sequence[dedup.DifferingSentence]) -> None:
+def _print_differing(
+    console: Console, sentences: Sequence[dedup.DifferingSentence], *, letters: bool
+) -> None:
     if not sentences:
         return
     earlier = sum(sentence.earlier is not None for sentence in sentences)
     later = sum(sentence.later is not None for sentence in sentences)
     console.print()
     title = f"only in one article ({earlier:,} in the earlier, {later:,} in the later)"
+    if letters:
+        title = f"passages with letters that differ ({len(sentences):,})"
     console.print(Text(title, style="bold"))
     styles = console.is_terminal and not console.is_dumb_terminal
     if styles and console.width >= NARROWEST_COLUMNS:

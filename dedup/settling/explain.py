@@ -19,13 +19,14 @@ from dedup.db.database import Cursor
 from dedup.db.statements import Statements
 from dedup.rules.marks import order_key
 from dedup.rules.pair import Profile, Related, Relation, Rule, Scores, relate, score
-from dedup.settling.why_not import Marked, why_not
+from dedup.settling.why_not import Marked, misread, print_pair, why_not
 from dedup.store import articles, pins, settling
 from dedup.store.pins import PairPin
 from dedup.store.questions.article import PairJudgement, Text, said_of, text_of
 from dedup.store.questions.reading import ArticleLine, lines_of
 from dedup.store.rulebooks import Rulebook
-from dedup.text.alignment import Kind, Segment, twins
+from dedup.text.alignment import Kind, Segment, align_letters, reflowed, twins
+from dedup.text.damaged import LEAST_JACCARD
 from dedup.text.differences import differences
 from dedup.text.fingerprint import Fingerprint, UnreadableError
 
@@ -72,7 +73,9 @@ class Explanation(Answer):
         decision: the verdict in a line: the relation, the rule that decided, and its figures.
         earlier, later: the two in canonical order.
         shared: the sentences that count and that both have, as the earlier prints them.
-        differing: the sentences that count and that only one of them has.
+        differing: the sentences that count and that only one of them has. Of one text with misread letters
+            the passages that differ, letter by letter: sentences of the earlier beside what the later has.
+        letters: of such a pair, what the rule `damaged` finds in its letters, each in a sentence.
         related: None where they are not related, or where one cannot be read.
         why_not: where scores are high enough and the later one is still no duplicate of the earlier one: why,
             each reason in a sentence.
@@ -83,6 +86,7 @@ class Explanation(Answer):
     later: ExplainedArticle
     shared: tuple[str, ...] = field(repr=False)
     differing: tuple[DifferingSentence, ...] = field(repr=False)
+    letters: tuple[str, ...]
     scores: Scores | None
     related: Related | None
     why_not: tuple[str, ...]
@@ -99,18 +103,23 @@ def explain(cursor: Cursor, rulebook: Rulebook, a: str, b: str) -> Explanation:
     both = (first.counted & second.counted) - common
     scores = related = None
     reasons: tuple[str, ...] = ()
+    differing = _differing(first.alone(both | common), second.alone(both | common))
+    by_letters: tuple[str, ...] = ()
     pin = pins.relation_of(cursor, a, b)
     if first.fingerprint and second.fingerprint:
         profiles = Profile.of(first.fingerprint, common), Profile.of(second.fingerprint, common)
         scores = score(*profiles, rulebook.settings)
         related = relate(*profiles, rulebook.settings, pin)
         reasons = tuple(why_not(first.mark, second.mark, profiles, rulebook.settings, pin))
+        if by_letters := tuple(misread(profiles, scores, rulebook.settings)):
+            differing = _by_letters(first.text, second.text)
     return Explanation(
         decision=_decision(first, second, scores, related, pin, rulebook.settings),
         earlier=first.article(common),
         later=second.article(common),
         shared=tuple(sentence for sentence, key in first.distinct() if key in both),
-        differing=tuple(_differing(first.alone(both | common), second.alone(both | common))),
+        differing=tuple(differing),
+        letters=by_letters,
         scores=scores,
         related=related,
         why_not=reasons,
@@ -127,6 +136,13 @@ def _differing(earlier: list[str], later: list[str]) -> Iterator[DifferingSenten
             yield DifferingSentence(_whole(one, Kind.REMOVED), _whole(other, Kind.ADDED))
 
 
+def _by_letters(earlier: str, later: str) -> Iterator[DifferingSentence]:
+    """The passages of two texts that differ in some letter."""
+    for row in align_letters(reflowed(earlier), reflowed(later)):
+        if not row.same:
+            yield DifferingSentence(*(side.segments if side else None for side in (row.a, row.b)))
+
+
 def _whole(sentence: str | None, kind: Kind) -> tuple[Segment, ...] | None:
     return None if sentence is None else (Segment(sentence, kind),)
 
@@ -138,6 +154,7 @@ class _Loaded:
     publication: str | None
     mark: Marked
     order: tuple[datetime, bytes]
+    text: str = field(repr=False)
     sentences: list[tuple[str, int | None]]
     fingerprint: Fingerprint | None
     unreadable: str | None
@@ -188,9 +205,9 @@ def _load(cursor: Cursor, rulebook: Rulebook, source_id: str) -> _Loaded:
     try:
         made = rulebook.fingerprinter.fingerprint(text, language, title)
     except UnreadableError as error:
-        return _Loaded(source_id, title, publication, marked, order, [], None, str(error))
+        return _Loaded(source_id, title, publication, marked, order, text, [], None, str(error))
     sentences = rulebook.fingerprinter.sentences(text, language)
-    return _Loaded(source_id, title, publication, marked, order, sentences, made, None)
+    return _Loaded(source_id, title, publication, marked, order, text, sentences, made, None)
 
 
 def _decision(
@@ -220,7 +237,7 @@ def _figures(related: Related, settings: Settings) -> str:
         return "the same words in the same order"
     if related.rule is Rule.DAMAGED:
         value = scores.print_jaccard
-        return f"the letters are those of one text, damaged: print Jaccard {value:.3f}, in a shared bucket"
+        return f"one text, of which letters were misread: print Jaccard {value:.3f}, in a shared bucket"
     if related.rule is Rule.CONTAINMENT:
         threshold = settings.similar_containment
         return f"{scores.containment:.3f} of the shorter one is in the longer one, at least {threshold:g}"
@@ -246,11 +263,15 @@ def _why_not(a: _Loaded, b: _Loaded, scores: Scores, settings: Settings) -> str:
         if without and signature >= settings.similar_signature_jaccard
         else (f" is below {settings.similar_signature_jaccard:g}")
     )
-    return (
+    said = (
         f"not related: sentence Jaccard {scores.sentence_jaccard:.3f} is below"
         f" {settings.similar_sentence_jaccard:g}, {figure}{below},"
         f" containment {scores.containment:.3f} is below {settings.similar_containment:g}"
     )
+    prints = a.fingerprint and b.fingerprint and print_pair(a.fingerprint, b.fingerprint, settings)
+    if prints and prints.jaccard[0] < LEAST_JACCARD:
+        said += f", print Jaccard {prints.jaccard[0]:.3f} is below {LEAST_JACCARD:g}"
+    return said
 
 
 @dataclass(frozen=True, slots=True)

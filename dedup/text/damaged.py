@@ -186,7 +186,8 @@ def _print_jaccards(a: Print, b: Print, signature_jaccard: Shares) -> Shares:
     found = np.zeros(len(a))
     chosen = np.flatnonzero(estimates(_equal(a, b).sum(axis=1), SLOTS) >= LEAST_JACCARD)
     pairs = PrintPairs.of(a[chosen], b[chosen])
-    found[chosen] = np.where(pairs.damaged(signature_jaccard[chosen]), pairs.jaccard, 0.0)
+    damaged = np.logical_and.reduce(pairs.conditions(signature_jaccard[chosen]))
+    found[chosen] = np.where(damaged, pairs.jaccard, 0.0)
     return found
 
 
@@ -250,15 +251,15 @@ class PrintPairs(Columns):
         bounds, shares = zip(*LEAST_MENDED, strict=True)
         return np.select([self.fewer < bound for bound in bounds], shares) * self.kept
 
-    def damaged(self, signature_jaccard: Shares) -> Flags:
-        """Which are of one text, damaged."""
-        return np.asarray(
-            (self.jaccard >= LEAST_JACCARD)
-            & (self.fewer >= LEAST_RATIO * self.more)
-            & (signature_jaccard >= self.least_signature)
-            & (self.whole <= self.most_whole * self.equal)
-            & (self.in_place >= LEAST_IN_PLACE * self.equal)
-            & (self.mended >= self.least_mended * self.differing)
+    def conditions(self, signature_jaccard: Shares) -> tuple[Flags, ...]:
+        """What the rule asks for, in its order, and which pairs have it."""
+        return (
+            self.jaccard >= LEAST_JACCARD,
+            self.fewer >= LEAST_RATIO * self.more,
+            signature_jaccard >= self.least_signature,
+            self.whole <= self.most_whole * self.equal,
+            self.in_place >= LEAST_IN_PLACE * self.equal,
+            self.mended >= self.least_mended * self.differing,
         )
 
 

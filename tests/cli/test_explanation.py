@@ -63,6 +63,31 @@ def test_in_a_terminal_they_have_a_style(edited: Dedup, monkeypatch: pytest.Monk
     assert (re.search(r"The council of Port .*The council of Port ", plain) is not None) is (width == 120)
 
 
+def test_of_a_misread_text_letters_that_differ_stand_between_marks(dedup: Dedup, tmp_path: Path) -> None:
+    misread = HARBOUR.replace("harbour", "harbonr").replace(". The", ", Tne").replace("voted on", "votedon")
+    rows = [
+        {"id": "read", "text": HARBOUR, "published_at": "1887-03-11"},
+        {"id": "misread", "text": misread, "published_at": "1887-03-12"},
+    ]
+    assert dedup("settings", "set", "damaged_print=on").code == 0
+    assert dedup("load", str(lines(tmp_path / "two.jsonl", rows))).code == 0
+    assert dedup("backfill").code == 0
+    shown = dedup("explain", "read", "misread").out.splitlines()
+    assert shown[0].startswith("duplicate by ")
+    assert [line.split()[:3] for line in shown[1:3]] == [
+        ["letters:", "each", "has"],
+        ["letters:", "the", "shorter"],
+    ]
+    at = shown.index(
+        "  - The council of Port Marlow voted on Tuesday to close the harbo[-u-]r road for six weeks. "
+    )
+    assert "harbo{+n+}r" in shown[at + 1]
+    assert any(line.startswith("passages with letters that differ (") for line in shown[:at])
+    found = json.loads(dedup("explain", "read", "misread", "--json").out)
+    assert len(found["letters"]) == 6
+    assert {len(s["text"]) for s in found["differing"][0]["later"] if s["kind"] != "same"} == {1}
+
+
 def test_json_has_the_marked_sentences(edited: Dedup) -> None:
     found = json.loads(edited("explain", "first", "edit", "--json").out)
     name, rain = found["differing"]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
 
 from dedup.base.article import Article
 from dedup.db.database import Database
+from dedup.settling.backfill import backfill
 from dedup.settling.explain import Explanation, explain
 from dedup.store import rulebooks
 from dedup.text.alignment import Segment
-from tests.corpora import article, code, load, sentence, window
+from tests.corpora import article, change_settings, code, load, misread, sentence, text, window
 
 OIL = (
     "{} said on Tuesday that profit fell by a fifth in the third quarter. "
@@ -80,6 +82,24 @@ def test_the_verdict_names_relation_rule_and_figures(database: Database) -> None
     assert explained(database, first, second).decision == (
         "duplicate by sentences: sentence Jaccard 0.714 is at least 0.7"
     )
+
+
+def test_of_a_misread_text_the_letters_are_told_one_by_one(database: Database) -> None:
+    change_settings(database, damaged_print="on")
+    backfill(database, workers=0)
+    whole = text(window(0, 20, ring=1_000))
+    found = explained(database, Article("a", whole), Article("b", misread(whole, 12)))
+    assert re.fullmatch(
+        r"duplicate by damaged: one text, of which letters were misread: print Jaccard 0\.\d{3},"
+        " in a shared bucket",
+        found.decision,
+    )
+    assert len(found.letters) == 6
+    assert re.match(r"each has 0\.\d{3} of the other one's runs of 8 letters: print Jacc", found.letters[0])
+    assert len(found.differing) == 20
+    for pair in found.differing:
+        assert {len(piece) < 8 for piece in [*marked(pair.earlier), *marked(pair.later)]} == {True}
+        assert sum(map(len, marked(pair.earlier))) < len(str(told(pair.earlier))) / 4
 
 
 def test_two_articles_may_have_nothing_to_do_with_each_other(database: Database) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from dedup.base.settings import Settings
 from dedup.db.database import Database
-from dedup.rules.pair import Profile, Relation
+from dedup.rules.pair import Profile, Relation, relate_scored, score
 from dedup.settling.backfill import backfill
 from dedup.settling.explain import Explanation, explain
-from dedup.settling.why_not import Marked, why_not
+from dedup.settling.why_not import Marked, print_pair, why_not
+from dedup.settling.why_not import misread as misread_letters
 from dedup.store import rulebooks
-from tests.corpora import article, deduplicator, load, window
+from dedup.text.damaged import LEAST_JACCARD
+from dedup.text.fingerprint import Fingerprint
+from tests.corpora import article, code, deduplicator, fingerprint, load, misread, text, window
 from tests.rules.test_pair import RULES, agreeing
 
 A = Marked("a", "unique", False, False, None)
@@ -104,6 +110,54 @@ def test_the_earlier_one_is_not_canonical(original: str | None, rest: str) -> No
 def test_another_original_is_more_like_it() -> None:
     (reason,) = reasons(ALIKE, b=Marked("b", "duplicate", False, False, "o"))
     assert reason == "b is a duplicate of o, which is more like it, or as much and earlier"
+
+
+# --- letters, of texts that a machine may have misread
+
+ON = Settings(damaged_print="on")
+STORY = text(window(0, 22, ring=10_000))
+CUT = STORY[: len(STORY) * 4 // 5]
+
+
+def printed(given: str) -> Profile:
+    made = fingerprint(ON, given)
+    assert isinstance(made, Fingerprint)
+    return Profile.of(made, ())
+
+
+@pytest.mark.parametrize("every", [60, 25, 15, 12, 10, 8, 6, 5])
+@pytest.mark.parametrize(
+    "other",
+    [STORY, CUT, text([code(i, i % 2) for i in range(22)]), text(window(11, 22, ring=22))],
+    ids=["whole", "cut", "edited", "moved"],
+)
+def test_a_print_that_is_no_damaged_one_lacks_something(other: str, every: int) -> None:
+    pair = printed(STORY), printed(misread(other, every))
+    scores = score(*pair, ON)
+    by_signature = relate_scored(replace(scores, print_jaccard=0.0), ON)
+    if by_signature and by_signature.relation is Relation.DUPLICATE:
+        return
+    prints = print_pair(*pair, ON)
+    assert prints is not None
+    said = [reason for reason in why_not(A, COPY, pair, ON, None) if reason.startswith("print Jaccard")]
+    assert bool(said) == (prints.jaccard[0] >= LEAST_JACCARD and not scores.print_jaccard)
+
+
+def test_a_text_that_was_cut_has_too_few_letters_and_others_elsewhere() -> None:
+    (reason,) = why_not(A, B, (printed(STORY), printed(misread(CUT, 15))), ON, None)
+    assert reason == (
+        "print Jaccard 0.353 would make a duplicate of a misread text, but the shorter one has 0.807 of the"
+        " letters of the longer one (at least 0.9); 0.418 of the common runs stand at the same place of both"
+        " texts (at least 0.85)"
+    )
+
+
+def test_without_prints_nothing_is_said_of_letters() -> None:
+    pair = printed(STORY), printed(misread(STORY, 10))
+    assert misread_letters(pair, score(*pair, ON), ON)
+    assert not misread_letters(pair, score(*pair, RULES), RULES)
+    brief = printed("Rain.")
+    assert not misread_letters((brief, pair[0]), score(brief, pair[0], ON), ON)
 
 
 # --- as `explain` says it, of what is stored
