@@ -81,7 +81,7 @@ def compared(dd: Deduplicator, given: Fields) -> View:
 def side_by_side(found: Compared) -> list[Block]:
     """The texts of both articles, aligned."""
     texts = (found.earlier_text.text[:COMPARED_CHARACTERS], found.later_text.text[:COMPARED_CHARACTERS])
-    return compare(*texts, found.common)
+    return compare(*texts, found.common, letters=bool(found.explanation.letters))
 
 
 SEARCHED = ("words", "publication", "language", "credit", "status", "dated", "first", "last", "url", "id")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from dedup.text.alignment import Kind, Passage, Row, align, reflowed
+from dedup.text.alignment import Kind, Passage, Row, align, align_letters, reflowed
 
 SHOWN, OPENED, SIDE = 1_000, 6_000, 20_000
 """Characters: of a longer segment only the ends are shown; a longer stretch that both texts have is left out,
@@ -57,10 +57,12 @@ class Block:
     same: bool = False
 
 
-def compare(a: str, b: str, common: Iterable[str] = ()) -> list[Block]:
-    """Two texts as blocks in reading order, bounded in size; `common` sentences are grey."""
+def compare(a: str, b: str, common: Iterable[str] = (), *, letters: bool = False) -> list[Block]:
+    """Two texts as blocks in reading order, bounded in size; `common` sentences are grey. `letters`: of one
+    text of which a machine misread letters, which are compared one by one."""
     found: list[Block] = []
-    rows, shown = align(reflowed(a), reflowed(b), common), 0
+    a, b, shown = reflowed(a), reflowed(b), 0
+    rows = align_letters(a, b) if letters else align(a, b, common)
     left = sum(map(_characters, rows))
     for same, group in groupby(rows, key=lambda row: row.same):
         stretch = list(group)

@@ -10,12 +10,13 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from dedup import Article
+from dedup import Article, Deduplicator
 from dedup.web.browse.app import POLICY
 from dedup.web.browse.asking import go
 from dedup.web.browse.editing import ACTIONS
 from dedup.web.browse.views import PLACES
 from dedup.web.pages.environment import outside
+from tests.corpora import misread, text, window
 from tests.web.browse.conftest import Browser, Document, Opening, crawl, fill, form_of, words_of
 from tests.web.serve.conftest import SECONDS
 
@@ -97,6 +98,27 @@ def test_two_versions_side_by_side_with_the_rule_above(reading: Browser) -> None
     assert "<del>Most customers would be reconnected" in page
     assert "common sentence" in page
     assert page.index("Storm Ottilie cuts power") < page.index("Power back for most")
+
+
+def test_of_a_misread_text_the_letters_are_marked(opening: Opening, corpus_url: str) -> None:
+    with Deduplicator(corpus_url) as dd:
+        dd.settings.change({"damaged_print": "on"})
+    whole = text(window(0, 20, ring=1_000))
+    given = {"read": whole, "misread": misread(whole, 12)}
+    fill(
+        corpus_url,
+        [
+            Article(source_id=name, text=body, published_at=datetime(2026, 3, 12, hour, tzinfo=UTC))
+            for hour, (name, body) in enumerate(given.items())
+        ],
+    )
+    page = opening(corpus_url).page("/compare", a="misread", b="read")
+    assert "Duplicate by damaged: one text, of which letters were misread" in page
+    assert page.count("<li>each has 0.") == 1
+    assert "<dt>Print Jaccard</dt>" in page
+    marks = re.findall(r"<(?:mark|ins|del)>([^<]+)<", page)
+    assert len(marks) > 20
+    assert max(map(len, marks)) < 8
 
 
 def test_an_article_with_its_mark_and_its_text(reading: Browser) -> None:
